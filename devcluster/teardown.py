@@ -15,6 +15,8 @@ from devcluster.readiness import wait_until
 
 POD_LOG_LINKS = Path("/var/log/containers")
 """The kubelet's fixed folder of links to pod logs."""
+SHIM_SOCKETS = Path("/run/containerd/s")
+"""Compiled into containerd's shims; others' sockets may be there too."""
 SHIM = "containerd-shim-runc-v2"
 CONTAINERD_GRACE = 10.0
 """Seconds: its store outlives the cluster, so it may close it; nothing else is worth waiting for."""
@@ -36,10 +38,11 @@ def remove_cluster(paths: ClusterPaths) -> None:
     cgroups.remove_cgroup()
     shim_sockets = _shim_sockets(paths)
     unmount_below([paths.home, paths.runtime])
-    network.remove_network()
+    network.remove_network(paths)
     _remove_log_links(paths)
     for socket in shim_sockets:
         socket.unlink(missing_ok=True)
+    _remove_empty(SHIM_SOCKETS, SHIM_SOCKETS.parent, network.CNI_RESULTS, network.CNI_RESULTS.parent)
     _remove_folders(paths, [paths.runtime])
     if paths.containerd.exists():
         _forget_containers(paths)
@@ -58,7 +61,7 @@ def leftovers(paths: ClusterPaths) -> list[str]:
         *(f"mount {point}" for point in mounts_below([paths.home, paths.runtime])),
         *(f"interface {link}" for link in network.leftover_links()),
         *(f"nftables table {family} {name}" for family, name in network.leftover_tables()),
-        *(f"CNI result {path}" for path in network.leftover_cni_results()),
+        *(f"CNI result {path}" for path in network.leftover_cni_results(paths)),
         *(f"link {link}" for link in _log_links(paths)),
         *([f"folder {paths.runtime}"] if paths.runtime.exists() else []),
     ]
@@ -95,8 +98,14 @@ def _log_links(paths: ClusterPaths) -> list[Path]:
 def _remove_log_links(paths: ClusterPaths) -> None:
     for link in _log_links(paths):
         link.unlink(missing_ok=True)
-    if POD_LOG_LINKS.is_dir() and not any(POD_LOG_LINKS.iterdir()):
-        POD_LOG_LINKS.rmdir()
+    _remove_empty(POD_LOG_LINKS)
+
+
+def _remove_empty(*folders: Path) -> None:
+    """Remove folders that programs create at fixed places, unless somebody else keeps something there."""
+    for folder in folders:
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
 
 
 def _remove_folders(paths: ClusterPaths, targets: Iterable[Path]) -> None:
