@@ -67,7 +67,7 @@ class ClusterPaths:
 
     @property
     def containerd(self) -> Path:
-        """containerd's root, which holds the image store: the one folder that `down` keeps."""
+        """Containerd's root, which holds the image store: the one folder that `down` keeps."""
         return self.home / "containerd"
 
     @property
@@ -77,7 +77,7 @@ class ClusterPaths:
 
     @property
     def containerd_state(self) -> Path:
-        """containerd's state: bundles, mounts, network namespaces."""
+        """Containerd's state: bundles, mounts, network namespaces."""
         return self.runtime / "containerd"
 
     @property
@@ -96,6 +96,7 @@ def cluster_paths() -> ClusterPaths:
 
     Raises:
         ClusterError: the cache folder's path is too long for the sockets below it.
+
     """
     home = cache_home() / "cluster"
     if len(str(home)) > MAX_SOCKET_FOLDER:

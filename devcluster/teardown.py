@@ -29,6 +29,7 @@ def remove_cluster(paths: ClusterPaths) -> None:
 
     Raises:
         ClusterError: something resists, and what to look at.
+
     """
     processes = recorded_processes(paths.processes)
     stores = [process for process in processes if process.name == "containerd"]
