@@ -85,6 +85,7 @@ class Cluster:
             ClusterError: not root, or a part did not come up: which one, and the end of its log.
 
         """
+        self.paths.check_lengths()
         if os.geteuid() != 0:
             raise ClusterError("a cluster needs root: run as root, or set KUBECONFIG to use a cluster you have")
         with exclusive(lock_path(), "the cluster"):

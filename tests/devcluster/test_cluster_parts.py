@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from devcluster import binaries, images, kubeconfig, mounts, node, process
+from devcluster.cluster import Cluster
 from devcluster.lock import exclusive
 from devcluster.paths import ClusterError, ClusterPaths, cluster_paths
 
@@ -157,7 +158,7 @@ def test_kubeconfig_is_private(paths: ClusterPaths) -> None:
 def test_cache_folder_too_long_for_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", f"/{'x' * 80}")
     with pytest.raises(ClusterError, match="set XDG_CACHE_HOME so that it has at most"):
-        cluster_paths()
+        Cluster(cluster_paths()).up()
 
 
 @pytest.fixture
@@ -232,7 +233,8 @@ def test_process_dies_with_its_parent(tmp_path: Path) -> None:
 def test_lock_excludes_and_says_whom_it_waits_for(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "lock"
     code = (
-        "import sys; from pathlib import Path; from devcluster.lock import exclusive\n"
+        "import sys; from pathlib import Path; from devcluster.cluster import Cluster
+from devcluster.lock import exclusive\n"
         "with exclusive(Path(sys.argv[1]), 'the cluster'): print('got it')"
     )
     root = str(Path(binaries.__file__).parent.parent)
