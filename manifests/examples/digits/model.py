@@ -29,9 +29,7 @@ class DigitsNet(nn.Module):
 
     def __init__(self, channels: int = 32) -> None:
         super().__init__()
-        self.stem = nn.Sequential(
-            nn.Conv2d(1, channels, 3, padding=1, bias=False), nn.BatchNorm2d(channels), nn.ReLU()
-        )
+        self.stem = nn.Sequential(nn.Conv2d(1, channels, 3, padding=1, bias=False), nn.BatchNorm2d(channels), nn.ReLU())
         self.blocks = nn.Sequential(ResidualBlock(channels), nn.MaxPool2d(2), ResidualBlock(channels))
         self.head = nn.Sequential(nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(4 * channels, 10))
 

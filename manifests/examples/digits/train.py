@@ -1,7 +1,7 @@
 """Train the network on scikit-learn's 1,797 real handwritten digits, and publish what a TritonDeployment needs.
 
-Below --model-dir: model.py, dataloader.py, metrics.py and digits.safetensors; below --data-dir: held-out.npz. Each folder
-appears by one rename, so a reader finds it whole or not at all; the model's comes last.
+Below --model-dir: model.py, dataloader.py, metrics.py and digits.safetensors; below --data-dir: held-out.npz.
+Each folder appears by one rename, so a reader finds it whole or not at all; the model's comes last.
 """
 
 import argparse
@@ -28,12 +28,12 @@ LEARNING_RATE = 3e-3
 ENTRYPOINTS = ("model.py", "dataloader.py", "metrics.py")
 
 
-def split() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Pictures for training, held-out pictures (float32, (n, 1, 8, 8), 0 to 1), and their digits (int64, (n,))."""
+def split() -> list[np.ndarray]:
+    """Pictures to train with, held-out pictures (float32, (n, 1, 8, 8), 0 to 1), and the digits of both (int64, (n,))."""
     digits = load_digits()
     pictures = (digits.images / 16.0).astype(np.float32)[:, None]
     labels = digits.target.astype(np.int64)
-    return tuple(train_test_split(pictures, labels, test_size=HELD_OUT, stratify=labels, random_state=SEED))
+    return train_test_split(pictures, labels, test_size=HELD_OUT, stratify=labels, random_state=SEED)
 
 
 def train(pictures: np.ndarray, digits: np.ndarray) -> DigitsNet:
@@ -83,8 +83,7 @@ def main() -> None:
 
     with published(options.data_dir) as folder:
         np.savez(folder / "held-out.npz", pictures=held_out, digits=held_out_digits)
-    batch = next(get_dataloader_fn(str(options.data_dir), batch_size=HELD_OUT)())
-    ids, inputs, labels = batch
+    ids, inputs, labels = next(get_dataloader_fn(str(options.data_dir), batch_size=HELD_OUT)())
     with torch.inference_mode():
         logits = model(torch.from_numpy(inputs[INPUT])).numpy()
     quality = MetricsCalculator(OUTPUT).calc(ids=ids, y_pred={OUTPUT: logits}, x=inputs, y_real=labels)
