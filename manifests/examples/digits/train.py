@@ -29,7 +29,7 @@ ENTRYPOINTS = ("model.py", "dataloader.py", "metrics.py")
 
 
 def split() -> list[np.ndarray]:
-    """Pictures to train with, held-out pictures (float32, (n, 1, 8, 8), 0 to 1), and the digits of both (int64, (n,))."""
+    """Pictures to train with, held-out ones (float32, (n, 1, 8, 8), 0 to 1), and the digits of both (int64, (n,))."""
     digits = load_digits()
     pictures = (digits.images / 16.0).astype(np.float32)[:, None]
     labels = digits.target.astype(np.int64)
