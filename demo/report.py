@@ -10,15 +10,15 @@ ROW_COLUMNS = (
     ("Accelerator", "accelerator"),
     ("Input shape", "input_shape"),
     ("Batch", "batch_size"),
-    ("Concurrency", "concurrency"),
+    ("Concur-\nrency", "concurrency"),
     ("Inferences/s", "throughput"),
-    ("Client send", "client_send"),
-    ("Network + server send/recv", "network"),
-    ("Server queue", "queue"),
-    ("Compute input", "compute_input"),
-    ("Compute infer", "compute_infer"),
-    ("Compute output", "compute_output"),
-    ("Client recv", "client_receive"),
+    ("Client\nsend", "client_send"),
+    ("Network, server\nsend/receive", "network"),
+    ("Server\nqueue", "queue"),
+    ("Compute\ninput", "compute_input"),
+    ("Compute\ninfer", "compute_infer"),
+    ("Compute\noutput", "compute_output"),
+    ("Client\nreceive", "client_receive"),
     ("P50", "p50"),
     ("P90", "p90"),
     ("P95", "p95"),
@@ -65,7 +65,7 @@ def accuracy(rows: Sequence[AccuracyStatus]) -> Table:
 
 def candidates(rows: Sequence[CandidateStatus]) -> Table:
     """Each candidate in the order of rank, with what became of it and why."""
-    ranked = sorted(rows, key=lambda row: (row.rank is None, row.rank))
+    ranked = sorted(rows, key=lambda row: (row.rank is None, row.rank or 0))
     cells = [
         [
             _text(row.rank),

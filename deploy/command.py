@@ -24,6 +24,10 @@ class Cluster:
 
     kubeconfig: Path
 
+    def environment(self) -> dict[str, str]:
+        """Environment variables for a program that is to use this cluster."""
+        return {**os.environ, "KUBECONFIG": str(self.kubeconfig)}
+
     def run(self, *argv: str, stdin: str | None = None, timeout: float = 300, show: bool = False) -> str:
         """Run a program in the root of this tree and return its standard output.
 
@@ -33,9 +37,9 @@ class Cluster:
         line = " ".join(argv)
         try:
             done = subprocess.run(  # noqa: S603
-                [_executable(argv[0]), *argv[1:]],
+                [executable(argv[0]), *argv[1:]],
                 cwd=ROOT,
-                env={**os.environ, "KUBECONFIG": str(self.kubeconfig)},
+                env=self.environment(),
                 input=stdin,
                 stdout=subprocess.PIPE,
                 stderr=None if show else subprocess.PIPE,
@@ -55,7 +59,7 @@ class Cluster:
         return json.loads(self.run("kubectl", "get", *argv, "--output", "json"))
 
 
-def _executable(name: str) -> str:
+def executable(name: str) -> str:
     """A program of the machine, or this Python, or else a program that devcluster builds."""
     if name == "python3":
         return sys.executable

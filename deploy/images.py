@@ -13,7 +13,9 @@ def load(cluster: Cluster, *names: str) -> dict[str, str]:
 
     Raises CommandError where one cannot be built, or the cluster takes no archives.
     """
-    built = json.loads(cluster.run("python3", "-m", "images", "build", "--json", *names, timeout=BUILD_SECONDS, show=True))
+    built = json.loads(
+        cluster.run("python3", "-m", "images", "build", "--json", *names, timeout=BUILD_SECONDS, show=True)
+    )
     archives = [image["archive"] for image in built]
     cluster.run("python3", "-m", "devcluster", "load-image", *archives, timeout=LOAD_SECONDS, show=True)
     return {image["name"]: image["reference"] for image in built}
