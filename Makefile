@@ -21,3 +21,13 @@ lock: ## Resolve the dependencies of pyproject.toml anew
 	for extra in operator converters; do \
 	  uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra $$extra pyproject.toml -o requirements/$$extra.txt; done
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --all-extras pyproject.toml -o requirements/dev.txt
+
+.PHONY: cluster-up cluster-down cluster-binaries
+cluster-up: ## A real single-node Kubernetes on this machine, or the one KUBECONFIG names
+	python3 -m devcluster up
+
+cluster-down: ## Remove that cluster and whatever killed ones left
+	python3 -m devcluster down
+
+cluster-binaries: ## Build Kubernetes, etcd, CoreDNS, Helm and kubeconform into the cache
+	python3 -m devcluster binaries

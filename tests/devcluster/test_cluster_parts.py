@@ -233,8 +233,7 @@ def test_process_dies_with_its_parent(tmp_path: Path) -> None:
 def test_lock_excludes_and_says_whom_it_waits_for(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "lock"
     code = (
-        "import sys; from pathlib import Path; from devcluster.cluster import Cluster
-from devcluster.lock import exclusive\n"
+        "import sys; from pathlib import Path; from devcluster.lock import exclusive\n"
         "with exclusive(Path(sys.argv[1]), 'the cluster'): print('got it')"
     )
     root = str(Path(binaries.__file__).parent.parent)
