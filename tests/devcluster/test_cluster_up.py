@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from devcluster.addresses import API_SERVICE_ADDRESS
 from devcluster.apiserver import ApiServer
 from devcluster.binaries import program
 from devcluster.cluster import Cluster
@@ -94,9 +95,12 @@ def check_service(kubectl: Kubectl) -> None:
     address = kubectl.get("service", "web")["spec"]["clusterIP"]
     eventually(lambda: answer(f"http://{address}/") == "served from the claim\n", "the Service from the host")
     name = f"web.{NAMESPACE}.svc.cluster.local"
+    fetch = ("wget", "-q", "-O", "-", "--no-check-certificate")
     looked_up = kubectl("exec", "web", "--", "nslookup", name)
     assert f"Address: {address}" in looked_up
-    assert kubectl("exec", "web", "--", "wget", "-q", "-O", "-", f"http://{address}/") == "served from the claim\n"
+    assert kubectl("exec", "web", "--", *fetch, f"http://{address}/") == "served from the claim\n"
+    version = kubectl("exec", "web", "--", *fetch, f"https://{API_SERVICE_ADDRESS}/version")
+    assert json.loads(version)["gitVersion"] == "v1.34.4"
     search = kubectl("exec", "web", "--", "cat", "/etc/resolv.conf")
     assert f"search {NAMESPACE}.svc.cluster.local svc.cluster.local cluster.local" in search
 
@@ -225,6 +229,25 @@ def test_killed_cluster_is_replaced(cluster: Cluster, namespace: Kubectl, volume
     check_service(namespace)
 
 
+def test_interrupted_start_is_cleaned_up(cluster: Cluster) -> None:
+    """SIGKILL for `up` itself, after its first processes: some of them even without a record."""
+    cluster.down()
+    command = [sys.executable, "-m", "devcluster", "up"]
+    starting = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, env=own_environment())
+    eventually(lambda: "kube-apiserver" in names_of_processes(cluster), "the API server's start")
+    starting.kill()
+    starting.wait()
+    (cluster.paths.processes / "etcd.json").unlink()
+    assert {"containerd", "etcd", "kube-apiserver"} <= names_of_processes(cluster)
+    cluster.down()
+    assert leftovers(cluster.paths) == []
+    assert cluster_processes(cluster.paths) == []
+
+
+def names_of_processes(cluster: Cluster) -> set[str]:
+    return {Path(line.split()[0]).name for line in cluster_processes(cluster.paths)}
+
+
 def test_down_leaves_nothing(cluster: Cluster, untouched_machine: dict[str, object]) -> None:
     devcluster("down")
     assert leftovers(cluster.paths) == []
@@ -262,15 +285,18 @@ def test_named_cluster_is_used_and_nothing_is_built(cluster: Cluster, tmp_path: 
 
 
 def devcluster(*words: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    variables = {name: value for name, value in os.environ.items() if name != "KUBECONFIG"}
     return subprocess.run(
         [sys.executable, "-m", "devcluster", *words],
         capture_output=True,
         text=True,
         check=True,
         cwd=ROOT,
-        env={**variables, **(environment or {})},
+        env={**own_environment(), **(environment or {})},
     )
+
+
+def own_environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "KUBECONFIG"}
 
 
 def processes_mentioning(folder: Path) -> list[str]:
