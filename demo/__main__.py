@@ -75,7 +75,10 @@ def answer(cluster: Cluster, console: Console) -> None:
     """Ask the Service to read one held-out picture. Raises DemoError where it reads another digit."""
     with endpoint.address(cluster, example.NAMESPACE, example.NAME, GRPC_PORT) as url:
         console.print(f"\none inference request to {url}, model {example.NAME}:")
-        given = inference.ask(url, example.NAME, example.REQUEST)
+        try:
+            given = inference.ask(url, example.NAME, example.REQUEST)
+        except ValueError as error:
+            raise DemoError(f"the server's answer is no tensor of logits: {error}") from error
     console.print(given.drawing(), markup=False)
     console.print(f"written: {given.digit}   read: {given.prediction}   probability: {given.probability:.4f}")
     if given.prediction != given.digit:
