@@ -94,7 +94,7 @@ def crd() -> dict[str, Any]:
         "x-kubernetes-validations": [
             {
                 "rule": f"self.metadata.name.matches('{NAME_PATTERN}')",
-                "message": "metadata.name is at most 40 of a-z, 0-9 and -, starts with a letter and does not end with -",
+                "message": "metadata.name is at most 40 of a-z, 0-9 and -, begins with a letter, does not end with -",
             }
         ],
     }
