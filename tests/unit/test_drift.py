@@ -131,7 +131,7 @@ POD = "spec.template.spec"
         (f"{POD}.containers.1.ports.0.protocol", "UDP", f"{POD}.containers.[server].ports.[8000]"),
         (f"{POD}.containers.1.resources.limits.cpu", "1001m", f"{POD}.containers.[server].resources.limits.cpu"),
         (f"{POD}.containers.1.volumeMounts.1.name", "x", f"{POD}.containers.[server].volumeMounts.[/scratch].name"),
-        (f"{POD}.containers.1.volumeMounts.0", {"mountPath": "/x"}, f"{POD}.containers.[server].volumeMounts.[/shared]"),
+        (f"{POD}.containers.1.volumeMounts.0", {"mountPath": "/"}, f"{POD}.containers.[server].volumeMounts.[/shared]"),
         (f"{POD}.volumes.0.emptyDir", ..., f"{POD}.volumes.[shared].emptyDir"),
         (f"{POD}.containers", [{"name": "mesh"}], f"{POD}.containers.[server]"),
     ],
