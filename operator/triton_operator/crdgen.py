@@ -6,6 +6,7 @@ differs from what it would write.
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -168,11 +169,11 @@ def files(root: Path) -> dict[Path, str]:
     }
 
 
-def main() -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Write the files, or compare them; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m triton_operator.crdgen", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 where a file would change")
-    check = parser.parse_args().check
+    check = parser.parse_args(argv).check
     drifted = []
     for path, text in files(Path(__file__).parents[2]).items():
         if not path.exists() or path.read_text() != text:
