@@ -10,6 +10,7 @@ ClusterError              what the API server said
 """
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -89,10 +90,11 @@ class Cluster:
             config.load_incluster_config(client_configuration=settings)
         except config.ConfigException:
             try:
-                config.load_kube_config(client_configuration=settings)
+                config.load_kube_config(os.environ.get("KUBECONFIG"), client_configuration=settings)
             except config.ConfigException as error:
                 raise UnavailableError(f"no service account and no usable kubeconfig: {error}") from error
-        return cls(DynamicClient(client.ApiClient(settings)))
+        with _translated():
+            return cls(DynamicClient(client.ApiClient(settings)))
 
     def list_all(self, kind: Kind, namespace: str | None, label_selector: str) -> tuple[list[dict[str, Any]], str]:
         """All objects of a kind in a namespace (None: in all), and the resource version of the list."""

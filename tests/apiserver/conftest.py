@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from devcluster.apiserver import ApiServer
 
+from devcluster.apiserver import ApiServer
 from tests.apiserver.kubectl import Kubectl
 
 ROOT = Path(__file__).parents[2]
