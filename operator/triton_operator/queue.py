@@ -8,6 +8,7 @@ import heapq
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
@@ -15,6 +16,16 @@ log = logging.getLogger(__name__)
 
 FIRST_BACKOFF_SECONDS = 0.5
 LONGEST_BACKOFF_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Result:
+    """How the work on a key ended."""
+
+    again_after: float | None = None
+    """Seconds until it is due again; None: when it is woken."""
+    failed: bool = False
+    """Due again after a pause that doubles each time, whatever `again_after` says."""
 
 
 class Schedule(Generic[Key]):
@@ -102,11 +113,11 @@ class Schedule(Generic[Key]):
 class WorkQueue(Generic[Key]):
     """Runs `process` for every key that is due, on at most `workers` keys at a time.
 
-    `process` returns the seconds after which the key is due again, or None: when it is woken. If it raises, the
-    traceback is logged and the key comes back after a pause. All methods belong to the event loop's thread.
+    If `process` raises, the traceback is logged and the key comes back as after a failure. All methods belong to the
+    event loop's thread.
     """
 
-    def __init__(self, process: Callable[[Key], Awaitable[float | None]], workers: int) -> None:
+    def __init__(self, process: Callable[[Key], Awaitable[Result]], workers: int) -> None:
         self._process = process
         self._workers = workers
         self._schedule: Schedule[Key] = Schedule()
@@ -143,10 +154,12 @@ class WorkQueue(Generic[Key]):
     async def _work(self, key: Key) -> None:
         loop = asyncio.get_running_loop()
         try:
-            again_after = await self._process(key)
+            result = await self._process(key)
         except Exception:
-            pause = self._schedule.failed(key, loop.time())
-            log.exception("%s: the pass failed; the next one starts in %g s", key, pause)
+            log.exception("%s: the pass raised an exception, which is a bug", key)
+            result = Result(failed=True)
+        if result.failed:
+            self._schedule.failed(key, loop.time())
         else:
-            self._schedule.succeeded(key, loop.time(), again_after)
+            self._schedule.succeeded(key, loop.time(), result.again_after)
         self._changed.set()

@@ -9,6 +9,7 @@ import pytest
 
 from devcluster.apiserver import ApiServer
 from tests.apiserver.kubectl import Kubectl
+from tests.apiserver.operator_process import Operator, install_account
 
 ROOT = Path(__file__).parents[2]
 CRD = ROOT / "crds" / "tritondeployments.triton-operator.dev.yaml"
@@ -50,3 +51,17 @@ def kubectl(cluster_kubectl: Kubectl) -> Kubectl:
 def kubectl_shared(cluster_kubectl: Kubectl) -> Kubectl:
     """kubectl in a namespace where nothing is written: for dry runs."""
     return cluster_kubectl.within("default")
+
+
+@pytest.fixture(scope="session")
+def operator_kubeconfig(cluster_kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The chart's ServiceAccount."""
+    return install_account(cluster_kubectl, tmp_path_factory.mktemp("account"))
+
+
+@pytest.fixture(scope="module")
+def operator(operator_kubeconfig: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
+    """The operator, working in all namespaces."""
+    with Operator(operator_kubeconfig, tmp_path_factory.mktemp("operator") / "log") as process:
+        process.wait_ready()
+        yield process
