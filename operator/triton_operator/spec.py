@@ -1,8 +1,8 @@
 """The spec of a TritonDeployment: parsed here, and the source of the CRD's schema.
 
 Every field's docstring becomes `kubectl explain`. Defaults live here alone: none is written into the object, so a
-GitOps tool sees no drift. Strings, lists and maps are bounded: an unbounded one exceeds the API server's cost budget for CEL.
-Numbers are integers with the unit in the name, or decimal strings: the API conventions allow no floats.
+GitOps tool sees no drift. Strings, lists and maps are bounded: an unbounded one exceeds the API server's cost budget
+for CEL. Numbers are integers with the unit in the name, or decimal strings: the API conventions allow no floats.
 """
 
 from typing import Annotated, Any, Literal
