@@ -5,7 +5,7 @@ Everything that must live as long as the process lives here; handlers.py only fo
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 

@@ -43,7 +43,7 @@ def _watch(handlers: kopf.OperatorRegistry, kind: Kind, controller: Controller) 
 
 
 def configure(settings: kopf.OperatorSettings) -> None:
-    """kopf's settings that are not its defaults, each with its reason."""
+    """Kopf's settings that are not its defaults, each with its reason."""
     # Only our children: every Pod and ConfigMap of the cluster would go through this process otherwise.
     for kind in CHILDREN:
         settings.watching.label_selectors[kind.group, kind.version, kind.plural] = MANAGED_BY_SELECTOR

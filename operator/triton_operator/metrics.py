@@ -53,7 +53,9 @@ class _Deployments(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         reasons = Count(_ready_reason(body) for body in self._store.deployments())
         family = GaugeMetricFamily(
-            "triton_operator_deployments", "TritonDeployments by the reason of their Ready condition.", labels=["reason"]
+            "triton_operator_deployments",
+            "TritonDeployments by the reason of their Ready condition.",
+            labels=["reason"],
         )
         for reason, number in sorted(reasons.items()):
             family.add_metric([reason], number)
