@@ -19,7 +19,16 @@ LOOPBACK = "127.0.0.1"
 SERVICE_RANGE = "10.0.0.0/24"
 LONGEST_FOLDER = 95
 """Characters: etcd's sockets below the folder must fit the 107 of a Unix socket."""
-PARTS = ("audit.log", "audit-policy.json", "certificates", "etcd-data", "kubeconfig", "logs", "processes", "sockets")
+PARTS = (
+    "audit.log",
+    "audit-policy.json",
+    "certificates",
+    "etcd-data",
+    "kubeconfig",
+    "logs",
+    "processes",
+    "sockets",
+)
 
 
 class ApiServer:
@@ -43,7 +52,9 @@ class ApiServer:
             ClusterError: the folder's path is too long, a program could not be built, or a process died.
         """
         if len(str(self.folder)) > LONGEST_FOLDER:
-            raise ClusterError(f"{self.folder} is longer than {LONGEST_FOLDER} characters: choose a shorter folder")
+            raise ClusterError(
+                f"{self.folder} is longer than {LONGEST_FOLDER} characters: choose a shorter folder"
+            )
         etcd_program, server_program = program("etcd"), program("kube-apiserver")
         self.down()
         sockets = self.folder / "sockets"
@@ -57,7 +68,13 @@ class ApiServer:
             start(daemon, records=self._records, logs=self._logs, die_with_parent=die_with_parent)
             for daemon in (etcd(etcd_program, place), kube_apiserver(server_program, place, nodes=False))
         ]
-        wait_until(lambda: answers_ready(place), f"{place.url} ready", seconds=60, processes=processes, logs=self._logs)
+        wait_until(
+            lambda: answers_ready(place),
+            f"{place.url} ready",
+            seconds=60,
+            processes=processes,
+            logs=self._logs,
+        )
         write_kubeconfig(self.kubeconfig, server=place.url, certificates=place.certificates, identity="admin")
 
     def down(self) -> None:

@@ -119,6 +119,7 @@ def kube_controller_manager(program: Path, place: ApiServerPlace, kubeconfig: Pa
         f"--service-account-private-key-file={place.certificates / 'service-account.key'}",
         f"--root-ca-file={place.certificates / 'ca.crt'}",
         f"--cluster-cidr={POD_RANGE}",
+        f"--flex-volume-plugin-dir={place.home / 'volume-plugins'}",
         f"--service-cluster-ip-range={place.service_range}",
         "--profiling=false",
     ]

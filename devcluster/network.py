@@ -59,7 +59,7 @@ def _cni_configuration(paths: ClusterPaths) -> dict[str, object]:
     return {"cniVersion": "0.4.0", "name": CNI_NETWORK, "plugins": [{"type": "ptp", "ipam": addresses}]}
 
 
-def remove_network() -> None:
+def remove_network(paths: ClusterPaths) -> None:
     """Remove interfaces, nftables tables and CNI results of this cluster; silent about what is not there.
 
     Raises:
@@ -71,11 +71,8 @@ def remove_network() -> None:
             run(["ip", "link", "delete", link])
     for family, table in leftover_tables():
         run(["nft", "delete", "table", family, table])
-    for path in leftover_cni_results():
+    for path in leftover_cni_results(paths):
         path.unlink(missing_ok=True)
-    for folder in (CNI_RESULTS, CNI_RESULTS.parent):
-        if folder.is_dir() and not any(folder.iterdir()):
-            folder.rmdir()
 
 
 def leftover_links() -> list[str]:
@@ -100,11 +97,8 @@ def leftover_tables() -> list[tuple[str, str]]:
     return [entry for entry in found if entry in ours]
 
 
-def leftover_cni_results() -> list[Path]:
-    """Files libcni left for attachments to our network, and for the same containers' loopback."""
+def leftover_cni_results(paths: ClusterPaths) -> list[Path]:
+    """Files libcni left for our pods: each names the pod's network namespace, which lies in our folder."""
     if not CNI_RESULTS.is_dir():
         return []
-    pods = [path for path in CNI_RESULTS.iterdir() if path.name.startswith(f"{CNI_NETWORK}-")]
-    containers = {path.name.removeprefix(f"{CNI_NETWORK}-").rsplit("-", 1)[0] for path in pods}
-    loopbacks = [CNI_RESULTS / f"cni-loopback-{container}-lo" for container in containers]
-    return [*pods, *(path for path in loopbacks if path.exists())]
+    return [path for path in CNI_RESULTS.iterdir() if f"{paths.containerd_state}/" in path.read_text()]
