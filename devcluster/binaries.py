@@ -44,9 +44,7 @@ class GoModule:
         text = (self.folder / "go.mod").read_text()
         found = re.search(rf"^\s*(?:require )?{re.escape(self.source)} (v\S+)", text, re.MULTILINE)
         if found is None:
-            raise ClusterError(
-                f"{self.folder / 'go.mod'} does not require {self.source}: add it, run go mod tidy"
-            )
+            raise ClusterError(f"{self.folder / 'go.mod'} does not require {self.source}: add it, run go mod tidy")
         return found.group(1)
 
     def ldflags(self) -> str:
@@ -62,9 +60,7 @@ class GoModule:
         for part in ("go.mod", "go.sum"):
             digest.update((self.folder / part).read_bytes())
         environment = sorted(BUILD_ENVIRONMENT.items())
-        digest.update(
-            repr((BUILD_FLAGS, self.ldflags(), environment, sorted(self.packages.items()))).encode()
-        )
+        digest.update(repr((BUILD_FLAGS, self.ldflags(), environment, sorted(self.packages.items()))).encode())
         return cache_home() / "bin" / f"{self.name}-{digest.hexdigest()[:16]}"
 
 
@@ -170,15 +166,11 @@ def _compile(module: GoModule, package: str, destination: Path) -> None:
     """Compile one package next to its destination and rename, so that a killed build leaves no half program."""
     go = shutil.which("go")
     if go is None:
-        raise ClusterError(
-            f"{destination.name} must be built and `go` is not on PATH: install Go 1.26 or later"
-        )
+        raise ClusterError(f"{destination.name} must be built and `go` is not on PATH: install Go 1.26 or later")
     destination.parent.mkdir(parents=True, exist_ok=True)
     partial = destination.with_name(f".{destination.name}.partial")
     argv = [go, "build", *BUILD_FLAGS, "-ldflags", module.ldflags(), "-o", str(partial), package]
     outcome = subprocess.run(argv, cwd=module.folder, env={**os.environ, **BUILD_ENVIRONMENT}, check=False)
     if outcome.returncode != 0:
-        raise ClusterError(
-            f"building {destination.name} failed (see above): run again in {module.folder}: {argv}"
-        )
+        raise ClusterError(f"building {destination.name} failed (see above): run again in {module.folder}: {argv}")
     partial.rename(destination)

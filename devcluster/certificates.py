@@ -57,9 +57,7 @@ def create_certificate(folder: Path, identity: Identity) -> None:
     _certificate(folder, identity.name, f"{group}/CN={identity.user}", extensions, issuer)
 
 
-def _certificate(
-    folder: Path, name: str, subject: str, extensions: Sequence[str], issuer: Sequence[str]
-) -> None:
+def _certificate(folder: Path, name: str, subject: str, extensions: Sequence[str], issuer: Sequence[str]) -> None:
     # A configuration of our own: the system's adds extensions that differ between distributions.
     sections = ["[req]", "distinguished_name=dn", "x509_extensions=ext", "[dn]", "[ext]", *extensions]
     settings = folder / f"{name}.cnf"

@@ -77,7 +77,5 @@ def remove_cgroup(seconds: float = 20) -> None:
             except OSError:
                 continue
         if time.monotonic() > deadline:
-            raise ClusterError(
-                f"cannot empty control groups {[str(group) for group in groups()]}: {members()}"
-            )
+            raise ClusterError(f"cannot empty control groups {[str(group) for group in groups()]}: {members()}")
         time.sleep(0.02)

@@ -16,13 +16,9 @@ def run(argv: Sequence[str | Path], *, stdin: str | None = None, timeout: float 
     words = [str(word) for word in argv]
     name = Path(words[0]).name
     try:
-        done = subprocess.run(
-            words, input=stdin, capture_output=True, text=True, timeout=timeout, check=False
-        )
+        done = subprocess.run(words, input=stdin, capture_output=True, text=True, timeout=timeout, check=False)
     except FileNotFoundError as error:
-        raise ClusterError(
-            f"{name} is not installed: run `make cluster-up` as root, it installs it"
-        ) from error
+        raise ClusterError(f"{name} is not installed: run `make cluster-up` as root, it installs it") from error
     except subprocess.TimeoutExpired as error:
         raise ClusterError(f"`{' '.join(words)}` did not end within {timeout:g} s") from error
     if done.returncode != 0:

@@ -38,17 +38,13 @@ def read_archive(path: Path) -> Archive:
             member = tar.extractfile("manifest.json")
             entries = json.load(member) if member else []
             if len(entries) != 1 or not entries[0].get("RepoTags"):
-                raise ClusterError(
-                    f"{path} holds {len(entries)} images or no name: save one image with its tag"
-                )
+                raise ClusterError(f"{path} holds {len(entries)} images or no name: save one image with its tag")
             config = tar.extractfile(entries[0]["Config"])
             digest = hashlib.sha256(config.read() if config else b"").hexdigest()
     except FileNotFoundError as error:
         raise ClusterError(f"{path} does not exist: build the image first") from error
     except (tarfile.TarError, KeyError, ValueError) as error:
-        raise ClusterError(
-            f"{path} is no docker-archive ({error}): push to docker-archive:{path}:NAME:TAG"
-        ) from error
+        raise ClusterError(f"{path} is no docker-archive ({error}): push to docker-archive:{path}:NAME:TAG") from error
     return Archive(path, tuple(entries[0]["RepoTags"]), f"sha256:{digest}")
 
 
