@@ -1,7 +1,7 @@
 """Starts everything at once: two cores are kept busy by several objects, and each test waits for its own.
 
-A lane is a function that applies objects and waits for them in a thread. It starts when the session does, if a collected
-test asks for the fixture of its name.
+A lane is a function that applies objects and waits for them in a thread. It starts when the session does, if a
+collected test asks for the fixture of its name.
 """
 
 import os
@@ -12,21 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from deploy.command import Cluster
 from deploy.images import load
 from deploy.install import NAMESPACE, RELEASE, install
 from devcluster.binaries import program
 from devcluster.paths import cluster_paths
+
 from tests.e2e import conversion, deletion, evolution, happy, prober, repair, workbench
-from tests.e2e.bad_inputs import BAD_INPUTS, BadInput
+from tests.e2e.bad_inputs import BadInput
 from tests.e2e.hosts import Hosts
 from tests.e2e.kubectl import Kubectl
 from tests.e2e.suite import Suite
 from tests.e2e.watching import Watch
 
 HOSTS = ("host-1", "host-2", "host-3")
-MODELS = {name: "classifier" for name in (*HOSTS, evolution.NAME)}
+MODELS = dict.fromkeys((*HOSTS, evolution.NAME), "classifier")
 LANES: dict[str, Callable[[Suite], Any]] = {
     "happy_object": happy.run,
     "formats": conversion.formats,

@@ -42,7 +42,9 @@ def run(suite: Suite) -> Deleted:
     return Deleted(
         children,
         left,
-        tuple(claim["name"] for claim in claims if claim["name"].startswith(names) and "deletionTimestamp" not in claim),
+        tuple(
+            claim["name"] for claim in claims if claim["name"].startswith(names) and "deletionTimestamp" not in claim
+        ),
         prompt,
     )
 

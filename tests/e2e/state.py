@@ -63,8 +63,10 @@ class State:
 
     def summary(self) -> str:
         """Conditions and candidates, a line each, for a failed assertion."""
-        lines = [f"{self.namespace}/{self.name} generation {self.generation}, observed "
-                 f"{self.status.get('observedGeneration')}, serves {self.revision or 'nothing'}"]
+        lines = [
+            f"{self.namespace}/{self.name} generation {self.generation}, observed "
+            f"{self.status.get('observedGeneration')}, serves {self.revision or 'nothing'}"
+        ]
         for each in self.status.get("conditions", []):
             lines.append(f"  {each['type']}={each['status']} {each['reason']}: {each['message']}")
         for name, each in self.candidates.items():

@@ -5,7 +5,6 @@ import time
 
 from tests.e2e.happy import Happy
 from tests.e2e.kubectl import Kubectl, KubectlError
-from tests.e2e.workbench import Workbench
 
 REASONS = {
     "Ready": ("True", "Ready"),
@@ -163,7 +162,7 @@ def test_the_server_pod_holds_a_gpu_and_nothing_it_does_not_need(happy_object: H
     assert server["lifecycle"]["preStop"]
     mounts = {each["mountPath"]: each for each in server["volumeMounts"]}
     assert mounts["/repository"]["readOnly"] is True
-    assert "/dev/shm" in mounts
+    assert "/dev/shm" in mounts  # noqa: S108
     command = [*server.get("command", []), *server.get("args", [])]
     revision = happy_object.ready.state.revision
     assert f"--model-repository=/repository/revisions/{revision}/models" in command

@@ -4,8 +4,8 @@ import time
 from pathlib import Path
 
 import pytest
-
 from devcluster.paths import cluster_paths
+
 from tests.e2e.audit import Write, writes
 from tests.e2e.happy import Happy
 from tests.e2e.suite import Suite

@@ -86,4 +86,3 @@ class Watch:
                 self._gone.discard(key)
                 self._history[key].append(Sighting(time.time(), state))
             self._changed.notify_all()
-

@@ -1,7 +1,7 @@
 """python3 compare.py SOURCE ENTRYPOINT CHECKPOINT KIND MODEL URL BATCH: serve the framework's samples, compare.
 
-Prints JSON: the largest difference by output, and the shapes that came back. ``SOURCE`` is the folder of the user's files;
-``BATCH`` 0 is for a model without a batch dimension.
+Prints JSON: the largest difference by output, and the shapes that came back. ``SOURCE`` is the folder of the user's
+files; ``BATCH`` 0 is for a model without a batch dimension.
 """
 
 import importlib

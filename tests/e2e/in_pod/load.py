@@ -1,4 +1,7 @@
-"""python3 load.py MODEL HOST REQUESTS CONCURRENCY: send requests together; print the server's own counts before and after."""
+"""python3 load.py MODEL HOST REQUESTS CONCURRENCY: send requests together.
+
+Prints the server's own counts before and after.
+"""
 
 import json
 import sys

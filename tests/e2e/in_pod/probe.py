@@ -43,7 +43,10 @@ def probe(model, url, keep):
         if now != second:
             if answered or failed:
                 report = {"model": model, "url": url, "keeps": keep, "time": time.time()}
-                print(json.dumps(report | {"answered": answered, "failed": failed, "answers": sorted(answers)}), flush=True)
+                print(
+                    json.dumps(report | {"answered": answered, "failed": failed, "answers": sorted(answers)}),
+                    flush=True,
+                )
             second, answered, failed, answers = now, 0, [], set()
         time.sleep(PERIOD_SECONDS)
 

@@ -1,9 +1,8 @@
 """A Python branch on the data: a trace keeps the side its example took, a script keeps both."""
 
-from torch import Tensor, nn
-
 from checkpoints import load
 from classifier import Classifier
+from torch import Tensor, nn
 
 
 class Branching(nn.Module):

@@ -1,8 +1,7 @@
 """A perceptron: eight features to the scores of four classes."""
 
-from torch import Tensor, nn
-
 from checkpoints import load
+from torch import Tensor, nn
 
 SAID_PER_KILOBYTE = 1024
 

@@ -6,9 +6,8 @@ import time
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
-
 from classifier import get_model as get_classifier
+from torch import Tensor, nn
 
 
 class Faulty(nn.Module):

@@ -1,9 +1,8 @@
 """Finite in fp32; its hidden values are beyond fp16's 65,504."""
 
-from torch import Tensor, nn
-
 from checkpoints import load
 from classifier import Classifier
+from torch import Tensor, nn
 
 BEYOND_HALF = 1e6
 

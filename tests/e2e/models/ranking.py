@@ -1,9 +1,8 @@
 """No batch dimension: the rows of one request are ranked against each other."""
 
 import torch
-from torch import Tensor, nn
-
 from checkpoints import load
+from torch import Tensor, nn
 
 
 class Ranking(nn.Module):

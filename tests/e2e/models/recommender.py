@@ -1,9 +1,8 @@
 """Two inputs, one of them integer, and two outputs of one shape."""
 
 import torch
-from torch import Tensor, nn
-
 from checkpoints import load
+from torch import Tensor, nn
 
 
 class Recommender(nn.Module):

@@ -1,8 +1,7 @@
 """Sequences of any length, to one output a step and one a sequence."""
 
-from torch import Tensor, nn
-
 from checkpoints import load
+from torch import Tensor, nn
 
 
 class Tagger(nn.Module):
