@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from deploy.command import Cluster
 from deploy.images import load
 from deploy.install import NAMESPACE, RELEASE, install
 from devcluster.binaries import program
 from devcluster.paths import cluster_paths
-
-from tests.e2e import conversion, deletion, evolution, happy, prober, repair, workbench
+from tests.e2e import configmap, conversion, deletion, evolution, happy, prober, repair, workbench
 from tests.e2e.bad_inputs import BadInput
 from tests.e2e.hosts import Hosts
 from tests.e2e.kubectl import Kubectl
@@ -36,6 +36,7 @@ LANES: dict[str, Callable[[Suite], Any]] = {
     "retried": repair.retry,
     "full_claim": repair.storage,
     "deleted": deletion.run,
+    "from_configmap": configmap.run,
 }
 """By the fixture that gives its outcome; those that take longest come first."""
 LANES_AT_A_TIME = 3
@@ -176,3 +177,9 @@ def full_claim(lanes: dict[str, "Future[Any]"]) -> repair.Mending:
 def deleted(lanes: dict[str, "Future[Any]"]) -> deletion.Deleted:
     """Outcome of the lane."""
     return lanes["deleted"].result()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="session")
+def from_configmap(lanes: dict[str, "Future[Any]"]) -> configmap.FromConfigMap:
+    """Outcome of the lane."""
+    return lanes["from_configmap"].result()  # type: ignore[no-any-return]

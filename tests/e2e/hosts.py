@@ -66,7 +66,7 @@ class Hosts:
         return state
 
     def _run(self, case: BadInput) -> Outcome:
-        host = self._free.get()
+        host = self._free.get(timeout=PATIENCE_SECONDS)
         try:
             return run_case(host, case)
         finally:
@@ -76,7 +76,7 @@ class Hosts:
         # The cases were queued before: once all are done, every host is free.
         for future in self._cases.values():
             future.exception()
-        hosts = [self._free.get() for _ in range(count)]
+        hosts = [self._free.get(timeout=PATIENCE_SECONDS) for _ in range(count)]
         return {host.name: mend(host, self._ready[host.name]) for host in hosts}
 
 

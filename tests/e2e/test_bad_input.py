@@ -21,7 +21,7 @@ def failed_condition(bad_input: BadInput, outcome: Outcome) -> str:
 
 
 @pytest.mark.parametrize("bad_input", BAD_INPUTS, ids=attrgetter("name"))
-def test_bad_input_is_reported_and_what_serves_goes_on(bad_input: BadInput, bad_inputs: Hosts, suite: Suite):
+def test_bad_input_is_reported_and_what_serves_goes_on(bad_input: BadInput, bad_inputs: Hosts, suite: Suite) -> None:
     outcome = bad_inputs.outcome(bad_input)
     message = failed_condition(bad_input, outcome)
     assert re.search(bad_input.message, message, re.DOTALL), message
@@ -62,14 +62,14 @@ def assert_nothing_is_lost(outcome: Outcome, suite: Suite) -> None:
     assert len(answers.different) == 1
 
 
-def test_the_mended_spec_is_ready_again_without_any_job(bad_inputs: Hosts):
+def test_the_mended_spec_is_ready_again_without_any_job(bad_inputs: Hosts) -> None:
     for host, mended in bad_inputs.mended().items():
         assert mended.after.revision == mended.before.revision, host
         assert mended.new_jobs == (), host
         assert mended.unfinished_jobs == (), f"{host}: Jobs of specs that are gone still run"
 
 
-def test_a_pickled_checkpoint_is_not_executed(bad_inputs: Hosts, suite: Suite):
+def test_a_pickled_checkpoint_is_not_executed(bad_inputs: Hosts, suite: Suite) -> None:
     """The canary appears where the file is unpickled, so its absence means something."""
     hostile = next(each for each in BAD_INPUTS if each.name == "checkpoint-with-code")
     bad_inputs.outcome(hostile)

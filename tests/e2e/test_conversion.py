@@ -29,7 +29,7 @@ def assert_close(served: Served) -> None:
     assert max(served.compared["worst"].values()) <= TOLERANCE[precision], served.state.summary()
 
 
-def test_all_formats_in_both_precisions_pass(formats: Formats):
+def test_all_formats_in_both_precisions_pass(formats: Formats) -> None:
     assert passed(formats.served).keys() == formats.served.state.candidates.keys(), formats.served.state.summary()
     assert formats.served.state.condition("Verified")["reason"] == "NumericalOnly"
     signature = formats.served.state.status["signature"]
@@ -41,7 +41,7 @@ def test_all_formats_in_both_precisions_pass(formats: Formats):
     assert_close(formats.served)
 
 
-def test_halves_are_really_halves(formats: Formats):
+def test_halves_are_really_halves(formats: Formats) -> None:
     """fp16 answers differ from fp32 ones by more than fp32 rounding: the precision is not a label."""
     errors = {name: float(each["maxAbsoluteError"]) for name, each in formats.served.state.candidates.items()}
     assert max(errors[name] for name in errors if name.endswith("fp32")) < 1e-5, errors
@@ -49,14 +49,14 @@ def test_halves_are_really_halves(formats: Formats):
 
 
 @pytest.mark.parametrize("candidate", MUTANTS)
-def test_a_mutant_on_the_claim_is_caught(candidate: str, formats: Formats):
+def test_a_mutant_on_the_claim_is_caught(candidate: str, formats: Formats) -> None:
     reason, message = CAUGHT[candidate]
     found = formats.mutants.after.candidates[candidate]
     assert (found["state"], found["reason"]) == ("Failed", reason), formats.mutants.after.summary()
     assert re.search(message, found["message"]), found["message"]
 
 
-def test_the_untouched_candidate_serves(formats: Formats):
+def test_the_untouched_candidate_serves(formats: Formats) -> None:
     after = formats.mutants.after
     assert after.holds("Ready"), after.summary()
     assert after.status["serving"]["candidate"] == "script-fp16"
@@ -66,12 +66,12 @@ def test_the_untouched_candidate_serves(formats: Formats):
     assert not stages & {"source", "reference", "convert"}, "what was converted is not converted again"
 
 
-def test_the_torchscript_exporter(shapes: Shapes):
+def test_the_torchscript_exporter(shapes: Shapes) -> None:
     assert passed(shapes.torchscript).keys() == {"onnx-fp32", "onnx-fp16"}, shapes.torchscript.state.summary()
     assert_close(shapes.torchscript)
 
 
-def test_a_model_without_a_batch_dimension(shapes: Shapes):
+def test_a_model_without_a_batch_dimension(shapes: Shapes) -> None:
     served = shapes.ranking
     assert passed(served).keys() == {"onnx-fp32", "ts-script-fp32"}, served.state.summary()
     assert served.state.status["signature"]["maxBatchSize"] == 0
@@ -80,7 +80,7 @@ def test_a_model_without_a_batch_dimension(shapes: Shapes):
     assert_close(served)
 
 
-def test_dimensions_that_vary(shapes: Shapes):
+def test_dimensions_that_vary(shapes: Shapes) -> None:
     served = shapes.sequence
     assert passed(served).keys() == {"onnx-fp32", "ts-trace-fp32"}, served.state.summary()
     signature = served.state.status["signature"]
@@ -91,7 +91,7 @@ def test_dimensions_that_vary(shapes: Shapes):
     assert_close(served)
 
 
-def test_a_file_that_tritonserver_refuses(shapes: Shapes):
+def test_a_file_that_tritonserver_refuses(shapes: Shapes) -> None:
     after = shapes.corrupted.after
     assert after.candidates["onnx-fp32"]["state"] == "Failed", after.summary()
     assert after.candidates["onnx-fp32"]["reason"] == "ModelLoadFailed", after.summary()

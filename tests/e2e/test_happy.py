@@ -4,7 +4,7 @@ import json
 import time
 
 from tests.e2e.happy import Happy
-from tests.e2e.kubectl import Kubectl, KubectlError
+from tests.e2e.kubectl import Kubectl, KubectlError, Object
 
 REASONS = {
     "Ready": ("True", "Ready"),
@@ -20,7 +20,7 @@ REASONS = {
 LATENCIES = ("p50", "p90", "p95", "p99", "average")
 
 
-def server_pod(happy: Happy) -> dict:
+def server_pod(happy: Happy) -> Object:
     """The one pod behind the Service."""
     kubectl = happy.applied.kubectl
     selector = kubectl.get("service", "happy")["spec"]["selector"]
@@ -28,7 +28,7 @@ def server_pod(happy: Happy) -> dict:
     return pod
 
 
-def test_every_condition_is_observed_for_this_generation(happy_object: Happy):
+def test_every_condition_is_observed_for_this_generation(happy_object: Happy) -> None:
     state = happy_object.ready.state
     conditions = {each["type"]: (each["status"], each["reason"]) for each in state.status["conditions"]}
     assert conditions == REASONS, state.summary()
@@ -36,7 +36,7 @@ def test_every_condition_is_observed_for_this_generation(happy_object: Happy):
     assert all(each["message"] for each in state.status["conditions"]), state.summary()
 
 
-def test_every_field_of_the_status_is_filled(happy_object: Happy):
+def test_every_field_of_the_status_is_filled(happy_object: Happy) -> None:
     status = happy_object.ready.state.status
     assert status["source"]["digest"].startswith("sha256:")
     assert status["source"]["revision"] == "v1"
@@ -72,7 +72,7 @@ def test_every_field_of_the_status_is_filled(happy_object: Happy):
     assert len(json.dumps(status)) < 32 * 1024
 
 
-def test_candidates_are_ranked_and_one_is_selected(happy_object: Happy):
+def test_candidates_are_ranked_and_one_is_selected(happy_object: Happy) -> None:
     state = happy_object.ready.state
     assert {name: each["state"] for name, each in state.candidates.items()} in (
         {"script-fp32": "Selected", "onnx-fp32": "Passed"},
@@ -94,7 +94,7 @@ def test_candidates_are_ranked_and_one_is_selected(happy_object: Happy):
     assert state.revision == chosen["key"]
 
 
-def test_as_many_rows_are_recorded_as_were_asked_for(happy_object: Happy):
+def test_as_many_rows_are_recorded_as_were_asked_for(happy_object: Happy) -> None:
     performance = happy_object.ready.state.status["performance"]
     assert [(row["batchSize"], row["concurrency"]) for row in performance["offline"]] == [(1, 1), (8, 1)]
     assert [(row["batchSize"], row["concurrency"]) for row in performance["online"]] == [(1, n) for n in (1, 2, 3, 4)]
@@ -105,7 +105,7 @@ def test_as_many_rows_are_recorded_as_were_asked_for(happy_object: Happy):
         assert row["computeInfer"] > 0
 
 
-def test_columns_of_kubectl_get(happy_object: Happy):
+def test_columns_of_kubectl_get(happy_object: Happy) -> None:
     header, line = happy_object.applied.kubectl.run("get", "td").splitlines()
     assert header.split() == ["NAME", "READY", "REASON", "CANDIDATE", "PRECISION", "INF/S", "P99", "ACCURACY", "AGE"]
     serving = happy_object.ready.state.status["serving"]
@@ -114,7 +114,7 @@ def test_columns_of_kubectl_get(happy_object: Happy):
     assert line.split()[6] == str(serving["p99LatencyMicroseconds"])
 
 
-def test_the_revision_on_the_claim_is_complete_and_unique(happy_object: Happy):
+def test_the_revision_on_the_claim_is_complete_and_unique(happy_object: Happy) -> None:
     state = happy_object.ready.state
     bench = happy_object.workbench
     files = bench.files(f"/repository/revisions/{state.revision}")
@@ -128,13 +128,13 @@ def test_the_revision_on_the_claim_is_complete_and_unique(happy_object: Happy):
     assert sorted(listed) == sorted(each["key"] for each in state.candidates.values()), "no half-written revision"
 
 
-def test_answers_equal_the_framework(happy_object: Happy):
+def test_answers_equal_the_framework(happy_object: Happy) -> None:
     compared = happy_object.workbench.compare("classifier", "classifier", "happy:8001", 8)
     assert compared["shapes"] == {"OUTPUT__0": [8, 4]}
     assert compared["worst"]["OUTPUT__0"] < 1e-4
 
 
-def test_requests_together_run_as_one_batch(happy_object: Happy):
+def test_requests_together_run_as_one_batch(happy_object: Happy) -> None:
     counts = json.loads(happy_object.workbench.python("load.py", "classifier", "happy", "400", "32"))
     samples = counts["after"]["samples"] - counts["before"]["samples"]
     executions = counts["after"]["executions"] - counts["before"]["executions"]
@@ -143,7 +143,7 @@ def test_requests_together_run_as_one_batch(happy_object: Happy):
     assert counts["shapes"] == [[1, 4]]
 
 
-def test_the_server_pod_holds_a_gpu_and_nothing_it_does_not_need(happy_object: Happy):
+def test_the_server_pod_holds_a_gpu_and_nothing_it_does_not_need(happy_object: Happy) -> None:
     pod = server_pod(happy_object)
     spec, (server,) = pod["spec"], pod["spec"]["containers"]
     assert server["resources"]["limits"]["nvidia.com/gpu"] == "1"
@@ -169,7 +169,7 @@ def test_the_server_pod_holds_a_gpu_and_nothing_it_does_not_need(happy_object: H
     assert "--model-control-mode=none" in command
 
 
-def test_the_server_cannot_change_its_model(happy_object: Happy):
+def test_the_server_cannot_change_its_model(happy_object: Happy) -> None:
     pod = server_pod(happy_object)["metadata"]["name"]
     folder = f"/repository/revisions/{happy_object.ready.state.revision}"
     said = refusal(happy_object.applied.kubectl, pod, "touch", f"{folder}/touched")
@@ -186,7 +186,7 @@ def refusal(kubectl: Kubectl, pod: str, *command: str) -> str:
     return ""
 
 
-def test_the_operator_leaves_spec_and_metadata_alone(happy_object: Happy):
+def test_the_operator_leaves_spec_and_metadata_alone(happy_object: Happy) -> None:
     found = happy_object.applied.kubectl.run("get", "td", "happy", "--output=json", "--show-managed-fields")
     metadata = json.loads(found)["metadata"]
     assert "finalizers" not in metadata
@@ -198,11 +198,11 @@ def test_the_operator_leaves_spec_and_metadata_alone(happy_object: Happy):
     assert all(name.startswith("kubectl") for name in managers), managers.keys()
 
 
-def test_a_second_apply_says_unchanged(happy_object: Happy):
+def test_a_second_apply_says_unchanged(happy_object: Happy) -> None:
     assert happy_object.applied_again.split() == ["tritondeployment.triton-operator.dev/happy", "unchanged"]
 
 
-def test_events_tell_the_transitions(happy_object: Happy):
+def test_events_tell_the_transitions(happy_object: Happy) -> None:
     kubectl = happy_object.applied.kubectl
     listed = kubectl.items("events", "--field-selector=involvedObject.kind=TritonDeployment,involvedObject.name=happy")
     told = {each["reason"]: each for each in listed}

@@ -4,8 +4,8 @@ import time
 from pathlib import Path
 
 import pytest
-from devcluster.paths import cluster_paths
 
+from devcluster.paths import cluster_paths
 from tests.e2e.audit import Write, writes
 from tests.e2e.happy import Happy
 from tests.e2e.suite import Suite
@@ -32,7 +32,7 @@ def audit_log() -> Path:
 
 def test_the_operator_writes_nothing_for_three_minutes(
     happy_object: Happy, rest: tuple[float, float], audit_log: Path, suite: Suite
-):
+) -> None:
     """Of any kind and anywhere, but for the objects of the other tests, which all live in the busy namespace."""
     own = [each for each in writes(audit_log, *rest) if each.user == OPERATOR]
     assert [each for each in own if each.namespace != suite.busy.namespace] == []
@@ -42,7 +42,7 @@ def test_the_operator_writes_nothing_for_three_minutes(
 
 def test_nobody_writes_to_the_object_or_its_children(
     happy_object: Happy, rest: tuple[float, float], audit_log: Path, suite: Suite
-):
+) -> None:
     """Neither do Kubernetes' own controllers: nothing of it flaps."""
     own: list[Write] = [
         each
@@ -52,7 +52,7 @@ def test_nobody_writes_to_the_object_or_its_children(
     assert own == []
 
 
-def test_it_stays_ready(happy_object: Happy, rest: tuple[float, float]):
+def test_it_stays_ready(happy_object: Happy, rest: tuple[float, float]) -> None:
     seen = happy_object.applied.watch.history(happy_object.applied.kubectl.namespace, "happy")
     during = [sighting for sighting in seen if rest[0] <= sighting.time <= rest[1]]
     assert during == []
