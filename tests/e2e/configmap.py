@@ -15,7 +15,8 @@ NAME = "from-configmap"
 SUSPENDED_SECONDS = 3.0
 DUMP = """
 import base64, json, pathlib, sys
-print(json.dumps({file.name: base64.b64encode(file.read_bytes()).decode() for file in pathlib.Path(sys.argv[1]).iterdir()}))
+files = pathlib.Path(sys.argv[1]).iterdir()
+print(json.dumps({file.name: base64.b64encode(file.read_bytes()).decode() for file in files}))
 """
 
 

@@ -20,6 +20,7 @@ from devcluster.binaries import program
 from devcluster.paths import cluster_paths
 from tests.e2e import configmap, conversion, deletion, evolution, happy, prober, repair, workbench
 from tests.e2e.bad_inputs import BadInput
+from tests.e2e.full_claim import DEFAULT_KUBELET
 from tests.e2e.hosts import Hosts
 from tests.e2e.kubectl import Kubectl
 from tests.e2e.suite import Suite
@@ -86,13 +87,15 @@ def suite(cluster: Kubectl, installed: str) -> Iterator[Suite]:
     run = f"e2e-{secrets.token_hex(3)}"
     busy, quiet = cluster.within(f"{run}-busy"), cluster.within(f"{run}-quiet")
     watch = Watch(cluster)
+    ours = cluster.kubeconfig == cluster_paths().kubeconfig
+    kubelet = cluster_paths().kubelet if ours else DEFAULT_KUBELET
     try:
         for kubectl in (busy, quiet):
             kubectl.run("create", "namespace", kubectl.namespace)
         bench = workbench.start(busy, installed)
         bench.fill()
         asking = prober.start(busy, installed, MODELS)
-        yield Suite(busy, quiet, watch, bench, asking, installed)
+        yield Suite(busy, quiet, watch, bench, asking, kubelet, installed)
     finally:
         watch.stop()
         cluster.run("delete", "namespace", busy.namespace, quiet.namespace, "--ignore-not-found", timeout=300)

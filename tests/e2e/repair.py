@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tests.e2e.full_claim import FullClaim
 from tests.e2e.kubectl import Object
-from tests.e2e.node import Tmpfs
 from tests.e2e.state import State
 from tests.e2e.suite import Suite
 
@@ -62,17 +62,15 @@ def retry(suite: Suite) -> Mending:
 
 def storage(suite: Suite) -> Mending:
     """The claim is full; then what filled it is removed."""
-    with Tmpfs(suite.busy, suite.image, name="full", mebibytes=1) as tmpfs:
+    with FullClaim(suite.busy, suite.image, suite.kubelet) as claim:
         applied = suite.new("crowded")
-        generation = applied.apply({"repository": {"claimName": "full"}})
+        generation = applied.apply({"repository": {"claimName": claim.name}})
         full = applied.wait(
             "StorageFull", lambda state: state.says("SourceResolved", "StorageFull"), generation=generation
         )
-        tmpfs.empty()
+        claim.empty()
         jobs = applied.jobs()
         mended = applied.wait("the source", lambda state: state.holds("SourceResolved"), generation=generation)
         after = applied.jobs()
         suite.busy.delete("td", applied.name)
-        # A volume in use cannot be unmounted.
-        suite.busy.run("wait", "--for=delete", "pods", "--selector=triton-operator.dev/deployment=crowded", timeout=90)
         return Mending(full.state, mended.state, tuple(after[uid] for uid in after.keys() - jobs.keys()))

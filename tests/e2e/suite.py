@@ -1,6 +1,7 @@
 """What every part of the suite needs: the cluster, the two namespaces, the watch and the pods that help."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from tests.e2e.applied import Applied
 from tests.e2e.kubectl import Kubectl, Object
@@ -19,6 +20,8 @@ class Suite:
     watch: Watch
     workbench: Workbench
     prober: Prober
+    kubelet: Path
+    """The kubelet's root directory on the node."""
     image: str
     """Of the converter: it holds torch, onnx and tritonclient."""
 
