@@ -12,14 +12,12 @@ from typing import Any
 
 import yaml
 
+from triton_operator.kinds import TRITON_DEPLOYMENT
+from triton_operator.names import GROUP, KIND
 from triton_operator.spec import TritonDeploymentSpec
 from triton_operator.status import TritonDeploymentStatus
 
-GROUP = "triton-operator.dev"
-VERSION = "v1alpha1"
-KIND = "TritonDeployment"
-PLURAL = "tritondeployments"
-CRD_NAME = f"{PLURAL}.{GROUP}"
+CRD_NAME = f"{TRITON_DEPLOYMENT.plural}.{GROUP}"
 NAME_PATTERN = "^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$"
 
 Schema = dict[str, Any]
@@ -100,7 +98,7 @@ def crd() -> dict[str, Any]:
         ],
     }
     version = {
-        "name": VERSION,
+        "name": TRITON_DEPLOYMENT.version,
         "served": True,
         "storage": True,
         "subresources": {"status": {}},
@@ -110,7 +108,7 @@ def crd() -> dict[str, Any]:
     names = {
         "kind": KIND,
         "listKind": f"{KIND}List",
-        "plural": PLURAL,
+        "plural": TRITON_DEPLOYMENT.plural,
         "singular": KIND.lower(),
         "shortNames": ["td"],
         "categories": ["triton"],

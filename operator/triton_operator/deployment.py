@@ -33,8 +33,8 @@ class TritonDeployment:
             "kind": KIND,
             "name": self.name,
             "uid": self.uid,
+            # Not blockOwnerDeletion: where that is enforced it takes a right to the object's finalizers.
             "controller": True,
-            "blockOwnerDeletion": True,
         }
 
 

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from triton_operator import names
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -34,16 +36,14 @@ _WATCHED = frozenset({"list", "watch"})
 _APPLIED = _WATCHED | {"get", "create", "patch"}
 _REPLACED = _APPLIED | {"delete"}
 
-TRITON_DEPLOYMENT = Kind(
-    "triton-operator.dev/v1alpha1", "TritonDeployment", "tritondeployments", _WATCHED, frozenset({"patch"})
-)
+TRITON_DEPLOYMENT = Kind(names.API_VERSION, names.KIND, "tritondeployments", _WATCHED, frozenset({"patch"}))
 JOB = Kind("batch/v1", "Job", "jobs", _REPLACED)
 POD = Kind("v1", "Pod", "pods", _WATCHED)
 DEPLOYMENT = Kind("apps/v1", "Deployment", "deployments", _REPLACED)
-SERVICE = Kind("v1", "Service", "services", _REPLACED)
-CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps", _REPLACED)
+SERVICE = Kind("v1", "Service", "services", _APPLIED)
+CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps", _APPLIED)
 CLAIM = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", _APPLIED)
-NETWORK_POLICY = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", _REPLACED)
+NETWORK_POLICY = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", _APPLIED)
 EVENT = Kind("v1", "Event", "events", frozenset({"create", "list"}))
 
 CHILDREN = (JOB, POD, DEPLOYMENT, SERVICE, CONFIG_MAP, CLAIM, NETWORK_POLICY)
@@ -55,4 +55,9 @@ _BY_NAME = {(kind.api_version, kind.kind): kind for kind in ALL}
 
 def kind_of(body: dict[str, Any]) -> Kind:
     """The kind of an object; raises KeyError where the operator does not know it."""
-    return _BY_NAME[body["apiVersion"], body["kind"]]
+    return kind_named(body["apiVersion"], body["kind"])
+
+
+def kind_named(api_version: str, kind: str) -> Kind:
+    """The kind of that name; raises KeyError where the operator does not know it."""
+    return _BY_NAME[api_version, kind]

@@ -13,7 +13,9 @@ GROUP = "triton-operator.dev"
 API_VERSION = f"{GROUP}/v1alpha1"
 KIND = "TritonDeployment"
 MANAGED_BY = "triton-operator"
-MANAGED_BY_SELECTOR = f"app.kubernetes.io/managed-by={MANAGED_BY}"
+MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
+MANAGED_BY_SELECTOR = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
+"""Of every child, and all that is watched."""
 DEPLOYMENT_LABEL = f"{GROUP}/deployment"
 STAGE_LABEL = f"{GROUP}/stage"
 KEY_LABEL = f"{GROUP}/key"
@@ -69,7 +71,7 @@ def labels(deployment: str, component: str) -> dict[str, str]:
         "app.kubernetes.io/instance": deployment,
         "app.kubernetes.io/component": component,
         "app.kubernetes.io/part-of": MANAGED_BY,
-        "app.kubernetes.io/managed-by": MANAGED_BY,
+        MANAGED_BY_LABEL: MANAGED_BY,
         DEPLOYMENT_LABEL: deployment,
     }
 

@@ -15,15 +15,15 @@ from triton_converters.reasons import Reason
 
 from triton_operator import ownership
 from triton_operator.cluster import Cluster, ClusterError, NotFoundError, RefusedError
-from triton_operator.deployment import InvalidSpecError, parse
+from triton_operator.deployment import InvalidSpecError, parse, parse_status
 from triton_operator.drift import drift
-from triton_operator.kinds import TRITON_DEPLOYMENT, kind_of
+from triton_operator.kinds import TRITON_DEPLOYMENT, kind_named, kind_of
 from triton_operator.metrics import Metrics
 from triton_operator.observed import observe
 from triton_operator.ownership import Control
 from triton_operator.plan import Event, Plan, plan
 from triton_operator.queue import Result
-from triton_operator.reporting import event_body, last_status, stalled, status_body
+from triton_operator.reporting import event_body, stalled, status_body
 from triton_operator.settings import Settings
 from triton_operator.status import TritonDeploymentStatus
 from triton_operator.store import Key, Store
@@ -87,7 +87,7 @@ class Reconciler:
         try:
             intent = self._intent(owner, children, waiting, now)
         except InvalidSpecError as error:
-            self._stall(owner, last_status(owner), Reason.INVALID_SPEC, str(error), now)
+            self._stall(owner, parse_status(owner), Reason.INVALID_SPEC, str(error), now)
             return Result()
         try:
             wrote = self._bring_about(owner, children, intent)
@@ -106,7 +106,7 @@ class Reconciler:
     def _intent(self, owner: Body, children: list[Body], waiting: Iterable[str], now: datetime) -> Plan:
         deployment = parse(owner)
         events = [event for uid in waiting for event in self._cluster.events_about(deployment.namespace, uid)]
-        return plan(deployment, observe([*children, *events]), self._settings, now)
+        return plan(deployment, observe(deployment.name, [*children, *events]), self._settings, now)
 
     def _bring_about(self, owner: Body, children: list[Body], intent: Plan) -> bool:
         """Apply what drifts, in the plan's order, then delete. Whether anything was written."""
@@ -115,7 +115,7 @@ class Reconciler:
         for desired in intent.objects:
             wrote |= self._apply(owner, desired, observed.get((kind_of(desired), desired["metadata"]["name"])))
         for reference in intent.deletions:
-            child = observed.get((kind_of(reference), reference["metadata"]["name"]))
+            child = observed.get((kind_named(reference.api_version, reference.kind), reference.name))
             if child is not None and "deletionTimestamp" not in child["metadata"]:
                 self._cluster.delete(child)
                 self._wrote(owner, "delete", child, "")
@@ -156,14 +156,14 @@ class Reconciler:
 
     def _stall(self, owner: Body, wanted: TritonDeploymentStatus, reason: Reason, message: str, now: datetime) -> None:
         """Report that nothing goes on before somebody changes something."""
-        old = last_status(owner)
+        old = parse_status(owner)
         known = any((item.type, item.reason) == ("Stalled", reason) for item in old.conditions)
         events = () if known else (Event("Warning", reason, message),)
         self._report(owner, stalled(owner, old, wanted, reason, message, now), events, now)
 
     def _report(self, owner: Body, status: TritonDeploymentStatus, events: Iterable[Event], now: datetime) -> bool:
         """Write the status if it differs, then post the events. Whether the status was written."""
-        if status == last_status(owner):
+        if status == parse_status(owner):
             return False
         try:
             written = self._cluster.apply_status(status_body(owner, status))
@@ -174,7 +174,7 @@ class Reconciler:
         self._wrote(owner, "status", owner, "")
         for event in events:
             try:
-                self._cluster.create_event(event_body(owner, event.type, str(event.reason), event.message, now))
+                self._cluster.create_event(event_body(owner, event.type, event.reason, event.message, now))
             except ClusterError as error:
                 # An Event is a courtesy; the status says the same.
                 log.warning("Event %s: %s", event.reason, error)

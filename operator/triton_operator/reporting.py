@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import Any
 
-from pydantic import ValidationError
 from triton_converters.reasons import Reason
 
 from triton_operator.status import ConditionType, TritonDeploymentStatus, condition, merge_conditions
@@ -16,14 +15,6 @@ LONGEST_EVENT_MESSAGE = 1024
 def timestamp(now: datetime) -> str:
     """RFC 3339 with seconds, as Kubernetes writes it."""
     return now.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def last_status(owner: dict[str, Any]) -> TritonDeploymentStatus:
-    """The status as it was written last; an empty one where somebody else wrote what is none."""
-    try:
-        return TritonDeploymentStatus.model_validate(owner.get("status", {}))
-    except ValidationError:
-        return TritonDeploymentStatus()
 
 
 def status_body(owner: dict[str, Any], status: TritonDeploymentStatus) -> dict[str, Any]:

@@ -29,6 +29,8 @@ class Settings:
     """WATCH_NAMESPACES, separated by commas; empty: all."""
     log_format: Literal["text", "json"] = "text"
     """LOG_FORMAT."""
+    metrics_port: int = 8080
+    """METRICS_PORT: of /metrics, /healthz and /readyz."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
@@ -42,6 +44,7 @@ class Settings:
                 name.strip() for name in environment.get("WATCH_NAMESPACES", "").split(",") if name.strip()
             ),
             log_format=cast(Literal["text", "json"], _one_of(environment, "LOG_FORMAT", ("text", "json"))),
+            metrics_port=_port(environment, "METRICS_PORT"),
         )
 
 
@@ -56,3 +59,10 @@ def _one_of(environment: Mapping[str, str], name: str, allowed: tuple[str, ...])
     if value not in allowed:
         raise SettingsError(f"{name} is {value!r}; it takes one of {', '.join(allowed)}")
     return value
+
+
+def _port(environment: Mapping[str, str], name: str) -> int:
+    value = environment.get(name) or str(Settings.metrics_port)
+    if not value.isdecimal() or not 0 < int(value) < 65536:
+        raise SettingsError(f"{name} is {value!r}; it takes a port, 1 to 65535")
+    return int(value)

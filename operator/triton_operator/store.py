@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from triton_operator.drift import FIELD_MANAGER
 from triton_operator.kinds import TRITON_DEPLOYMENT, Kind
+from triton_operator.names import DEPLOYMENT_LABEL
 
-DEPLOYMENT_LABEL = "triton-operator.dev/deployment"
 REMEMBERED_DELETIONS = 10_000
 
 

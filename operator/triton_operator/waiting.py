@@ -37,7 +37,9 @@ def waiting_for(children: Iterable[Body], now: datetime) -> list[str]:
 
 def _finished(job: Body) -> bool:
     conditions = job.get("status", {}).get("conditions", [])
-    return any(condition["type"] in {"Complete", "Failed"} and condition["status"] == "True" for condition in conditions)
+    return any(
+        condition["type"] in {"Complete", "Failed"} and condition["status"] == "True" for condition in conditions
+    )
 
 
 def _created(body: Body) -> datetime:

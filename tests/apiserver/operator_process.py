@@ -72,12 +72,12 @@ class Operator:
             **os.environ,
             "KUBECONFIG": str(kubeconfig),
             "PYTHONPATH": f"{ROOT / 'operator'}:{ROOT / 'converters'}",
-            "TRITON_OPERATOR_CONVERTER_IMAGE": "converter:test",
-            "TRITON_OPERATOR_SERVER_IMAGE": "server:test",
-            "TRITON_OPERATOR_INSTANCE_GROUP_KIND": "Auto",
-            "TRITON_OPERATOR_NAMESPACES": "",
-            "TRITON_OPERATOR_LOG_FORMAT": "text",
-            "TRITON_OPERATOR_METRICS_PORT": str(self.port),
+            "CONVERTER_IMAGE": "converter:test",
+            "SERVER_IMAGE": "server:test",
+            "INSTANCE_GROUP_KIND": "Auto",
+            "WATCH_NAMESPACES": "",
+            "LOG_FORMAT": "text",
+            "METRICS_PORT": str(self.port),
             **environment,
         }
         self._process: subprocess.Popen[bytes] | None = None

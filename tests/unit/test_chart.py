@@ -1,9 +1,11 @@
 """The chart against the code: the rules are the verbs that are used, the environment is what the settings read."""
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
 from triton_operator.kinds import ALL
+from triton_operator.settings import Settings
 
 from tests.apiserver.operator_process import rendered
 
@@ -62,6 +64,19 @@ def test_the_pod_is_restricted() -> None:
         "readOnlyRootFilesystem": True,
         "capabilities": {"drop": ["ALL"]},
     }
+
+
+def test_the_environment_is_what_the_settings_read() -> None:
+    values = (
+        "image=i,converter.image=c:1,server.image=s:2,server.instanceGroupKind=Auto,server.arguments={--a=1,--b},"
+        "watchNamespaces={blue,green},logFormat=text,metrics.port=9090"
+    )
+    deployment = next(body for body in rendered("--set", values) if body["kind"] == "Deployment")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    environment = {variable["name"]: variable["value"] for variable in container["env"]}
+    expected = Settings("c:1", "s:2", "Auto", ("--a=1", "--b"), ("blue", "green"), "text", 9090)
+    assert Settings.from_environment(environment) == expected
+    assert len(environment) == len(fields(Settings))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ OUR_LABELS = {"triton-operator.dev/deployment": "digits", "app.kubernetes.io/man
 def a_body(
     kind: str, uid: str, controller: tuple[str, str, str] | None, labels: JSON | None = None, created: str = "10:00:01"
 ) -> JSON:
-    references = [{"kind": "Other", "name": "x", "uid": "x"}]
+    references: list[JSON] = [{"kind": "Other", "name": "x", "uid": "x"}]
     if controller is not None:
         references.append(dict(zip(("kind", "name", "uid"), controller, strict=True)) | {"controller": True})
     metadata = {"name": uid, "uid": uid, "labels": labels or {}, "creationTimestamp": f"2026-11-21T{created}Z"}

@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from triton_converters.reasons import Reason
-from triton_operator.reporting import event_body, last_status, stalled, status_body
+from triton_operator.deployment import parse_status
+from triton_operator.reporting import event_body, stalled, status_body
 from triton_operator.status import Condition, TritonDeploymentStatus
 
 NOW = datetime(2026, 11, 21, 10, 0, 5, 999, tzinfo=UTC)
@@ -25,13 +26,13 @@ def test_a_status_survives_the_way_to_the_api_server_and_back() -> None:
     status = TritonDeploymentStatus(observed_generation=3, conditions=[a_condition("Ready", "True")])
     body = status_body(OWNER, status)
     assert body["metadata"] == {"name": "digits", "namespace": "vision", "resourceVersion": "7"}
-    assert last_status({"status": body["status"]}) == status
+    assert parse_status({"status": body["status"]}) == status
     assert set(body["status"]) == {"observedGeneration", "conditions"}, "defaults are left out"
 
 
 def test_a_status_that_is_none_counts_as_empty() -> None:
-    assert last_status({}) == TritonDeploymentStatus()
-    assert last_status({"status": {"conditions": "many"}}) == TritonDeploymentStatus()
+    assert parse_status({}) == TritonDeploymentStatus()
+    assert parse_status({"status": {"conditions": "many"}}) == TritonDeploymentStatus()
 
 
 def test_stalled_keeps_what_is_known_and_the_time_it_began() -> None:

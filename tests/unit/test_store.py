@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from triton_operator import store as store_module
 from triton_operator.kinds import JOB, POD, TRITON_DEPLOYMENT
-from triton_operator.store import DEPLOYMENT_LABEL, Key, Store
+from triton_operator.names import DEPLOYMENT_LABEL
+from triton_operator.store import Key, Store
 
 JSON = dict[str, Any]
 DIGITS = Key("vision", "digits")
