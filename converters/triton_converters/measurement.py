@@ -21,7 +21,7 @@ ROOM = 2
 
 
 def publish(stage: str, key: str, kind: type[Result], fill: Callable[[Path], Result]) -> Result:
-    """Publish ``measurements/<key>/`` with what ``fill`` leaves in its directory; gives the first publisher's result."""
+    """Publish ``measurements/<key>/`` with what ``fill`` leaves in its directory; gives the first one published."""
     target = claim.measurement_directory(key)
     with temporary_directory(target) as directory:
         result = fill(directory)
