@@ -27,9 +27,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="devcluster", description="A real single-node Kubernetes for development."
-    )
+    parser = argparse.ArgumentParser(prog="devcluster", description="A real single-node Kubernetes for development.")
     verbs = parser.add_subparsers(dest="verb", required=True)
     verbs.add_parser("up", help="start the cluster, or use the one KUBECONFIG names")
     verbs.add_parser("down", help="remove the cluster and whatever killed ones left")
@@ -37,9 +35,7 @@ def _parser() -> argparse.ArgumentParser:
     load = verbs.add_parser("load-image", help="import docker-archives for the kubelet")
     load.add_argument("archives", nargs="+", type=Path, metavar="ARCHIVE")
     binaries = verbs.add_parser("binaries", help="build the programs that are not in the cache")
-    binaries.add_argument(
-        "modules", nargs="*", metavar="MODULE", help=f"of {', '.join(MODULES)}; all by default"
-    )
+    binaries.add_argument("modules", nargs="*", metavar="MODULE", help=f"of {', '.join(MODULES)}; all by default")
     for verb, text in (
         ("apiserver-up", "start an API server alone"),
         ("apiserver-down", "end it, empty its folder"),

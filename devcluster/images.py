@@ -32,23 +32,20 @@ def read_archive(path: Path) -> Archive:
 
     Raises:
         ClusterError: there is no such file, or it is no docker-archive of one named image.
+
     """
     try:
         with tarfile.open(path) as tar:
             member = tar.extractfile("manifest.json")
             entries = json.load(member) if member else []
             if len(entries) != 1 or not entries[0].get("RepoTags"):
-                raise ClusterError(
-                    f"{path} holds {len(entries)} images or no name: save one image with its tag"
-                )
+                raise ClusterError(f"{path} holds {len(entries)} images or no name: save one image with its tag")
             config = tar.extractfile(entries[0]["Config"])
             digest = hashlib.sha256(config.read() if config else b"").hexdigest()
     except FileNotFoundError as error:
         raise ClusterError(f"{path} does not exist: build the image first") from error
     except (tarfile.TarError, KeyError, ValueError) as error:
-        raise ClusterError(
-            f"{path} is no docker-archive ({error}): push to docker-archive:{path}:NAME:TAG"
-        ) from error
+        raise ClusterError(f"{path} is no docker-archive ({error}): push to docker-archive:{path}:NAME:TAG") from error
     return Archive(path, tuple(entries[0]["RepoTags"]), f"sha256:{digest}")
 
 
@@ -72,6 +69,7 @@ def load_image(path: Path, paths: ClusterPaths) -> bool:
 
     Raises:
         ClusterError: the archive is unusable, no cluster is up, or the import failed.
+
     """
     archive = read_archive(path)
     if not paths.containerd_socket.exists():
@@ -100,6 +98,7 @@ def write_busybox_archive(path: Path) -> None:
 
     Raises:
         ClusterError: busybox is not installed or not static.
+
     """
     layer = _busybox_layer()
     content = {

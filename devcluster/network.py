@@ -35,6 +35,7 @@ def create_network(paths: ClusterPaths) -> None:
 
     Raises:
         ClusterError: ip or nft failed.
+
     """
     run(["ip", "link", "add", BRIDGE, "type", "bridge"])
     run(["ip", "address", "add", f"{NODE_ADDRESS}/32", "dev", BRIDGE])
@@ -64,6 +65,7 @@ def remove_network(paths: ClusterPaths) -> None:
 
     Raises:
         ClusterError: ip or nft refused to remove something that is there.
+
     """
     for link in leftover_links():
         # A pod's link may vanish with its namespace between the listing and here.

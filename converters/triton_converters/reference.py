@@ -197,8 +197,9 @@ class Variety:
         self.samples += len(batch.ids) if self.batched else 1
 
     def _equal(self, first: Array, array: Array) -> bool:
-        one = first[:1] if self.batched else first
-        return one.shape[1:] == array.shape[1:] and one.ndim == array.ndim and bool(numpy.all(one == array))
+        if not self.batched:
+            return numpy.array_equal(first, array)
+        return first.shape[1:] == array.shape[1:] and bool(numpy.all(first[:1] == array))
 
     def check(self) -> None:
         """Raise ReferenceConstant for a constant floating point output, or where every output is constant.

@@ -3,7 +3,7 @@ r"""Stage ``source``: publish the user's files on the claim under their digest.
 The digest of a single file is its SHA-256. That of a directory is the SHA-256 of what this prints inside it::
 
     find -L . \( -name '..*' -o -name lost+found \) -prune -o -type f -printf '%P\0' |
-      LC_ALL=C sort -z | xargs -0 sha256sum
+      LC_ALL=C sort -z | xargs -0 sha256sum --
 
 Names that begin with ``..`` are the kubelet's own in a mounted ConfigMap. See docs/source.md.
 """
