@@ -105,6 +105,14 @@ def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
         images.read_archive(tmp_path / "text.tar")
 
 
+def test_a_moved_name_takes_its_old_image_along_unless_another_name_holds_it() -> None:
+    archive = images.Archive(Path("a.tar"), ("localhost/a:1",), "sha256:new")
+    present = {"localhost/a:1": "one", "sha256:id-of-one": "one", "localhost/b:1": "two", "sha256:id-of-two": "two"}
+    assert images.moved_names(archive, present) == ["localhost/a:1", "sha256:id-of-one"]
+    assert images.moved_names(archive, {**present, "localhost/c:1": "one"}) == ["localhost/a:1"]
+    assert images.moved_names(archive, {"localhost/b:1": "two"}) == []
+
+
 def test_loading_without_a_cluster_says_how_to_get_one(tmp_path: Path, paths: ClusterPaths) -> None:
     archive = tmp_path / "a.tar"
     write_archive(archive, [{"Config": "c.json", "RepoTags": ["x:1"], "Layers": []}], b"{}")
