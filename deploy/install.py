@@ -17,9 +17,12 @@ READY_SECONDS = 180
 def values(references: dict[str, str]) -> dict[str, object]:
     """The chart's values for images that were loaded into the node, on a cluster whose servers run on CPU."""
     return {
-        "image": references["operator"],
-        "converter": {"image": references["converter"]},
-        "server": {"image": references["tritonserver-cpu"], "instanceGroupKind": "Auto"},
+        "images": {
+            "operator": references["operator"],
+            "converter": references["converter"],
+            "server": references["tritonserver-cpu"],
+        },
+        "server": {"instanceGroupKind": "Auto"},
     }
 
 
