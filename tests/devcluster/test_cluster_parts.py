@@ -15,14 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from devcluster import binaries, images, kubeconfig, mounts, node, process
+from devcluster import binaries, cgroups, images, kubeconfig, mounts, node, process
 from devcluster.cluster import Cluster
 from devcluster.lock import exclusive
 from devcluster.paths import ClusterError, ClusterPaths, cluster_paths
 
 
 @pytest.fixture
-def paths(tmp_path: Path) -> ClusterPaths:
+def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ClusterPaths:
+    monkeypatch.setattr(ClusterPaths, "check_lengths", lambda _: None)
     return ClusterPaths(home=tmp_path / "home", runtime=tmp_path / "run")
 
 
@@ -137,6 +138,28 @@ def test_mount_points_are_unescaped_and_ordered() -> None:
     found = mounts.mounted("\n".join(lines))
     assert [str(mount.point) for mount in found] == ["/", "/mnt/with space", "/sys/fs/cgroup"]
     assert [mount.kind for mount in found] == ["ext4", "tmpfs", "cgroup2"]
+
+
+def test_cgroup_v2_delegates_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cgroups, "hierarchies", lambda: [tmp_path])
+    (tmp_path / "cgroup.controllers").write_text("cpuset cpu memory pids\n")
+    (tmp_path / "cgroup.subtree_control").write_text("cpu pids\n")
+    cgroups.create_cgroup()
+    assert (tmp_path / "cgroup.subtree_control").read_text() == "+cpuset +memory"
+    assert cgroups.groups() == [tmp_path / "triton-devcluster"]
+
+
+def test_without_any_cgroup_hierarchy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cgroups, "hierarchies", list)
+    with pytest.raises(ClusterError, match="no cgroup hierarchy is mounted"):
+        cgroups.create_cgroup()
+
+
+def test_only_root_changes_the_cluster(paths: ClusterPaths, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    for change in (Cluster(paths).up, Cluster(paths).down):
+        with pytest.raises(ClusterError, match="run as root, or set KUBECONFIG"):
+            change()
 
 
 def test_nameservers_are_the_addresses_only() -> None:
