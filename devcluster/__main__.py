@@ -14,10 +14,14 @@ from devcluster.commands import run
 from devcluster.kubeconfig import foreign_kubeconfig
 from devcluster.paths import ClusterError, ClusterPaths, cluster_paths
 
+SYSTEM_FOLDERS = ("/usr/sbin", "/sbin")
+
 
 def main(arguments: Sequence[str]) -> int:
     """Run one verb; returns the exit status."""
     chosen = _parser().parse_args(arguments)
+    # Root's shell may lack them (`su` without `-`), and containerd finds runc by PATH.
+    os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), *SYSTEM_FOLDERS])
     try:
         _dispatch(chosen, cluster_paths())
     except ClusterError as error:
@@ -49,7 +53,7 @@ def _dispatch(chosen: argparse.Namespace, paths: ClusterPaths) -> None:
         case "up":
             _up(paths)
         case "down":
-            Cluster(paths).down()
+            _down(paths)
         case "env":
             _print_environment(paths)
         case "load-image":
@@ -71,6 +75,15 @@ def _up(paths: ClusterPaths) -> None:
         return
     print(f"using the cluster of KUBECONFIG={foreign}, building none:", flush=True)
     print(run(["kubectl", "get", "nodes", "--request-timeout=10s"]), end="")
+
+
+def _down(paths: ClusterPaths) -> None:
+    foreign = foreign_kubeconfig(paths)
+    if foreign is not None:
+        print(f"leaving the cluster of KUBECONFIG={foreign} alone", flush=True)
+        if os.geteuid() != 0:
+            return
+    Cluster(paths).down()
 
 
 def _load_images(archives: Sequence[Path], paths: ClusterPaths) -> None:

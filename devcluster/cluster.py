@@ -86,8 +86,7 @@ class Cluster:
 
         """
         self.paths.check_lengths()
-        if os.geteuid() != 0:
-            raise ClusterError("a cluster needs root: run as root, or set KUBECONFIG to use a cluster you have")
+        _require_root()
         with exclusive(lock_path(), "the cluster"):
             install_packages()
             if self.healthy():
@@ -108,9 +107,10 @@ class Cluster:
         """Remove the cluster and what killed ones left; keeps programs, images and logs.
 
         Raises:
-            ClusterError: something resists.
+            ClusterError: not root, or something resists.
 
         """
+        _require_root()
         with exclusive(lock_path(), "the cluster"):
             remove_cluster(self.paths)
 
@@ -225,6 +225,11 @@ class Cluster:
 
     def _kubectl(self, *words: str, stdin: str | None = None) -> str:
         return run(self._kubectl_argv(*words), stdin=stdin)
+
+
+def _require_root() -> None:
+    if os.geteuid() != 0:
+        raise ClusterError("a cluster needs root: run as root, or set KUBECONFIG to use a cluster you have")
 
 
 def _listens(address: str, port: int) -> bool:

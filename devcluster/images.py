@@ -5,6 +5,7 @@ import io
 import json
 import platform
 import tarfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,8 +79,23 @@ def load_image(path: Path, paths: ClusterPaths) -> bool:
     digest = present.get(archive.image_id)
     if digest is not None and all(present.get(canonical(name)) == digest for name in archive.references):
         return False
+    moved = moved_names(archive, present)
+    if moved:
+        run([*ctr(paths), "images", "remove", *moved])
     run([*ctr(paths), "images", "import", path], timeout=IMPORT_SECONDS)
     return True
+
+
+def moved_names(archive: Archive, present: Mapping[str, str]) -> list[str]:
+    """Names to remove before importing: those the archive takes over, and IDs of images that lose their last name.
+
+    `present` maps a name or image ID to a manifest digest. A name must go first: containerd's CRI plugin
+    records the image ID of a new name, and not that of an existing one with new content.
+    """
+    taken = {canonical(name) for name in archive.references} & set(present)
+    kept = {digest for name, digest in present.items() if name not in taken and not name.startswith("sha256:")}
+    lost = {present[name] for name in taken} - kept
+    return sorted(taken | {name for name, digest in present.items() if name.startswith("sha256:") and digest in lost})
 
 
 def ctr(paths: ClusterPaths) -> list[str]:

@@ -15,7 +15,7 @@ def paths() -> ClusterPaths:
     return cluster_paths()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def untouched_machine(paths: ClusterPaths) -> Iterator[dict[str, object]]:
     """The machine without a cluster; one that was up before is up again afterwards."""
     cluster = Cluster(paths)

@@ -15,14 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from devcluster import binaries, images, kubeconfig, mounts, node, process
+from devcluster import binaries, cgroups, images, kubeconfig, mounts, node, process
 from devcluster.cluster import Cluster
 from devcluster.lock import exclusive
 from devcluster.paths import ClusterError, ClusterPaths, cluster_paths
 
 
 @pytest.fixture
-def paths(tmp_path: Path) -> ClusterPaths:
+def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ClusterPaths:
+    monkeypatch.setattr(ClusterPaths, "check_lengths", lambda _: None)
     return ClusterPaths(home=tmp_path / "home", runtime=tmp_path / "run")
 
 
@@ -105,6 +106,14 @@ def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
         images.read_archive(tmp_path / "text.tar")
 
 
+def test_a_moved_name_takes_its_old_image_along_unless_another_name_holds_it() -> None:
+    archive = images.Archive(Path("a.tar"), ("localhost/a:1",), "sha256:new")
+    present = {"localhost/a:1": "one", "sha256:id-of-one": "one", "localhost/b:1": "two", "sha256:id-of-two": "two"}
+    assert images.moved_names(archive, present) == ["localhost/a:1", "sha256:id-of-one"]
+    assert images.moved_names(archive, {**present, "localhost/c:1": "one"}) == ["localhost/a:1"]
+    assert images.moved_names(archive, {"localhost/b:1": "two"}) == []
+
+
 def test_loading_without_a_cluster_says_how_to_get_one(tmp_path: Path, paths: ClusterPaths) -> None:
     archive = tmp_path / "a.tar"
     write_archive(archive, [{"Config": "c.json", "RepoTags": ["x:1"], "Layers": []}], b"{}")
@@ -129,6 +138,28 @@ def test_mount_points_are_unescaped_and_ordered() -> None:
     found = mounts.mounted("\n".join(lines))
     assert [str(mount.point) for mount in found] == ["/", "/mnt/with space", "/sys/fs/cgroup"]
     assert [mount.kind for mount in found] == ["ext4", "tmpfs", "cgroup2"]
+
+
+def test_cgroup_v2_delegates_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cgroups, "hierarchies", lambda: [tmp_path])
+    (tmp_path / "cgroup.controllers").write_text("cpuset cpu memory pids\n")
+    (tmp_path / "cgroup.subtree_control").write_text("cpu pids\n")
+    cgroups.create_cgroup()
+    assert (tmp_path / "cgroup.subtree_control").read_text() == "+cpuset +memory"
+    assert cgroups.groups() == [tmp_path / "triton-devcluster"]
+
+
+def test_without_any_cgroup_hierarchy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cgroups, "hierarchies", list)
+    with pytest.raises(ClusterError, match="no cgroup hierarchy is mounted"):
+        cgroups.create_cgroup()
+
+
+def test_only_root_changes_the_cluster(paths: ClusterPaths, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    for change in (Cluster(paths).up, Cluster(paths).down):
+        with pytest.raises(ClusterError, match="run as root, or set KUBECONFIG"):
+            change()
 
 
 def test_nameservers_are_the_addresses_only() -> None:

@@ -19,16 +19,18 @@ from devcluster.apiserver import ApiServer
 from devcluster.binaries import program
 from devcluster.cluster import Cluster
 from devcluster.commands import run
-from devcluster.images import ctr, write_busybox_archive
+from devcluster.images import ctr, read_archive
 from devcluster.paths import ClusterError, ClusterPaths
 from devcluster.process import recorded_processes
 from devcluster.teardown import leftovers
+from tests.devcluster.archives import write_labelled_archive
 from tests.devcluster.kubectl import Kubectl
 from tests.devcluster.machine import cluster_processes, machine_state
 
 pytestmark = pytest.mark.cluster
 ROOT = Path(__file__).parents[2]
 NAMESPACE = "devcluster-test"
+KEPT_IMAGE = "localhost/kept:1"
 
 
 def eventually(condition: Callable[[], object], what: str, seconds: float = 30) -> None:
@@ -59,6 +61,17 @@ def namespace(kubectl: Kubectl, volume: Path) -> Iterator[Kubectl]:
     finally:
         inside("delete", "namespace", NAMESPACE, "--timeout=60s")
         inside("delete", "persistentvolume", "small", "--ignore-not-found", "--timeout=30s")
+
+
+@pytest.fixture
+def kept_image(cluster: Cluster, tmp_path: Path) -> Iterator[Path]:
+    """The archive of an image that is loaded, and that nobody but the test has."""
+    archive = tmp_path / "kept.tar"
+    write_labelled_archive(archive, KEPT_IMAGE, "first")
+    cluster.load_images([archive])
+    eventually(lambda: read_archive(archive).image_id in run([*ctr(cluster.paths), "images", "list"]), "the image ID")
+    yield archive
+    run([*ctr(cluster.paths), "images", "remove", KEPT_IMAGE, read_archive(archive).image_id])
 
 
 def create_workloads(kubectl: Kubectl, volume: Path) -> None:
@@ -177,13 +190,15 @@ def test_audit_log_has_every_write_and_no_read(kubectl: Kubectl, paths: ClusterP
     assert all("requestObject" not in event for event in events)
 
 
-def test_images_are_loaded_once(cluster: Cluster, tmp_path: Path) -> None:
-    archive = tmp_path / "busybox.tar"
-    write_busybox_archive(archive)
+def test_images_are_loaded_once_and_replaced_when_they_change(cluster: Cluster, kept_image: Path) -> None:
+    assert "is there already" in devcluster("load-image", str(kept_image)).stdout
     listing = [*ctr(cluster.paths), "images", "list", "--quiet"]
-    before = run(listing)
-    assert "busybox.tar is there already" in devcluster("load-image", str(archive)).stdout
-    assert run(listing) == before
+    before = run(listing).split()
+    write_labelled_archive(kept_image, KEPT_IMAGE, "changed")
+    assert "loaded in" in devcluster("load-image", str(kept_image)).stdout
+    eventually(lambda: read_archive(kept_image).image_id in run(listing), "the image ID known to Kubernetes")
+    assert len(run(listing).split()) == len(before), "the replaced image is gone"
+    assert "is there already" in devcluster("load-image", str(kept_image)).stdout
 
 
 def test_up_keeps_a_healthy_cluster(cluster: Cluster) -> None:
@@ -213,7 +228,7 @@ def test_api_server_by_command_line(tmp_path: Path) -> None:
     assert processes_mentioning(tmp_path) == []
 
 
-def test_killed_cluster_is_replaced(cluster: Cluster, namespace: Kubectl, volume: Path) -> None:
+def test_killed_cluster_is_replaced(cluster: Cluster, namespace: Kubectl, volume: Path, kept_image: Path) -> None:
     """SIGKILL for every process of ours, at once and without `down`; pods keep running, mounts and all."""
     namespace.wait("pod/web", "condition=Ready")
     for recorded in recorded_processes(cluster.paths.processes):
@@ -224,7 +239,19 @@ def test_killed_cluster_is_replaced(cluster: Cluster, namespace: Kubectl, volume
     cluster.up()
     assert not any("httpd" in line for line in cluster_processes(cluster.paths))
     assert run([*ctr(cluster.paths), "containers", "list", "--quiet"]) == ""
+    assert "is there already" in devcluster("load-image", str(kept_image)).stdout
     create_workloads(namespace, volume)
+    namespace(
+        "run",
+        "kept",
+        f"--image={KEPT_IMAGE}",
+        "--image-pull-policy=Never",
+        "--restart=Never",
+        "--command",
+        "--",
+        "true",
+    )
+    namespace.wait("pod/kept", "jsonpath={.status.phase}=Succeeded")
     namespace.wait("pod/web", "condition=Ready")
     check_service(namespace)
 
