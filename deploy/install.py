@@ -17,12 +17,9 @@ READY_SECONDS = 180
 def values(references: dict[str, str]) -> dict[str, object]:
     """The chart's values for images that were loaded into the node, on a cluster whose servers run on CPU."""
     return {
-        "images": {
-            "operator": references["operator"],
-            "converter": references["converter"],
-            "server": references["tritonserver-cpu"],
-        },
-        "server": {"instanceGroupKind": "Auto"},
+        "image": references["operator"],
+        "converter": {"image": references["converter"]},
+        "server": {"image": references["tritonserver-cpu"], "instanceGroupKind": "Auto"},
     }
 
 
