@@ -55,6 +55,15 @@ class Context:
         }
 
     @property
+    def serving(self) -> str | None:
+        """Name of the Deployment that serves: the Service's, or, where somebody deleted that, the status's."""
+        if self.observed.serving is not None or self.deployment.status.serving is None:
+            return self.observed.serving
+        revision = self.deployment.status.serving.revision
+        servers = [each for each in self.observed.servers.values() if each.revision_key == revision]
+        return min(servers, key=lambda each: (not each.ready, each.created_at)).name if servers else None
+
+    @property
     def claim_name(self) -> str:
         """The repository claim: the spec's, or the one the operator makes."""
         return self.spec.repository.claim_name or names.claim(self.name)

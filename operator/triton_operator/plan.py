@@ -124,9 +124,9 @@ def _walk(context: Context) -> Progress:
 def _deletions(context: Context, progress: Progress) -> tuple[Reference, ...]:
     """Jobs the plan does not know, and Deployments that neither serve nor are to serve."""
     gone = [Reference("batch/v1", "Job", name) for name in context.observed.jobs if name not in progress.effects.jobs]
-    serves = {context.observed.serving}
+    serves = {context.serving}
     if progress.rollout is not None:
-        serves = {progress.rollout.server, None if progress.rollout.serves else context.observed.serving}
+        serves = {progress.rollout.server, None if progress.rollout.serves else context.serving}
     gone += [Reference("apps/v1", "Deployment", name) for name in context.observed.servers if name not in serves]
     return tuple(gone)
 

@@ -42,7 +42,7 @@ def status(context: Context, progress: Progress) -> TritonDeploymentStatus:
     """The whole status; what serves is carried over while another revision is on its way."""
     old = context.deployment.status
     digest = f"sha256:{progress.source.digest}" if progress.source else ""
-    up = context.observed.serving is not None
+    up = context.serving is not None
     serving, accuracy, performance = _of_what_serves(context, progress)
     return TritonDeploymentStatus(
         observed_generation=context.deployment.generation,
@@ -90,7 +90,7 @@ def _conditions(context: Context, progress: Progress) -> list[Condition]:
 
 
 def _not_reached(context: Context, kind: ConditionType) -> Verdict:
-    server = context.observed.servers.get(context.observed.serving or "")
+    server = context.observed.servers.get(context.serving or "")
     if kind == "Available" and server is not None:
         if server.ready:
             return Verdict(kind, True, Reason.AVAILABLE, f"{server.name} serves while the new revision is prepared")

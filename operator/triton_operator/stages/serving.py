@@ -39,7 +39,7 @@ def serve(context: Context, reference: str, target: Attempt) -> Rollout:
     body = server(context, target.key)
     name = body["metadata"]["name"]
     view = context.observed.servers.get(name)
-    serves = context.observed.serving == name
+    serves = context.serving == name
     effects = Effects((body, preview_service(context, name)))
     work = _measure_work(context, reference, target)
     known = run(context, work, start=view is not None and view.ready)
@@ -47,8 +47,10 @@ def serve(context: Context, reference: str, target: Attempt) -> Rollout:
     effects += known.effects
     available, failed = _availability(context, view, name, serves)
     measured, passed, ended = _measurement(context, target, known)
-    flips = serves or (view is not None and view.ready and ended and (passed or context.observed.serving is None))
-    points_to = name if flips else context.observed.serving
+    # A first revision that breaks a constraint serves all the same, and the status says so: better than nothing.
+    may_serve = passed or (known.record is not None and context.serving is None)
+    flips = serves or (view is not None and view.ready and may_serve)
+    points_to = name if flips else context.serving
     if points_to is not None:
         effects += Effects((service(context, points_to),))
     return Rollout(available, measured, effects, name, serves, known.record, failed or (ended and not passed))
@@ -56,16 +58,16 @@ def serve(context: Context, reference: str, target: Attempt) -> Rollout:
 
 def keep_serving(context: Context) -> Effects:
     """The Service of what serves, while the target is not known yet."""
-    if context.observed.serving is None:
+    if context.serving is None:
         return Effects()
-    return Effects((service(context, context.observed.serving),))
+    return Effects((service(context, context.serving),))
 
 
 def _availability(context: Context, view: ServerView | None, name: str, serves: bool) -> tuple[Verdict, bool]:
     """The condition, and whether the server failed for good."""
     if view is not None and view.ready and serves:
         return Verdict("Available", True, Reason.AVAILABLE, f"Service {context.name} points to {name}"), False
-    other = context.observed.servers.get(context.observed.serving or "")
+    other = context.observed.servers.get(context.serving or "")
     still = f"; {other.name} goes on serving" if other is not None and not serves else ""
     up = other is not None and other.ready
     if context.spec.serving.replicas == 0:
@@ -89,7 +91,7 @@ def _availability(context: Context, view: ServerView | None, name: str, serves: 
 
 def _age(context: Context, view: ServerView) -> float:
     """Seconds since the Deployment was made; a server that serves was ready once, so only a new one can be late."""
-    if context.observed.serving == view.name:
+    if context.serving == view.name:
         return 0.0
     return (context.now - view.created_at).total_seconds()
 
