@@ -83,38 +83,38 @@ def _walk(context: Context) -> Progress:
     if published is None:
         return Progress((resolved,), effects, attempts, stalled=stalled)
 
-    referred, more, reference_key, dumped = reference.refer(context, published)
+    referred, more, dump = reference.refer(context, published)
     effects += more
-    if dumped is None:
+    if dump is None:
         stalled = bool(more.failures)
         return Progress((resolved, referred), effects, attempts, published, stalled=stalled)
 
-    converted, more, attempts = conversion.convert(context, published, reference_key)
+    converted, more, attempts = conversion.convert(context, dump)
     effects += more
     verdicts: tuple[Verdict, ...] = (resolved, converted)
     if not converted.status:
         stalled = converted.reason is Reason.ALL_CANDIDATES_FAILED
-        return Progress(verdicts, effects, attempts, published, dumped, stalled=stalled)
+        return Progress(verdicts, effects, attempts, published, dump.result, stalled=stalled)
 
-    verified, more, attempts = profiling.profile(context, published, reference_key, attempts)
+    verified, more, attempts = profiling.profile(context, dump, attempts)
     effects, verdicts = effects + more, (*verdicts, verified)
     if not verified.status:
         stalled = verified.reason is Reason.ALL_CANDIDATES_FAILED
-        return Progress(verdicts, effects, attempts, published, dumped, stalled=stalled)
+        return Progress(verdicts, effects, attempts, published, dump.result, stalled=stalled)
 
     selected, attempts, ranking = choosing.choose(context, attempts)
     verdicts = (*verdicts, selected)
     target = next((attempt for attempt in attempts if attempt.state == "Selected"), None)
     if target is None:
-        return Progress(verdicts, effects, attempts, published, dumped, tuple(ranking), stalled=True)
+        return Progress(verdicts, effects, attempts, published, dump.result, tuple(ranking), stalled=True)
 
-    rollout = serving.serve(context, reference_key, target)
+    rollout = serving.serve(context, dump, target)
     return Progress(
         verdicts=(*verdicts, rollout.available, rollout.measured),
         effects=effects + rollout.effects,
         attempts=attempts,
         source=published,
-        reference=dumped,
+        reference=dump.result,
         ranking=tuple(ranking),
         rollout=rollout,
         stalled=rollout.stalled,

@@ -34,7 +34,7 @@ def server_arguments(context: Context, revision_key: str) -> list[str]:
         f"--pinned-memory-pool-byte-size={serving.pinned_memory_pool_bytes}",
         *(f"--cuda-memory-pool-byte-size={pool.device}:{pool.bytes}" for pool in serving.cuda_memory_pool_bytes),
         *(f"--backend-config={_prefix(each.backend)}{each.name}={each.value}" for each in serving.backend_config),
-        *context.settings.server_arguments,
+        *context.images.server_arguments,
     ]
 
 
@@ -44,7 +44,8 @@ def serving_inputs(context: Context) -> list[Any]:
     The number of replicas and the progress deadline are not among it: they change no pod.
     """
     serving = context.spec.serving.model_copy(update={"replicas": 1, "progress_deadline_seconds": 10})
-    return [serving, context.spec.gpu, context.images.server, context.claim_name]
+    images = context.images
+    return [serving, context.spec.gpu, images.server, images.server_arguments, context.claim_name]
 
 
 def server_container(context: Context, revision_key: str) -> dict[str, Any]:
