@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from triton_converters.document import DocumentError
 from triton_converters.reasons import Reason
-from triton_converters.result import Outcome
+from triton_converters.result import EXIT_FINAL, Outcome
 
 from triton_operator import names
 from triton_operator.pod_trouble import SERVER, Trouble, disrupted, ended, ending, no_pod, pod_trouble, server_crash
@@ -152,15 +152,17 @@ def _job(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: list
     elif newest is None:
         pending = no_pod(job, events)
     elif ended(newest):
-        pending = _again(_ending(newest, stage, key))
+        pending = _again(newest, stage, key)
     else:
         crashed = server_crash(newest)
         pending = pod_trouble(newest, events)
     return JobView(name, stage, key, state, record, failure or crashed, pending, crashed is not None, job)
 
 
-def _again(failure: Trouble | None) -> Trouble | None:
-    """A failure of a pod whose Job has more tries."""
+def _again(pod: Mapping[str, Any], stage: str, key: str) -> Trouble | None:
+    """A failure of a pod whose Job has more tries; None where the Job is about to end with it."""
+    codes = {each.get("state", {}).get("terminated", {}).get("exitCode") for each in _containers(pod)}
+    failure = None if EXIT_FINAL in codes else _ending(pod, stage, key)
     return Trouble(failure.reason, f"{failure.message}; the Job tries again") if failure else None
 
 
@@ -193,7 +195,7 @@ def _ending(pod: Mapping[str, Any], stage: str, key: str) -> Trouble | None:
     """How the pod's own container failed; None where it did not, or where the cluster ended the pod."""
     if disrupted(pod):
         return None
-    for container in pod.get("status", {}).get("containerStatuses", []):
+    for container in _containers(pod):
         end = container.get("state", {}).get("terminated")
         if end and end.get("exitCode") != 0:
             return _said(end, stage, key) or ending(pod, container["name"], end, Reason.CRASHED)
@@ -207,7 +209,7 @@ def _said(terminated: Mapping[str, Any], stage: str, key: str) -> Trouble | None
 
 
 def _record(pod: Mapping[str, Any], stage: str, key: str) -> Record | None:
-    for container in pod.get("status", {}).get("containerStatuses", []):
+    for container in _containers(pod):
         ended = container.get("state", {}).get("terminated")
         if ended and ended.get("exitCode") == 0:
             outcome = _outcome(ended, stage, key)
@@ -233,7 +235,7 @@ def _server(body: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
     images = [
         container["imageID"]
         for pod in own
-        for container in pod.get("status", {}).get("containerStatuses", [])
+        for container in _containers(pod)
         if container["name"] == SERVER and container.get("imageID")
     ]
     return ServerView(
@@ -248,6 +250,11 @@ def _server(body: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
         ),
         body=body,
     )
+
+
+def _containers(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    statuses: list[Mapping[str, Any]] = pod.get("status", {}).get("containerStatuses", [])
+    return statuses
 
 
 def _controlled_by(pod: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:

@@ -1,6 +1,7 @@
 """From the flow's progress to the status, and from the difference of two statuses to Events. Pure."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC
 from typing import get_args
 
@@ -35,7 +36,9 @@ from triton_operator.status import (
 
 MESSAGE_CHARACTERS = 300
 """Of a candidate: with 16 candidates and 24 rows the status stays under 32 KiB."""
-QUIET = {Reason.PENDING, Reason.WAITING, Reason.RUNNING, Reason.SUSPENDED, Reason.ROLLING_OUT, Reason.PROGRESSING}
+UNDECIDED = {Reason.PENDING, Reason.WAITING, Reason.RUNNING, Reason.SUSPENDED}
+"""Reasons of a stage that may still go either way."""
+QUIET = UNDECIDED | {Reason.ROLLING_OUT, Reason.PROGRESSING}
 """Reasons of work that goes on: no cause for a Warning."""
 
 
@@ -81,13 +84,18 @@ def _conditions(context: Context, progress: Progress) -> list[Condition]:
     for kind in get_args(ConditionType)[3:]:
         if kind not in verdicts:
             verdicts[kind] = _not_reached(context, kind)
-    stages = [verdicts[kind] for kind in get_args(ConditionType)[3:]]
+    stages = [_undecided(verdicts[kind]) for kind in get_args(ConditionType)[3:]]
     summary = _summary(context, progress, stages)
     now = context.now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     generation = context.deployment.generation
     return [
         condition(each.type, each.status, each.reason, each.message, generation, now) for each in (*summary, *stages)
     ]
+
+
+def _undecided(verdict: Verdict) -> Verdict:
+    """Unknown while the stage goes on: False is said of what failed, or is in trouble."""
+    return replace(verdict, status=None) if verdict.reason in UNDECIDED else verdict
 
 
 def _not_reached(context: Context, kind: ConditionType) -> Verdict:
