@@ -179,7 +179,10 @@ _COLUMNS = {
 
 def parse_report(text: str, point: Point, stable: bool) -> Row:
     """The one row of a verbose CSV; raises ReportError."""
-    lines: Sequence[Mapping[str, str]] = list(csv.DictReader(io.StringIO(text)))
+    try:
+        lines: Sequence[Mapping[str, str]] = list(csv.DictReader(io.StringIO(text)))
+    except csv.Error as error:
+        raise ReportError(f"not a CSV: {error}") from error
     if len(lines) != 1:
         raise ReportError(f"{len(lines)} rows where one was asked for")
     line = lines[0]
