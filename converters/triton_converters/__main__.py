@@ -19,12 +19,11 @@ from types import FrameType
 from triton_converters import claim
 from triton_converters.document import Document, DocumentError
 from triton_converters.failure import StageError
-from triton_converters.publish import write_file
 from triton_converters.reasons import Reason
+from triton_converters.replay import find_result, has_result, write_result
 from triton_converters.request import ConvertRequest, MeasureRequest, ProfileRequest, ReferenceRequest, SourceRequest
-from triton_converters.result import EXIT_FINAL, MessageTooLongError, Outcome
+from triton_converters.result import EXIT_FINAL, Outcome
 
-RESULT_FILE = "result.json"
 EXIT_RETRY = 1
 EXIT_TERMINATED = 128 + signal.SIGTERM
 
@@ -42,7 +41,7 @@ class Stage:
 STAGES = {
     "source": Stage(SourceRequest, "triton_converters.source", None),
     "reference": Stage(ReferenceRequest, "triton_converters.reference", claim.reference_directory),
-    "convert": Stage(ConvertRequest, "triton_converters.revision", claim.revision_directory),
+    "convert": Stage(ConvertRequest, "triton_converters.convert.stage", claim.revision_directory),
     "profile": Stage(ProfileRequest, "triton_converters.profile", claim.measurement_directory),
     "measure": Stage(MeasureRequest, "triton_converters.measure", claim.measurement_directory),
 }
@@ -73,7 +72,7 @@ def _outcome(arguments: Sequence[str]) -> tuple[Outcome, int]:
     try:
         name, request = _parse(arguments)
         key = str(getattr(request, "key", ""))
-        result = replay(name, key) or _run(name, key, request)
+        result = _run(name, key, request)
     except StageError as error:
         print(f"{error.reason}: {error.message}", file=sys.stderr)
         return Outcome(name, key, None, error.reason, error.message), EXIT_FINAL if error.final else EXIT_RETRY
@@ -90,18 +89,6 @@ def _outcome(arguments: Sequence[str]) -> tuple[Outcome, int]:
     return Outcome(name, key, result), 0
 
 
-def replay(stage: str, key: str) -> Document | None:
-    """The valid result of that key on the claim, or None."""
-    locate = STAGES[stage].directory
-    if locate is None:
-        return None
-    try:
-        outcome = Outcome.from_json((locate(key) / RESULT_FILE).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, DocumentError):
-        return None
-    return outcome.result if (outcome.stage, outcome.key) == (stage, key) else None
-
-
 def _parse(arguments: Sequence[str]) -> tuple[str, Document]:
     if len(arguments) != 2 or arguments[0] not in STAGES:
         raise StageError(Reason.CRASHED, f"usage: python3 -m triton_converters {{{','.join(STAGES)}}} REQUEST_JSON")
@@ -112,15 +99,14 @@ def _parse(arguments: Sequence[str]) -> tuple[str, Document]:
 
 
 def _run(name: str, key: str, request: Document) -> Document:
-    """Run the stage; where it has not published its result.json itself, that is done here."""
+    """Replay the valid result of the key, or run the stage; write its result where it has not done so itself."""
     stage = STAGES[name]
+    directory = stage.directory(key) if stage.directory else None
+    if directory is not None and (found := find_result(directory, name, key)) is not None:
+        return found
     result: Document = importlib.import_module(stage.module).run(request)
-    try:
-        message = Outcome(name, key, result).to_json()
-    except MessageTooLongError as error:
-        raise StageError(Reason.CRASHED, f"the result does not fit into a termination message: {error}") from error
-    if stage.directory is not None and replay(name, key) is None:
-        write_file(stage.directory(key) / RESULT_FILE, message.encode())
+    if directory is not None and not has_result(directory, name, key):
+        write_result(directory, name, key, result)
     return result
 
 

@@ -85,7 +85,8 @@ def convert(text: str, kind: Any) -> Any:
     if origin in (Union, types.UnionType):
         return _convert_union(text, inner)
     if origin is Literal:
-        return next((value for value in inner if str(value) == text), None) or _refuse(text, f"one of {inner}")
+        matching = [value for value in inner if str(value) == text]
+        return matching[0] if matching else _refuse(text, f"one of {inner}")
     if kind in (list, tuple, set) or origin in (list, tuple, set) or _is_sequence(origin or kind):
         items = [convert(item, inner[0] if inner else str) for item in _split(text)]
         return {tuple: tuple, set: set}.get(origin or kind, list)(items)

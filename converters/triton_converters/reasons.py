@@ -39,6 +39,10 @@ class Reason(StrEnum):
     INVALID_SPEC = "InvalidSpec", "The spec combines fields that do not go together."
     APPLY_REFUSED = "ApplyRefused", "The API server refused an object made from the spec."
     SOURCE_NOT_FOUND = "SourceNotFound", "The URI names nothing on the claim or in the ConfigMap."
+    SOURCE_INVALID = (
+        "SourceInvalid",
+        "The source holds what cannot be published: a link that leaves it, a special file.",
+    )
     DIGEST_MISMATCH = "DigestMismatch", "The source's SHA-256 is not the one in the spec."
     ENTRYPOINT_MISSING = "EntrypointMissing", "The source has no file of the entrypoint's name."
     ENTRYPOINT_INVALID = (

@@ -181,11 +181,7 @@ class Outcome:
         if self.result is not None:
             envelope["result"] = _pack(asdict(self.result))
         else:
-            # Backslashes and quotes double in JSON: a quarter of the limit is safe for any text of two-byte escapes.
-            envelope |= {
-                "reason": str(self.reason),
-                "message": self.message.encode()[-1000:].decode(errors="ignore"),
-            }
+            envelope |= {"reason": str(self.reason), "message": _shorten(self.message)}
         text = json.dumps(envelope, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         if len(text.encode()) > MESSAGE_LIMIT_BYTES:
             raise MessageTooLongError(f"{self.stage}: {len(text.encode())} bytes, at most {MESSAGE_LIMIT_BYTES}")
@@ -204,6 +200,20 @@ class Outcome:
             if isinstance(error, DocumentError):
                 raise
             raise DocumentError(f"not a result: {error}") from error
+
+
+def _shorten(message: str) -> str:
+    """Beginning and end of a long message: the place is named first, the cause last.
+
+    Backslashes, quotes and line ends double in JSON and other control characters (replaced here) would take six bytes
+    each, so a quarter of the limit always fits.
+    """
+    printable = "".join(c if c.isprintable() or c in "\n\t" else " " for c in message)
+    text, limit = printable.encode(errors="replace"), MESSAGE_LIMIT_BYTES // 4
+    if len(text) <= limit:
+        return text.decode()
+    head, tail = text[: limit // 3], text[-(limit - limit // 3) + 5 :]
+    return f"{head.decode(errors='ignore')} ... {tail.decode(errors='ignore')}"
 
 
 _SCENARIOS = {"offline", "online"}

@@ -6,6 +6,7 @@ a hash of the key and of its whole template: a Job with more memory is another J
 
 import hashlib
 import json
+from dataclasses import asdict, is_dataclass
 from typing import Any
 
 GROUP = "triton-operator.dev"
@@ -76,5 +77,5 @@ def labels(deployment: str, component: str) -> dict[str, str]:
 
 
 def _plain(value: Any) -> Any:
-    """Pydantic models by their wire form, so that a default and the same value written out are one."""
-    return value.model_dump(mode="json", by_alias=True)
+    """Dataclasses by field; pydantic models by their wire form: a default and the same value written out are one."""
+    return asdict(value) if is_dataclass(value) else value.model_dump(mode="json", by_alias=True)
