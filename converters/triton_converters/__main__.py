@@ -1,0 +1,142 @@
+"""``python3 -m triton_converters STAGE REQUEST_JSON``: run one stage, leave its outcome in the termination message.
+
+Exit codes: 0 with a result; EXIT_FINAL for a failure that repeating cannot mend; 1 for one that it may; 143 where the
+kubelet asked the process to stop. Nothing but the standard library is imported before the stage is known.
+"""
+
+import errno
+import importlib
+import os
+import shutil
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from triton_converters import claim
+from triton_converters.document import Document, DocumentError
+from triton_converters.failure import StageError
+from triton_converters.reasons import Reason
+from triton_converters.replay import find_result, has_result, write_result
+from triton_converters.request import ConvertRequest, MeasureRequest, ProfileRequest, ReferenceRequest, SourceRequest
+from triton_converters.result import EXIT_FINAL, Outcome
+
+EXIT_RETRY = 1
+EXIT_TERMINATED = 128 + signal.SIGTERM
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What runs for a stage's name: ``module.run(request) -> result``, imported only when it is asked for."""
+
+    request: type[Document]
+    module: str
+    directory: Callable[[str], Path] | None
+    """Where the result of a key lies; None: the stage looks at its input every time."""
+
+
+STAGES = {
+    "source": Stage(SourceRequest, "triton_converters.source", None),
+    "reference": Stage(ReferenceRequest, "triton_converters.reference", claim.reference_directory),
+    "convert": Stage(ConvertRequest, "triton_converters.convert.stage", claim.revision_directory),
+    "profile": Stage(ProfileRequest, "triton_converters.profile", claim.measurement_directory),
+    "measure": Stage(MeasureRequest, "triton_converters.measure", claim.measurement_directory),
+}
+
+
+class TerminatedError(BaseException):
+    """SIGTERM arrived; not an Exception, so that user code does not catch it by accident."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the stage, write the termination message and give the exit code."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _terminate)
+    try:
+        outcome, code = _outcome(arguments)
+        message = outcome.to_json()
+    except (KeyboardInterrupt, TerminatedError):
+        print("stopped by a signal", file=sys.stderr)
+        return EXIT_TERMINATED
+    Path(os.environ.get("TERMINATION_LOG", "/dev/termination-log")).write_text(message, encoding="utf-8")
+    print(message, flush=True)
+    return code
+
+
+def _outcome(arguments: Sequence[str]) -> tuple[Outcome, int]:
+    """The envelope and the exit code; every failure is mapped to a reason."""
+    name, key = "", ""
+    try:
+        name, request = _parse(arguments)
+        key = str(getattr(request, "key", ""))
+        result = _run(name, key, request)
+    except StageError as error:
+        print(f"{error.reason}: {error.message}", file=sys.stderr)
+        return Outcome(name, key, None, error.reason, error.message), EXIT_FINAL if error.final else EXIT_RETRY
+    except SystemExit as error:
+        traceback.print_exc()
+        message = f"the user's code ended the process with {error.code!r} at {_where(error)}; return instead"
+        return Outcome(name, key, None, Reason.USER_CODE_EXITED, message), EXIT_FINAL
+    except Exception as error:
+        traceback.print_exc()
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return Outcome(name, key, None, Reason.STORAGE_FULL, _full(error)), EXIT_RETRY
+        message = f"{traceback.format_exception_only(error)[-1].strip()} at {_where(error)}"
+        return Outcome(name, key, None, Reason.CRASHED, message), EXIT_RETRY
+    return Outcome(name, key, result), 0
+
+
+def _parse(arguments: Sequence[str]) -> tuple[str, Document]:
+    if len(arguments) != 2 or arguments[0] not in STAGES:
+        raise StageError(Reason.CRASHED, f"usage: python3 -m triton_converters {{{','.join(STAGES)}}} REQUEST_JSON")
+    try:
+        return arguments[0], STAGES[arguments[0]].request.from_json(arguments[1])
+    except DocumentError as error:
+        raise StageError(Reason.CRASHED, f"not a request of this version: {error}") from error
+
+
+def _run(name: str, key: str, request: Document) -> Document:
+    """Replay the valid result of the key, or run the stage; write its result where it has not done so itself."""
+    stage = STAGES[name]
+    directory = stage.directory(key) if stage.directory else None
+    if directory is not None and (found := find_result(directory, name, key)) is not None:
+        return found
+    result: Document = importlib.import_module(stage.module).run(request)
+    if directory is not None and not has_result(directory, name, key):
+        write_result(directory, name, key, result)
+    return result
+
+
+def _full(error: OSError) -> str:
+    """Name the mount that is full: the claim, unless the error names a file elsewhere."""
+    path = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else claim.MOUNT
+    mount = claim.MOUNT if path.is_relative_to(claim.MOUNT) else path.parent
+    try:
+        usage = shutil.disk_usage(mount)
+        figures = f" ({usage.used / 2**20:.1f} MiB of {usage.total / 2**20:.1f} MiB used)"
+    except OSError:
+        figures = ""
+    return f"no space is left on {mount}{figures}: {error}; enlarge the claim, or delete what is no longer needed"
+
+
+def _where(error: BaseException) -> str:
+    """File and line of the innermost frame."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown line"
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    """Unwind once, so that temporary directories and child processes go; a second signal ends at once."""
+    signal.signal(number, lambda *_: os._exit(EXIT_TERMINATED))
+    raise TerminatedError
+
+
+if __name__ == "__main__":
+    code = main(sys.argv[1:])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Threads and exit handlers of user code can neither delay the end nor change the code.
+    os._exit(code)

@@ -1,0 +1,54 @@
+"""The reference on disk: one npz file a batch, never pickled."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy
+
+Array = numpy.ndarray[Any, Any]
+Arrays = Mapping[str, Array]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What the dataloader yielded at once and what the framework answered; arrays by tensor name.
+
+    The first dimension of every array is the batch, and ``ids`` has one entry a sample. For a model without batch
+    dimension (max_batch_size 0) a Batch is one request, and ``ids`` is what the dataloader gave.
+    """
+
+    ids: Array
+    """One-dimensional, integers or strings."""
+    inputs: Arrays
+    labels: Arrays
+    """Empty where the dataloader yields none; names are the user's own."""
+    outputs: Arrays
+
+
+_GROUPS = ("inputs", "labels", "outputs")
+
+
+def write_batch(directory: Path, number: int, batch: Batch) -> None:
+    """Write ``batches/<number>.npz`` below the reference's directory."""
+    path = directory / "batches" / f"{number:05}.npz"
+    path.parent.mkdir(exist_ok=True)
+    arrays = {f"{group}/{name}": array for group in _GROUPS for name, array in getattr(batch, group).items()}
+    with path.open("wb") as file:
+        numpy.savez(file, allow_pickle=False, ids=batch.ids, **arrays)
+
+
+def read_batches(directory: Path) -> Iterator[Batch]:
+    """Every batch of the reference's directory, in order; raises FileNotFoundError where there is none."""
+    paths = sorted((directory / "batches").glob("*.npz"))
+    if not paths:
+        raise FileNotFoundError(f"no batches in {directory}")
+    for path in paths:
+        with numpy.load(path, allow_pickle=False) as arrays:
+            groups: dict[str, dict[str, Array]] = {group: {} for group in _GROUPS}
+            for key in arrays.files:
+                group, _, name = key.partition("/")
+                if group in groups:
+                    groups[group][name] = arrays[key]
+            yield Batch(arrays["ids"], **groups)

@@ -1,0 +1,1 @@
+"""One module a framework: from the user's file to something that runs."""

@@ -1,0 +1,115 @@
+"""Format ``pyt``: a Python file whose ``get_model`` returns a torch.nn.Module and the names of its tensors."""
+
+import pickle
+import re
+import traceback
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from triton_converters.failure import StageError
+from triton_converters.framework import Framework
+from triton_converters.reasons import Reason
+from triton_converters.request import ModelCode
+from triton_converters.user_code import call, location
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:/-]{0,127}")
+_CHECKPOINT_SUFFIXES = frozenset({".pt", ".pth", ".ckpt", ".bin", ".safetensors", ".tar"})
+
+
+def load(source: Path, model: ModelCode, output_format: str) -> Framework:
+    """Call get_model and take its module in fp32, on the GPU where there is one.
+
+    ``output_format`` is offered to get_model as an argument. Raises StageError: what ``user_code.call`` raises,
+    CheckpointInvalid, PickleRefused, EntrypointInvalid (not a module and its names), ModelInTrainingMode.
+    """
+    path = model.entrypoint.path
+    stage: dict[str, int | str] = {
+        "precision": "fp32",
+        "output_format": output_format,
+        "batch_size": max(1, model.max_batch_size),
+    }
+    try:
+        returned = call(source, model.entrypoint, "get_model", stage)
+    except StageError as error:
+        raise _checkpoint_error(error, source, path) or error from error.__cause__
+    module, names = _unpack(returned, path)
+    for name, submodule in module.named_modules():
+        if submodule.training:
+            message = (
+                f"{path}: {name or 'the model'} ({type(submodule).__name__}) is in training mode: call model.eval()"
+            )
+            raise StageError(Reason.MODEL_IN_TRAINING_MODE, message)
+    # TensorFloat-32 would make the reference itself inexact.
+    torch.backends.cudnn.allow_tf32 = False
+    torch.set_float32_matmul_precision("highest")
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    module = module.requires_grad_(False).float().to(device)
+    return Framework(module, *names, source, path, device)
+
+
+def _unpack(returned: Any, path: str) -> tuple[torch.nn.Module, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The module and its names; raises StageError(EntrypointInvalid)."""
+    form = '(model, {"inputs": [names], "outputs": [names]})'
+    if not isinstance(returned, tuple | list) or len(returned) != 2:
+        raise _invalid(f"{path}: get_model returns {form}, not {type(returned).__name__}")
+    module, names = returned
+    if not isinstance(module, torch.nn.Module):
+        raise _invalid(f"{path}: get_model returned {type(module).__name__} as the model, not a torch.nn.Module")
+    if not isinstance(names, dict) or not all(
+        isinstance(names.get(kind), list | tuple) for kind in ("inputs", "outputs")
+    ):
+        raise _invalid(f"{path}: get_model returns {form}; its second item is {names!r:.200}")
+    inputs, outputs = tuple(names["inputs"]), tuple(names["outputs"])
+    every = inputs + outputs
+    if not inputs or not outputs:
+        raise _invalid(f"{path}: get_model names {len(inputs)} inputs and {len(outputs)} outputs; one of each at least")
+    wrong = [name for name in every if not isinstance(name, str) or not _NAME.fullmatch(name) or every.count(name) > 1]
+    if wrong:
+        raise _invalid(f"{path}: tensor names are distinct and match {_NAME.pattern}: {wrong[0]!r:.200} does not")
+    return module, (inputs, outputs)
+
+
+def _checkpoint_error(error: StageError, source: Path, path: str) -> StageError | None:
+    """The better reason, where the user's code failed because of the checkpoint."""
+    cause = error.__cause__
+    if error.reason is not Reason.USER_CODE_FAILED or cause is None:
+        return None
+    where, text = location(cause, source, path), str(cause)
+    if isinstance(cause, pickle.UnpicklingError) and re.search(r"Unsupported (global|class|operand|type)", text):
+        what = re.search(r"(GLOBAL|global|class|operand|type) (\S+)", text)
+        name = f" ({what.group(2)})" if what else ""
+        message = (
+            f"{where}: the checkpoint is a pickle that holds more than weights{name}; it was not executed."
+            " Save model.state_dict(), best as safetensors"
+        )
+        return StageError(Reason.PICKLE_REFUSED, message)
+    if isinstance(cause, FileNotFoundError):
+        name = str(cause.filename or text)
+        if Path(name).suffix in _CHECKPOINT_SUFFIXES or _reads_checkpoint(cause):
+            return StageError(Reason.CHECKPOINT_INVALID, f"{where}: there is no checkpoint {name}")
+    if _reads_checkpoint(cause):
+        line = next((line.strip() for line in text.splitlines() if line.strip()), type(cause).__name__)
+        return StageError(Reason.CHECKPOINT_INVALID, f"{where}: the checkpoint cannot be read: {line}")
+    if isinstance(cause, RuntimeError) and "loading state_dict" in text:
+        lines = " ".join(text.split())
+        return StageError(Reason.CHECKPOINT_INVALID, f"{where}: the checkpoint does not fit the model: {lines:.600}")
+    return None
+
+
+def _reads_checkpoint(cause: BaseException) -> bool:
+    """The exception came out of torch.load or safetensors."""
+    files = [frame.filename for frame in traceback.extract_tb(cause.__traceback__)]
+    return (
+        type(cause).__module__.startswith("safetensors")
+        or type(cause).__name__ == "SafetensorError"
+        or any(
+            re.search(r"torch/(serialization|_weights_only_unpickler|jit/_serialization)\.py|/safetensors/", file)
+            for file in files
+        )
+    )
+
+
+def _invalid(message: str) -> StageError:
+    return StageError(Reason.ENTRYPOINT_INVALID, message)

@@ -1,0 +1,118 @@
+"""config.pbtxt: Triton's own protobuf message, printed by text_format. Pure.
+
+Nothing here is understood by one server image only: every field is in model_config.proto of Triton 2.51.
+"""
+
+from collections.abc import Mapping
+from urllib.parse import quote
+
+from google.protobuf import text_format  # type: ignore[import-untyped]
+from tritonclient.grpc import model_config_pb2
+
+from triton_converters.formats import FORMATS
+from triton_converters.request import ModelConfig
+from triton_converters.result import Signature, Tensor
+
+TENSORRT_WORKSPACE_BYTES = 2**30
+"""The value of Triton's own documentation of ONNX Runtime's TensorRT provider (optimization.md)."""
+
+
+def render(
+    name: str,
+    signature: Signature,
+    config: ModelConfig,
+    candidate: tuple[str, str, str],
+    warmup_shapes: Mapping[str, tuple[int, ...]],
+) -> str:
+    """The text of config.pbtxt.
+
+    ``candidate``: format, precision, accelerator. ``warmup_shapes``: of one real sample by input name, without the
+    batch dimension; empty: no warm-up.
+    """
+    format_name, precision, accelerator = candidate
+    form = FORMATS[format_name]
+    message = model_config_pb2.ModelConfig(
+        name=name,
+        backend=form.backend,
+        platform=form.platform,
+        max_batch_size=signature.max_batch_size,
+        input=[_input(tensor) for tensor in signature.inputs],
+        output=[_output(tensor) for tensor in signature.outputs],
+        instance_group=[
+            model_config_pb2.ModelInstanceGroup(count=config.instances, kind=config.instance_group_kind),
+        ],
+    )
+    if config.dynamic_batching:
+        message.dynamic_batching.SetInParent()
+        message.dynamic_batching.preferred_batch_size.extend(config.preferred_batch_sizes)
+        message.dynamic_batching.max_queue_delay_microseconds = config.max_queue_delay_microseconds
+    if config.cuda_graphs:
+        message.optimization.cuda.graphs = True
+    if form.backend == "onnxruntime" and accelerator != "none":
+        message.optimization.execution_accelerators.gpu_execution_accelerator.append(
+            _accelerator(accelerator, precision)
+        )
+    if warmup_shapes:
+        message.model_warmup.extend(_warmup(signature, warmup_shapes))
+    for key, value in config.parameters.items():
+        message.parameters[key].string_value = value
+    return str(text_format.MessageToString(message))
+
+
+def served_dims(dims: tuple[int, ...]) -> tuple[int, ...]:
+    """What config.pbtxt declares for a tensor of these dimensions, and what a request and a response hold.
+
+    Triton allows no empty dims: a tensor that is nothing but the batch, [N], is served as [N, 1] and reshaped inside.
+    """
+    return dims or (1,)
+
+
+def warmup_file(tensor: str) -> str:
+    """File name of an input's warm-up sample in the model's ``warmup`` directory; a name may hold slashes."""
+    return quote(tensor, safe="")
+
+
+def _input(tensor: Tensor) -> model_config_pb2.ModelInput:
+    return model_config_pb2.ModelInput(
+        name=tensor.name,
+        data_type=f"TYPE_{tensor.data_type}",
+        dims=served_dims(tensor.dims),
+        reshape=None if tensor.dims else model_config_pb2.ModelTensorReshape(),
+    )
+
+
+def _output(tensor: Tensor) -> model_config_pb2.ModelOutput:
+    return model_config_pb2.ModelOutput(
+        name=tensor.name,
+        data_type=f"TYPE_{tensor.data_type}",
+        dims=served_dims(tensor.dims),
+        reshape=None if tensor.dims else model_config_pb2.ModelTensorReshape(),
+    )
+
+
+def _accelerator(
+    name: str, precision: str
+) -> model_config_pb2.ModelOptimizationPolicy.ExecutionAccelerators.Accelerator:
+    """ONNX Runtime's execution provider, by the names its backend knows."""
+    accelerator = model_config_pb2.ModelOptimizationPolicy.ExecutionAccelerators.Accelerator
+    if name == "cuda":
+        return accelerator(name="cuda")
+    parameters = {
+        "precision_mode": precision.upper(),
+        "max_workspace_size_bytes": str(TENSORRT_WORKSPACE_BYTES),
+    }
+    return accelerator(name="tensorrt", parameters=parameters)
+
+
+def _warmup(signature: Signature, shapes: Mapping[str, tuple[int, ...]]) -> list[model_config_pb2.ModelWarmup]:
+    """Batch 1 and the maximum: Triton repeats the one sample of the file."""
+    sizes = sorted({1, max(1, signature.max_batch_size)})
+    inputs = {
+        tensor.name: model_config_pb2.ModelWarmup.Input(
+            data_type=f"TYPE_{tensor.data_type}",
+            dims=served_dims(shapes[tensor.name]),
+            input_data_file=warmup_file(tensor.name),
+        )
+        for tensor in signature.inputs
+    }
+    return [model_config_pb2.ModelWarmup(name=f"batch-{size}", batch_size=size, inputs=inputs) for size in sizes]

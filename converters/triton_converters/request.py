@@ -1,0 +1,193 @@
+"""What the controller asks of a Job: one JSON document, the container's only argument after the stage's name.
+
+Shared by the Jobs and the controller; standard library only. ``key`` names the result: it is a hash of everything that
+can change it, so a Job that finds a valid result of its key on the claim replays it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from triton_converters.document import Document
+
+
+@dataclass(frozen=True)
+class Entrypoint:
+    """A user's Python file and the arguments of its function or class.
+
+    ``path`` is relative to the source's directory; ``$(DATA)`` in a value was already replaced by DATA_MOUNT.
+    """
+
+    path: str
+    arguments: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class SourceRequest(Document):
+    """Publish what lies at ``path`` below SOURCE_MOUNT (empty: all of it) as ``sources/<digest>/``."""
+
+    key: str
+    uri: str
+    path: str
+    sha256: str
+    """Expected digest, 64 hexadecimal digits, or empty."""
+
+
+@dataclass(frozen=True)
+class ModelCode:
+    """The model as the user gives it."""
+
+    format: str
+    """``pyt``: ``entrypoint`` holds ``get_model``."""
+    entrypoint: Entrypoint
+    max_batch_size: int
+    """Samples; 0: the model has no batch dimension."""
+
+
+@dataclass(frozen=True)
+class ReferenceRequest(Document):
+    """Run the framework in fp32 over the dataloader and dump what went in and came out."""
+
+    key: str
+    source: str
+    """Digest of the source."""
+    model: ModelCode
+    dataloader: Entrypoint
+    max_samples: int
+    needs_labels: bool
+    """True where a threshold is set: a dataloader without labels is then an error."""
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """What config.pbtxt says beyond the signature."""
+
+    instances: int
+    instance_group_kind: str
+    """KIND_CPU, KIND_GPU or KIND_AUTO."""
+    dynamic_batching: bool
+    preferred_batch_sizes: tuple[int, ...]
+    max_queue_delay_microseconds: int
+    cuda_graphs: bool
+    warmup: bool
+    parameters: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class ConvertRequest(Document):
+    """Convert the model for one candidate and publish the revision that serves it."""
+
+    key: str
+    """Of the revision: the conversion and the server's configuration."""
+    conversion_key: str
+    """Of the model file alone; two revisions that differ in configuration share it."""
+    source: str
+    reference: str
+    """Key of the reference: it holds the signature and the example batches."""
+    model_name: str
+    model: ModelCode
+    candidate: str
+    format: str
+    """``ts-trace``, ``ts-script`` or ``onnx``."""
+    precision: str
+    """``fp32`` or ``fp16``; inputs and outputs stay as the signature says."""
+    accelerator: str
+    """``none``, ``cuda`` or ``trt``."""
+    onnx_opset: int
+    onnx_exporter: str
+    """``Dynamo`` or ``TorchScript``."""
+    config: ModelConfig
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """|a - b| <= absolute + relative * |b| for every element of a floating point output."""
+
+    absolute: float
+    relative: float
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A bound on a metric; of the three bounds those that are not None hold."""
+
+    metric: str
+    minimum: float | None
+    maximum: float | None
+    maximum_degradation: float | None
+    """Largest |framework's value - served value|."""
+
+
+@dataclass(frozen=True)
+class InputShape:
+    """perf_analyzer's --shape for an input with dynamic dimensions, without the batch dimension."""
+
+    input: str
+    dims: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """How perf_analyzer measures one point."""
+
+    mode: str
+    """``CountWindows`` or ``TimeWindows``."""
+    request_count: int
+    interval_milliseconds: int
+    stability_percentage: int
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Points of one scenario: the product of batch sizes and concurrencies."""
+
+    batch_sizes: tuple[int, ...]
+    concurrencies: tuple[int, ...]
+    shared_memory: bool
+    """System shared memory: client and server share /dev/shm."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """What is common to all points measured against one server."""
+
+    url: str
+    """host:port of the protocol's endpoint."""
+    protocol: str
+    """``grpc`` or ``http``."""
+    http_url: str
+    """host:port of Triton's HTTP endpoint: statistics, configuration, metadata."""
+    input_shapes: tuple[InputShape, ...]
+    measurement: Measurement
+
+
+@dataclass(frozen=True)
+class ProfileRequest(Document):
+    """Hold the served candidate against the reference, compute metrics, then sweep it on its private server."""
+
+    key: str
+    revision: str
+    reference: str
+    source: str
+    model_name: str
+    max_batch_size: int
+    format: str
+    precision: str
+    tolerance: Tolerance
+    metrics: Entrypoint | None
+    thresholds: tuple[Threshold, ...]
+    load: Load
+    offline: Sweep
+    online: Sweep
+
+
+@dataclass(frozen=True)
+class MeasureRequest(Document):
+    """Sweep a server that is about to serve, through its preview Service."""
+
+    key: str
+    revision: str
+    reference: str
+    model_name: str
+    max_batch_size: int
+    load: Load
+    online: Sweep

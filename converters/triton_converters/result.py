@@ -1,0 +1,239 @@
+"""What a Job answers: one JSON document of at most 4,000 bytes in its container's termination message.
+
+The kubelet cuts a message at 4,096 bytes without a word, so a longer one is refused here. The same document lies as
+``result.json`` in the directory of its key on the claim. Shared by the Jobs and the controller; standard library only.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from triton_converters.document import Document, DocumentError
+from triton_converters.reasons import Reason, reason_of
+
+MESSAGE_LIMIT_BYTES = 4000
+EXIT_FINAL = 42
+"""Exit code of a failure that running the same Job again cannot mend; its podFailurePolicy fails the Job at once."""
+
+
+@dataclass(frozen=True)
+class Tensor(Document):
+    """An input or output as config.pbtxt declares it."""
+
+    name: str
+    data_type: str
+    """Triton's name: FP32, INT64, BOOL, BYTES, ..."""
+    dims: tuple[int, ...]
+    """Without the batch dimension; -1: varies."""
+
+
+@dataclass(frozen=True)
+class Signature(Document):
+    """Names, types and shapes every candidate serves."""
+
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    max_batch_size: int
+    """Samples; 0: no batch dimension."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured point. Latencies in microseconds; perf_analyzer's CSV columns in its order.
+
+    perf_analyzer reports network and server send/receive as one figure, so seven components stand for the eight steps
+    of a request: client send, network + server send/receive (three steps), queue, compute input, infer and output,
+    client receive.
+    """
+
+    batch_size: int
+    concurrency: int
+    throughput: float
+    """Inferences (samples) per second."""
+    client_send: int
+    network: int
+    queue: int
+    compute_input: int
+    compute_infer: int
+    compute_output: int
+    client_receive: int
+    p50: int
+    p90: int
+    p95: int
+    p99: int
+    average: int
+    stable: bool
+    """False: perf_analyzer found no stable window and the row is a plain count of requests."""
+
+
+@dataclass(frozen=True)
+class Accuracy(Document):
+    """One metric, computed by the user's MetricsCalculator on both sets of outputs."""
+
+    metric: str
+    framework: float
+    served: float
+    threshold: str
+    """What was asked, in words ("minimum 0.95"); empty where nothing was."""
+    passed: bool
+
+
+@dataclass(frozen=True)
+class Environment(Document):
+    """Where a measurement was taken; results are comparable only where these agree."""
+
+    server_version: str
+    device: str
+    """``cpu`` or ``gpu``: read back from the loaded model's instance groups and the server's metrics."""
+    gpu_product: str
+    tensorrt_version: str
+    cpu: str
+    perf_analyzer: tuple[str, ...]
+    """The argv of one invocation per scenario; only -b and --concurrency-range differ between its points."""
+
+
+@dataclass(frozen=True)
+class SourceResult(Document):
+    """The published source."""
+
+    digest: str
+    """SHA-256 as 64 hexadecimal digits."""
+    files: int
+    total_bytes: int
+
+
+@dataclass(frozen=True)
+class ReferenceResult(Document):
+    """The framework's dump."""
+
+    signature: Signature
+    samples: int
+    batches: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class ConvertResult(Document):
+    """A published revision."""
+
+    file_sha256: str
+    file_bytes: int
+    data_types: tuple[str, ...]
+    """Floating point types of the file's own weights, read back after the conversion."""
+    seconds: float
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ProfileResult(Document):
+    """The gates' verdict and the sweeps of one candidate; where a gate failed the sweeps are empty."""
+
+    passed: bool
+    reason: str
+    """A Reason's value: ``Passed`` or the first gate that failed."""
+    message: str
+    max_absolute_error: float
+    accuracy: tuple[Accuracy, ...]
+    samples: int
+    offline: tuple[Row, ...]
+    online: tuple[Row, ...]
+    environment: Environment
+
+
+@dataclass(frozen=True)
+class MeasureResult(Document):
+    """The online sweep of the server that is about to serve."""
+
+    online: tuple[Row, ...]
+    environment: Environment
+
+
+RESULTS: dict[str, type[Document]] = {
+    "source": SourceResult,
+    "reference": ReferenceResult,
+    "convert": ConvertResult,
+    "profile": ProfileResult,
+    "measure": MeasureResult,
+}
+"""The result's type by stage."""
+
+
+class MessageTooLongError(ValueError):
+    """The document does not fit into a termination message."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The envelope: which stage and key, and either a result or a reason with a message."""
+
+    stage: str
+    key: str
+    result: Document | None
+    reason: Reason | None = None
+    message: str = ""
+
+    def to_json(self) -> str:
+        """Compact JSON with rows as arrays; a failure's message is shortened to fit.
+
+        Raises MessageTooLongError where a result exceeds MESSAGE_LIMIT_BYTES.
+        """
+        envelope: dict[str, Any] = {"stage": self.stage, "key": self.key}
+        if self.result is not None:
+            envelope["result"] = _pack(asdict(self.result))
+        else:
+            envelope |= {"reason": str(self.reason), "message": _shorten(self.message)}
+        text = json.dumps(envelope, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        if len(text.encode()) > MESSAGE_LIMIT_BYTES:
+            raise MessageTooLongError(f"{self.stage}: {len(text.encode())} bytes, at most {MESSAGE_LIMIT_BYTES}")
+        return text
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Parse an envelope; raises DocumentError where it is not one."""
+        try:
+            envelope = json.loads(text)
+            stage, key = envelope["stage"], envelope["key"]
+            if "result" in envelope:
+                return cls(stage, key, RESULTS[stage].from_value(_unpack(envelope["result"])))
+            return cls(stage, key, None, reason_of(envelope["reason"]), str(envelope["message"]))
+        except (ValueError, KeyError, TypeError) as error:
+            if isinstance(error, DocumentError):
+                raise
+            raise DocumentError(f"not a result: {error}") from error
+
+
+def _shorten(message: str) -> str:
+    """Beginning and end of a long message: the place is named first, the cause last.
+
+    Backslashes, quotes and line ends double in JSON and other control characters (replaced here) would take six bytes
+    each, so a quarter of the limit always fits.
+    """
+    printable = "".join(c if c.isprintable() or c in "\n\t" else " " for c in message)
+    text, limit = printable.encode(errors="replace"), MESSAGE_LIMIT_BYTES // 4
+    if len(text) <= limit:
+        return text.decode()
+    head, tail = text[: limit // 3], text[-(limit - limit // 3) + 5 :]
+    return f"{head.decode(errors='ignore')} ... {tail.decode(errors='ignore')}"
+
+
+_SCENARIOS = {"offline", "online"}
+_COLUMNS = tuple(Row.__dataclass_fields__)
+
+
+def _pack(result: dict[str, Any]) -> dict[str, Any]:
+    """Rows become arrays in the order of Row's fields: names would take twice the bytes."""
+    packed = dict(result)
+    for scenario in packed.keys() & _SCENARIOS:
+        packed[scenario] = [
+            [round(value, 1) if isinstance(value, float) else int(value) for value in row.values()]
+            for row in packed[scenario]
+        ]
+    return packed
+
+
+def _unpack(result: dict[str, Any]) -> dict[str, Any]:
+    unpacked = dict(result)
+    for scenario in unpacked.keys() & _SCENARIOS:
+        rows = [dict(zip(_COLUMNS, row, strict=True)) for row in unpacked[scenario]]
+        unpacked[scenario] = [row | {"stable": bool(row["stable"])} for row in rows]
+    return unpacked

@@ -1,0 +1,116 @@
+"""What a TritonDeployment is doing, told from its conditions and candidates alone."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+from triton_operator.status import CandidateStatus, Condition, TritonDeploymentStatus
+
+STAGES = ("SourceResolved", "Converted", "Verified", "Selected", "Available", "PerformanceMeasured")
+"""Conditions in the order in which they come true."""
+MARKS = {"True": ("✓", "green"), "False": ("✗", "red"), "Unknown": ("…", "yellow")}
+STATE_STYLES = {"Failed": "red", "Passed": "green", "Selected": "bold green"}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One look at the object: where it stands, in a form that changes only when the status does."""
+
+    stage: str
+    """The first condition that is not true yet; Ready once all are."""
+    reason: str
+    message: str
+    candidates: tuple[tuple[str, str], ...]
+    """Name and state of each."""
+
+    def line(self) -> str:
+        """All of it on one line."""
+        text = f"{self.stage}: {self.reason}"
+        if self.message:
+            text += f": {self.message}"
+        states = ", ".join(f"{name} {state}" for name, state in self.candidates)
+        return f"{text} [{states}]" if states else text
+
+
+def by_type(status: TritonDeploymentStatus) -> dict[str, Condition]:
+    """The conditions by their type."""
+    return {str(condition.type): condition for condition in status.conditions}
+
+
+def picture(status: TritonDeploymentStatus) -> Picture:
+    """Where the object stands."""
+    conditions = by_type(status)
+    stage = next((name for name in STAGES if name not in conditions or conditions[name].status != "True"), "Ready")
+    found = conditions.get(stage)
+    return Picture(
+        stage=stage,
+        reason=found.reason if found else "not observed yet",
+        message=found.message if found else "",
+        candidates=tuple((candidate.name, candidate.state) for candidate in status.candidates),
+    )
+
+
+def is_ready(status: TritonDeploymentStatus, generation: int) -> bool:
+    """Whether the Ready condition holds for this generation of the spec."""
+    ready = by_type(status).get("Ready")
+    return ready is not None and ready.status == "True" and ready.observed_generation == generation
+
+
+def stalled_seconds(status: TritonDeploymentStatus, now: datetime) -> float:
+    """How long the object has said that it cannot go on by itself; 0 where it does not say so."""
+    stalled = by_type(status).get("Stalled")
+    if stalled is None or stalled.status != "True":
+        return 0.0
+    return (now - datetime.fromisoformat(stalled.last_transition_time)).total_seconds()
+
+
+def panel(status: TritonDeploymentStatus, elapsed: float) -> RenderableType:
+    """The live display: stages with their reasons above, candidates below."""
+    stages = Table(box=None, show_header=False, pad_edge=False)
+    conditions = by_type(status)
+    for name in (*STAGES, "Ready"):
+        found = conditions.get(name)
+        mark, style = MARKS[found.status if found else "Unknown"]
+        words = [found.reason, found.message] if found else ["not observed yet", ""]
+        stages.add_row(Text(mark, style), name, Text(words[0]), Text(words[1], "dim"))
+    return Group(Text(f"{elapsed:.0f} s", "bold"), stages, _candidates(status.candidates))
+
+
+def _candidates(candidates: Iterable[CandidateStatus]) -> RenderableType:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for candidate in candidates:
+        state = Text(candidate.state, STATE_STYLES.get(candidate.state, ""))
+        table.add_row("  ", candidate.name, state, candidate.reason, Text(candidate.message, "dim"))
+    return table
+
+
+class Display:
+    """Shows progress: a live panel on a terminal, else a line a change, with the seconds since the start."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.live = Live(console=console, refresh_per_second=4) if console.is_terminal else None
+        self.last: Picture | None = None
+
+    def __enter__(self) -> "Display":
+        if self.live:
+            self.live.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self.live:
+            self.live.stop()
+
+    def show(self, status: TritonDeploymentStatus, elapsed: float) -> None:
+        """Show the status as it is ``elapsed`` seconds after the start."""
+        if self.live:
+            self.live.update(panel(status, elapsed))
+            return
+        seen = picture(status)
+        if seen != self.last:
+            self.console.print(f"{elapsed:5.0f} s  {seen.line()}", markup=False, highlight=False, soft_wrap=True)
+            self.last = seen

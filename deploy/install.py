@@ -1,0 +1,38 @@
+"""Installs the operator of this working tree into a cluster: images, then the Helm chart."""
+
+from pathlib import Path
+
+import yaml
+
+from deploy.command import Cluster
+from deploy.images import load
+
+RELEASE = "triton-operator"
+NAMESPACE = "triton-operator"
+CHART = "charts/triton-operator"
+IMAGES = ("operator", "converter", "tritonserver-cpu")
+READY_SECONDS = 180
+
+
+def values(references: dict[str, str]) -> dict[str, object]:
+    """The chart's values for images that were loaded into the node, on a cluster whose servers run on CPU."""
+    return {
+        "image": references["operator"],
+        "converter": {"image": references["converter"]},
+        "server": {"image": references["tritonserver-cpu"], "instanceGroupKind": "Auto"},
+    }
+
+
+def install(kubeconfig: str | Path) -> None:
+    """Build and load the images, install or upgrade the release, and wait until the operator is ready.
+
+    Doing it again with nothing changed leaves the running operator alone.
+    Raises deploy.command.CommandError where a step fails.
+    """
+    cluster = Cluster(Path(kubeconfig))
+    references = load(cluster, *IMAGES)
+    cluster.run(
+        "helm", "upgrade", RELEASE, CHART, "--install", "--namespace", NAMESPACE, "--create-namespace", "--take-ownership",
+        "--values", "-", "--wait", "--timeout", f"{READY_SECONDS}s",
+        stdin=yaml.safe_dump(values(references)), timeout=READY_SECONDS + 60,
+    )  # fmt: skip

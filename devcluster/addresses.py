@@ -1,0 +1,21 @@
+"""Names and addresses of the cluster: ranges few networks use, on interfaces of our own."""
+
+NODE_NAME = "devcluster"
+BRIDGE = "triton-dev0"
+"""A bridge without ports carries the node's address: kernels without the dummy device have bridges."""
+NODE_ADDRESS = "10.215.0.1"
+POD_RANGE = "10.213.0.0/16"
+POD_GATEWAY = "10.213.0.1"
+SERVICE_RANGE = "10.214.0.0/16"
+API_SERVICE_ADDRESS = "10.214.0.1"
+API_PORT = 6443
+CLUSTER_DOMAIN = "cluster.local"
+NFT_TABLE = "triton-devcluster"
+CNI_NETWORK = "triton-devcluster"
+CGROUP = "triton-devcluster"
+GPU_RESOURCE = "nvidia.com/gpu"
+GPU_COUNT = 4
+GPU_PRODUCT = "Development-CPU"
+"""The label says what the advertised devices are: none. Only their scheduling is real."""
+BUSYBOX_IMAGE = "triton-operator.dev/devcluster/busybox:1"
+"""Sandbox, helper of the local-path provisioner, and test image; nobody needs to pull it."""

@@ -1,0 +1,320 @@
+"""The status of a TritonDeployment: what was observed, written whole by one apply at the end of a pass."""
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+from triton_converters.reasons import Reason
+
+from triton_operator.spec import ApiType
+
+ConditionType = Literal[
+    "Ready",
+    "Reconciling",
+    "Stalled",
+    "SourceResolved",
+    "Converted",
+    "Verified",
+    "Selected",
+    "Available",
+    "PerformanceMeasured",
+]
+CandidateState = Literal["Pending", "Converting", "Converted", "Profiling", "Passed", "Failed", "Skipped", "Selected"]
+Text = Annotated[str, StringConstraints(max_length=1024)]
+
+
+class Condition(ApiType):
+    """A Kubernetes condition (metav1.Condition)."""
+
+    type: ConditionType
+    """What is observed."""
+    status: Literal["True", "False", "Unknown"]
+    """Whether it holds."""
+    reason: Annotated[str, StringConstraints(max_length=63)]
+    """CamelCase; docs/reasons.md explains each."""
+    message: Text
+    """What happened, to which object, what to do next."""
+    observed_generation: int
+    """Generation of the spec it was observed for."""
+    last_transition_time: str
+    """RFC 3339, UTC: when status last changed."""
+
+
+class SourceStatus(ApiType):
+    """The published source."""
+
+    digest: str
+    """sha256:HEX."""
+    revision: str = ""
+    """The spec's, as it was read."""
+
+
+class TensorStatus(ApiType):
+    """An input or output of the served model."""
+
+    name: str
+    """Tensor's name."""
+    data_type: str
+    """Triton's name of the type."""
+    dims: Annotated[list[int], Field(max_length=16)]
+    """Without the batch dimension; -1: varies."""
+
+
+class SignatureStatus(ApiType):
+    """What every candidate serves."""
+
+    inputs: Annotated[list[TensorStatus], Field(max_length=64)]
+    """In the framework's order."""
+    outputs: Annotated[list[TensorStatus], Field(max_length=64)]
+    """In the framework's order."""
+    max_batch_size: int
+    """Samples; 0: no batch dimension."""
+
+
+class MetricValue(ApiType):
+    """One metric of one candidate."""
+
+    metric: str
+    """Its name."""
+    value: str
+    """Decimal, of the served outputs."""
+
+
+class CandidateStatus(ApiType):
+    """What became of a candidate."""
+
+    name: str
+    """As in the spec."""
+    members: Annotated[list[str], Field(max_length=8)] = Field(default_factory=list)
+    """FORMAT-PRECISION-ACCELERATOR of each model."""
+    state: CandidateState
+    """Where it stands."""
+    reason: str = ""
+    """Why it stands there; docs/reasons.md explains each."""
+    message: Text = ""
+    """What happened and what to do next."""
+    key: str = ""
+    """Of its revision on the claim."""
+    max_absolute_error: str = ""
+    """Decimal: largest difference of a served output from the framework's."""
+    metrics: Annotated[list[MetricValue], Field(max_length=16)] = Field(default_factory=list)
+    """Of the served outputs."""
+    throughput: str = ""
+    """Decimal: inferences per second of its best row."""
+    p99_latency_microseconds: int | None = None
+    """Of its best row."""
+    load: str = ""
+    """Of its best row: "batch 1, concurrency 16"."""
+    satisfies_constraints: bool | None = None
+    """Whether a row of the judged scenario meets every constraint."""
+    rank: int | None = None
+    """1: the best."""
+    stable: bool | None = None
+    """Whether perf_analyzer called its best row stable."""
+
+
+class ServingStatus(ApiType):
+    """What the Service points to."""
+
+    revision: str
+    """Key of the revision on the claim."""
+    candidate: str
+    """Its candidate's name."""
+    format: str
+    """Its format."""
+    precision: str
+    """Its precision."""
+    throughput: str = ""
+    """Decimal: inferences per second of the best row measured through the preview Service."""
+    p99_latency_microseconds: int | None = None
+    """Of that row."""
+    accuracy: str = ""
+    """Decimal: the first threshold's metric, or the first metric, of the served outputs."""
+
+
+class TargetStatus(ApiType):
+    """What is to serve next."""
+
+    revision: str
+    """Key of the revision on the claim."""
+    candidate: str
+    """Its candidate's name."""
+
+
+class Endpoint(ApiType):
+    """Where clients connect."""
+
+    http: str
+    """URL of Triton's HTTP endpoint."""
+    grpc: str
+    """host:port of Triton's gRPC endpoint."""
+    metrics: str
+    """URL of the Prometheus metrics."""
+
+
+class AccuracyStatus(ApiType):
+    """A metric of the chosen candidate."""
+
+    metric: str
+    """Its name."""
+    framework: str
+    """Decimal: of the framework's outputs."""
+    served: str
+    """Decimal: of the served outputs."""
+    samples: int
+    """How many it was computed on."""
+    threshold: str = ""
+    """In words; empty: none."""
+    passed: bool
+    """Whether the threshold holds."""
+
+
+class RowStatus(ApiType):
+    """One measured point; latencies in microseconds. The columns of the five source documents' tables."""
+
+    precision: str
+    """Of the candidate."""
+    accelerator: str
+    """Of the candidate."""
+    input_shape: str = ""
+    """"INPUT__0:3x224x224" where dimensions vary (or the sequence length)."""
+    batch_size: int
+    """Samples of a request."""
+    concurrency: int
+    """Requests in flight."""
+    throughput: str
+    """Decimal: inferences (samples) per second."""
+    client_send: int
+    """Client serialises and sends (step 1)."""
+    network: int
+    """Network and server send/receive (steps 2, 3, 6 and 7)."""
+    queue: int
+    """In the server's queue (step 4)."""
+    compute_input: int
+    """Inputs are made ready (part of step 5)."""
+    compute_infer: int
+    """The model runs (part of step 5)."""
+    compute_output: int
+    """Outputs are made ready (part of step 5)."""
+    client_receive: int
+    """Client receives and parses (step 8)."""
+    p50: int
+    """Median latency."""
+    p90: int
+    """90th percentile."""
+    p95: int
+    """95th percentile."""
+    p99: int
+    """99th percentile."""
+    average: int
+    """Mean latency."""
+    stable: bool
+    """False: no stable window was found; the row is a plain count of requests."""
+
+
+class EnvironmentStatus(ApiType):
+    """Where it was measured."""
+
+    device: str
+    """cpu or gpu."""
+    gpu_product: str = ""
+    """GPU's name."""
+    tensorrt_version: str = ""
+    """Of the server's image."""
+    server_version: str
+    """tritonserver's."""
+    image: str
+    """The server's image."""
+    image_digest: str = ""
+    """As the kubelet reports it."""
+    cpu: str
+    """Model and number of cores."""
+    perf_analyzer: Annotated[list[str], Field(max_length=4)]
+    """Its command line, one a scenario."""
+
+
+class PerformanceStatus(ApiType):
+    """Sweeps of what serves: offline on the profile pod's private server, online through the preview Service."""
+
+    offline: Annotated[list[RowStatus], Field(max_length=24)] = Field(default_factory=list)
+    """Static batches."""
+    online: Annotated[list[RowStatus], Field(max_length=24)] = Field(default_factory=list)
+    """Concurrencies."""
+    environment: EnvironmentStatus | None = None
+    """Where."""
+    measured_at: str = ""
+    """RFC 3339, UTC: when the measurement ended."""
+
+
+class Images(ApiType):
+    """Images pinned for this generation: a newer operator neither reconverts nor rolls out."""
+
+    converter: str
+    """Of the Jobs' own containers."""
+    server: str
+    """Of tritonserver."""
+
+
+class TritonDeploymentStatus(ApiType):
+    """What was observed."""
+
+    observed_generation: int = -1
+    """Generation of the spec this status is of; -1: not seen yet."""
+    conditions: Annotated[
+        list[Condition],
+        Field(
+            max_length=16, json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
+        ),
+    ] = Field(default_factory=list)
+    """Ready, Reconciling and Stalled sum the others up (kstatus)."""
+    images: Images | None = None
+    """Pinned until the generation changes."""
+    source: SourceStatus | None = None
+    """The published source."""
+    signature: SignatureStatus | None = None
+    """What every candidate serves."""
+    candidates: Annotated[
+        list[CandidateStatus],
+        Field(
+            max_length=16, json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+        ),
+    ] = Field(default_factory=list)
+    """In the spec's order."""
+    serving: ServingStatus | None = None
+    """What the Service points to."""
+    target: TargetStatus | None = None
+    """What is to serve next; the old revision serves until it has passed."""
+    endpoint: Endpoint | None = None
+    """Where clients connect."""
+    accuracy: Annotated[list[AccuracyStatus], Field(max_length=16)] = Field(default_factory=list)
+    """Of what serves."""
+    performance: PerformanceStatus | None = None
+    """Of what serves."""
+
+
+def merge_conditions(old: Iterable[Condition], new: Iterable[Condition]) -> list[Condition]:
+    """Keep lastTransitionTime of a condition whose status did not flip: else no status ever equals the last one."""
+    times = {(condition.type, condition.status): condition.last_transition_time for condition in old}
+    return [
+        condition.model_copy(
+            update={
+                "last_transition_time": times.get((condition.type, condition.status), condition.last_transition_time)
+            }
+        )
+        for condition in new
+    ]
+
+
+def condition(
+    type: ConditionType, status: bool | None, reason: Reason, message: str, generation: int, now: str
+) -> Condition:
+    """A condition observed now; status None is Unknown. The message is cut at 600 characters, keeping its end."""
+    text = message if len(message) <= 600 else message[:200] + " ... " + message[-395:]
+    return Condition(
+        type=type,
+        status="Unknown" if status is None else "True" if status else "False",
+        reason=str(reason),
+        message=text,
+        observed_generation=generation,
+        last_transition_time=now,
+    )

@@ -1,0 +1,188 @@
+"""Which arguments a user's function gets, and of which type."""
+
+import argparse
+from collections.abc import Callable, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Any, List, Literal, Optional, Union  # noqa: UP035 - user files still use these
+
+import pytest
+
+from triton_converters.arguments import Offer, convert, harvest
+from triton_converters.failure import StageError
+from triton_converters.reasons import Reason
+
+Update = Callable[[argparse.ArgumentParser], Any]
+
+
+def take(function: Callable[..., Any], spec: dict[str, str], update: Update | None = None, **stage: int | str) -> Any:
+    return function(**harvest(function, Offer(spec, stage), update, "model.py: get_model"))
+
+
+def refusal(function: Callable[..., Any], spec: dict[str, str], update: Update | None = None) -> str:
+    with pytest.raises(StageError) as caught:
+        take(function, spec, update)
+    assert caught.value.reason is Reason.ARGUMENTS_INVALID
+    return caught.value.message
+
+
+class Mode(Enum):
+    FAST = "fast"
+    EXACT = "exact"
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text", "value"),
+    [
+        (str, "3", "3"),
+        (int, "-3", -3),
+        (float, "1e-3", 0.001),
+        (bool, "true", True),
+        (bool, "False", False),
+        (bool, "0", False),
+        (Path, "a/b", Path("a/b")),
+        (list[int], "1, 2,3", [1, 2, 3]),
+        (list[str], "['a', 'b']", ["a", "b"]),
+        (List, "english_cleaners_v2", ["english_cleaners_v2"]),  # noqa: UP006
+        (Sequence[float], "0.5 1", [0.5, 1.0]),
+        (tuple[int, ...], "3,224,224", (3, 224, 224)),
+        (Optional[int], "7", 7),  # noqa: UP045
+        (Optional[int], "none", None),  # noqa: UP045
+        (int | None, "", None),
+        (Union[int, str], "x", "x"),  # noqa: UP007
+        (str | int, "5", 5),
+        (Literal["a", "b"], "b", "b"),
+        (Literal[0, 1], "0", 0),
+        (Mode, "exact", Mode.EXACT),
+        (Any, "3", "3"),
+    ],
+)
+def test_strings_become_the_annotated_type(annotation: Any, text: str, value: Any) -> None:
+    converted = convert(text, annotation)
+    assert converted == value
+    assert type(converted) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text"),
+    [(int, "3.5"), (bool, "maybe"), (float, "x"), (list[int], "1,a"), (Literal["a"], "b"), (Mode, "slow"), (int | None, "x")],
+)
+def test_a_value_of_another_type_is_refused_by_name(annotation: Any, text: str) -> None:
+    def get_model(option): return option  # type: ignore[no-untyped-def]  # noqa: E704, ANN001, ANN202
+
+    get_model.__annotations__["option"] = annotation
+    message = refusal(get_model, {"option": text})
+    assert message.startswith("model.py: get_model: option:")
+
+
+def test_unannotated_parameters_have_the_type_of_their_default() -> None:
+    def get_model(width=3, rate=0.5, deep=False, name="x", other=None): return width, rate, deep, name, other  # type: ignore[no-untyped-def]  # noqa: E501, E704, ANN
+
+    spec = {"width": "4", "rate": "1", "deep": "true", "name": "5", "other": "6"}
+    assert take(get_model, spec) == (4, 1.0, True, "5", "6")
+    assert take(get_model, {}) == (3, 0.5, False, "x", None)
+
+
+def test_annotations_that_are_strings_are_resolved() -> None:
+    def get_model(width: "int", names: "list[str]" = []) -> Any:  # noqa: B006
+        return width, names
+
+    assert take(get_model, {"width": "3", "names": "a b"}) == (3, ["a", "b"])
+
+
+def test_a_missing_argument_is_named() -> None:
+    def get_model(checkpoint: str, width: int = 3) -> Any:
+        return checkpoint, width
+
+    assert "'checkpoint'" in refusal(get_model, {"width": "4"})
+
+
+def test_a_typo_does_not_pass() -> None:
+    def get_model(checkpoint: str = "", width: int = 3) -> Any:
+        return checkpoint, width
+
+    message = refusal(get_model, {"widht": "4"})
+    assert "'widht'" in message
+    assert "checkpoint, width" in message
+
+
+def test_stage_arguments_are_passed_only_where_they_are_asked_for() -> None:
+    def get_dataloader_fn(batch_size: int = 1) -> Any:
+        return batch_size
+
+    assert take(get_dataloader_fn, {}, batch_size=8, precision="fp32") == 8
+    assert take(get_dataloader_fn, {"batch_size": "2"}, batch_size=8) == 2
+
+
+def test_an_untyped_stage_argument_keeps_its_own_type() -> None:
+    def get_dataloader_fn(batch_size): return batch_size  # type: ignore[no-untyped-def]  # noqa: E704, ANN
+
+    assert take(get_dataloader_fn, {}, batch_size=8) == 8
+    assert take(lambda **arguments: arguments, {"x": "1"}, batch_size=8) == {"x": "1", "batch_size": 8}
+
+
+def test_a_class_is_asked_for_its_constructor_s_arguments() -> None:
+    class MetricsCalculator:
+        def __init__(self, output_used_for_metrics: str, top: int = 1) -> None:
+            self.got = (output_used_for_metrics, top)
+
+    class Plain:
+        pass
+
+    assert take(MetricsCalculator, {"output_used_for_metrics": "OUTPUT__0", "top": "5"}).got == ("OUTPUT__0", 5)
+    assert isinstance(take(Plain, {}), Plain)
+    assert "'top'" in refusal(Plain, {"top": "5"})
+
+
+def seed_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("model")
+    group.add_argument("--n-mel-channels", default=80, type=int)
+    group.add_argument("--speakers", nargs="+", type=int, default=[1])
+    group.add_argument("--ema", action="store_true")
+    group.add_argument("--no-bias", dest="bias", action="store_false")
+    group.add_argument("--precision", default="fp16", choices=["fp32", "fp16"])
+    group.add_argument("--scale", default="2", type=float)
+    parser.add_argument("--output-format", required=True)
+
+
+def test_every_default_of_update_argparser_is_passed() -> None:
+    got = take(lambda **arguments: arguments, {}, seed_arguments, output_format="ts-trace", precision="fp32")
+    assert got == {
+        "n_mel_channels": 80,
+        "speakers": [1],
+        "ema": False,
+        "bias": True,
+        "precision": "fp32",
+        "scale": 2.0,
+        "output_format": "ts-trace",
+    }
+
+
+def test_spec_arguments_become_argparse_s_types() -> None:
+    spec = {"n_mel_channels": "-40", "speakers": "1,2", "ema": "true", "bias": "false", "output_format": "onnx"}
+    got = take(lambda **arguments: arguments, spec, seed_arguments)
+    assert (got["n_mel_channels"], got["speakers"], got["ema"], got["bias"]) == (-40, [1, 2], True, False)
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"output_format": "onnx", "n_mel_channels": "many"}, "--n-mel-channels"),
+        ({"output_format": "onnx", "precision": "int8"}, "--precision"),
+        ({"output_format": "onnx", "ema": "perhaps"}, "ema"),
+        ({}, "--output-format"),
+        ({"output_format": "onnx", "n_mel_chanels": "3"}, "'n_mel_chanels'"),
+    ],
+)
+def test_argparse_s_complaints_are_the_user_s(spec: dict[str, str], words: str) -> None:
+    assert words in refusal(lambda **arguments: arguments, spec, seed_arguments)
+
+
+def test_a_function_gets_of_a_shared_argparser_what_it_takes() -> None:
+    def get_dataloader_fn(n_mel_channels: int, data_dir: Path = Path(".")) -> Any:
+        return n_mel_channels, data_dir
+
+    spec = {"output_format": "onnx", "data_dir": "/data"}
+    assert "'output_format'" in refusal(get_dataloader_fn, spec, seed_arguments)
+    taken = take(get_dataloader_fn, {"data_dir": "/data"}, seed_arguments, output_format="pyt")
+    assert taken == (80, Path("/data"))

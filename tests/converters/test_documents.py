@@ -1,0 +1,146 @@
+"""Requests and results survive the way between controller and Jobs; nothing else does."""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from triton_converters import request, result
+from triton_converters.document import Document, DocumentError
+from triton_converters.reasons import Reason
+from triton_converters.result import MESSAGE_LIMIT_BYTES, MessageTooLongError, Outcome, Row
+
+REQUESTS = (
+    request.SourceRequest,
+    request.ReferenceRequest,
+    request.ConvertRequest,
+    request.ProfileRequest,
+    request.MeasureRequest,
+)
+RESULTS = tuple(result.RESULTS.items())
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+words = st.text(max_size=12)
+st.register_type_strategy(float, finite)
+st.register_type_strategy(str, words)
+st.register_type_strategy(Mapping, lambda _: st.dictionaries(words, words, max_size=3))  # type: ignore[type-abstract]
+
+
+@settings(max_examples=30)
+@given(st.data())
+@pytest.mark.parametrize("kind", (*REQUESTS, *(kind for _, kind in RESULTS)))
+def test_documents_round_trip(kind: type[Document], data: st.DataObject) -> None:
+    document = data.draw(st.from_type(kind))
+    assert kind.from_json(document.to_json()) == document
+    assert kind.from_json(document.to_json()).to_json() == document.to_json()
+
+
+@settings(max_examples=30)
+@given(st.data())
+@pytest.mark.parametrize("kind", REQUESTS)
+def test_a_missing_an_unknown_and_a_wrong_field_are_refused(kind: type[Document], data: st.DataObject) -> None:
+    value = json.loads(data.draw(st.from_type(kind)).to_json())
+    name = data.draw(st.sampled_from(sorted(value)))
+    without = {key: item for key, item in value.items() if key != name}
+    for wrong in (without, value | {"unknown": 1}, value | {name: object_of_another_type(value[name])}):
+        with pytest.raises(DocumentError, match=kind.__name__):
+            kind.from_value(wrong)
+
+
+def object_of_another_type(value: Any) -> Any:
+    return 3 if isinstance(value, str | list | dict) or value is None else "three"
+
+
+@given(st.text())
+def test_any_other_text_is_refused(text: str) -> None:
+    for parse in (request.SourceRequest.from_json, Outcome.from_json):
+        with pytest.raises(DocumentError):
+            parse(text)
+
+
+@settings(max_examples=30)
+@given(st.data())
+@pytest.mark.parametrize(("stage", "kind"), RESULTS)
+def test_outcomes_round_trip_or_say_that_they_are_too_long(
+    stage: str, kind: type[Document], data: st.DataObject
+) -> None:
+    outcome = Outcome(stage, "0123456789abcdef", data.draw(st.from_type(kind)))
+    try:
+        text = outcome.to_json()
+    except MessageTooLongError:
+        assert len(outcome.result.to_json()) > MESSAGE_LIMIT_BYTES / 2 if outcome.result else False
+        return
+    assert len(text.encode()) <= MESSAGE_LIMIT_BYTES
+    assert rounded(Outcome.from_json(text)) == rounded(outcome)
+
+
+def rounded(outcome: Outcome) -> Outcome:
+    """Rows lose what is beyond a tenth of an inference a second."""
+    changes = {
+        scenario: tuple(dataclasses.replace(row, throughput=round(row.throughput, 1)) for row in rows)
+        for scenario in ("offline", "online")
+        if (rows := getattr(outcome.result, scenario, None)) is not None
+    }
+    assert outcome.result is not None
+    return dataclasses.replace(outcome, result=dataclasses.replace(outcome.result, **changes))
+
+
+@given(st.sampled_from(Reason), st.text(st.characters(), max_size=3000))
+def test_any_failure_fits_and_keeps_its_reason(reason: Reason, message: str) -> None:
+    text = Outcome("convert", "0123456789abcdef", None, reason, message).to_json()
+    assert len(text.encode()) <= MESSAGE_LIMIT_BYTES
+    assert Outcome.from_json(text).reason is reason
+
+
+@given(st.text(st.characters(exclude_categories=("C", "Z")), max_size=200))
+def test_a_short_message_is_kept_as_it_is(message: str) -> None:
+    text = Outcome("convert", "0123456789abcdef", None, Reason.CRASHED, message).to_json()
+    assert Outcome.from_json(text).message == message
+
+
+@pytest.mark.parametrize("character", ["x", "ä", "\\", '"', "\n", "\x1b", "\x00", "\U0001f600"])
+def test_a_message_of_100_kilobytes_is_cut(character: str) -> None:
+    outcome = Outcome("reference", "0123456789abcdef", None, Reason.USER_CODE_FAILED, "start" + character * 100_000 + "end")
+    text = outcome.to_json()
+    assert len(text.encode()) <= MESSAGE_LIMIT_BYTES
+    message = Outcome.from_json(text).message
+    assert message.startswith("start")
+    assert message.endswith("end")
+
+
+def test_rows_of_a_full_sweep_fit() -> None:
+    row = Row(65536, 4096, 123456.7, *([1234567] * 12), stable=True)
+    environment = result.Environment("2.51.0", "gpu", "NVIDIA-A100-SXM4-80GB", "10.5.0", "AMD EPYC 7742", ("x" * 200,))
+    accuracy = (result.Accuracy("accuracy", 0.9712, 0.9709, "minimum 0.97", True),)
+    profile = result.ProfileResult(True, "Passed", "", 1e-3, accuracy, 256, (row,) * 8, (row,) * 16, environment)
+    assert len(Outcome("profile", "0" * 16, profile).to_json().encode()) <= MESSAGE_LIMIT_BYTES
+
+
+def test_too_many_rows_are_refused_not_cut() -> None:
+    row = Row(65536, 4096, 123456.7, *([1234567] * 12), stable=True)
+    environment = result.Environment("2.51.0", "gpu", "", "", "", ())
+    with pytest.raises(MessageTooLongError, match="measure"):
+        Outcome("measure", "0" * 16, result.MeasureResult((row,) * 64, environment)).to_json()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "null",
+        "[]",
+        '{"stage":"convert"}',
+        '{"stage":"convert","key":"k","reason":"NoSuchReason","message":""}',
+        '{"stage":"nothing","key":"k","result":{}}',
+        '{"stage":"source","key":"k","result":{"digest":"d","files":"many","total_bytes":0}}',
+        '{"stage":"source","key":"k","result":{"digest":"d","files":true,"total_bytes":0}}',
+        '{"stage":"measure","key":"k","result":{"online":[[1,2]],"environment":{}}}',
+        '{"stage":"measure","key":"k","result":{"online":[3],"environment":{}}}',
+    ],
+)
+def test_what_is_no_outcome_is_a_document_error(text: str) -> None:
+    with pytest.raises(DocumentError):
+        Outcome.from_json(text)

@@ -1,0 +1,117 @@
+"""config.pbtxt, held against files that were read by a person and by Triton's own parser."""
+
+from pathlib import Path
+
+import pytest
+from google.protobuf import text_format
+from hypothesis import given
+from hypothesis import strategies as st
+from tritonclient.grpc import model_config_pb2
+
+from triton_converters.model_config import render, served_dims, warmup_file
+from triton_converters.request import ModelConfig
+from triton_converters.result import Signature, Tensor
+
+GOLDEN = Path(__file__).parent / "golden"
+IMAGE = Signature((Tensor("INPUT__0", "FP32", (3, 224, 224)),), (Tensor("OUTPUT__0", "FP32", (1000,)),), 128)
+MIXED = Signature(
+    (Tensor("tokens", "INT64", (-1,)), Tensor("user/id", "INT32", ())),
+    (Tensor("scores", "FP32", (-1, 4)), Tensor("class", "INT64", ())),
+    8,
+)
+UNBATCHED = Signature((Tensor("x", "FP32", (-1, 3)), Tensor("flag", "BOOL", ())), (Tensor("y", "FP32", (-1,)),), 0)
+
+
+def configuration(**changes: object) -> ModelConfig:
+    defaults: dict[str, object] = {
+        "instances": 1,
+        "instance_group_kind": "KIND_GPU",
+        "dynamic_batching": False,
+        "preferred_batch_sizes": (),
+        "max_queue_delay_microseconds": 0,
+        "cuda_graphs": False,
+        "warmup": True,
+        "parameters": {},
+    }
+    return ModelConfig(**(defaults | changes))  # type: ignore[arg-type]
+
+
+CASES = {
+    "onnx-trt-fp16": (
+        IMAGE,
+        configuration(
+            instances=2,
+            dynamic_batching=True,
+            preferred_batch_sizes=(64, 128),
+            max_queue_delay_microseconds=1,
+            cuda_graphs=True,
+            parameters={"enable_mem_arena": "0"},
+        ),
+        ("onnx", "fp16", "trt"),
+        {"INPUT__0": (3, 224, 224)},
+    ),
+    "onnx-cuda-fp32": (IMAGE, configuration(dynamic_batching=True), ("onnx", "fp32", "cuda"), {}),
+    "ts-script-fp16": (
+        MIXED,
+        configuration(parameters={"INFERENCE_MODE": "true"}),
+        ("ts-script", "fp16", "none"),
+        {"tokens": (17,), "user/id": ()},
+    ),
+    "ts-trace-cpu": (IMAGE, configuration(instance_group_kind="KIND_AUTO"), ("ts-trace", "fp32", "none"), {}),
+    "onnx-unbatched": (
+        UNBATCHED,
+        configuration(instance_group_kind="KIND_CPU"),
+        ("onnx", "fp32", "none"),
+        {"x": (5, 3), "flag": ()},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_config_is_the_golden_one(name: str) -> None:
+    signature, config, candidate, shapes = CASES[name]
+    assert render("resnet50", signature, config, candidate, shapes) == (GOLDEN / f"{name}.pbtxt").read_text()
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.pbtxt")), ids=lambda path: path.stem)
+def test_golden_files_are_cases_and_parse(path: Path) -> None:
+    assert path.stem in CASES
+    text_format.Parse(path.read_text(), model_config_pb2.ModelConfig())
+
+
+def test_accelerators_are_onnx_runtime_s_alone() -> None:
+    text = render("m", IMAGE, configuration(), ("ts-trace", "fp16", "cuda"), {})
+    assert "execution_accelerators" not in text
+
+
+dims = st.lists(st.integers(1, 9) | st.just(-1), max_size=4).map(tuple)
+tensors = st.builds(Tensor, st.from_regex(r"[A-Za-z_][A-Za-z0-9_.:/-]{0,20}", fullmatch=True), st.sampled_from(["FP32", "INT8"]), dims)
+
+
+@given(
+    inputs=st.lists(tensors, min_size=1, max_size=4, unique_by=lambda tensor: tensor.name),
+    outputs=st.lists(tensors, min_size=1, max_size=4, unique_by=lambda tensor: tensor.name),
+    max_batch_size=st.integers(0, 300),
+    parameters=st.dictionaries(st.text(st.characters(codec="utf-8")), st.text(st.characters(codec="utf-8"))),
+)
+def test_what_is_printed_is_what_triton_reads(
+    inputs: list[Tensor], outputs: list[Tensor], max_batch_size: int, parameters: dict[str, str]
+) -> None:
+    signature = Signature(tuple(inputs), tuple(outputs), max_batch_size)
+    shapes = {tensor.name: tuple(abs(dim) for dim in tensor.dims) for tensor in inputs}
+    text = render("m", signature, configuration(parameters=parameters), ("onnx", "fp32", "none"), shapes)
+    read = text_format.Parse(text, model_config_pb2.ModelConfig())
+    assert [(each.name, tuple(each.dims)) for each in read.input] == [(t.name, served_dims(t.dims)) for t in inputs]
+    assert [each.HasField("reshape") for each in read.output] == [t.dims == () for t in outputs]
+    assert {name: value.string_value for name, value in read.parameters.items()} == parameters
+    assert {each.batch_size for each in read.model_warmup} == {1, max(1, max_batch_size)}
+    for warmup in read.model_warmup:
+        assert {name: tuple(value.dims) for name, value in warmup.inputs.items()} == {
+            name: served_dims(shape) for name, shape in shapes.items()
+        }
+
+
+@given(st.from_regex(r"[A-Za-z_][A-Za-z0-9_.:/-]{0,127}", fullmatch=True))
+def test_warm_up_files_are_plain_names(name: str) -> None:
+    assert "/" not in warmup_file(name)
+    assert warmup_file(name) not in (".", "..")

@@ -1,0 +1,210 @@
+"""What a reference must be worth; the framework here is a NumPy function."""
+
+import base64
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy
+import pytest
+
+from tests.converters.conftest import WriteSource
+from triton_converters.dump import Array, Arrays, read_batches
+from triton_converters.failure import StageError
+from triton_converters.perf_input import PerfInput
+from triton_converters.reasons import Reason
+from triton_converters.reference import record
+from triton_converters.request import Entrypoint, ModelCode, ReferenceRequest
+from triton_converters.result import Signature, Tensor
+
+LOADER = """
+import numpy as np
+def get_dataloader_fn(shapes: str, labels: bool = False, kind: str = "float32", constant: bool = False):
+    random = np.random.default_rng(0)
+    def batches():
+        for number, shape in enumerate(eval(shapes)):
+            x = np.ones(shape) if constant else random.normal(size=shape) * 10
+            ids = [f"{number}-{i}" for i in range(shape[0])]
+            yield ids, {"x": x > 0 if kind == "bool" else np.asarray(x, kind)}, {"y": np.arange(shape[0])} if labels else None
+    return batches
+"""
+Forward = Callable[[Array], dict[str, Array]]
+
+
+class Numpy:
+    """A model that is a function of one array."""
+
+    inputs = ("x",)
+
+    def __init__(self, forward: Forward) -> None:
+        self.forward = forward
+        self.outputs = tuple(forward(numpy.ones((2, 3), numpy.float32)))
+        self.calls: list[int] = []
+
+    def __call__(self, inputs: Arrays) -> dict[str, Array]:
+        self.calls.append(len(inputs["x"]))
+        return self.forward(inputs["x"])
+
+
+def total(x: Array) -> dict[str, Array]:
+    return {"y": x.sum(axis=-1, dtype=x.dtype), "z": x * 2}
+
+
+@pytest.fixture
+def dump(write_source: WriteSource, tmp_path: Path) -> Callable[..., tuple[Signature, int, int]]:
+    def run(forward: Forward, shapes: str, max_batch_size: int = 4, **arguments: str) -> tuple[Signature, int, int]:
+        code = ModelCode("pyt", Entrypoint("model.py", {}), max_batch_size)
+        loader = Entrypoint("loader.py", {"shapes": shapes, **arguments})
+        request = ReferenceRequest("k" * 16, "d" * 64, code, loader, 256, needs_labels=False)
+        (tmp_path / "dump").mkdir()
+        return record(Numpy(forward), request, write_source({"loader.py": LOADER}), tmp_path / "dump")
+
+    return run
+
+
+Dump = Callable[..., tuple[Signature, int, int]]
+
+
+def refusal(dump: Dump, forward: Forward, shapes: str, **arguments: str) -> StageError:
+    with pytest.raises(StageError) as caught:
+        dump(forward, shapes, **arguments)
+    return caught.value
+
+
+def test_the_dump_holds_every_batch_and_its_outputs(dump: Dump, tmp_path: Path) -> None:
+    signature, samples, batches = dump(total, "[(4, 3), (2, 3)]", labels="true")
+    assert signature == Signature(
+        (Tensor("x", "FP32", (3,)),), (Tensor("y", "FP32", ()), Tensor("z", "FP32", (3,))), max_batch_size=4
+    )
+    assert (samples, batches) == (6, 2)
+    first, second = read_batches(tmp_path / "dump")
+    assert first.ids.tolist() == ["0-0", "0-1", "0-2", "0-3"]
+    assert second.labels["y"].tolist() == [0, 1]
+    assert numpy.array_equal(first.outputs["z"], first.inputs["x"] * 2)
+
+
+def test_a_dimension_that_changes_between_batches_varies(dump: Dump) -> None:
+    signature, _, _ = dump(total, "[(2, 5, 3), (2, 7, 3), (1, 5, 3)]")
+    assert [tensor.dims for tensor in (*signature.inputs, *signature.outputs)] == [(-1, 3), (-1,), (-1, 3)]
+
+
+def test_without_batch_dimension_nothing_is_removed(dump: Dump) -> None:
+    signature, samples, _ = dump(total, "[(5, 3), (6, 3)]", max_batch_size=0)
+    assert [tensor.dims for tensor in (*signature.inputs, *signature.outputs)] == [(-1, 3), (-1,), (-1, 3)]
+    assert samples == 2
+
+
+@pytest.mark.parametrize(("kind", "name"), [("int64", "INT64"), ("int32", "INT32"), ("uint8", "UINT8"), ("bool", "BOOL")])
+def test_types_stay_as_the_dataloader_yields_them(dump: Dump, kind: str, name: str) -> None:
+    def mean(x: Array) -> dict[str, Array]:
+        return {"y": x.mean(axis=-1, dtype=numpy.float32)}
+
+    signature, _, _ = dump(mean, "[(4, 3), (4, 3)]", kind=kind)
+    assert signature.inputs[0].data_type == name
+
+
+def test_perf_analyzer_s_input_is_real_samples_of_one_shape(dump: Dump, tmp_path: Path) -> None:
+    dump(total, "[(2, 5), (2, 7), (1, 5)]")
+    steps = json.loads((tmp_path / "dump" / "perf.json").read_text())["data"]
+    rows = [row for batch in read_batches(tmp_path / "dump") for row in batch.inputs["x"] if len(row) == 5]
+    assert [step["x"]["shape"] for step in steps] == [[5]] * 3
+    decoded = [numpy.frombuffer(base64.b64decode(step["x"]["content"]["b64"]), "<f4") for step in steps]
+    assert numpy.array_equal(decoded, rows)
+
+
+def test_perf_analyzer_s_input_is_bounded_and_never_empty() -> None:
+    batch = {"x": numpy.zeros((10, 300), numpy.float32), "n": numpy.arange(10)}
+    perf_input = PerfInput(batched=True, limit_bytes=5000)
+    perf_input.add(batch)
+    steps = json.loads(perf_input.to_json())["data"]
+    assert len(steps) == 3
+    assert steps[2]["n"] == {"content": {"b64": base64.b64encode(bytes([2] + [0] * 7)).decode()}, "shape": [1]}
+    small = PerfInput(batched=False, limit_bytes=10)
+    small.add(batch)
+    small.add(batch)
+    assert [step["x"]["shape"] for step in json.loads(small.to_json())["data"]] == [[10, 300]]
+
+
+def test_an_output_with_nan_or_infinity_is_refused(dump: Dump) -> None:
+    def divide(x: Array) -> dict[str, Array]:
+        with numpy.errstate(all="ignore"):
+            return {"y": x / (x > 0).astype(x.dtype)}
+
+    error = refusal(dump, divide, "[(4, 3)]")
+    assert error.reason is Reason.REFERENCE_NOT_FINITE
+    assert "output y" in error.message
+
+
+def test_a_model_that_disagrees_with_itself_is_refused(dump: Dump) -> None:
+    random = numpy.random.default_rng(1)
+
+    def dropout(x: Array) -> dict[str, Array]:
+        return {"y": x * (random.random(x.shape) > 0.5).astype(x.dtype)}
+
+    error = refusal(dump, dropout, "[(4, 3)]")
+    assert error.reason is Reason.REFERENCE_NOT_REPRODUCIBLE
+    assert "run twice" in error.message
+
+
+def test_noise_of_the_last_bits_is_no_disagreement(dump: Dump) -> None:
+    random = numpy.random.default_rng(1)
+
+    def noisy(x: Array) -> dict[str, Array]:
+        return {"y": x * (1 + random.normal(size=x.shape).astype(x.dtype) * numpy.float32(1e-6))}
+
+    assert dump(noisy, "[(4, 3)]")[1] == 4
+
+
+@pytest.mark.parametrize("shapes", ["[(4, 3)]", "[(1, 3), (1, 3)]"])
+def test_a_model_that_uses_statistics_of_the_batch_is_refused(dump: Dump, shapes: str) -> None:
+    def normalise(x: Array) -> dict[str, Array]:
+        return {"y": x - x.mean(axis=0, keepdims=True) + x[:, :1]}
+
+    error = refusal(dump, normalise, shapes)
+    assert error.reason is Reason.REFERENCE_NOT_REPRODUCIBLE
+    assert "statistics of the batch" in error.message
+
+
+def test_a_constant_output_is_refused(dump: Dump) -> None:
+    def ignore(x: Array) -> dict[str, Array]:
+        return {"y": x, "z": numpy.ones((len(x), 2), numpy.float32)}
+
+    error = refusal(dump, ignore, "[(4, 3), (4, 3)]")
+    assert error.reason is Reason.REFERENCE_CONSTANT
+    assert "output z" in error.message
+    assert "all 8 samples" in error.message
+    assert "use its input" in error.message
+
+
+def test_the_same_sample_over_and_over_is_named_as_the_cause(dump: Dump) -> None:
+    error = refusal(dump, total, "[(4, 3)]", constant="true")
+    assert error.reason is Reason.REFERENCE_CONSTANT
+    assert "all inputs are the same" in error.message
+
+
+def test_a_class_number_may_be_the_same_for_all(dump: Dump) -> None:
+    def classify(x: Array) -> dict[str, Array]:
+        return {"y": x, "class": numpy.zeros(len(x), numpy.int64)}
+
+    assert dump(classify, "[(4, 3)]")[1] == 4
+
+
+def test_integers_that_are_all_the_same_prove_nothing(dump: Dump) -> None:
+    error = refusal(dump, lambda x: {"class": numpy.zeros(len(x), numpy.int64)}, "[(4, 3)]")
+    assert error.reason is Reason.REFERENCE_CONSTANT
+
+
+@pytest.mark.parametrize(
+    ("forward", "words"),
+    [
+        (lambda x: {"y": x.astype(numpy.float64)}, "float64"),
+        (lambda x: {"y": x.astype(numpy.float16)}, "float16"),
+        (lambda x: {"y": x.sum(dtype=numpy.float32)}, "maxBatchSize to 0"),
+        (lambda x: {"y": x.T.copy()}, "maxBatchSize to 0"),
+        (lambda x: {"y": x if x.shape[-1] == 3 else x[..., None]}, "changes type or rank"),
+    ],
+)
+def test_outputs_that_cannot_be_served_are_refused(dump: Dump, forward: Forward, words: str) -> None:
+    error = refusal(dump, forward, "[(4, 3), (4, 5)]")
+    assert error.reason is Reason.FRAMEWORK_FAILED
+    assert words in error.message, error.message

@@ -1,0 +1,235 @@
+"""The source stage: digest, safety of the copy, idempotence."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from triton_converters import claim, source
+from triton_converters.failure import StageError
+from triton_converters.reasons import Reason
+from triton_converters.request import SourceRequest
+
+DOCUMENTATION = Path(__file__).parents[2] / "docs" / "source.md"
+
+
+def request(path: str = "", sha256: str = "") -> SourceRequest:
+    return SourceRequest("0123456789abcdef", f"pvc://models/{path}", path, sha256)
+
+
+def documented_command() -> str:
+    """The shell lines of docs/source.md, as the user would paste them."""
+    text = DOCUMENTATION.read_text()
+    return text.split("```sh\n")[1].split("```")[0]
+
+
+def digest_by_shell(directory: Path) -> str:
+    done = subprocess.run(["bash", "-c", documented_command()], cwd=directory, capture_output=True, text=True, check=True)
+    return done.stdout.split()[0]
+
+
+@pytest.fixture
+def mounted(mount: Path) -> Path:
+    """The source's mount, with a small tree."""
+    root = claim.SOURCE_MOUNT
+    (root / "nested" / "deep").mkdir(parents=True)
+    (root / "model.py").write_text("print('ä')\n")
+    (root / "weights.safetensors").write_bytes(bytes(range(256)) * 40)
+    (root / "nested" / "Zebra.txt").write_text("z")
+    (root / "nested" / "apple.txt").write_text("a")
+    (root / "nested" / "deep" / "with space.txt").write_text("")
+    return root
+
+
+def test_a_directory_is_published_under_the_digest_that_the_documented_command_prints(mounted: Path) -> None:
+    result = source.run(request())
+    assert result.digest == digest_by_shell(mounted)
+    assert (result.files, result.total_bytes) == (5, 256 * 40 + 12 + 2)
+    published = claim.source_directory(result.digest)
+    assert sorted(str(path.relative_to(published)) for path in published.rglob("*") if path.is_file()) == [
+        "model.py",
+        "nested/Zebra.txt",
+        "nested/apple.txt",
+        "nested/deep/with space.txt",
+        "weights.safetensors",
+    ]
+    assert (published / "weights.safetensors").read_bytes() == (mounted / "weights.safetensors").read_bytes()
+
+
+names = st.text(st.characters(blacklist_characters="/\\", blacklist_categories=("Cc", "Cs")), min_size=1, max_size=12)
+trees = st.dictionaries(
+    names.filter(lambda name: not name.startswith("..") and name not in (".", "lost+found") and len(name.encode()) < 200),
+    st.binary(max_size=40),
+    min_size=1,
+    max_size=6,
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(tree=trees, nested=trees)
+def test_any_tree_has_the_documented_digest(
+    tree: dict[str, bytes], nested: dict[str, bytes], mount: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    root = tmp_path_factory.mktemp("tree")
+    claim.SOURCE_MOUNT = root
+    for name, content in tree.items():
+        (root / name).write_bytes(content)
+    (root / "folder of its own").mkdir()
+    for name, content in nested.items():
+        (root / "folder of its own" / name).write_bytes(content)
+    assert source.run(request()).digest == digest_by_shell(root)
+
+
+def test_a_single_file_is_digested_like_sha256sum(mounted: Path) -> None:
+    expected = subprocess.run(
+        ["sha256sum", mounted / "weights.safetensors"], capture_output=True, text=True, check=True
+    ).stdout.split()[0]
+    result = source.run(request("weights.safetensors", expected))
+    assert result.digest == expected
+    assert (claim.source_directory(expected) / "weights.safetensors").stat().st_size == result.total_bytes
+
+
+def test_the_same_content_is_published_once(mounted: Path) -> None:
+    first = source.run(request())
+    published = claim.source_directory(first.digest)
+    inode = published.stat().st_ino
+    (mounted / "model.py").touch()
+    assert source.run(request()) == first
+    assert published.stat().st_ino == inode
+    assert len(list(published.parent.iterdir())) == 1
+
+
+def test_other_content_or_another_name_is_another_digest(mounted: Path) -> None:
+    first = source.run(request()).digest
+    (mounted / "model.py").rename(mounted / "net.py")
+    second = source.run(request()).digest
+    (mounted / "net.py").write_text("pass\n")
+    assert len({first, second, source.run(request()).digest}) == 3
+
+
+def test_published_files_cannot_be_written_by_accident(mounted: Path) -> None:
+    published = claim.source_directory(source.run(request()).digest)
+    assert (published / "model.py").stat().st_mode & 0o222 == 0
+
+
+def test_a_mounted_configmap_is_read_through_the_kubelet_s_links(mount: Path) -> None:
+    root = claim.SOURCE_MOUNT
+    version = root / "..2026_11_21_07_00_00.123456789"
+    version.mkdir(parents=True)
+    (version / "model.py").write_text("x = 1\n")
+    (root / "..data").symlink_to(version.name)
+    (root / "model.py").symlink_to("..data/model.py")
+    result = source.run(request())
+    assert (result.files, result.digest) == (1, digest_by_shell(root))
+    published = claim.source_directory(result.digest)
+    assert [path.name for path in published.iterdir()] == ["model.py"]
+    assert not (published / "model.py").is_symlink()
+
+
+def test_links_inside_the_source_are_followed(mounted: Path) -> None:
+    (mounted / "linked").symlink_to("nested")
+    (mounted / "current.safetensors").symlink_to("weights.safetensors")
+    result = source.run(request())
+    assert (result.files, result.digest) == (9, digest_by_shell(mounted))
+    assert (claim.source_directory(result.digest) / "linked" / "apple.txt").read_text() == "a"
+
+
+def break_with_absolute_link(root: Path) -> None:
+    (root / "nested" / "passwd").symlink_to("/etc/passwd")
+
+
+def break_with_relative_link(root: Path) -> None:
+    (root.parent / "secret").write_text("secret")
+    (root / "secret").symlink_to("../secret")
+
+
+def break_with_directory_link(root: Path) -> None:
+    (root / "everything").symlink_to("/")
+
+
+def break_with_loop(root: Path) -> None:
+    (root / "nested" / "again").symlink_to("../nested")
+
+
+def break_with_dangling_link(root: Path) -> None:
+    (root / "gone.py").symlink_to("never-there.py")
+
+
+def break_with_pipe(root: Path) -> None:
+    os.mkfifo(root / "pipe")
+
+
+def break_with_name(root: Path) -> None:
+    (root / "two\nlines.py").write_text("")
+
+
+@pytest.mark.parametrize(
+    ("break_source", "words"),
+    [
+        (break_with_absolute_link, ["nested/passwd", "/etc/passwd", "outside of the source"]),
+        (break_with_relative_link, ["secret", "../secret", "outside of the source"]),
+        (break_with_directory_link, ["everything", "outside of the source"]),
+        (break_with_loop, ["nested/again", "above it"]),
+        (break_with_dangling_link, ["gone.py", "link to nothing"]),
+        (break_with_pipe, ["pipe", "not a regular file"]),
+        (break_with_name, ["two\\nlines.py", "control character"]),
+    ],
+)
+def test_what_cannot_be_published_is_refused_by_name(mounted: Path, break_source, words: list[str]) -> None:  # type: ignore[no-untyped-def]
+    break_source(mounted)
+    with pytest.raises(StageError) as caught:
+        source.run(request())
+    assert caught.value.reason is Reason.SOURCE_INVALID
+    assert all(word in caught.value.message for word in words), caught.value.message
+    assert not (claim.MOUNT / "sources").exists()
+
+
+def test_a_wrong_digest_names_both(mounted: Path) -> None:
+    with pytest.raises(StageError) as caught:
+        source.run(request(sha256="0" * 64))
+    assert caught.value.reason is Reason.DIGEST_MISMATCH
+    assert digest_by_shell(mounted) in caught.value.message
+    assert "0" * 64 in caught.value.message
+    assert not (claim.MOUNT / "sources").exists()
+
+
+@pytest.mark.parametrize("path", ["absent", "nested/absent/deeper", "model.py/absent"])
+def test_a_missing_path_says_what_is_there(mounted: Path, path: str) -> None:
+    with pytest.raises(StageError) as caught:
+        source.run(request(path))
+    assert caught.value.reason is Reason.SOURCE_NOT_FOUND
+    assert "its folder holds" in caught.value.message
+
+
+def test_a_path_cannot_leave_the_mount(mounted: Path) -> None:
+    (mounted.parent / "other").mkdir()
+    with pytest.raises(StageError) as caught:
+        source.run(request("../other"))
+    assert caught.value.reason is Reason.SOURCE_INVALID
+
+
+def test_an_empty_directory_is_no_source(mounted: Path) -> None:
+    (mounted / "empty").mkdir()
+    with pytest.raises(StageError) as caught:
+        source.run(request("empty"))
+    assert caught.value.reason is Reason.SOURCE_NOT_FOUND
+
+
+def test_a_source_that_changes_while_it_is_copied_is_tried_again(
+    mounted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = source.shutil.copyfile
+
+    def copy_and_change(origin: Path, target: Path) -> None:
+        copy(origin, target)
+        if target.name == "model.py":
+            target.write_text("changed")
+
+    monkeypatch.setattr(source.shutil, "copyfile", copy_and_change)
+    with pytest.raises(StageError) as caught:
+        source.run(request())
+    assert not caught.value.final
+    assert list((claim.MOUNT / "sources").iterdir()) == []

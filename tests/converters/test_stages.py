@@ -1,0 +1,257 @@
+"""The process of a Job: dispatch, replay, termination message, exit code."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from triton_converters import __main__ as program
+from triton_converters import claim
+from triton_converters.failure import StageError
+from triton_converters.reasons import Reason
+from triton_converters.request import Entrypoint, ModelCode, ReferenceRequest, SourceRequest
+from triton_converters.result import EXIT_FINAL, MESSAGE_LIMIT_BYTES, Outcome, ReferenceResult, Signature
+
+KEY = "0123456789abcdef"
+RESULT = ReferenceResult(Signature((), (), 1), samples=3, batches=1, seconds=0.5)
+REQUEST = ReferenceRequest(KEY, "d" * 64, ModelCode("pyt", Entrypoint("m.py", {}), 1), Entrypoint("d.py", {}), 8, False)
+Answer = Callable[[], ReferenceResult]
+
+
+@pytest.fixture
+def run(mount: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, Outcome]]:
+    """Runs the reference stage with a body of the test's own."""
+    log = tmp_path / "termination-log"
+    monkeypatch.setenv("TERMINATION_LOG", str(log))
+
+    def execute(answer: Answer, arguments: tuple[str, ...] = ("reference", REQUEST.to_json())) -> tuple[int, Outcome]:
+        module = ModuleType("triton_converters.reference")
+        module.run = lambda request: answer()  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "triton_converters.reference", module)
+        code = program.main(arguments)
+        text = log.read_text()
+        assert len(text.encode()) <= MESSAGE_LIMIT_BYTES
+        return code, Outcome.from_json(text)
+
+    return execute
+
+
+def raising(error: BaseException) -> Answer:
+    def answer() -> ReferenceResult:
+        raise error
+
+    return answer
+
+
+Run = Callable[..., tuple[int, Outcome]]
+
+
+def test_a_result_is_the_message_and_lies_on_the_claim(run: Run) -> None:
+    assert run(lambda: RESULT) == (0, Outcome("reference", KEY, RESULT))
+    stored = (claim.reference_directory(KEY) / "result.json").read_text()
+    assert Outcome.from_json(stored) == Outcome("reference", KEY, RESULT)
+
+
+def test_a_valid_result_of_the_key_is_replayed(run: Run) -> None:
+    run(lambda: RESULT)
+    assert run(raising(AssertionError("it ran again"))) == (0, Outcome("reference", KEY, RESULT))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{",
+        '{"stage":"reference","key":"another","result":{}}',
+        Outcome("reference", "f" * 16, RESULT).to_json(),
+        Outcome("reference", KEY, None, Reason.CRASHED, "failed").to_json(),
+    ],
+)
+def test_anything_else_under_the_key_is_not_replayed(run: Run, content: str) -> None:
+    directory = claim.reference_directory(KEY)
+    directory.mkdir(parents=True)
+    (directory / "result.json").write_text(content)
+    assert run(lambda: RESULT) == (0, Outcome("reference", KEY, RESULT))
+    assert Outcome.from_json((directory / "result.json").read_text()).result == RESULT
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "code", "words"),
+    [
+        (StageError(Reason.DATALOADER_EMPTY, "no batch"), Reason.DATALOADER_EMPTY, EXIT_FINAL, "no batch"),
+        (StageError(Reason.RESULT_MISSING, "gone", final=False), Reason.RESULT_MISSING, 1, "gone"),
+        (SystemExit(0), Reason.USER_CODE_EXITED, EXIT_FINAL, "ended the process with 0"),
+        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), Reason.STORAGE_FULL, 1, "No space left"),
+        (OSError(errno.EDQUOT, os.strerror(errno.EDQUOT)), Reason.STORAGE_FULL, 1, "uota exceeded"),
+        (OSError(errno.EIO, os.strerror(errno.EIO)), Reason.CRASHED, 1, "Input/output error at"),
+        (ZeroDivisionError("division by zero"), Reason.CRASHED, 1, "ZeroDivisionError: division by zero at"),
+    ],
+)
+def test_every_failure_has_a_reason(run: Run, error: BaseException, reason: Reason, code: int, words: str) -> None:
+    got, outcome = run(raising(error))
+    assert (got, outcome.result, outcome.reason) == (code, None, reason)
+    assert words in outcome.message
+    assert not claim.reference_directory(KEY).exists()
+
+
+def test_a_full_claim_is_named(run: Run, mount: Path) -> None:
+    _, outcome = run(raising(OSError(errno.ENOSPC, "No space left on device", str(mount / "references" / "x"))))
+    assert f"no space is left on {mount} (" in outcome.message
+
+
+def test_another_full_file_system_is_not_called_the_claim(run: Run, mount: Path, tmp_path: Path) -> None:
+    _, outcome = run(raising(OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "scratch"))))
+    assert f"no space is left on {tmp_path} (" in outcome.message
+
+
+def test_a_crash_names_file_and_line(run: Run) -> None:
+    _, outcome = run(raising(ValueError("odd")))
+    assert Path(__file__).name in outcome.message
+
+
+def test_a_message_of_100_kilobytes_keeps_its_ends(run: Run) -> None:
+    error = StageError(Reason.USER_CODE_FAILED, 'model.py:3: ValueError: "' + "\\x\n\x1b" * 25_000 + " the end")
+    code, outcome = run(raising(error))
+    assert code == EXIT_FINAL
+    assert outcome.message.startswith("model.py:3: ValueError")
+    assert outcome.message.endswith("the end")
+
+
+def test_a_result_that_does_not_fit_is_a_failure(run: Run) -> None:
+    names = tuple(f"output_{number}" + "x" * 100 for number in range(40))
+    from triton_converters.result import Tensor
+
+    wide = Signature((), tuple(Tensor(name, "FP32", (1,)) for name in names), 1)
+    code, outcome = run(lambda: ReferenceResult(wide, 1, 1, 0.0))
+    assert (code, outcome.reason) == (EXIT_FINAL, Reason.CRASHED)
+    assert "does not fit into a termination message" in outcome.message
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("reference",), ("unknown", "{}"), ("reference", "{}"), ("reference", "not json"), ("reference", '{"key": 1}')],
+)
+def test_a_wrong_request_is_final(run: Run, arguments: tuple[str, ...]) -> None:
+    code, outcome = run(lambda: RESULT, arguments)
+    assert (code, outcome.reason) == (EXIT_FINAL, Reason.CRASHED)
+
+
+def test_no_stage_imports_torch_before_it_is_asked_for() -> None:
+    text = "import sys, triton_converters.__main__ as m; print(sorted({'torch', 'numpy', 'onnx', 'grpc'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True, env=environment())
+    assert done.stdout.strip() == "[]"
+
+
+def environment(**more: str) -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)} | more
+
+
+PROCESS = """
+import os, sys
+from pathlib import Path
+from types import ModuleType
+from triton_converters import claim
+for name in ("source_directory", "reference_directory"):
+    getattr(claim, name).__defaults__ = (Path({root!r}),)
+module = ModuleType("triton_converters.reference")
+exec({body!r}, vars(module))
+sys.modules["triton_converters.reference"] = module
+sys.argv = ["triton_converters", "reference", {request!r}]
+import runpy
+runpy.run_module("triton_converters", run_name="__main__")
+"""
+
+
+def start(tmp_path: Path, body: str) -> subprocess.Popen[str]:
+    """The real process, with a stage's body of the test's own."""
+    text = PROCESS.format(root=str(tmp_path / "repository"), body=body, request=REQUEST.to_json())
+    log = str(tmp_path / "termination-log")
+    return subprocess.Popen(
+        [sys.executable, "-c", text],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(TERMINATION_LOG=log),
+    )
+
+
+def message(tmp_path: Path) -> Outcome:
+    return Outcome.from_json((tmp_path / "termination-log").read_text())
+
+
+def test_a_flood_on_stdout_is_harmless(tmp_path: Path) -> None:
+    body = "def run(request):\n    print('x' * 100_000)\n    raise SystemExit(0)"
+    process = start(tmp_path, body)
+    stdout, _ = process.communicate(timeout=60)
+    assert process.returncode == EXIT_FINAL
+    assert len(stdout) > 100_000
+    assert message(tmp_path).reason is Reason.USER_CODE_EXITED
+
+
+def test_threads_and_exit_handlers_of_user_code_change_nothing(tmp_path: Path) -> None:
+    body = """
+import atexit, os, threading, time
+from triton_converters.result import ReferenceResult, Signature
+def run(request):
+    threading.Thread(target=time.sleep, args=(600,)).start()
+    atexit.register(os._exit, 7)
+    return ReferenceResult(Signature((), (), 1), 3, 1, 0.5)
+"""
+    process = start(tmp_path, body)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert message(tmp_path).result == RESULT
+
+
+def test_a_process_that_user_code_ends_leaves_no_message(tmp_path: Path) -> None:
+    process = start(tmp_path, "import os\ndef run(request):\n    os._exit(0)")
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert not (tmp_path / "termination-log").exists()
+    assert not (tmp_path / "repository").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_process_promptly_and_cleans_up(tmp_path: Path, number: signal.Signals) -> None:
+    body = """
+import time
+from triton_converters import claim
+from triton_converters.publish import temporary_directory
+def run(request):
+    with temporary_directory(claim.reference_directory(request.key)):
+        print("working", flush=True)
+        try:
+            time.sleep(600)
+        except Exception:
+            time.sleep(600)
+"""
+    process = start(tmp_path, body)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "working\n"
+    began = time.monotonic()
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert time.monotonic() - began < 5
+    assert process.returncode == 128 + signal.SIGTERM
+    assert list((tmp_path / "repository" / "references").iterdir()) == []
+    assert not (tmp_path / "termination-log").exists()
+
+
+def test_the_source_stage_looks_again_every_time(mount: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERMINATION_LOG", str(tmp_path / "log"))
+    claim.SOURCE_MOUNT.mkdir()
+    digests = []
+    for text in ("one", "two"):
+        (claim.SOURCE_MOUNT / "model.py").write_text(text)
+        assert program.main(["source", SourceRequest(KEY, "pvc://models", "", "").to_json()]) == 0
+        digests.append(json.loads((tmp_path / "log").read_text())["result"]["digest"])
+    assert len(set(digests)) == 2
+    assert sorted(path.name for path in (mount / "sources").iterdir()) == sorted(digests)

@@ -1,0 +1,205 @@
+"""Importing and calling what the user wrote."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.converters.conftest import WriteSource
+from triton_converters.failure import StageError
+from triton_converters.reasons import Reason
+from triton_converters.request import Entrypoint
+from triton_converters.user_code import call, load, running
+
+
+def entry(path: str = "model.py", **arguments: str) -> Entrypoint:
+    return Entrypoint(path, arguments)
+
+
+def failure(source: Path, entrypoint: Entrypoint, target: str = "get_model") -> StageError:
+    with pytest.raises(StageError) as caught:
+        call(source, entrypoint, target)
+    return caught.value
+
+
+def test_siblings_and_packages_of_the_source_import_each_other(write_source: WriteSource) -> None:
+    source = write_source(
+        {
+            "triton/model.py": "import helper\nfrom nets.small import WIDTH\ndef get_model(): return helper.NAME, WIDTH",
+            "triton/helper.py": "NAME = 'sibling'",
+            "nets/small.py": "WIDTH = 3",
+        }
+    )
+    assert call(source, entry("triton/model.py"), "get_model") == ("sibling", 3)
+
+
+def test_two_entrypoints_share_modules(write_source: WriteSource) -> None:
+    source = write_source({"model.py": "TOKEN = object()", "loader.py": "import model\ndef get(): return model.TOKEN"})
+    assert call(source, entry("loader.py"), "get") is load(source, "model.py").TOKEN
+
+
+def test_a_file_named_like_a_library_does_not_replace_it(write_source: WriteSource) -> None:
+    import json
+
+    source = write_source({"json.py": "def get_model(): return 'mine'"})
+    assert call(source, entry("json.py"), "get_model") == "mine"
+    assert sys.modules["json"] is json
+
+
+def test_the_working_directory_is_the_source(write_source: WriteSource) -> None:
+    source = write_source({"model.py": "def get_model(): return open('notes.txt').read()", "notes.txt": "here"})
+    before = Path.cwd()
+    assert call(source, entry(), "get_model") == "here"
+    assert Path.cwd() == before
+
+
+@pytest.mark.parametrize("module", ["deployment_toolkit.core", "triton.deployment_toolkit.core"])
+def test_the_toolkit_is_importable_under_both_names(write_source: WriteSource, module: str) -> None:
+    source = write_source(
+        {
+            "metrics.py": f"""
+from {module} import BaseMetricsCalculator
+class MetricsCalculator(BaseMetricsCalculator):
+    def __init__(self, output_used_for_metrics: str):
+        self.output = output_used_for_metrics
+    def calc(self, *, ids, y_pred, x, y_real):
+        return {{self.output: float(len(ids))}}
+"""
+        }
+    )
+    calculator = call(source, entry("metrics.py", output_used_for_metrics="OUTPUT__0"), "MetricsCalculator")
+    assert calculator.calc(ids=[1, 2], y_pred={}, x={}, y_real={}) == {"OUTPUT__0": 2.0}
+
+
+def test_the_older_toolkit_s_update_and_metrics_give_calc(write_source: WriteSource) -> None:
+    source = write_source(
+        {
+            "metrics.py": """
+from deployment_toolkit.core import BaseMetricsCalculator
+class MetricsCalculator(BaseMetricsCalculator):
+    total = 0
+    def update(self, ids, y_pred, x, y_real):
+        self.total += len(ids)
+    @property
+    def metrics(self):
+        return {"samples": self.total}
+"""
+        }
+    )
+    calculator = call(source, entry("metrics.py"), "MetricsCalculator")
+    assert calculator.calc(ids=[1, 2], y_pred={}, x={}, y_real={}) == {"samples": 2}
+
+
+def test_torch_s_own_triton_package_is_neither_hidden_nor_invented(
+    write_source: WriteSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = write_source(
+        {
+            "triton/model.py": "from triton.deployment_toolkit.core import BaseMetricsCalculator\ndef get_model(): return 1",
+            "triton/deployment_toolkit/core.py": "raise ImportError('the copy in the source is not consulted')",
+        }
+    )
+    (tmp_path / "site" / "triton").mkdir(parents=True)
+    (tmp_path / "site" / "triton" / "__init__.py").write_text("real = True")
+    assert call(source, entry("triton/model.py"), "get_model") == 1
+    assert "triton" not in sys.modules
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    importlib.invalidate_caches()
+    try:
+        assert importlib.import_module("triton").real
+    finally:
+        del sys.modules["triton"]
+
+
+def test_checkpoints_are_paths_below_the_source(write_source: WriteSource) -> None:
+    source = write_source({"model.py": "def get_model(checkpoint): return checkpoint", "weights/net.pt": ""})
+    assert call(source, entry(checkpoint="weights/net.pt"), "get_model") == str(source / "weights" / "net.pt")
+    missing = failure(source, entry(checkpoint="net.pt"))
+    assert missing.reason is Reason.CHECKPOINT_INVALID
+    assert "'net.pt'" in missing.message
+    assert "weights/net.pt" in missing.message
+    outside = failure(source, entry(checkpoint="../net.pt"))
+    assert outside.reason is Reason.ARGUMENTS_INVALID
+
+
+def test_an_absolute_checkpoint_stays(write_source: WriteSource, tmp_path: Path) -> None:
+    (tmp_path / "data.pt").write_text("")
+    source = write_source({"model.py": "def get_model(checkpoint): return checkpoint"})
+    assert call(source, entry(checkpoint=str(tmp_path / "data.pt")), "get_model") == str(tmp_path / "data.pt")
+
+
+def test_a_missing_entrypoint_lists_the_files_there_are(write_source: WriteSource) -> None:
+    error = failure(write_source({"net.py": ""}), entry())
+    assert error.reason is Reason.ENTRYPOINT_MISSING
+    assert "'model.py'" in error.message
+    assert "net.py" in error.message
+
+
+@pytest.mark.parametrize("path", ["../outside.py", "/etc/hosts.py", "a/../../outside.py", "link.py"])
+def test_an_entrypoint_cannot_lie_outside(write_source: WriteSource, tmp_path: Path, path: str) -> None:
+    (tmp_path / "outside.py").write_text("raise SystemExit('imported')")
+    source = write_source({"a/b.py": ""})
+    (source / "link.py").symlink_to("../outside.py")
+    error = failure(source, entry(path))
+    assert error.reason is Reason.ENTRYPOINT_MISSING
+
+
+@pytest.mark.parametrize("text", ["", "get_model = 3"])
+def test_a_file_without_the_function_is_invalid(write_source: WriteSource, text: str) -> None:
+    error = failure(write_source({"model.py": text}), entry())
+    assert error.reason is Reason.ENTRYPOINT_INVALID
+    assert "get_model" in error.message
+
+
+@pytest.mark.parametrize(
+    ("files", "place", "words"),
+    [
+        ({"model.py": "import os\n\ndef get_model():\n    raise ValueError('no weights')"}, "model.py:4", "ValueError: no weights"),
+        ({"model.py": "x = 1\nraise KeyError('gone')"}, "model.py:2", "KeyError: 'gone'"),
+        ({"model.py": "def get_model():\n    return (\n"}, "model.py:2", "SyntaxError"),
+        ({"model.py": "import deep\ndef get_model():\n    deep.fail()", "deep.py": "def fail():\n    [].pop()"}, "deep.py:2", "IndexError"),
+        ({"model.py": "import json\ndef get_model():\n    json.loads('{')"}, "model.py:3", "JSONDecodeError"),
+        ({"model.py": "import timm_is_not_here"}, "model.py:1", "conversion.pod.image"),
+    ],
+)  # fmt: skip
+def test_exceptions_name_the_user_s_own_line(
+    write_source: WriteSource, files: dict[str, str], place: str, words: str
+) -> None:
+    error = failure(write_source(files), entry())
+    assert error.reason is Reason.USER_CODE_FAILED
+    assert error.message.startswith(f"{place}:")
+    assert words in error.message
+
+
+@pytest.mark.parametrize("code", ["0", "", "1", "'bye'"])
+def test_exit_is_not_a_result(write_source: WriteSource, code: str) -> None:
+    error = failure(write_source({"model.py": f"import sys\ndef get_model():\n    sys.exit({code})"}), entry())
+    assert error.reason is Reason.USER_CODE_EXITED
+    assert error.message.startswith("model.py:3:")
+
+
+def test_exit_while_importing_is_not_a_result(write_source: WriteSource) -> None:
+    error = failure(write_source({"model.py": "raise SystemExit(0)"}), entry())
+    assert error.reason is Reason.USER_CODE_EXITED
+
+
+def test_a_stop_signal_passes_through(write_source: WriteSource) -> None:
+    source = write_source({"model.py": ""})
+    with pytest.raises(KeyboardInterrupt), running(source, "model.py"):
+        raise KeyboardInterrupt
+
+
+def test_the_reason_of_later_calls_can_be_another(write_source: WriteSource) -> None:
+    source = write_source({"metrics.py": "def calc():\n    return 1 / 0"})
+    module = load(source, "metrics.py")
+    with pytest.raises(StageError) as caught, running(source, "metrics.py", Reason.METRIC_FAILED):
+        module.calc()
+    assert caught.value.reason is Reason.METRIC_FAILED
+    assert caught.value.message == "metrics.py:2: ZeroDivisionError: division by zero"
+
+
+def test_a_failed_import_can_be_repeated(write_source: WriteSource) -> None:
+    source = write_source({"model.py": "raise ValueError"})
+    for _ in range(2):
+        assert failure(source, entry()).reason is Reason.USER_CODE_FAILED

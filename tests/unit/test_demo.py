@@ -1,0 +1,188 @@
+import io
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from rich.console import Console
+from triton_operator.spec import TritonDeploymentSpec
+from triton_operator.status import (
+    AccuracyStatus,
+    CandidateStatus,
+    Condition,
+    ConditionType,
+    PerformanceStatus,
+    RowStatus,
+    TritonDeploymentStatus,
+)
+
+from demo import inference, progress, report, verdict
+from demo.example import FOLDER, REQUEST
+
+SPEC = TritonDeploymentSpec.model_validate(
+    yaml.safe_load((FOLDER / "tritondeployment.yaml").read_text(encoding="utf-8"))["spec"]
+)
+
+
+def condition(kind: ConditionType, status: str, reason: str, message: str = "", generation: int = 1) -> Condition:
+    return Condition(
+        type=kind,
+        status=status,
+        reason=reason,
+        message=message,
+        observed_generation=generation,
+        last_transition_time="2026-11-21T08:00:00Z",
+    )
+
+
+def row(batch_size: int, concurrency: int) -> RowStatus:
+    components = (
+        "client_send",
+        "network",
+        "queue",
+        "compute_input",
+        "compute_infer",
+        "compute_output",
+        "client_receive",
+    )
+    percentiles = ("p50", "p90", "p95", "p99", "average")
+    figures = {name: 100 + number for number, name in enumerate(components + percentiles)}
+    return RowStatus(
+        precision="fp32",
+        accelerator="none",
+        batch_size=batch_size,
+        concurrency=concurrency,
+        throughput="1234.5",
+        stable=True,
+        **figures,
+    )
+
+
+def finished() -> TritonDeploymentStatus:
+    names = ("trace-fp32", "script-fp32", "onnx-fp32", "onnx-fp16")
+    return TritonDeploymentStatus(
+        observed_generation=1,
+        conditions=[
+            *(condition(kind, "True", "Fine") for kind in progress.STAGES),  # type: ignore[arg-type]
+            condition("Ready", "True", "Ready"),
+        ],
+        candidates=[CandidateStatus(name=name, state="Passed", rank=rank + 1) for rank, name in enumerate(names)],
+        accuracy=[
+            AccuracyStatus(
+                metric="accuracy", framework="0.99", served="0.99", samples=360, threshold="minimum 0.95", passed=True
+            )
+        ],
+        performance=PerformanceStatus(
+            offline=[row(batch, 1) for batch in (1, 8, 32)], online=[row(1, load) for load in (1, 2, 3, 4)]
+        ),
+    )
+
+
+def text_of(renderable: object) -> str:
+    console = Console(width=170, file=io.StringIO())
+    console.print(renderable)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_the_stage_is_the_first_condition_that_is_not_true() -> None:
+    status = TritonDeploymentStatus(
+        conditions=[
+            condition("SourceResolved", "True", "Resolved"),
+            condition("Converted", "Unknown", "Running", "2 of 4 candidates"),
+        ],
+        candidates=[CandidateStatus(name="onnx-fp32", state="Converting")],
+    )
+    line = progress.picture(status).line()
+    assert line == "Converted: Running: 2 of 4 candidates [onnx-fp32 Converting]"
+
+
+def test_an_object_that_nobody_has_seen_is_at_its_first_stage() -> None:
+    assert progress.picture(TritonDeploymentStatus()).line() == "SourceResolved: not observed yet"
+
+
+def test_without_a_terminal_a_line_is_printed_once_a_change() -> None:
+    console = Console(width=200, file=io.StringIO())
+    waiting = TritonDeploymentStatus(conditions=[condition("SourceResolved", "Unknown", "Running")])
+    with progress.Display(console) as display:
+        for second, status in enumerate([waiting, waiting, finished(), finished()]):
+            display.show(status, float(second))
+    assert isinstance(console.file, io.StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert [line.split()[:3] for line in lines] == [["0", "s", "SourceResolved:"], ["2", "s", "Ready:"]]
+
+
+def test_ready_counts_for_the_present_generation_only() -> None:
+    status = TritonDeploymentStatus(conditions=[condition("Ready", "True", "Ready", generation=1)])
+    assert progress.is_ready(status, generation=1)
+    assert not progress.is_ready(status, generation=2)
+
+
+def test_stalled_seconds_count_from_the_transition() -> None:
+    now = datetime(2026, 11, 21, 8, 1, 30, tzinfo=UTC)
+    stalled = TritonDeploymentStatus(conditions=[condition("Stalled", "True", "SourceNotFound")])
+    moving = TritonDeploymentStatus(conditions=[condition("Stalled", "False", "NoStall")])
+    assert progress.stalled_seconds(stalled, now) == 90
+    assert progress.stalled_seconds(moving, now) == 0
+
+
+def test_nothing_is_wrong_with_a_complete_status() -> None:
+    assert verdict.faults(SPEC, finished()) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (
+            {"candidates": [CandidateStatus(name="onnx-fp16", state="Failed", reason="OutputsDiffer")]},
+            "onnx-fp16 failed",
+        ),
+        ({"candidates": []}, "candidate trace-fp32 is not in the status"),
+        ({"accuracy": []}, "metric accuracy was not measured"),
+        ({"performance": None}, "no offline row of batch size 8"),
+        ({"performance": PerformanceStatus(offline=[], online=[row(1, 1)])}, "no online row of concurrency 4"),
+    ],
+)
+def test_what_is_missing_is_a_fault(change: dict[str, object], fault: str) -> None:
+    assert any(fault in found for found in verdict.faults(SPEC, finished().model_copy(update=change)))
+
+
+def test_a_broken_threshold_is_a_fault() -> None:
+    broken = finished().accuracy[0].model_copy(update={"served": "0.5", "passed": False})
+    status = finished().model_copy(update={"accuracy": [broken]})
+    assert verdict.faults(SPEC, status) == ["metric accuracy is 0.5, asked was minimum 0.95"]
+
+
+def test_a_performance_table_holds_every_figure_of_every_row() -> None:
+    text = text_of(report.performance("Online", finished().performance.online))  # type: ignore[union-attr]
+    lines = [line for line in text.splitlines() if "1234.5" in line]
+    assert len(lines) == 4
+    assert all(str(figure) in lines[0] for figure in range(100, 112))
+    assert {field for _, field in report.ROW_COLUMNS} == set(RowStatus.model_fields)
+
+
+def test_candidates_are_listed_by_rank_and_those_without_one_last() -> None:
+    rows = [
+        CandidateStatus(name="failed", state="Failed", reason="OutputsDiffer"),
+        CandidateStatus(name="second", state="Passed", rank=2),
+        CandidateStatus(name="first", state="Selected", rank=1),
+    ]
+    text = text_of(report.candidates(rows))
+    assert text.index("first") < text.index("second") < text.index("failed")
+
+
+def test_softmax_sums_to_one_and_bears_large_logits() -> None:
+    probabilities = inference.softmax(np.array([1000.0, 0.0, 999.0]))
+    assert probabilities.sum() == pytest.approx(1)
+    assert probabilities[0] == pytest.approx(1 / (1 + np.exp(-1)))
+
+
+def test_the_picture_is_drawn_dark_where_there_is_ink() -> None:
+    (tensor,) = json.loads(Path(REQUEST).read_text(encoding="utf-8"))["inputs"]
+    picture = np.array(tensor["data"]).reshape(8, 8)
+    drawing = inference.Answer(picture, digit=7, prediction=7, probability=1.0).drawing().splitlines()
+    assert len(drawing) == 8
+    assert drawing[0][8:10] == "@@"
+    assert drawing[0][:4] == "    "
