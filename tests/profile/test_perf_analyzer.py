@@ -5,6 +5,7 @@ import shlex
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from triton_converters.perf_analyzer import (
     Point,
     ReportError,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from test_perf_analyzer import COUNT, HEADER, TARGET, TIME, UNSTABLE
+
 from triton_converters.failure import StageError
 from triton_converters.perf_analyzer import Point
 from triton_converters.reasons import Reason
