@@ -3,14 +3,13 @@
 from pathlib import Path
 
 import pytest
-from google.protobuf import text_format
+from google.protobuf import text_format  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
-from tritonclient.grpc import model_config_pb2
-
 from triton_converters.model_config import render, served_dims, warmup_file
 from triton_converters.request import ModelConfig
 from triton_converters.result import Signature, Tensor
+from tritonclient.grpc import model_config_pb2
 
 GOLDEN = Path(__file__).parent / "golden"
 IMAGE = Signature((Tensor("INPUT__0", "FP32", (3, 224, 224)),), (Tensor("OUTPUT__0", "FP32", (1000,)),), 128)
@@ -36,7 +35,7 @@ def configuration(**changes: object) -> ModelConfig:
     return ModelConfig(**(defaults | changes))  # type: ignore[arg-type]
 
 
-CASES = {
+CASES: dict[str, tuple[Signature, ModelConfig, tuple[str, str, str], dict[str, tuple[int, ...]]]] = {
     "onnx-trt-fp16": (
         IMAGE,
         configuration(
@@ -85,7 +84,9 @@ def test_accelerators_are_onnx_runtime_s_alone() -> None:
 
 
 dims = st.lists(st.integers(1, 9) | st.just(-1), max_size=4).map(tuple)
-tensors = st.builds(Tensor, st.from_regex(r"[A-Za-z_][A-Za-z0-9_.:/-]{0,20}", fullmatch=True), st.sampled_from(["FP32", "INT8"]), dims)
+tensors = st.builds(
+    Tensor, st.from_regex(r"[A-Za-z_][A-Za-z0-9_.:/-]{0,20}", fullmatch=True), st.sampled_from(["FP32", "INT8"]), dims
+)
 
 
 @given(

@@ -6,7 +6,6 @@ import threading
 from pathlib import Path
 
 import pytest
-
 from triton_converters import publish
 
 

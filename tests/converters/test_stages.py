@@ -12,7 +12,6 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-
 from triton_converters import __main__ as program
 from triton_converters import claim
 from triton_converters.failure import StageError
@@ -137,7 +136,14 @@ def test_a_result_that_does_not_fit_is_a_failure(run: Run) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [(), ("reference",), ("unknown", "{}"), ("reference", "{}"), ("reference", "not json"), ("reference", '{"key": 1}')],
+    [
+        (),
+        ("reference",),
+        ("unknown", "{}"),
+        ("reference", "{}"),
+        ("reference", "not json"),
+        ("reference", '{"key": 1}'),
+    ],
 )
 def test_a_wrong_request_is_final(run: Run, arguments: tuple[str, ...]) -> None:
     code, outcome = run(lambda: RESULT, arguments)
@@ -145,7 +151,8 @@ def test_a_wrong_request_is_final(run: Run, arguments: tuple[str, ...]) -> None:
 
 
 def test_no_stage_imports_torch_before_it_is_asked_for() -> None:
-    text = "import sys, triton_converters.__main__ as m; print(sorted({'torch', 'numpy', 'onnx', 'grpc'} & set(sys.modules)))"
+    heavy = {"torch", "numpy", "onnx", "grpc"}
+    text = f"import sys, triton_converters.__main__; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True, env=environment())
     assert done.stdout.strip() == "[]"
 

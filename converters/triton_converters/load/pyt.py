@@ -15,6 +15,10 @@ from triton_converters.request import ModelCode
 from triton_converters.user_code import call, location
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:/-]{0,127}")
+_REFUSED = re.compile(
+    r"(?:unsupported GLOBAL|Unsupported global: GLOBAL|unrecognized function|unsupported class) (\S+)"
+)
+"""torch.load's words for what it would have to execute; other unpickling errors mean a corrupt file."""
 _CHECKPOINT_SUFFIXES = frozenset({".pt", ".pth", ".ckpt", ".bin", ".safetensors", ".tar"})
 
 
@@ -77,12 +81,10 @@ def _checkpoint_error(error: StageError, source: Path, path: str) -> StageError 
     if error.reason is not Reason.USER_CODE_FAILED or cause is None:
         return None
     where, text = location(cause, source, path), str(cause)
-    if isinstance(cause, pickle.UnpicklingError) and re.search(r"Unsupported (global|class|operand|type)", text):
-        what = re.search(r"(GLOBAL|global|class|operand|type) (\S+)", text)
-        name = f" ({what.group(2)})" if what else ""
+    if isinstance(cause, pickle.UnpicklingError) and (refused := _REFUSED.search(text)):
         message = (
-            f"{where}: the checkpoint is a pickle that holds more than weights{name}; it was not executed."
-            " Save model.state_dict(), best as safetensors"
+            f"{where}: the checkpoint is a pickle that holds more than weights ({refused.group(1)}); it was not"
+            " executed. Save model.state_dict(), best as safetensors"
         )
         return StageError(Reason.PICKLE_REFUSED, message)
     if isinstance(cause, FileNotFoundError):
@@ -90,8 +92,10 @@ def _checkpoint_error(error: StageError, source: Path, path: str) -> StageError 
         if Path(name).suffix in _CHECKPOINT_SUFFIXES or _reads_checkpoint(cause):
             return StageError(Reason.CHECKPOINT_INVALID, f"{where}: there is no checkpoint {name}")
     if _reads_checkpoint(cause):
+        # torch.load's error is a page of advice with the cause behind this label.
+        text = text.partition("WeightsUnpickler error:")[2] or text
         line = next((line.strip() for line in text.splitlines() if line.strip()), type(cause).__name__)
-        return StageError(Reason.CHECKPOINT_INVALID, f"{where}: the checkpoint cannot be read: {line}")
+        return StageError(Reason.CHECKPOINT_INVALID, f"{where}: the checkpoint cannot be read: {line:.300}")
     if isinstance(cause, RuntimeError) and "loading state_dict" in text:
         lines = " ".join(text.split())
         return StageError(Reason.CHECKPOINT_INVALID, f"{where}: the checkpoint does not fit the model: {lines:.600}")
