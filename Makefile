@@ -21,3 +21,20 @@ lock: ## Resolve the dependencies of pyproject.toml anew
 	for extra in operator converters; do \
 	  uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra $$extra pyproject.toml -o requirements/$$extra.txt; done
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --all-extras pyproject.toml -o requirements/dev.txt
+
+.PHONY: cluster-up cluster-down cluster-binaries
+cluster-up: ## A real single-node Kubernetes on this machine, or the one KUBECONFIG names
+	python3 -m devcluster up
+
+cluster-down: ## Remove that cluster and whatever killed ones left
+	python3 -m devcluster down
+
+cluster-binaries: ## Build Kubernetes, etcd, CoreDNS, Helm and kubeconform into the cache
+	python3 -m devcluster binaries
+
+.PHONY: demo bench-latency
+demo: venv ## From nothing to a measured server and an answer from it, on real handwritten digits
+	python3 -m demo
+
+bench-latency: venv ## The operator's own latency: creation to first Job, and overhead of one demo
+	python3 -m bench.latency

@@ -2,12 +2,8 @@
 
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
-from devcluster.kubeconfig import foreign_kubeconfig
-from devcluster.paths import ClusterError, cluster_paths
+from devcluster.paths import ClusterError
 from rich.console import Console
 from triton_operator.spec import TritonDeploymentSpec
 from triton_operator.status import TritonDeploymentStatus
@@ -16,8 +12,8 @@ from tritonclient.utils import InferenceServerException
 from demo import diagnosis, endpoint, example, inference, report, verdict
 from demo.waiting import DemoError, Watcher
 from deploy.command import Cluster, CommandError
+from deploy.environment import set_up, step
 from deploy.images import load
-from deploy.install import install
 
 TABLE_WIDTH = 170
 GRPC_PORT = 8001
@@ -28,7 +24,7 @@ def main() -> int:
     console = Console(highlight=False)
     start = time.monotonic()
     try:
-        cluster = set_up(console)
+        cluster = set_up()
     except (CommandError, ClusterError) as error:
         console.print(f"demo: set-up failed: {error}", style="red", markup=False, soft_wrap=True)
         return 1
@@ -42,27 +38,15 @@ def main() -> int:
     return 0
 
 
-def set_up(console: Console) -> Cluster:
-    """A cluster with the operator of this tree in it. Raises CommandError or ClusterError."""
-    paths = cluster_paths()
-    foreign = foreign_kubeconfig(paths)
-    cluster = Cluster(Path(foreign) if foreign else paths.kubeconfig)
-    with step(console, "cluster"):
-        cluster.run("python3", "-m", "devcluster", "up", timeout=3600, show=True)
-    with step(console, "operator"):
-        install(cluster.kubeconfig)
-    return cluster
-
-
 def demonstrate(cluster: Cluster, console: Console) -> None:
     """Train, deploy, wait, and show. Raises CommandError, DemoError or InferenceServerException."""
-    with step(console, "trainer's image"):
+    with step("trainer's image"):
         trainer = load(cluster, "digits-trainer")["digits-trainer"]
-    with step(console, "namespace, emptied"):
+    with step("namespace, emptied"):
         example.remove(cluster)
     console.print(example.apply(cluster, trainer), markup=False)
     watcher = Watcher(str(cluster.kubeconfig), console)
-    with step(console, "training"):
+    with step("training"):
         watcher.trained()
     status = watcher.ready()
     resource = cluster.get("tritondeployment", example.NAME, "--namespace", example.NAMESPACE)
@@ -91,20 +75,14 @@ def answer(cluster: Cluster, console: Console) -> None:
     """Ask the Service to read one held-out picture. Raises DemoError where it reads another digit."""
     with endpoint.address(cluster, example.NAMESPACE, example.NAME, GRPC_PORT) as url:
         console.print(f"\none inference request to {url}, model {example.NAME}:")
-        given = inference.ask(url, example.NAME, example.REQUEST)
+        try:
+            given = inference.ask(url, example.NAME, example.REQUEST)
+        except ValueError as error:
+            raise DemoError(f"the server's answer is no tensor of logits: {error}") from error
     console.print(given.drawing(), markup=False)
     console.print(f"written: {given.digit}   read: {given.prediction}   probability: {given.probability:.4f}")
     if given.prediction != given.digit:
         raise DemoError(f"the server read {given.prediction} where {given.digit} was written")
-
-
-@contextmanager
-def step(console: Console, what: str) -> Iterator[None]:
-    """Say what is done, and how long it took."""
-    start = time.monotonic()
-    console.print(f"{what} ...")
-    yield
-    console.print(f"{what}: {time.monotonic() - start:.1f} s")
 
 
 if __name__ == "__main__":

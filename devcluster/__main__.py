@@ -14,10 +14,14 @@ from devcluster.commands import run
 from devcluster.kubeconfig import foreign_kubeconfig
 from devcluster.paths import ClusterError, ClusterPaths, cluster_paths
 
+SYSTEM_FOLDERS = ("/usr/sbin", "/sbin")
+
 
 def main(arguments: Sequence[str]) -> int:
     """Run one verb; returns the exit status."""
     chosen = _parser().parse_args(arguments)
+    # Root's shell may lack them (`su` without `-`), and containerd finds runc by PATH.
+    os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), *SYSTEM_FOLDERS])
     try:
         _dispatch(chosen, cluster_paths())
     except ClusterError as error:
@@ -27,9 +31,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="devcluster", description="A real single-node Kubernetes for development."
-    )
+    parser = argparse.ArgumentParser(prog="devcluster", description="A real single-node Kubernetes for development.")
     verbs = parser.add_subparsers(dest="verb", required=True)
     verbs.add_parser("up", help="start the cluster, or use the one KUBECONFIG names")
     verbs.add_parser("down", help="remove the cluster and whatever killed ones left")
@@ -37,9 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     load = verbs.add_parser("load-image", help="import docker-archives for the kubelet")
     load.add_argument("archives", nargs="+", type=Path, metavar="ARCHIVE")
     binaries = verbs.add_parser("binaries", help="build the programs that are not in the cache")
-    binaries.add_argument(
-        "modules", nargs="*", metavar="MODULE", help=f"of {', '.join(MODULES)}; all by default"
-    )
+    binaries.add_argument("modules", nargs="*", metavar="MODULE", help=f"of {', '.join(MODULES)}; all by default")
     for verb, text in (
         ("apiserver-up", "start an API server alone"),
         ("apiserver-down", "end it, empty its folder"),
@@ -53,7 +53,7 @@ def _dispatch(chosen: argparse.Namespace, paths: ClusterPaths) -> None:
         case "up":
             _up(paths)
         case "down":
-            Cluster(paths).down()
+            _down(paths)
         case "env":
             _print_environment(paths)
         case "load-image":
@@ -75,6 +75,15 @@ def _up(paths: ClusterPaths) -> None:
         return
     print(f"using the cluster of KUBECONFIG={foreign}, building none:", flush=True)
     print(run(["kubectl", "get", "nodes", "--request-timeout=10s"]), end="")
+
+
+def _down(paths: ClusterPaths) -> None:
+    foreign = foreign_kubeconfig(paths)
+    if foreign is not None:
+        print(f"leaving the cluster of KUBECONFIG={foreign} alone", flush=True)
+        if os.geteuid() != 0:
+            return
+    Cluster(paths).down()
 
 
 def _load_images(archives: Sequence[Path], paths: ClusterPaths) -> None:

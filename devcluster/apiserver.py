@@ -50,11 +50,10 @@ class ApiServer:
 
         Raises:
             ClusterError: the folder's path is too long, a program could not be built, or a process died.
+
         """
         if len(str(self.folder)) > LONGEST_FOLDER:
-            raise ClusterError(
-                f"{self.folder} is longer than {LONGEST_FOLDER} characters: choose a shorter folder"
-            )
+            raise ClusterError(f"{self.folder} is longer than {LONGEST_FOLDER} characters: choose a shorter folder")
         etcd_program, server_program = program("etcd"), program("kube-apiserver")
         self.down()
         sockets = self.folder / "sockets"
@@ -82,6 +81,7 @@ class ApiServer:
 
         Raises:
             ClusterError: a process survives SIGKILL.
+
         """
         end(self._processes(), grace=0)
         for part in PARTS:

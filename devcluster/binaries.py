@@ -1,18 +1,18 @@
 """Builds the programs of the cluster from Go modules, once per content of go.mod, go.sum and flags."""
 
 import hashlib
-import os
 import re
 import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from devcluster.commands import run
 from devcluster.lock import exclusive
 from devcluster.paths import ClusterError, cache_home
 
 MODULES_FOLDER = Path(__file__).parent / "modules"
+BUILD_SECONDS = 3600
 BUILD_FLAGS = ("-trimpath", "-mod=readonly", "-buildvcs=false")
 BUILD_ENVIRONMENT = {"CGO_ENABLED": "0", "GOWORK": "off", "GOFLAGS": ""}
 
@@ -40,13 +40,12 @@ class GoModule:
 
         Raises:
             ClusterError: go.mod does not require the source module.
+
         """
         text = (self.folder / "go.mod").read_text()
         found = re.search(rf"^\s*(?:require )?{re.escape(self.source)} (v\S+)", text, re.MULTILINE)
         if found is None:
-            raise ClusterError(
-                f"{self.folder / 'go.mod'} does not require {self.source}: add it, run go mod tidy"
-            )
+            raise ClusterError(f"{self.folder / 'go.mod'} does not require {self.source}: add it, run go mod tidy")
         return found.group(1)
 
     def ldflags(self) -> str:
@@ -62,9 +61,7 @@ class GoModule:
         for part in ("go.mod", "go.sum"):
             digest.update((self.folder / part).read_bytes())
         environment = sorted(BUILD_ENVIRONMENT.items())
-        digest.update(
-            repr((BUILD_FLAGS, self.ldflags(), environment, sorted(self.packages.items()))).encode()
-        )
+        digest.update(repr((BUILD_FLAGS, self.ldflags(), environment, sorted(self.packages.items()))).encode())
         return cache_home() / "bin" / f"{self.name}-{digest.hexdigest()[:16]}"
 
 
@@ -135,6 +132,7 @@ def build(module: GoModule) -> Path:
 
     Raises:
         ClusterError: Go is not installed, or a build failed.
+
     """
     target = module.target()
     with exclusive(cache_home() / "bin" / f"{module.name}.lock", f"the build of {module.name}"):
@@ -150,6 +148,7 @@ def build_all(names: Sequence[str] = ()) -> list[Path]:
 
     Raises:
         ClusterError: a name is unknown, Go is not installed, or a build failed.
+
     """
     unknown = sorted(set(names) - set(MODULES))
     if unknown:
@@ -162,6 +161,7 @@ def program(name: str) -> Path:
 
     Raises:
         ClusterError: Go is not installed, or the build failed.
+
     """
     return build(PROGRAMS[name]) / name
 
@@ -170,15 +170,9 @@ def _compile(module: GoModule, package: str, destination: Path) -> None:
     """Compile one package next to its destination and rename, so that a killed build leaves no half program."""
     go = shutil.which("go")
     if go is None:
-        raise ClusterError(
-            f"{destination.name} must be built and `go` is not on PATH: install Go 1.26 or later"
-        )
+        raise ClusterError(f"{destination.name} must be built and `go` is not on PATH: install Go 1.26 or later")
     destination.parent.mkdir(parents=True, exist_ok=True)
     partial = destination.with_name(f".{destination.name}.partial")
     argv = [go, "build", *BUILD_FLAGS, "-ldflags", module.ldflags(), "-o", str(partial), package]
-    outcome = subprocess.run(argv, cwd=module.folder, env={**os.environ, **BUILD_ENVIRONMENT}, check=False)
-    if outcome.returncode != 0:
-        raise ClusterError(
-            f"building {destination.name} failed (see above): run again in {module.folder}: {argv}"
-        )
+    run(argv, folder=module.folder, environment=BUILD_ENVIRONMENT, timeout=BUILD_SECONDS)
     partial.rename(destination)

@@ -25,6 +25,7 @@ def create_authority(folder: Path) -> None:
 
     Raises:
         ClusterError: openssl failed.
+
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     _certificate(
@@ -44,6 +45,7 @@ def create_certificate(folder: Path, identity: Identity) -> None:
 
     Raises:
         ClusterError: openssl failed.
+
     """
     group = f"/O={identity.group}" if identity.group else ""
     extensions = [
@@ -57,13 +59,11 @@ def create_certificate(folder: Path, identity: Identity) -> None:
     _certificate(folder, identity.name, f"{group}/CN={identity.user}", extensions, issuer)
 
 
-def _certificate(
-    folder: Path, name: str, subject: str, extensions: Sequence[str], issuer: Sequence[str]
-) -> None:
+def _certificate(folder: Path, name: str, subject: str, extensions: Sequence[str], issuer: Sequence[str]) -> None:
     # A configuration of our own: the system's adds extensions that differ between distributions.
     sections = ["[req]", "distinguished_name=dn", "x509_extensions=ext", "[dn]", "[ext]", *extensions]
     settings = folder / f"{name}.cnf"
     settings.write_text("\n".join([*sections, ""]))
-    files = ["-config", settings, "-keyout", folder / f"{name}.key", "-out", folder / f"{name}.crt"]
+    files: list[str | Path] = ["-config", settings, "-keyout", folder / f"{name}.key", "-out", folder / f"{name}.crt"]
     key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     run(["openssl", "req", "-x509", *key, *files, *issuer, "-days", DAYS, "-subj", subject])

@@ -20,6 +20,7 @@ def create_cgroup() -> None:
 
     Raises:
         ClusterError: no cgroup hierarchy is mounted.
+
     """
     found = hierarchies()
     if not found:
@@ -63,6 +64,7 @@ def remove_cgroup(seconds: float = 20) -> None:
 
     Raises:
         ClusterError: a process or a group is still there after `seconds`.
+
     """
     deadline = time.monotonic() + seconds
     while groups():
@@ -77,7 +79,5 @@ def remove_cgroup(seconds: float = 20) -> None:
             except OSError:
                 continue
         if time.monotonic() > deadline:
-            raise ClusterError(
-                f"cannot empty control groups {[str(group) for group in groups()]}: {members()}"
-            )
+            raise ClusterError(f"cannot empty control groups {[str(group) for group in groups()]}: {members()}")
         time.sleep(0.02)

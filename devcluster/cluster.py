@@ -41,9 +41,7 @@ from devcluster.teardown import remove_cluster
 
 CLIENTS = (
     Identity("admin", "admin", "system:masters"),
-    Identity(
-        "kubelet", f"system:node:{NODE_NAME}", "system:nodes", (f"IP:{NODE_ADDRESS}", f"DNS:{NODE_NAME}")
-    ),
+    Identity("kubelet", f"system:node:{NODE_NAME}", "system:nodes", (f"IP:{NODE_ADDRESS}", f"DNS:{NODE_NAME}")),
     Identity("kube-controller-manager", "system:kube-controller-manager"),
     Identity("kube-scheduler", "system:kube-scheduler"),
     Identity("kube-proxy", "system:kube-proxy"),
@@ -85,13 +83,12 @@ class Cluster:
 
         Raises:
             ClusterError: not root, or a part did not come up: which one, and the end of its log.
+
         """
-        if os.geteuid() != 0:
-            raise ClusterError(
-                "a cluster needs root: run as root, or set KUBECONFIG to use a cluster you have"
-            )
-        install_packages()
+        self.paths.check_lengths()
+        _require_root()
         with exclusive(lock_path(), "the cluster"):
+            install_packages()
             if self.healthy():
                 print(f"the cluster is up already: {self.paths.kubeconfig}", flush=True)
                 return
@@ -110,8 +107,10 @@ class Cluster:
         """Remove the cluster and what killed ones left; keeps programs, images and logs.
 
         Raises:
-            ClusterError: something resists.
+            ClusterError: not root, or something resists.
+
         """
+        _require_root()
         with exclusive(lock_path(), "the cluster"):
             remove_cluster(self.paths)
 
@@ -120,6 +119,7 @@ class Cluster:
 
         Raises:
             ClusterError: an archive is unusable, or no cluster is up.
+
         """
         with exclusive(lock_path(), "the cluster"):
             for archive in archives:
@@ -179,9 +179,7 @@ class Cluster:
         daemons = (
             node.kubelet(program("kubelet"), paths),
             kube_controller_manager(program("kube-controller-manager"), self.place, manager),
-            kube_scheduler(
-                program("kube-scheduler"), self.place, configuration / "kube-scheduler.kubeconfig"
-            ),
+            kube_scheduler(program("kube-scheduler"), self.place, configuration / "kube-scheduler.kubeconfig"),
             node.kube_proxy(program("kube-proxy"), paths),
             node.coredns(program("coredns"), paths),
             addons.local_path_provisioner(program("local-path-provisioner"), paths),
@@ -227,6 +225,11 @@ class Cluster:
 
     def _kubectl(self, *words: str, stdin: str | None = None) -> str:
         return run(self._kubectl_argv(*words), stdin=stdin)
+
+
+def _require_root() -> None:
+    if os.geteuid() != 0:
+        raise ClusterError("a cluster needs root: run as root, or set KUBECONFIG to use a cluster you have")
 
 
 def _listens(address: str, port: int) -> bool:

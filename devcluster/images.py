@@ -5,6 +5,7 @@ import io
 import json
 import platform
 import tarfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,23 +33,20 @@ def read_archive(path: Path) -> Archive:
 
     Raises:
         ClusterError: there is no such file, or it is no docker-archive of one named image.
+
     """
     try:
         with tarfile.open(path) as tar:
             member = tar.extractfile("manifest.json")
             entries = json.load(member) if member else []
             if len(entries) != 1 or not entries[0].get("RepoTags"):
-                raise ClusterError(
-                    f"{path} holds {len(entries)} images or no name: save one image with its tag"
-                )
+                raise ClusterError(f"{path} holds {len(entries)} images or no name: save one image with its tag")
             config = tar.extractfile(entries[0]["Config"])
             digest = hashlib.sha256(config.read() if config else b"").hexdigest()
     except FileNotFoundError as error:
         raise ClusterError(f"{path} does not exist: build the image first") from error
     except (tarfile.TarError, KeyError, ValueError) as error:
-        raise ClusterError(
-            f"{path} is no docker-archive ({error}): push to docker-archive:{path}:NAME:TAG"
-        ) from error
+        raise ClusterError(f"{path} is no docker-archive ({error}): push to docker-archive:{path}:NAME:TAG") from error
     return Archive(path, tuple(entries[0]["RepoTags"]), f"sha256:{digest}")
 
 
@@ -72,6 +70,7 @@ def load_image(path: Path, paths: ClusterPaths) -> bool:
 
     Raises:
         ClusterError: the archive is unusable, no cluster is up, or the import failed.
+
     """
     archive = read_archive(path)
     if not paths.containerd_socket.exists():
@@ -80,8 +79,23 @@ def load_image(path: Path, paths: ClusterPaths) -> bool:
     digest = present.get(archive.image_id)
     if digest is not None and all(present.get(canonical(name)) == digest for name in archive.references):
         return False
+    moved = moved_names(archive, present)
+    if moved:
+        run([*ctr(paths), "images", "remove", *moved])
     run([*ctr(paths), "images", "import", path], timeout=IMPORT_SECONDS)
     return True
+
+
+def moved_names(archive: Archive, present: Mapping[str, str]) -> list[str]:
+    """Names to remove before importing: those the archive takes over, and IDs of images that lose their last name.
+
+    `present` maps a name or image ID to a manifest digest. A name must go first: containerd's CRI plugin
+    records the image ID of a new name, and not that of an existing one with new content.
+    """
+    taken = {canonical(name) for name in archive.references} & set(present)
+    kept = {digest for name, digest in present.items() if name not in taken and not name.startswith("sha256:")}
+    lost = {present[name] for name in taken} - kept
+    return sorted(taken | {name for name, digest in present.items() if name.startswith("sha256:") and digest in lost})
 
 
 def ctr(paths: ClusterPaths) -> list[str]:
@@ -100,6 +114,7 @@ def write_busybox_archive(path: Path) -> None:
 
     Raises:
         ClusterError: busybox is not installed or not static.
+
     """
     layer = _busybox_layer()
     content = {

@@ -39,6 +39,7 @@ def unmount_below(folders: Sequence[Path]) -> None:
 
     Raises:
         ClusterError: umount failed even lazily.
+
     """
     for point in mounts_below(folders):
         if not succeeds(["umount", point]):

@@ -1,6 +1,7 @@
 """The cluster's network on the host: bridge, routes, address translation, CNI; made and removed by name."""
 
 import json
+import shutil
 from pathlib import Path
 
 from devcluster.addresses import (
@@ -35,6 +36,7 @@ def create_network(paths: ClusterPaths) -> None:
 
     Raises:
         ClusterError: ip or nft failed.
+
     """
     run(["ip", "link", "add", BRIDGE, "type", "bridge"])
     run(["ip", "address", "add", f"{NODE_ADDRESS}/32", "dev", BRIDGE])
@@ -64,6 +66,7 @@ def remove_network(paths: ClusterPaths) -> None:
 
     Raises:
         ClusterError: ip or nft refused to remove something that is there.
+
     """
     for link in leftover_links():
         # A pod's link may vanish with its namespace between the listing and here.
@@ -77,6 +80,8 @@ def remove_network(paths: ClusterPaths) -> None:
 
 def leftover_links() -> list[str]:
     """Names of the network interfaces that are ours: the bridge, and the host's ends of pod links."""
+    if shutil.which("ip") is None:
+        return []
     interfaces = json.loads(run(["ip", "-json", "address", "show"]) or "[]")
     return [
         str(interface["ifname"])
@@ -91,6 +96,8 @@ def leftover_tables() -> list[tuple[str, str]]:
 
     kube-proxy's name is fixed; a machine with another kube-proxy has a cluster and needs none of this.
     """
+    if shutil.which("nft") is None:
+        return []
     ours = {("ip", NFT_TABLE), *KUBE_PROXY_TABLES}
     tables = json.loads(run(["nft", "-j", "list", "tables"]))["nftables"]
     found = [(item["table"]["family"], item["table"]["name"]) for item in tables if "table" in item]

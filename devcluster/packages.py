@@ -1,9 +1,8 @@
 """Debian packages the cluster and the image builds need, installed only where missing."""
 
-import os
 import shutil
-import subprocess
 
+from devcluster.commands import run
 from devcluster.paths import ClusterError
 
 PACKAGES = (
@@ -23,21 +22,29 @@ PACKAGES = (
 )
 
 
+APT_SECONDS = 900
+
+
 def missing_packages() -> list[str]:
     """The packages of the list that dpkg does not know as installed.
 
     Raises:
         ClusterError: this is no Debian.
+
     """
     if shutil.which("dpkg-query") is None:
         raise ClusterError(
             "the cluster is built from Debian packages and this system has no dpkg: "
             "set KUBECONFIG to use a cluster you have"
         )
-    argv = ["dpkg-query", "--show", "--showformat", "${Package} ${db:Status-Status}\n", *PACKAGES]
-    listed = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
-    installed = {line.split()[0] for line in listed.stdout.splitlines() if line.endswith(" installed")}
-    return [package for package in PACKAGES if package not in installed]
+    return [package for package in PACKAGES if not _installed(package)]
+
+
+def _installed(package: str) -> bool:
+    try:
+        return run(["dpkg-query", "--show", "--showformat", "${db:Status-Status}", package]) == "installed"
+    except ClusterError:
+        return False
 
 
 def install_packages() -> None:
@@ -45,17 +52,13 @@ def install_packages() -> None:
 
     Raises:
         ClusterError: apt failed.
+
     """
     missing = missing_packages()
     if not missing:
         return
     print(f"installing Debian packages: {' '.join(missing)}", flush=True)
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    steps = (
-        ["apt-get", "update", "-qq"],
-        ["apt-get", "install", "-qq", "--no-install-recommends", "-y", *missing],
-    )
-    for argv in steps:
-        outcome = subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
-        if outcome.returncode != 0:
-            raise ClusterError(f"{' '.join(argv)} failed: {outcome.stderr.strip()[-2000:]}")
+    environment = {"DEBIAN_FRONTEND": "noninteractive"}
+    run(["apt-get", "update", "-qq"], environment=environment, timeout=APT_SECONDS)
+    install = ["apt-get", "install", "-qq", "--no-install-recommends", "-y", *missing]
+    run(install, environment=environment, timeout=APT_SECONDS)

@@ -25,6 +25,20 @@ class ClusterPaths:
     home: Path
     runtime: Path
 
+    def check_lengths(self) -> None:
+        """Refuse a cache folder whose path is too long for the sockets below it.
+
+        Raises:
+            ClusterError: it is, and what to set.
+
+        """
+        length = len(str(self.home))
+        if length > MAX_SOCKET_FOLDER:
+            raise ClusterError(
+                f"{self.home} has {length} characters, too many for Unix sockets below it: "
+                f"set XDG_CACHE_HOME so that it has at most {MAX_SOCKET_FOLDER}"
+            )
+
     @property
     def kubeconfig(self) -> Path:
         """The administrator's kubeconfig."""
@@ -67,7 +81,7 @@ class ClusterPaths:
 
     @property
     def containerd(self) -> Path:
-        """containerd's root, which holds the image store: the one folder that `down` keeps."""
+        """Containerd's root, which holds the image store: the one folder that `down` keeps."""
         return self.home / "containerd"
 
     @property
@@ -77,7 +91,7 @@ class ClusterPaths:
 
     @property
     def containerd_state(self) -> Path:
-        """containerd's state: bundles, mounts, network namespaces."""
+        """Containerd's state: bundles, mounts, network namespaces."""
         return self.runtime / "containerd"
 
     @property
@@ -92,15 +106,5 @@ class ClusterPaths:
 
 
 def cluster_paths() -> ClusterPaths:
-    """The paths of this machine's cluster.
-
-    Raises:
-        ClusterError: the cache folder's path is too long for the sockets below it.
-    """
-    home = cache_home() / "cluster"
-    if len(str(home)) > MAX_SOCKET_FOLDER:
-        raise ClusterError(
-            f"{home} has {len(str(home))} characters, too many for Unix sockets below it: "
-            f"set XDG_CACHE_HOME so that it has at most {MAX_SOCKET_FOLDER}"
-        )
-    return ClusterPaths(home=home, runtime=Path("/run/triton-devcluster"))
+    """The paths of this machine's cluster."""
+    return ClusterPaths(home=cache_home() / "cluster", runtime=Path("/run/triton-devcluster"))

@@ -60,6 +60,7 @@ def start(daemon: Daemon, *, records: Path, logs: Path, die_with_parent: bool = 
 
     Raises:
         ClusterError: the program is missing.
+
     """
     records.mkdir(parents=True, exist_ok=True)
     logs.mkdir(parents=True, exist_ok=True)
@@ -112,6 +113,7 @@ def end(processes: Iterable[Recorded], *, grace: float) -> None:
 
     Raises:
         ClusterError: a process survives SIGKILL.
+
     """
     ours = [process for process in processes if process.alive()]
     if grace > 0:

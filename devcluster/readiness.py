@@ -23,6 +23,7 @@ def wait_until(
 
     Raises:
         ClusterError: time ran out, or one of the processes died; quotes the end of its log.
+
     """
     watched = list(processes)
     deadline = time.monotonic() + seconds

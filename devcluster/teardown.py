@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from devcluster import cgroups, network
+from devcluster import binaries, cgroups, network
 from devcluster.commands import run
 from devcluster.images import ctr
 from devcluster.mounts import mounts_below, unmount_below
@@ -17,7 +17,7 @@ POD_LOG_LINKS = Path("/var/log/containers")
 """The kubelet's fixed folder of links to pod logs."""
 SHIM_SOCKETS = Path("/run/containerd/s")
 """Compiled into containerd's shims; others' sockets may be there too."""
-SHIM = "containerd-shim-runc-v2"
+PROGRAMS = frozenset({*binaries.PROGRAMS, "containerd", "containerd-shim-runc-v2"})
 CONTAINERD_GRACE = 10.0
 """Seconds: its store outlives the cluster, so it may close it; nothing else is worth waiting for."""
 
@@ -29,12 +29,13 @@ def remove_cluster(paths: ClusterPaths) -> None:
 
     Raises:
         ClusterError: something resists, and what to look at.
+
     """
     processes = recorded_processes(paths.processes)
     stores = [process for process in processes if process.name == "containerd"]
     end([process for process in processes if process not in stores], grace=0)
     end(stores, grace=CONTAINERD_GRACE)
-    end(shims(paths), grace=0)
+    end(strays(paths), grace=0)
     cgroups.remove_cgroup()
     shim_sockets = _shim_sockets(paths)
     unmount_below([paths.home, paths.runtime])
@@ -53,9 +54,8 @@ def remove_cluster(paths: ClusterPaths) -> None:
 
 def leftovers(paths: ClusterPaths) -> list[str]:
     """What of a cluster is there now, one line a thing; empty after `remove_cluster`."""
-    alive = [process for process in recorded_processes(paths.processes) if process.alive()]
     return [
-        *(f"process {process.name} {process.pid}" for process in [*alive, *shims(paths)]),
+        *(f"process {process.name} {process.pid}" for process in strays(paths)),
         *(f"process {pid} in our control group" for pid in cgroups.members()),
         *(f"control group {group}" for group in cgroups.groups()),
         *(f"mount {point}" for point in mounts_below([paths.home, paths.runtime])),
@@ -67,18 +67,22 @@ def leftovers(paths: ClusterPaths) -> list[str]:
     ]
 
 
-def shims(paths: ClusterPaths) -> list[Recorded]:
-    """The parents of our containers: they outlive a killed containerd and have no record of ours."""
+def strays(paths: ClusterPaths) -> list[Recorded]:
+    """Processes of ours without a record: parents of containers, and daemons started just before a kill.
+
+    They are known by the program and by an argument below our folders.
+    """
+    folders = (f"{paths.home}/", f"{paths.runtime}/")
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdecimal():
             continue
         pid = int(entry.name)
         line = command_line(pid)
-        if line and Path(line[0]).name == SHIM and str(paths.containerd_socket) in line:
+        if line and Path(line[0]).name in PROGRAMS and any(folder in word for word in line[1:] for folder in folders):
             started = start_time(pid)
             if started is not None:
-                found.append(Recorded(SHIM, pid, started, line))
+                found.append(Recorded(Path(line[0]).name, pid, started, line))
     return found
 
 

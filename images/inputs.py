@@ -83,7 +83,9 @@ def read(name: str, base: str, root: Path = ROOT) -> Image:
     """
     recipe = dockerfile(name)
     if not (root / recipe).is_file():
-        raise FileNotFoundError(f"no image {name!r}: {root / recipe} does not exist; there are {', '.join(names(root))}")
+        raise FileNotFoundError(
+            f"no image {name!r}: {root / recipe} does not exist; there are {', '.join(names(root))}"
+        )
     text = (root / recipe).read_text(encoding="utf-8")
     files = dict.fromkeys([recipe])
     for path in copied(text):

@@ -126,7 +126,9 @@ class Store:
             except subprocess.CalledProcessError as error:
                 file.seek(0)
                 tail = b"\n".join(file.read().splitlines()[-30:]).decode(errors="replace")
-                raise BuildError(f"{what}: {error.cmd[0]} exited with {error.returncode}; {log} ends:\n{tail}") from None
+                raise BuildError(
+                    f"{what}: {error.cmd[0]} exited with {error.returncode}; {log} ends:\n{tail}"
+                ) from None
         say(f"{what}: {time.monotonic() - start:.0f} s")
 
     def _prune(self, name: str) -> None:
@@ -196,5 +198,3 @@ def as_json(images: list[Built]) -> str:
 def say(message: str) -> None:
     """Print progress where it does not mix with results."""
     print(f"images: {message}", file=sys.stderr, flush=True)
-
-

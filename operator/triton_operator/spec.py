@@ -1,8 +1,8 @@
 """The spec of a TritonDeployment: parsed here, and the source of the CRD's schema.
 
 Every field's docstring becomes `kubectl explain`. Defaults live here alone: none is written into the object, so a
-GitOps tool sees no drift. Strings, lists and maps are bounded: an unbounded one exceeds the API server's cost budget for CEL.
-Numbers are integers with the unit in the name, or decimal strings: the API conventions allow no floats.
+GitOps tool sees no drift. Strings, lists and maps are bounded: an unbounded one exceeds the API server's cost budget
+for CEL. Numbers are integers with the unit in the name, or decimal strings: the API conventions allow no floats.
 """
 
 from typing import Annotated, Any, Literal
@@ -41,8 +41,8 @@ SourceUri = Annotated[
 DataUri = Annotated[str, StringConstraints(max_length=1024, pattern=rf"^pvc://[a-z0-9][-.a-z0-9]*(/{_SEGMENT})*/?$")]
 Decimal = Annotated[str, StringConstraints(max_length=24, pattern=r"^-?[0-9]+(\.[0-9]+)?([eE]-?[0-9]{1,2})?$")]
 Quantity = Annotated[str, StringConstraints(max_length=24, pattern=r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?$")]
-Image = Annotated[str, StringConstraints(max_length=512, pattern=r"^[a-zA-Z0-9][a-zA-Z0-9._:/@-]*$")]
-Revision = Annotated[str, StringConstraints(max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
+Image = Annotated[str, StringConstraints(max_length=512, pattern=r"^([a-zA-Z0-9][a-zA-Z0-9._:/@-]*)?$")]
+Revision = Annotated[str, StringConstraints(max_length=128, pattern=r"^([A-Za-z0-9][A-Za-z0-9._+-]*)?$")]
 Argument = Annotated[str, StringConstraints(max_length=1024)]
 Arguments = Annotated[
     dict[str, Argument],
@@ -99,6 +99,20 @@ class DynamicBatching(ApiType):
 class ModelConfiguration(ApiType):
     """What config.pbtxt says beyond the signature."""
 
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            (
+                "!has(self.dynamicBatching) || !has(self.maxBatchSize) || self.maxBatchSize > 0",
+                "dynamicBatching needs maxBatchSize of at least 1",
+            ),
+            (
+                "!has(self.dynamicBatching) || !has(self.dynamicBatching.preferredBatchSizes)"
+                " || self.dynamicBatching.preferredBatchSizes.all(b,"
+                " b <= (has(self.maxBatchSize) ? self.maxBatchSize : 1))",
+                "dynamicBatching.preferredBatchSizes are at most maxBatchSize",
+            ),
+        )
+    )
     max_batch_size: Annotated[int, Field(ge=0, le=65536)] = 1
     """Samples; 0: the model has no batch dimension. Default 1."""
     instances: Annotated[int, Field(ge=1, le=64)] = 1
@@ -532,9 +546,15 @@ class TritonDeploymentSpec(ApiType):
             ),
             (
                 "!has(self.performance) || !has(self.performance.offline) || self.models.all(m,"
-                " !has(m.config) || !has(m.config.maxBatchSize) || self.performance.offline.batchSizes.all(b,"
-                " b <= (m.config.maxBatchSize > 0 ? m.config.maxBatchSize : 1)))",
+                " self.performance.offline.batchSizes.all(b, b == 1"
+                " || (has(m.config) && has(m.config.maxBatchSize) && b <= m.config.maxBatchSize)))",
                 "performance.offline.batchSizes are at most config.maxBatchSize",
+            ),
+            (
+                "!has(self.performance) || !has(self.performance.online) || !has(self.performance.online.batchSize)"
+                " || self.performance.online.batchSize == 1 || self.models.all(m, has(m.config)"
+                " && has(m.config.maxBatchSize) && self.performance.online.batchSize <= m.config.maxBatchSize)",
+                "performance.online.batchSize is at most config.maxBatchSize",
             ),
         )
     )

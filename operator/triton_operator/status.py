@@ -308,8 +308,8 @@ def merge_conditions(old: Iterable[Condition], new: Iterable[Condition]) -> list
 def condition(
     type: ConditionType, status: bool | None, reason: Reason, message: str, generation: int, now: str
 ) -> Condition:
-    """A condition observed now; status None is Unknown. The message is cut at 1,024 characters, keeping its end."""
-    text = message if len(message) <= 1024 else message[:200] + " ... " + message[-800:]
+    """A condition observed now; status None is Unknown. The message is cut at 600 characters, keeping its end."""
+    text = message if len(message) <= 600 else message[:200] + " ... " + message[-395:]
     return Condition(
         type=type,
         status="Unknown" if status is None else "True" if status else "False",

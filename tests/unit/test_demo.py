@@ -29,7 +29,7 @@ SPEC = TritonDeploymentSpec.model_validate(
 def condition(kind: ConditionType, status: str, reason: str, message: str = "", generation: int = 1) -> Condition:
     return Condition(
         type=kind,
-        status=status,  # type: ignore[arg-type]
+        status=status,
         reason=reason,
         message=message,
         observed_generation=generation,

@@ -1,0 +1,1 @@
+"""Benchmarks of the operator itself; their raw results are in bench/results."""

@@ -1,0 +1,96 @@
+"""How long the operator takes from a new TritonDeployment to its first Job, over many of them, one each 200 ms."""
+
+import json
+import math
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from kubernetes import client, config
+
+from bench.recorder import Recorder
+from deploy.command import Cluster
+
+NAMESPACE = "bench-latency"
+COUNT = 50
+INTERVAL_SECONDS = 0.2
+SECONDS = 120
+
+
+def deployment(name: str) -> dict[str, Any]:
+    """An object whose Job's pod no node takes: what is measured is the operator, not the node."""
+    return {
+        "apiVersion": "triton-operator.dev/v1alpha1",
+        "kind": "TritonDeployment",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {
+            "source": {"uri": "pvc://models/model"},
+            "dataloader": {"entrypoint": "dataloader.py"},
+            "models": [
+                {
+                    "name": "model",
+                    "format": "pyt",
+                    "entrypoint": "model.py",
+                    "candidates": [{"name": "onnx-fp32", "format": "onnx", "precision": "fp32"}],
+                }
+            ],
+            "conversion": {"pod": {"nodeSelector": {"triton-operator.dev/bench": "no-node"}}},
+        },
+    }
+
+
+def claim() -> dict[str, Any]:
+    """The claim all of them name as their source; nothing is ever provisioned for it."""
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "models", "namespace": NAMESPACE},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+
+
+def measure(cluster: Cluster) -> list[float]:
+    """Milliseconds from sending each object to receiving its first Job from a watch; in order of creation.
+
+    Raises CommandError or TimeoutError.
+    """
+    _delete_namespace(cluster)
+    cluster.run("kubectl", "create", "namespace", NAMESPACE)
+    cluster.run("kubectl", "apply", "--filename", "-", stdin=json.dumps(claim()))
+    recorder = Recorder(str(cluster.kubeconfig), NAMESPACE, {"Job": "batch/v1"})
+    api = client.CustomObjectsApi(config.new_client_from_config(str(cluster.kubeconfig)))  # type: ignore[no-untyped-call]
+    names = [f"latency-{number:02d}" for number in range(COUNT)]
+    sent: dict[str, float] = {}
+    for name in names:
+        sent[name] = time.monotonic()
+        body = deployment(name)
+        api.create_namespaced_custom_object("triton-operator.dev", "v1alpha1", NAMESPACE, "tritondeployments", body)
+        time.sleep(max(0.0, sent[name] + INTERVAL_SECONDS - time.monotonic()))
+    recorder.wait(lambda: len(_first_jobs(recorder)) == COUNT, f"a Job for each of {COUNT} objects", SECONDS)
+    _delete_namespace(cluster)
+    jobs = _first_jobs(recorder)
+    return [1000 * (jobs[name] - sent[name]) for name in names]
+
+
+def _first_jobs(recorder: Recorder) -> dict[str, float]:
+    """By TritonDeployment, when its first Job was received."""
+    found: dict[str, float] = {}
+    for moment, job in recorder.versions("Job"):
+        for owner in job["metadata"].get("ownerReferences", []):
+            if owner["kind"] == "TritonDeployment":
+                found.setdefault(owner["name"], moment)
+    return found
+
+
+def _delete_namespace(cluster: Cluster) -> None:
+    cluster.run("kubectl", "delete", "namespace", NAMESPACE, "--ignore-not-found", "--timeout=180s", timeout=200)
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """The smallest value that at least ``percent`` percent of the values do not exceed (nearest rank).
+
+    Raises ValueError where there are no values.
+    """
+    if not values:
+        raise ValueError("no values")
+    return sorted(values)[max(0, math.ceil(len(values) * percent / 100) - 1)]

@@ -1,0 +1,99 @@
+"""`python3 -m bench.latency`: the operator's own latency, on the cluster, as tables and as JSON in bench/results."""
+
+import json
+import os
+import platform
+import sys
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from devcluster.paths import ClusterError
+from rich.console import Console
+from rich.table import Table
+
+from bench import first_job, overhead
+from bench.overhead import Overhead
+from demo.waiting import DemoError, Watcher
+from deploy.command import ROOT, Cluster, CommandError
+from deploy.environment import set_up, step
+
+RESULTS = ROOT / "bench/results"
+
+
+def main() -> int:
+    """Measure both, print, and write the raw figures; returns the exit status."""
+    console = Console(highlight=False, width=120)
+    try:
+        cluster = set_up()
+        with step(f"creation to first Job, {first_job.COUNT} objects"):
+            latencies = first_job.measure(cluster)
+        with step("one run of the example"):
+            run = overhead.measure(cluster, Watcher(str(cluster.kubeconfig), console))
+    except (CommandError, ClusterError, DemoError, TimeoutError) as error:
+        console.print(f"bench: {error}", style="red", markup=False, soft_wrap=True)
+        return 1
+    console.print(latency_table(latencies), path_table(run))
+    console.print(f"raw figures: {write(cluster, latencies, run).relative_to(ROOT)}")
+    return 0
+
+
+def latency_table(milliseconds: list[float]) -> Table:
+    """Percentiles of the time from creation to the first Job."""
+    table = Table(title="Creation of a TritonDeployment to its first Job, milliseconds", title_justify="left")
+    figures = {"median": 50, "p95": 95, "p99": 99, "maximum": 100}
+    for heading in ("objects", *figures):
+        table.add_column(heading, justify="right")
+    row = [f"{first_job.percentile(milliseconds, percent):.0f}" for percent in figures.values()]
+    table.add_row(str(len(milliseconds)), *row)
+    return table
+
+
+def path_table(run: Overhead) -> Table:
+    """The critical path of one run of the example, and what lay between its parts."""
+    table = Table(title="One run of the example: its critical path, seconds", title_justify="left", show_footer=True)
+    work = sum(span.seconds for span in run.path)
+    ran = sum(run.containers.get(span.name, 0.0) for span in run.path)
+    table.add_column("", footer=f"Ready after {run.ready:.1f} s")
+    table.add_column("operator before it", footer=f"{run.operator:.2f}", justify="right")
+    table.add_column("start", justify="right")
+    table.add_column("end", justify="right")
+    table.add_column("took", footer=f"{work:.1f}", justify="right")
+    table.add_column("of which its containers ran", footer=f"{ran:.0f}", justify="right")
+    for span, gap in zip(run.path, run.gaps, strict=False):
+        containers = f"{run.containers[span.name]:.0f}" if span.name in run.containers else ""
+        table.add_row(
+            span.name, f"{gap:.2f}", f"{span.start:.2f}", f"{span.end:.2f}", f"{span.seconds:.2f}", containers
+        )
+    table.add_row("Ready", f"{run.gaps[-1]:.2f}", f"{run.ready:.2f}")
+    return table
+
+
+def write(cluster: Cluster, milliseconds: list[float], run: Overhead) -> Path:
+    """Write everything that was measured, with where it was; returns the file."""
+    now = datetime.now(UTC)
+    document: dict[str, Any] = {
+        "measuredAt": now.isoformat(timespec="seconds"),
+        "revision": cluster.run("git", "describe", "--always", "--dirty").strip(),
+        "kubernetes": json.loads(cluster.run("kubectl", "version", "--output", "json"))["serverVersion"]["gitVersion"],
+        "cpu": _cpu_model(),
+        "cores": os.cpu_count(),
+        "loadAverage": os.getloadavg(),
+        "creationToFirstJobMilliseconds": [round(value, 1) for value in milliseconds],
+        "example": asdict(run) | {"operator": run.operator},
+    }
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"latency-{now:%Y%m%dT%H%M%SZ}.json"
+    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def _cpu_model() -> str:
+    """As the kernel names it; the architecture where it does not."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    return next((line.split(": ", 1)[1] for line in lines if line.startswith("model name")), platform.machine())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,29 @@
+{{- /*
+What the operator may do: exactly the verbs of operator/triton_operator/kinds.py (tests/unit/test_chart.py compares).
+*/ -}}
+{{- define "triton-operator.rules" -}}
+- apiGroups: [triton-operator.dev]
+  resources: [tritondeployments]
+  verbs: [list, watch]
+- apiGroups: [triton-operator.dev]
+  resources: [tritondeployments/status]
+  verbs: [patch]
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [create, delete, get, list, patch, watch]
+- apiGroups: [apps]
+  resources: [deployments]
+  verbs: [create, delete, get, list, patch, watch]
+- apiGroups: [networking.k8s.io]
+  resources: [networkpolicies]
+  verbs: [create, get, list, patch, watch]
+- apiGroups: [""]
+  resources: [configmaps, persistentvolumeclaims, services]
+  verbs: [create, get, list, patch, watch]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [list, watch]
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create, list]
+{{- end }}

@@ -1,0 +1,70 @@
+"""What the profile and the measure stage share: sweeps against one server, and their directory on the claim."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from triton_converters import claim, load_input
+from triton_converters.document import Document
+from triton_converters.perf_analyzer import Target
+from triton_converters.publish import publish_directory, temporary_directory
+from triton_converters.replay import has_result, read_result, write_result
+from triton_converters.request import InputShape, Load, Sweep
+from triton_converters.result import Signature
+from triton_converters.server import Server
+from triton_converters.sweep import Measured, Plan, measure, points
+
+Result = TypeVar("Result", bound=Document)
+ROOM = 2
+"""Factor on the shared memory of outputs whose size depends on values: shapes of the spec were tried on one sample."""
+
+
+def publish(stage: str, key: str, kind: type[Result], fill: Callable[[Path], Result]) -> Result:
+    """Publish ``measurements/<key>/`` with what ``fill`` leaves in its directory; gives the first one published."""
+    target = claim.measurement_directory(key)
+    with temporary_directory(target) as directory:
+        result = fill(directory)
+        write_result(directory, stage, key, result)
+        if not publish_directory(directory, target, lambda path: has_result(path, stage, key)):
+            return read_result(target, stage, key, kind)
+    return result
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A server that is ready to be measured, and the load for it."""
+
+    server: Server
+    load: Load
+    signature: Signature
+    reference: Path
+    """Directory of the reference."""
+    directory: Path
+    """perf_analyzer's working directory."""
+
+    def sweep(self, scenario: str, sweep: Sweep, output_bytes: int = 0) -> Measured:
+        """Measure every point; ``output_bytes``: a sample's largest output in the reference, for shared memory.
+
+        Raises StageError: InvalidSpec (input shapes), MeasurementFailed, InferenceFailed, ServerCrashed.
+        """
+        shapes: Sequence[InputShape] = self.load.input_shapes
+        input_data, document = load_input.prepare(self.reference, self.directory, shapes, self.signature)
+        region = None
+        if sweep.shared_memory:
+            region = max(output_bytes, ROOM * self._output_bytes(document)) if shapes else output_bytes
+        target = Target(
+            self.server.model,
+            str(self.server.load),
+            self.load.protocol,
+            input_data,
+            load_input.varying_shapes(document, self.signature),
+        )
+        plan = Plan(target, self.load.measurement, self.directory, region)
+        return measure(plan, points(scenario, sweep))
+
+    def _output_bytes(self, document: str) -> int:
+        """Largest output of one real request in the spec's shapes."""
+        names = tuple(tensor.name for tensor in self.signature.outputs)
+        answer = self.server.infer(load_input.first_request(document, self.signature), names)
+        return max(array.nbytes for array in answer.values())

@@ -1,0 +1,155 @@
+"""One tritonserver, as its client sees it: readiness, what it says of itself and of the model, inference."""
+
+import http.client
+import json
+import socket
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+from tritonclient.grpc import InferenceServerClient, InferInput, InferRequestedOutput
+from tritonclient.utils import InferenceServerException
+
+from triton_converters.data_types import TRITON_BY_NUMPY
+from triton_converters.dump import Array, Arrays
+from triton_converters.failure import StageError
+from triton_converters.reasons import Reason
+from triton_converters.request import Load
+from triton_converters.result import Signature, Tensor
+
+READY_SECONDS = 120
+"""How long to wait for a model that the pod's startup probe, or the Deployment's readiness, has already seen ready."""
+POLL_SECONDS = 0.2
+HTTP_SECONDS = 10
+GRPC_PORT = 8001
+"""tritonserver's default; used where the measured protocol is HTTP, since verification always goes through gRPC."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A server's address."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, url: str) -> "Endpoint":
+        """From ``host:port``; IPv6 addresses stand in brackets."""
+        host, _, port = url.rpartition(":")
+        return cls(host.strip("[]"), int(port))
+
+    def resolved(self) -> "Endpoint":
+        """The same with an address instead of a name.
+
+        A name is resolved anew by every connection that perf_analyzer opens, one a concurrency, inside the first
+        measured requests: with a slow DNS some of them start late and the point is measured at a lower concurrency.
+        Raises StageError(ServerCrashed) where the name has no address.
+        """
+        try:
+            address = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)[0][4][0]
+        except OSError as error:
+            raise _gone(f"{self.host} has no address: {error}") from error
+        return Endpoint(str(address), self.port)
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class Server:
+    """A client of one model on one server; every method raises StageError(ServerCrashed) where nothing answers."""
+
+    def __init__(self, load: Load, model: str) -> None:
+        self.model = model
+        self.http = Endpoint.parse(load.http_url).resolved()
+        self.load = Endpoint.parse(load.url).resolved()
+        """What perf_analyzer is pointed at."""
+        grpc = self.load if load.protocol == "grpc" else Endpoint(self.http.host, GRPC_PORT)
+        self._client = InferenceServerClient(str(grpc))
+
+    def wait_ready(self, seconds: float = READY_SECONDS) -> None:
+        """Return once the model's own ready URL answers 200; a server with an empty repository is ready too."""
+        path, deadline = f"/v2/models/{self.model}/ready", time.monotonic() + seconds
+        while True:
+            try:
+                answer = f"answers {self._get(path)[0]}"
+            except OSError as error:
+                answer = f"does not answer ({error})"
+            if answer == "answers 200":
+                return
+            if time.monotonic() >= deadline:
+                raise _gone(f"http://{self.http}{path} {answer} after {seconds:g} s; see the server's log")
+            time.sleep(POLL_SECONDS)
+
+    def version(self) -> str:
+        """Give tritonserver's version, such as 2.51.0."""
+        return str(self._ask(lambda: self._client.get_server_metadata().version))
+
+    def signature(self) -> Signature:
+        """Names, types and dimensions as the server declares them, without the batch dimension."""
+        metadata = self._ask(lambda: self._client.get_model_metadata(self.model))
+        batched = int(self.config().get("max_batch_size", 0))
+        skipped = 1 if batched else 0
+        tensors = [
+            tuple(Tensor(each.name, each.datatype, tuple(each.shape)[skipped:]) for each in group)
+            for group in (metadata.inputs, metadata.outputs)
+        ]
+        return Signature(tensors[0], tensors[1], batched)
+
+    def config(self) -> dict[str, Any]:
+        """The loaded model's configuration; instance groups are what the server made of KIND_AUTO."""
+        try:
+            status, body = self._get(f"/v2/models/{self.model}/config")
+            document = json.loads(body)
+        except (OSError, ValueError) as error:
+            raise _gone(f"http://{self.http} does not answer ({error}); see the server's log") from error
+        if status != http.client.OK:
+            raise StageError(Reason.INFERENCE_FAILED, f"{self.model} has no configuration: {document}")
+        return dict(document)
+
+    def infer(self, inputs: Arrays, outputs: tuple[str, ...]) -> dict[str, Array]:
+        """One request, in the shapes that the server declares; raises StageError(InferenceFailed) with its message."""
+        tensors = []
+        for name, array in inputs.items():
+            tensor = InferInput(name, list(array.shape), TRITON_BY_NUMPY[array.dtype.name])
+            tensor.set_data_from_numpy(numpy.ascontiguousarray(array))
+            tensors.append(tensor)
+        wanted = [InferRequestedOutput(name) for name in outputs]
+        response = self._ask(lambda: self._client.infer(self.model, tensors, outputs=wanted))
+        arrays = {name: response.as_numpy(name) for name in outputs}
+        absent = [name for name, array in arrays.items() if array is None]
+        if absent:
+            raise StageError(Reason.INFERENCE_FAILED, f"{self.model} answered without the output {absent[0]}")
+        return arrays
+
+    def _ask(self, call: Any) -> Any:
+        try:
+            return call()
+        except InferenceServerException as error:
+            if self._is_gone():
+                raise _gone(f"the server ended during a request: {error.message()}; see its log") from error
+            raise StageError(Reason.INFERENCE_FAILED, f"{self.model}: tritonserver says: {error.message()}") from error
+
+    def _is_gone(self) -> bool:
+        try:
+            self._get("/v2/health/live")
+        except OSError:
+            return True
+        return False
+
+    def _get(self, path: str) -> tuple[int, bytes]:
+        """Raises OSError where nothing answers."""
+        connection = http.client.HTTPConnection(self.http.host, self.http.port, timeout=HTTP_SECONDS)
+        try:
+            connection.request("GET", path)
+            response = connection.getresponse()
+            return response.status, response.read()
+        except http.client.HTTPException as error:
+            raise OSError(str(error)) from error
+        finally:
+            connection.close()
+
+
+def _gone(message: str) -> StageError:
+    """Another run may find the server again."""
+    return StageError(Reason.SERVER_CRASHED, message, final=False)

@@ -1,0 +1,82 @@
+"""A model instance as Triton's Python backend drives it; importable only in the server's stub process.
+
+Arrays pass through DLPack. The stub of server 2.51 was made for NumPy 1: with NumPy 2, `as_numpy()` repeats the first
+element and `pb_utils.Tensor` sends no data, both without an error. Strings know no other way, so they are refused.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+from triton_cpu import batch
+from triton_cpu.batch import Array, Arrays, BatchError
+from triton_cpu.calls import CallCounter
+from triton_cpu.config import Config, ModelError, parse
+from triton_cpu.session import Log, RunError, Session
+
+METRIC = "triton_cpu_runtime_calls"
+
+
+class Instance:
+    """Joins the requests of one execution into one call of the runtime, and splits its outputs."""
+
+    load: ClassVar[Callable[[Config, Log], Session]]
+
+    def initialize(self, arguments: Mapping[str, str]) -> None:
+        """Load the model. Raises TritonModelException, which makes the server refuse the model."""
+        try:
+            config = parse(arguments)
+            self._session = type(self).load(config, pb_utils.Logger.log_warn)
+        except ModelError as error:
+            raise pb_utils.TritonModelException(str(error)) from error
+        self._batched = config.max_batch_size > 0
+        self._name = arguments["model_instance_name"]
+        self._metrics = pb_utils.MetricFamily(
+            name=METRIC,
+            description="Calls of the runtime (ONNX Runtime or PyTorch) by a model instance",
+            kind=pb_utils.MetricFamily.COUNTER,
+        )
+        labels = {"model": config.name, "version": config.version, "instance": self._name}
+        self._metric = self._metrics.Metric(labels=labels)
+        self._calls = CallCounter(self._metric.increment)
+
+    def execute(self, requests: list[Any]) -> list[Any]:
+        """Answer the requests, in their order."""
+        inputs: list[Arrays] = [
+            {tensor.name(): received(tensor) for tensor in request.inputs()} for request in requests
+        ]
+        responses: list[Any] = [None] * len(requests)
+        for group in batch.groups(inputs, self._batched):
+            for index, response in zip(group, self._answer([inputs[index] for index in group]), strict=True):
+                responses[index] = response
+        return responses
+
+    def finalize(self) -> None:
+        """Report the last calls before the instance is unloaded."""
+        self._calls.close()
+        pb_utils.Logger.log_info(f"instance '{self._name}': {self._calls.total} calls of the runtime")
+
+    def _answer(self, inputs: list[Arrays]) -> list[Any]:
+        """Call the runtime once for requests that can share a call, and make a response for each."""
+        try:
+            self._calls.count()
+            outputs = self._session.run(batch.join(inputs))
+            parts = batch.split(outputs, batch.sizes(inputs)) if self._batched else [outputs]
+        except (RunError, BatchError) as error:
+            invalid = isinstance(error, RunError) and error.invalid
+            code = pb_utils.TritonError.INVALID_ARG if invalid else pb_utils.TritonError.INTERNAL
+            return [pb_utils.InferenceResponse(error=pb_utils.TritonError(str(error), code)) for _ in inputs]
+        return [
+            pb_utils.InferenceResponse(
+                [pb_utils.Tensor.from_dlpack(name, np.ascontiguousarray(array)) for name, array in part.items()]
+            )
+            for part in parts
+        ]
+
+
+def received(tensor: Any) -> Array:
+    """View a request's tensor in shared memory; copy it where it does not lie on a multiple of its element size."""
+    array: Array = np.from_dlpack(tensor)
+    return array if array.flags.aligned else array.copy()

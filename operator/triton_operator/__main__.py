@@ -1,0 +1,32 @@
+"""`python -m triton_operator`: run the operator until it is told to stop. Configured by environment (settings.py)."""
+
+import logging
+import os
+
+import kopf
+
+from triton_operator import handlers
+from triton_operator.controller import Controller
+from triton_operator.metrics import Metrics, serve
+from triton_operator.settings import Settings
+
+
+def main() -> None:
+    """Read the environment, serve metrics and probes, and run kopf in this thread."""
+    settings = Settings.from_environment(os.environ)
+    kopf.configure(log_format=kopf.LogFormat.JSON if settings.log_format == "json" else kopf.LogFormat.FULL)
+    # kopf says "Handler 'pods-seen' succeeded" for every event.
+    logging.getLogger("kopf.objects").setLevel(logging.WARNING)
+    metrics = Metrics()
+    controller = Controller(settings, metrics)
+    serve(settings.metrics_port, metrics, alive=controller.not_alive, ready=controller.not_ready)
+    kopf.run(
+        registry=handlers.registry(controller),
+        standalone=True,
+        clusterwide=not settings.namespaces,
+        namespaces=settings.namespaces,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""A candidate on its way through the stages. Pure."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+from triton_converters.reasons import Reason
+from triton_converters.result import ProfileResult
+
+from triton_operator.pod_trouble import Trouble
+from triton_operator.spec import Candidate
+from triton_operator.status import CandidateState
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What is known of a candidate so far."""
+
+    candidate: Candidate
+    key: str = ""
+    """Of its revision."""
+    state: CandidateState = "Pending"
+    reason: Reason | None = None
+    message: str = ""
+    profile: ProfileResult | None = None
+
+    def now(self, state: CandidateState, trouble: Trouble | None = None) -> Self:
+        """The candidate in its next state, with what is to be said about it."""
+        reason, message = (trouble.reason, trouble.message) if trouble else (None, "")
+        return replace(self, state=state, reason=reason, message=message)
+
+    @property
+    def name(self) -> str:
+        """The candidate's."""
+        return self.candidate.name
+
+    @property
+    def passed(self) -> bool:
+        """Whether every gate before selection was passed."""
+        return self.profile is not None and self.profile.passed

@@ -1,0 +1,60 @@
+"""What every stage and builder is given: one object's wish, what was observed of it, and the settings. Pure."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from triton_operator import names
+from triton_operator.deployment import TritonDeployment
+from triton_operator.observed import Observed
+from triton_operator.settings import Settings
+from triton_operator.spec import Model, TritonDeploymentSpec
+from triton_operator.status import Images
+
+
+@dataclass(frozen=True)
+class Context:
+    """One pass over one TritonDeployment."""
+
+    deployment: TritonDeployment
+    observed: Observed
+    settings: Settings
+    now: datetime
+
+    @property
+    def name(self) -> str:
+        """Of the TritonDeployment."""
+        return self.deployment.name
+
+    @property
+    def spec(self) -> TritonDeploymentSpec:
+        """What is asked for."""
+        return self.deployment.spec
+
+    @property
+    def model(self) -> Model:
+        """The model of the spec."""
+        return self.deployment.spec.model
+
+    @property
+    def images(self) -> Images:
+        """Images of this generation: the pinned ones, or else the settings'; the spec's own image comes first."""
+        pinned = self.deployment.status.images
+        if pinned is None or self.deployment.status.observed_generation != self.deployment.generation:
+            pinned = Images(converter=self.settings.converter_image, server=self.settings.server_image)
+        server = self.spec.serving.image or self.spec.serving.pod.image
+        return pinned.model_copy(update={"server": server}) if server else pinned
+
+    def metadata(self, name: str, component: str, **labels: str) -> dict[str, Any]:
+        """Metadata of a child that goes with the object."""
+        return {
+            "name": name,
+            "namespace": self.deployment.namespace,
+            "labels": names.labels(self.name, component) | labels,
+            "ownerReferences": [self.deployment.owner_reference],
+        }
+
+    @property
+    def claim_name(self) -> str:
+        """The repository claim: the spec's, or the one the operator makes."""
+        return self.spec.repository.claim_name or names.claim(self.name)

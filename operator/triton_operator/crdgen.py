@@ -1,0 +1,188 @@
+"""The CustomResourceDefinition, from the types of spec.py and status.py: `python -m triton_operator.crdgen [--check]`.
+
+Writes `crds/<name>.yaml` and the chart's template of it. With --check it writes nothing and exits with 1 where a file
+differs from what it would write.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from triton_operator.kinds import TRITON_DEPLOYMENT
+from triton_operator.names import GROUP, KIND
+from triton_operator.spec import TritonDeploymentSpec
+from triton_operator.status import TritonDeploymentStatus
+
+CRD_NAME = f"{TRITON_DEPLOYMENT.plural}.{GROUP}"
+NAME_PATTERN = "^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$"
+
+Schema = dict[str, Any]
+
+DROPPED = {"title", "default", "$defs"}
+"""Keywords of JSON schema that a structural schema does without. No default is written into objects."""
+KEPT = {
+    "type", "format", "description", "enum", "pattern", "required",
+    "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "maxProperties",
+}  # fmt: skip
+"""Keywords that mean the same in a structural schema."""
+
+
+class NotStructuralError(ValueError):
+    """A type of the API that no structural schema can express."""
+
+
+def structural(schema: Schema, definitions: Schema, path: str = "") -> Schema:
+    """A Kubernetes structural schema from pydantic's JSON schema.
+
+    References are put in place, `T | None` becomes an optional T, titles and defaults are dropped, descriptions stay.
+
+    Raises NotStructuralError, naming the path, on any keyword it does not know how to keep.
+    """
+    if "$ref" in schema:
+        target = definitions[schema["$ref"].removeprefix("#/$defs/")]
+        return structural({**target, **{k: v for k, v in schema.items() if k != "$ref"}}, definitions, path)
+    if "anyOf" in schema:
+        options = [option for option in schema["anyOf"] if option != {"type": "null"}]
+        if len(options) != 1:
+            raise NotStructuralError(f"{path}: a union; give the field one type")
+        return structural({**options[0], **{k: v for k, v in schema.items() if k != "anyOf"}}, definitions, path)
+    result: Schema = {}
+    for keyword, value in schema.items():
+        if keyword in KEPT or keyword.startswith("x-kubernetes-"):
+            result[keyword] = _folded(value) if keyword == "description" else value
+        elif keyword == "const":
+            result["enum"] = [value]
+        elif keyword == "properties":
+            result[keyword] = {name: structural(field, definitions, f"{path}.{name}") for name, field in value.items()}
+        elif keyword == "items":
+            result[keyword] = structural(value, definitions, f"{path}[]")
+        elif keyword == "additionalProperties" and isinstance(value, dict):
+            result[keyword] = structural(value, definitions, f"{path}.*")
+        elif keyword == "additionalProperties" and schema.get("x-kubernetes-preserve-unknown-fields"):
+            continue
+        elif keyword not in DROPPED:
+            raise NotStructuralError(f"{path}: {keyword} has no place in a structural schema")
+    if "type" not in result:
+        raise NotStructuralError(f"{path}: no type")
+    return result
+
+
+def crd() -> dict[str, Any]:
+    """The CustomResourceDefinition as a plain dict."""
+    spec = TritonDeploymentSpec.model_json_schema(by_alias=True)
+    status = TritonDeploymentStatus.model_json_schema(by_alias=True)
+    # The one default: a client that waits for the status (kstatus) must not take a new object for a finished one.
+    status_schema = structural(status, status.get("$defs", {}), "status")
+    status_schema["default"] = {"observedGeneration": -1}
+    root: Schema = {
+        "description": "A model to convert, verify, measure and serve with NVIDIA Triton Inference Server.",
+        "type": "object",
+        "required": ["spec"],
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object"},
+            "spec": structural(spec, spec.get("$defs", {}), "spec"),
+            "status": status_schema,
+        },
+        # Services are named after the object, and names of Jobs and their pods are its name and a suffix.
+        "x-kubernetes-validations": [
+            {
+                "rule": f"self.metadata.name.matches('{NAME_PATTERN}')",
+                "message": "metadata.name is at most 40 of a-z, 0-9 and -, begins with a letter, does not end with -",
+            }
+        ],
+    }
+    version = {
+        "name": TRITON_DEPLOYMENT.version,
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+        "additionalPrinterColumns": _columns(),
+        "schema": {"openAPIV3Schema": root},
+    }
+    names = {
+        "kind": KIND,
+        "listKind": f"{KIND}List",
+        "plural": TRITON_DEPLOYMENT.plural,
+        "singular": KIND.lower(),
+        "shortNames": ["td"],
+        "categories": ["triton"],
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": CRD_NAME},
+        "spec": {"group": GROUP, "names": names, "scope": "Namespaced", "versions": [version]},
+    }
+
+
+def _columns() -> list[dict[str, Any]]:
+    """Columns of `kubectl get td`; priority 1: only with -o wide."""
+    ready = '.status.conditions[?(@.type=="Ready")]'
+    narrow = [
+        ("Ready", "string", f"{ready}.status"),
+        ("Reason", "string", f"{ready}.reason"),
+        ("Candidate", "string", ".status.serving.candidate"),
+        ("Precision", "string", ".status.serving.precision"),
+        ("Inf/s", "string", ".status.serving.throughput"),
+        ("P99", "integer", ".status.serving.p99LatencyMicroseconds"),
+        ("Accuracy", "string", ".status.serving.accuracy"),
+        ("Age", "date", ".metadata.creationTimestamp"),
+    ]
+    wide = [
+        ("Format", "string", ".status.serving.format"),
+        ("Revision", "string", ".status.serving.revision"),
+        ("Target", "string", ".status.target.revision"),
+        ("Endpoint", "string", ".status.endpoint.grpc"),
+        ("Message", "string", f"{ready}.message"),
+    ]
+    columns: list[dict[str, Any]] = [{"name": name, "type": type, "jsonPath": path} for name, type, path in narrow]
+    return columns + [{"name": name, "type": type, "jsonPath": path, "priority": 1} for name, type, path in wide]
+
+
+def _folded(text: str) -> str:
+    """A docstring on one line: kubectl explain wraps by itself."""
+    return " ".join(text.split())
+
+
+def files(root: Path) -> dict[Path, str]:
+    """What is generated, by path below the repository's root."""
+    body = yaml.safe_dump(crd(), sort_keys=False, width=120, allow_unicode=True)
+    header = "# Generated by `make generate` from operator/triton_operator/spec.py and status.py.\n"
+    metadata = f"metadata:\n  name: {CRD_NAME}\n"
+    if body.count(metadata) != 1 or "{{" in body:
+        raise NotStructuralError("the CRD cannot be put into a Helm template as text: metadata is not alone, or {{")
+    keep = '  annotations:\n    helm.sh/resource-policy: "keep"\n'
+    guarded = body.replace(metadata, metadata + "  {{- if .Values.crds.keep }}\n" + keep + "  {{- end }}\n")
+    return {
+        root / "crds" / f"{CRD_NAME}.yaml": header + body,
+        root / "charts" / "triton-operator" / "templates" / "crd.yaml": (
+            "{{- if .Values.crds.install }}\n" + header + guarded + "{{- end }}\n"
+        ),
+    }
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write the files, or compare them; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m triton_operator.crdgen", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 where a file would change")
+    check = parser.parse_args(argv).check
+    drifted = []
+    for path, text in files(Path(__file__).parents[2]).items():
+        if not path.exists() or path.read_text() != text:
+            drifted.append(path)
+            if not check:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+    for path in drifted:
+        print(f"{path}: {'differs from spec.py and status.py: run `make generate`' if check else 'written'}")
+    return 1 if check and drifted else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""kopf, and nothing else of it than watches: no finalizer, no annotation, no progress in the object.
+
+kopf's author calls the stateless `on.event` handlers the ones for level-triggered operators; daemons, timers and
+change handlers write to the object or block its deletion while the operator is down.
+"""
+
+from typing import Any
+
+import kopf
+
+from triton_operator.controller import Controller
+from triton_operator.kinds import CHILDREN, TRITON_DEPLOYMENT, Kind
+from triton_operator.names import MANAGED_BY_SELECTOR
+
+
+def registry(controller: Controller) -> kopf.OperatorRegistry:
+    """The handlers that feed a controller."""
+    handlers = kopf.OperatorRegistry()
+
+    @kopf.on.startup(registry=handlers)
+    async def start(settings: kopf.OperatorSettings, **_: Any) -> None:
+        configure(settings)
+        await controller.start()
+
+    @kopf.on.cleanup(registry=handlers)
+    async def stop(**_: Any) -> None:
+        await controller.stop()
+
+    @kopf.on.login(registry=handlers)
+    def login(**arguments: Any) -> kopf.ConnectionInfo | None:
+        # Named here, or kopf would read the kubernetes client's private configuration, whose layout changes.
+        return kopf.login_with_service_account(**arguments) or kopf.login_with_kubeconfig(**arguments)
+
+    for kind in (TRITON_DEPLOYMENT, *CHILDREN):
+        _watch(handlers, kind, controller)
+    return handlers
+
+
+def _watch(handlers: kopf.OperatorRegistry, kind: Kind, controller: Controller) -> None:
+    @kopf.on.event(kind.group, kind.version, kind.plural, registry=handlers, id=f"{kind.plural}-seen")
+    async def seen(event: Any, **_: Any) -> None:
+        controller.seen(kind, event["type"], event["object"])
+
+
+def configure(settings: kopf.OperatorSettings) -> None:
+    """Set what is not kopf's default, each with its reason."""
+    # Only our children: every Pod and ConfigMap of the cluster would go through this process otherwise.
+    for kind in CHILDREN:
+        settings.watching.label_selectors[kind.group, kind.version, kind.plural] = MANAGED_BY_SELECTOR
+    # Lists in pages: a cluster with many children costs no spike of memory.
+    settings.watching.chunk_size = 500
+    # The API server would end watches at random times of up to an hour; an even pace shows errors early.
+    settings.watching.server_timeout = 600
+    settings.watching.connect_timeout = 10
+    settings.networking.connect_timeout = 10
+    settings.networking.request_timeout = 30
+    # Namespaces and CRDs are not watched: that would need rules for the whole cluster.
+    settings.scanning.disabled = True
+    # One operator a cluster (replicas 1, Recreate): no peering objects, no keep-alive writes.
+    settings.peering.standalone = True
+    # Events are posted by reconcile.py, on transitions; never copies of log lines.
+    settings.posting.enabled = False
+    # A worker of kopf does nothing but copy an object into the store; it need not linger for the next event.
+    settings.queueing.idle_timeout = 1
+    # start() failed (no CRD yet, API server away): soon again.
+    settings.execution.default_backoff = 5
+    # Running passes get so long to end; the pod's grace period is longer.
+    settings.process.ultimate_exiting_timeout = 60
+    # Unused, as nothing is written to objects; never kopf's own default names if that ever changes.
+    settings.persistence.finalizer = "triton-operator.dev/operator"
+    settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix="triton-operator.dev")
+    settings.persistence.diffbase_storage = kopf.AnnotationsDiffBaseStorage(prefix="triton-operator.dev")

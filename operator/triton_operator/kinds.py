@@ -1,0 +1,63 @@
+"""The kinds the operator touches and what it does with each: the one source of the chart's rules (a test compares)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from triton_operator import names
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of the API, and the verbs used on it."""
+
+    api_version: str
+    kind: str
+    plural: str
+    verbs: frozenset[str]
+    status_verbs: frozenset[str] = frozenset()
+    """Verbs on its status subresource."""
+
+    @property
+    def group(self) -> str:
+        """API group; empty: core."""
+        return self.api_version.rpartition("/")[0]
+
+    @property
+    def version(self) -> str:
+        """Version within the group."""
+        return self.api_version.rpartition("/")[2]
+
+    def __str__(self) -> str:
+        return self.kind
+
+
+_WATCHED = frozenset({"list", "watch"})
+# A server-side apply is a patch, and a create where the object is not there.
+_APPLIED = _WATCHED | {"get", "create", "patch"}
+_REPLACED = _APPLIED | {"delete"}
+
+TRITON_DEPLOYMENT = Kind(names.API_VERSION, names.KIND, "tritondeployments", _WATCHED, frozenset({"patch"}))
+JOB = Kind("batch/v1", "Job", "jobs", _REPLACED)
+POD = Kind("v1", "Pod", "pods", _WATCHED)
+DEPLOYMENT = Kind("apps/v1", "Deployment", "deployments", _REPLACED)
+SERVICE = Kind("v1", "Service", "services", _APPLIED)
+CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps", _APPLIED)
+CLAIM = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", _APPLIED)
+NETWORK_POLICY = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", _APPLIED)
+EVENT = Kind("v1", "Event", "events", frozenset({"create", "list"}))
+
+CHILDREN = (JOB, POD, DEPLOYMENT, SERVICE, CONFIG_MAP, CLAIM, NETWORK_POLICY)
+"""Kinds that are watched because TritonDeployments own them, themselves or through a Job or a Deployment."""
+ALL = (TRITON_DEPLOYMENT, *CHILDREN, EVENT)
+
+_BY_NAME = {(kind.api_version, kind.kind): kind for kind in ALL}
+
+
+def kind_of(body: dict[str, Any]) -> Kind:
+    """The kind of an object; raises KeyError where the operator does not know it."""
+    return kind_named(body["apiVersion"], body["kind"])
+
+
+def kind_named(api_version: str, kind: str) -> Kind:
+    """The kind of that name; raises KeyError where the operator does not know it."""
+    return _BY_NAME[api_version, kind]

@@ -1,0 +1,235 @@
+"""The children of a TritonDeployment as one pass sees them: parsed once, no client. Pure."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from triton_converters.document import DocumentError
+from triton_converters.reasons import Reason
+from triton_converters.result import Outcome
+
+from triton_operator import names
+from triton_operator.pod_trouble import SIDECAR, Trouble, crash, ending, pod_trouble
+
+JobState = Literal["Active", "Succeeded", "Failed"]
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a Job answered, and when."""
+
+    outcome: Outcome
+    text: str
+    """The termination message as it was."""
+    finished_at: str
+    """RFC 3339, UTC."""
+
+
+@dataclass(frozen=True)
+class JobView:
+    """A Job with its newest pod's words."""
+
+    name: str
+    stage: str
+    key: str
+    state: JobState
+    record: Record | None
+    """Of a Job that succeeded with a valid answer."""
+    failure: Trouble | None
+    """Of a Job that failed, or whose sidecar crashed."""
+    pending: Trouble | None
+    """What keeps its pod from running."""
+    sidecar_crashed: bool
+    """By itself it never fails the Job."""
+    body: Mapping[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class ServerView:
+    """A revision's Deployment with its pods' words."""
+
+    name: str
+    ready: bool
+    """As many pods as asked for, and at least one, are ready with the newest template."""
+    trouble: Trouble | None
+    image_id: str
+    """As the kubelet reports it."""
+    created_at: datetime
+    progress_deadline_exceeded: bool
+    body: Mapping[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A snapshot of the children."""
+
+    jobs: Mapping[str, JobView]
+    servers: Mapping[str, ServerView]
+    records: Mapping[str, Record]
+    """By ``<stage>.<key>``: what Jobs answered, from the results ConfigMap and from pods that ended since."""
+    failures: Mapping[str, Trouble]
+    """By Job's name: failures that the operator itself declared."""
+    serving: str | None
+    """Name of the Deployment that the Service points to."""
+    claim: Mapping[str, Any] | None
+
+
+def record_name(stage: str, key: str) -> str:
+    """Key of a record in the results ConfigMap."""
+    return f"{stage}.{key}"
+
+
+FAILURE = "failure."
+FINISHED = "finished."
+
+
+def observe(deployment: str, children: Iterable[Mapping[str, Any]]) -> Observed:
+    """Parse the children of one TritonDeployment; Events about its pods may be among them."""
+    by_kind: dict[str, list[Mapping[str, Any]]] = {}
+    for child in children:
+        by_kind.setdefault(child["kind"], []).append(child)
+    pods, events = by_kind.get("Pod", []), by_kind.get("Event", [])
+    jobs = [_job(job, pods, events) for job in by_kind.get("Job", [])]
+    records, failures = _recorded(_named(by_kind.get("ConfigMap", []), names.results(deployment)))
+    for job in jobs:
+        if job.record is not None:
+            records.setdefault(record_name(job.stage, job.key), job.record)
+    service = _named(by_kind.get("Service", []), deployment)
+    return Observed(
+        jobs={job.name: job for job in jobs},
+        servers={body["metadata"]["name"]: _server(body, pods, events) for body in by_kind.get("Deployment", [])},
+        records=records,
+        failures=failures,
+        serving=None if service is None else service["spec"].get("selector", {}).get(names.REVISION_LABEL),
+        claim=_named(by_kind.get("PersistentVolumeClaim", []), names.claim(deployment)),
+    )
+
+
+def _named(objects: Iterable[Mapping[str, Any]], name: str) -> Mapping[str, Any] | None:
+    return next((each for each in objects if each["metadata"]["name"] == name), None)
+
+
+def _recorded(config_map: Mapping[str, Any] | None) -> tuple[dict[str, Record], dict[str, Trouble]]:
+    """Records and declared failures; an entry that somebody broke counts as absent, and its Job replays."""
+    entries = (config_map or {}).get("data") or {}
+    records, failures = {}, {}
+    for name, text in entries.items():
+        try:
+            outcome = Outcome.from_json(text)
+        except DocumentError:
+            continue
+        if name.startswith(FAILURE) and outcome.reason is not None:
+            failures[name.removeprefix(FAILURE)] = Trouble(outcome.reason, outcome.message)
+        elif name == record_name(outcome.stage, outcome.key) and outcome.result is not None:
+            records[name] = Record(outcome, text, entries.get(FINISHED + name, ""))
+    return records, failures
+
+
+def _job(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: list[Mapping[str, Any]]) -> JobView:
+    labels = job["metadata"]["labels"]
+    name, stage, key = job["metadata"]["name"], labels.get(names.STAGE_LABEL, ""), labels.get(names.KEY_LABEL, "")
+    own = sorted(
+        (pod for pod in pods if _controlled_by(pod, job)), key=lambda pod: pod["metadata"].get("creationTimestamp", "")
+    )
+    newest = own[-1] if own else None
+    state, why = _state(job)
+    record, failure, pending, crashed = None, None, None, None
+    if state == "Succeeded":
+        record = next((found for pod in reversed(own) if (found := _record(pod, stage, key))), None)
+        if record is None and own:
+            failure = Trouble(
+                Reason.RESULT_MISSING,
+                f"Job {name} succeeded without a valid result: user code ended the process before the stage was done",
+            )
+    elif state == "Failed":
+        failure = _failure(job, own, stage, key, why)
+    elif newest is not None:
+        crashed = crash(newest, SIDECAR) if stage == "profile" else None
+        pending = pod_trouble(newest, events)
+    if crashed is not None and crashed.reason is Reason.SERVER_CRASHED:
+        crashed = Trouble(Reason.MODEL_LOAD_FAILED, crashed.message)
+    return JobView(name, stage, key, state, record, failure or crashed, pending, crashed is not None, job)
+
+
+def _state(job: Mapping[str, Any]) -> tuple[JobState, Mapping[str, Any]]:
+    for condition in job.get("status", {}).get("conditions", []):
+        # SuccessCriteriaMet and FailureTarget come first, while pods still end; their messages may be incomplete.
+        if condition["type"] in ("Complete", "Failed") and condition["status"] == "True":
+            return ("Succeeded" if condition["type"] == "Complete" else "Failed"), condition
+    return "Active", {}
+
+
+def _failure(
+    job: Mapping[str, Any], pods: list[Mapping[str, Any]], stage: str, key: str, why: Mapping[str, Any]
+) -> Trouble:
+    name = job["metadata"]["name"]
+    if why.get("reason") == "DeadlineExceeded":
+        seconds = job["spec"].get("activeDeadlineSeconds")
+        waiting = next((found for pod in pods if (found := pod_trouble(pod, []))), None)
+        last = f"; last seen: {waiting.message}" if waiting else ""
+        return Trouble(
+            Reason.DEADLINE_EXCEEDED, f"Job {name} ran past its activeDeadlineSeconds of {seconds}{last}: raise it"
+        )
+    for pod in reversed(pods):
+        for container in pod.get("status", {}).get("containerStatuses", []):
+            ended = container.get("state", {}).get("terminated")
+            if ended and ended.get("exitCode") != 0:
+                return _said(ended, stage, key) or ending(
+                    pod["metadata"]["name"], container["name"], ended, Reason.CRASHED
+                )
+    return Trouble(Reason.CRASHED, f"Job {name} failed: {why.get('message', 'its pods are gone')}")
+
+
+def _said(terminated: Mapping[str, Any], stage: str, key: str) -> Trouble | None:
+    """The reason the stage itself gave."""
+    outcome = _outcome(terminated, stage, key)
+    return Trouble(outcome.reason, outcome.message) if outcome is not None and outcome.reason is not None else None
+
+
+def _record(pod: Mapping[str, Any], stage: str, key: str) -> Record | None:
+    for container in pod.get("status", {}).get("containerStatuses", []):
+        ended = container.get("state", {}).get("terminated")
+        if ended and ended.get("exitCode") == 0:
+            outcome = _outcome(ended, stage, key)
+            if outcome is not None and outcome.result is not None:
+                return Record(outcome, ended["message"], ended.get("finishedAt", ""))
+    return None
+
+
+def _outcome(terminated: Mapping[str, Any], stage: str, key: str) -> Outcome | None:
+    try:
+        outcome = Outcome.from_json(terminated.get("message", ""))
+    except DocumentError:
+        return None
+    return outcome if (outcome.stage, outcome.key) == (stage, key) else None
+
+
+def _server(body: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: list[Mapping[str, Any]]) -> ServerView:
+    name, status = body["metadata"]["name"], body.get("status", {})
+    own = [pod for pod in pods if pod["metadata"].get("labels", {}).get(names.REVISION_LABEL) == name]
+    troubles = [found for pod in own if (found := crash(pod, SIDECAR) or pod_trouble(pod, events))]
+    wanted = body["spec"].get("replicas", 1)
+    current = status.get("observedGeneration") == body["metadata"].get("generation")
+    images = [
+        container["imageID"]
+        for pod in own
+        for container in pod.get("status", {}).get("containerStatuses", [])
+        if container["name"] == SIDECAR and container.get("imageID")
+    ]
+    return ServerView(
+        name=name,
+        ready=current and wanted > 0 and status.get("updatedReplicas", 0) >= wanted <= status.get("readyReplicas", 0),
+        trouble=troubles[0] if troubles else None,
+        image_id=min(images, default=""),
+        created_at=datetime.fromisoformat(body["metadata"]["creationTimestamp"]),
+        progress_deadline_exceeded=any(
+            condition.get("reason") == "ProgressDeadlineExceeded" for condition in status.get("conditions", [])
+        ),
+        body=body,
+    )
+
+
+def _controlled_by(pod: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:
+    uid = owner["metadata"].get("uid")
+    return any(reference.get("uid") == uid for reference in pod["metadata"].get("ownerReferences", []))

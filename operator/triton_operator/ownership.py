@@ -1,0 +1,60 @@
+"""Whose an observed object is: a label says what belongs together, an owner reference says to whom.
+
+Pure. A name alone proves nothing: the object may be a user's, or be left of an earlier TritonDeployment of the name.
+"""
+
+from collections.abc import Iterable, Mapping
+from enum import Enum, auto
+from typing import Any
+
+from triton_operator.names import DEPLOYMENT_LABEL, MANAGED_BY, MANAGED_BY_LABEL
+
+Body = Mapping[str, Any]
+
+
+class Control(Enum):
+    """Who controls an object, seen from a TritonDeployment."""
+
+    OURS = auto()
+    PREDECESSOR = auto()
+    """An earlier TritonDeployment of the same name: the garbage collector is about to delete the object."""
+    FOREIGN = auto()
+
+
+def control(owner: Body, body: Body) -> Control:
+    """Who controls `body`, seen from the TritonDeployment `owner`.
+
+    An object of ours without a controller is ours: a claim that is retained has none, and an orphaned one is taken up.
+    """
+    controller = _controller(body)
+    if controller is None:
+        labels = body["metadata"].get("labels", {})
+        named = labels.get(DEPLOYMENT_LABEL) == owner["metadata"]["name"]
+        return Control.OURS if named and labels.get(MANAGED_BY_LABEL) == MANAGED_BY else Control.FOREIGN
+    if controller["uid"] == owner["metadata"]["uid"]:
+        return Control.OURS
+    same_name = (controller["kind"], controller["name"]) == (owner["kind"], owner["metadata"]["name"])
+    return Control.PREDECESSOR if same_name else Control.FOREIGN
+
+
+def ours(owner: Body, children: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The children that are the TritonDeployment's, and the pods that its Jobs and Deployments made."""
+    bodies = list(children)
+    own = [body for body in bodies if body["kind"] != "Pod" and control(owner, body) is Control.OURS]
+    jobs = {body["metadata"]["uid"] for body in own if body["kind"] == "Job"}
+    return own + [body for body in bodies if body["kind"] == "Pod" and _is_our_pod(owner, jobs, body)]
+
+
+def _is_our_pod(owner: Body, jobs: set[str], pod: Body) -> bool:
+    controller = _controller(pod)
+    if controller is None:
+        return False
+    if controller["kind"] == "Job":
+        return controller["uid"] in jobs
+    # ReplicaSets are not watched: a pod older than the TritonDeployment is its predecessor's.
+    return bool(pod["metadata"]["creationTimestamp"] >= owner["metadata"]["creationTimestamp"])
+
+
+def _controller(body: Body) -> Body | None:
+    references: list[Body] = body["metadata"].get("ownerReferences", [])
+    return next((reference for reference in references if reference.get("controller")), None)

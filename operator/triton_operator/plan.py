@@ -1,0 +1,140 @@
+"""From a snapshot to the whole intent: objects, deletions, status, events. Pure; the flow of data is told here."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from triton_converters.reasons import Reason
+
+from triton_operator import report
+from triton_operator.attempt import Attempt
+from triton_operator.context import Context
+from triton_operator.deployment import TritonDeployment
+from triton_operator.observed import Observed
+from triton_operator.progress import Progress
+from triton_operator.resources.claim import claim
+from triton_operator.resources.network_policy import network_policy
+from triton_operator.resources.results import results
+from triton_operator.settings import Settings
+from triton_operator.stages import choosing, conversion, profiling, reference, serving, source
+from triton_operator.stages.step import Verdict
+from triton_operator.status import TritonDeploymentStatus
+
+PENDING_SECONDS = 5.0
+"""A pod that waits says why in Events, which are read in a pass; a reason is due within 10 s."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """An object to delete."""
+
+    api_version: str
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Event:
+    """A Kubernetes Event about the TritonDeployment."""
+
+    type: str
+    """Normal or Warning."""
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything a pass does, in this order."""
+
+    objects: tuple[dict[str, Any], ...]
+    """The whole intent; what is already so is not written."""
+    deletions: tuple[Reference, ...]
+    status: TritonDeploymentStatus
+    events: tuple[Event, ...]
+    """To be posted once the status is written."""
+    requeue_after: float | None
+    """Seconds; None: a change wakes the next pass."""
+
+
+def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, now: datetime) -> Plan:
+    """Compute the whole intent for one TritonDeployment. ``now``: aware, UTC."""
+    context = Context(deployment, observed, settings, now)
+    progress = _walk(context)
+    effects = progress.effects
+    if progress.rollout is None:
+        effects += serving.keep_serving(context)
+    objects = [body for body in (claim(context), network_policy(context)) if body is not None]
+    objects.append(results(context, set(effects.needed), effects.failures))
+    status = report.status(context, progress)
+    return Plan(
+        objects=(*objects, *effects.objects),
+        deletions=_deletions(context, progress),
+        status=status,
+        events=tuple(Event(*each) for each in report.transitions(deployment.status, status)),
+        requeue_after=_requeue(context, status),
+    )
+
+
+def _walk(context: Context) -> Progress:
+    """Through the stages in order; the first that must wait ends the walk."""
+    attempts = tuple(Attempt(candidate) for candidate in context.model.candidates)
+    resolved, effects, published, stalled = source.resolve(context)
+    if published is None:
+        return Progress((resolved,), effects, attempts, stalled=stalled)
+
+    referred, more, reference_key, dumped = reference.refer(context, published)
+    effects += more
+    if dumped is None:
+        stalled = bool(more.failures)
+        return Progress((resolved, referred), effects, attempts, published, stalled=stalled)
+
+    converted, more, attempts = conversion.convert(context, published, reference_key)
+    effects += more
+    verdicts: tuple[Verdict, ...] = (resolved, converted)
+    if not converted.status:
+        stalled = converted.reason is Reason.ALL_CANDIDATES_FAILED
+        return Progress(verdicts, effects, attempts, published, dumped, stalled=stalled)
+
+    verified, more, attempts = profiling.profile(context, published, reference_key, attempts)
+    effects, verdicts = effects + more, (*verdicts, verified)
+    if not verified.status:
+        stalled = verified.reason is Reason.ALL_CANDIDATES_FAILED
+        return Progress(verdicts, effects, attempts, published, dumped, stalled=stalled)
+
+    selected, attempts, ranking = choosing.choose(context, attempts)
+    verdicts = (*verdicts, selected)
+    target = next((attempt for attempt in attempts if attempt.state == "Selected"), None)
+    if target is None:
+        return Progress(verdicts, effects, attempts, published, dumped, tuple(ranking), stalled=True)
+
+    rollout = serving.serve(context, reference_key, target)
+    return Progress(
+        verdicts=(*verdicts, rollout.available, rollout.measured),
+        effects=effects + rollout.effects,
+        attempts=attempts,
+        source=published,
+        reference=dumped,
+        ranking=tuple(ranking),
+        rollout=rollout,
+        stalled=rollout.stalled,
+    )
+
+
+def _deletions(context: Context, progress: Progress) -> tuple[Reference, ...]:
+    """Jobs the plan does not know, and Deployments that neither serve nor are to serve."""
+    gone = [Reference("batch/v1", "Job", name) for name in context.observed.jobs if name not in progress.effects.jobs]
+    serves = {context.observed.serving}
+    if progress.rollout is not None:
+        serves = {progress.rollout.server, None if progress.rollout.serves else context.observed.serving}
+    gone += [Reference("apps/v1", "Deployment", name) for name in context.observed.servers if name not in serves]
+    return tuple(gone)
+
+
+def _requeue(context: Context, status: TritonDeploymentStatus) -> float | None:
+    """Soon while something is under way: deadlines and a pod's Events wake nobody."""
+    reconciling = next(condition for condition in status.conditions if condition.type == "Reconciling")
+    resolved = next(condition for condition in status.conditions if condition.type == "SourceResolved")
+    if reconciling.status == "True" or resolved.reason == Reason.SOURCE_NOT_FOUND:
+        return PENDING_SECONDS
+    return None

@@ -1,0 +1,22 @@
+"""Kubernetes quantities: "1000m" is "1", "1024Mi" is "1Gi"."""
+
+import re
+from decimal import Decimal
+
+_QUANTITY = re.compile(r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))(?P<suffix>[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d{1,3}|)")
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
+
+
+def amount(quantity: object) -> Decimal | None:
+    """The exact value of a quantity as it stands in an object (a string or a number); None where it is none.
+
+    Suffixes as in k8s.io/apimachinery/pkg/api/resource: n u m k M G T P E, Ki Mi Gi Ti Pi Ei, and exponents.
+    """
+    match = _QUANTITY.fullmatch(str(quantity)) if not isinstance(quantity, bool) else None
+    if match is None:
+        return None
+    number, suffix = Decimal(match["number"]), match["suffix"]
+    if suffix in _BINARY:
+        return number * Decimal(1024) ** _BINARY[suffix]
+    return number.scaleb(_DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:]))

@@ -1,0 +1,165 @@
+"""Which object is reconciled when: between the watch events (handlers.py) and the passes (reconcile.py).
+
+`Schedule` decides, without a clock or a thread of its own; `WorkQueue` runs it on the event loop.
+"""
+
+import asyncio
+import heapq
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+log = logging.getLogger(__name__)
+
+FIRST_BACKOFF_SECONDS = 0.5
+LONGEST_BACKOFF_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Result:
+    """How the work on a key ended."""
+
+    again_after: float | None = None
+    """Seconds until it is due again; None: when it is woken."""
+    failed: bool = False
+    """Due again after a pause that doubles each time, whatever `again_after` says."""
+
+
+class Schedule(Generic[Key]):
+    """Keys that are due, waiting or being worked on. Times are seconds of any monotonic clock.
+
+    A key is worked on by one worker at a time. However often it is woken while it waits, it is worked on once; woken
+    while it is worked on, it is worked on once more. Keys that are due come out in the order they became due.
+    """
+
+    def __init__(self) -> None:
+        self._due: deque[Key] = deque()
+        self._in_due: set[Key] = set()
+        self._working: dict[Key, float] = {}
+        self._woken: set[Key] = set()
+        self._timers: dict[Key, float] = {}
+        self._heap: list[tuple[float, int, Key]] = []
+        self._sequence = 0
+        self._failures: dict[Key, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._due)
+
+    @property
+    def working(self) -> int:
+        """How many keys are being worked on."""
+        return len(self._working)
+
+    def wake(self, key: Key) -> None:
+        """Make a key due now, whatever it waited for."""
+        self._timers.pop(key, None)
+        if key in self._working:
+            self._woken.add(key)
+        elif key not in self._in_due:
+            self._in_due.add(key)
+            self._due.append(key)
+
+    def take(self, now: float) -> Key | None:
+        """The key that is due for longest, now being worked on; None where none is due."""
+        while self._heap and self._heap[0][0] <= now:
+            time, _, key = heapq.heappop(self._heap)
+            if self._timers.get(key) == time:
+                self.wake(key)
+        if not self._due:
+            return None
+        key = self._due.popleft()
+        self._in_due.remove(key)
+        self._working[key] = now
+        return key
+
+    def succeeded(self, key: Key, now: float, again_after: float | None) -> None:
+        """The work on a key ended; it is due again after so many seconds, or only when woken."""
+        self._failures.pop(key, None)
+        self._ended(key, None if again_after is None else now + again_after)
+
+    def failed(self, key: Key, now: float) -> float:
+        """The work on a key failed: it is due again after a pause that doubles each time. Returns the pause."""
+        failures = self._failures.get(key, 0)
+        self._failures[key] = failures + 1
+        # The exponent is bounded before the power is taken: 2.0 ** 1100 overflows.
+        pause = min(FIRST_BACKOFF_SECONDS * 2.0 ** min(failures, 30), LONGEST_BACKOFF_SECONDS)
+        self._ended(key, now + pause)
+        return pause
+
+    def next_time(self) -> float | None:
+        """When the next waiting key becomes due; None where none waits."""
+        while self._heap and self._timers.get(self._heap[0][2]) != self._heap[0][0]:
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else None
+
+    def oldest_start(self) -> float | None:
+        """When the longest running work began; None where nothing is worked on."""
+        return min(self._working.values(), default=None)
+
+    def _ended(self, key: Key, due: float | None) -> None:
+        del self._working[key]
+        if key in self._woken:
+            self._woken.remove(key)
+            self.wake(key)
+        elif due is not None:
+            self._timers[key] = due
+            self._sequence += 1
+            heapq.heappush(self._heap, (due, self._sequence, key))
+
+
+class WorkQueue(Generic[Key]):
+    """Runs `process` for every key that is due, on at most `workers` keys at a time.
+
+    If `process` raises, the traceback is logged and the key comes back as after a failure. All methods belong to the
+    event loop's thread.
+    """
+
+    def __init__(self, process: Callable[[Key], Awaitable[Result]], workers: int) -> None:
+        self._process = process
+        self._workers = workers
+        self._schedule: Schedule[Key] = Schedule()
+        self._changed = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._schedule)
+
+    def wake(self, key: Key) -> None:
+        """Make a key due now."""
+        self._schedule.wake(key)
+        self._changed.set()
+
+    def oldest_pass_seconds(self) -> float:
+        """How long the longest running `process` has run; 0 where none runs."""
+        start = self._schedule.oldest_start()
+        return 0.0 if start is None else asyncio.get_running_loop().time() - start
+
+    async def run(self) -> None:
+        """Work until cancelled; a `process` that is running is then cancelled too."""
+        loop = asyncio.get_running_loop()
+        async with asyncio.TaskGroup() as group:
+            while True:
+                self._changed.clear()
+                while self._schedule.working < self._workers and (key := self._schedule.take(loop.time())) is not None:
+                    group.create_task(self._work(key))
+                next_time = self._schedule.next_time() if self._schedule.working < self._workers else None
+                pause = None if next_time is None else max(0.0, next_time - loop.time())
+                try:
+                    await asyncio.wait_for(self._changed.wait(), pause)
+                except TimeoutError:
+                    continue
+
+    async def _work(self, key: Key) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            result = await self._process(key)
+        except Exception:
+            log.exception("%s: the pass raised an exception, which is a bug", key)
+            result = Result(failed=True)
+        if result.failed:
+            self._schedule.failed(key, loop.time())
+        else:
+            self._schedule.succeeded(key, loop.time(), result.again_after)
+        self._changed.set()

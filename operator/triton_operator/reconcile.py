@@ -1,0 +1,199 @@
+"""One pass over one TritonDeployment: what is observed, what that calls for, what differs, what to report.
+
+store ─> parse ─> observe ─> plan ─> apply what drifts ─> delete ─> status ─> events
+
+A pass never waits and never raises: a user's error becomes the status, a transient one a later pass, a bug a traceback
+and a later pass. Whatever a pass wrote, the next one looks at again; the one that writes nothing is the last.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from triton_converters.reasons import Reason
+
+from triton_operator import ownership
+from triton_operator.cluster import Cluster, ClusterError, NotFoundError, RefusedError
+from triton_operator.deployment import InvalidSpecError, parse, parse_status
+from triton_operator.drift import drift
+from triton_operator.kinds import TRITON_DEPLOYMENT, kind_named, kind_of
+from triton_operator.metrics import Metrics
+from triton_operator.observed import observe
+from triton_operator.ownership import Control
+from triton_operator.plan import Event, Plan, plan
+from triton_operator.queue import Result
+from triton_operator.reporting import event_body, stalled, status_body
+from triton_operator.settings import Settings
+from triton_operator.status import TritonDeploymentStatus
+from triton_operator.store import Key, Store
+from triton_operator.waiting import EVENTS_AGAIN_SECONDS, waiting_for
+
+LONGEST_FIGHT = 20
+"""Passes in a row that write. More, and somebody undoes what we apply: the passes then come at growing intervals."""
+
+Body = dict[str, Any]
+log = logging.getLogger(__name__)
+
+
+class ForeignError(RefusedError):
+    """An object of the name is somebody else's; it is left alone."""
+
+
+class NotYetError(ClusterError):
+    """An object of the name is about to go."""
+
+
+class Reconciler:
+    """Passes over TritonDeployments; over each, one at a time."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        store: Store,
+        settings: Settings,
+        metrics: Metrics,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._cluster = cluster
+        self._store = store
+        self._settings = settings
+        self._metrics = metrics
+        self._clock = clock
+        self._writing_passes: dict[Key, int] = {}
+
+    def reconcile(self, key: Key) -> Result:
+        """One pass; never raises."""
+        with self._metrics.reconcile_seconds.time():
+            try:
+                return self._pass(key)
+            except ClusterError as error:
+                log.info("%s: again after a pause: %s", key, error)
+                self._count_error(error)
+            except Exception:
+                log.exception("%s: a bug; again after a pause", key)
+                self._metrics.reconcile_errors.labels("Bug").inc()
+        return Result(failed=True)
+
+    def _pass(self, key: Key) -> Result:
+        owner = self._store.deployment(key)
+        if owner is None or "deletionTimestamp" in owner["metadata"]:
+            # The garbage collector deletes the children.
+            self._writing_passes.pop(key, None)
+            return Result()
+        now = self._clock()
+        children = ownership.ours(owner, self._store.children(key))
+        waiting = waiting_for(children, now)
+        try:
+            intent = self._intent(owner, children, waiting, now)
+        except InvalidSpecError as error:
+            self._stall(owner, parse_status(owner), Reason.INVALID_SPEC, str(error), now)
+            return Result()
+        try:
+            wrote = self._bring_about(owner, children, intent)
+        except RefusedError as error:
+            log.warning("%s: %s", key, error)
+            self._count_error(error)
+            self._stall(owner, intent.status, Reason.APPLY_REFUSED, str(error), now)
+            return Result(failed=True)
+        wrote |= self._report(owner, intent.status, intent.events, now)
+        if wrote:
+            return self._again(key)
+        self._writing_passes.pop(key, None)
+        pauses = (intent.requeue_after, EVENTS_AGAIN_SECONDS if waiting else None)
+        return Result(again_after=min((pause for pause in pauses if pause is not None), default=None))
+
+    def _intent(self, owner: Body, children: list[Body], waiting: Iterable[str], now: datetime) -> Plan:
+        deployment = parse(owner)
+        events = [event for uid in waiting for event in self._cluster.events_about(deployment.namespace, uid)]
+        return plan(deployment, observe(deployment.name, [*children, *events]), self._settings, now)
+
+    def _bring_about(self, owner: Body, children: list[Body], intent: Plan) -> bool:
+        """Apply what drifts, in the plan's order, then delete. Whether anything was written."""
+        observed = {(kind_of(child), child["metadata"]["name"]): child for child in children}
+        wrote = False
+        for desired in intent.objects:
+            wrote |= self._apply(owner, desired, observed.get((kind_of(desired), desired["metadata"]["name"])))
+        for reference in intent.deletions:
+            child = observed.get((kind_named(reference.api_version, reference.kind), reference.name))
+            if child is not None and "deletionTimestamp" not in child["metadata"]:
+                self._cluster.delete(child)
+                self._wrote(owner, "delete", child, "")
+                wrote = True
+        return wrote
+
+    def _apply(self, owner: Body, desired: Body, observed: Body | None) -> bool:
+        """Apply an object if it drifts. Whether it is another one than before."""
+        kind, metadata = kind_of(desired), desired["metadata"]
+        if observed is None:
+            # Nothing in the store: it is missing, or it is not ours to see.
+            observed = self._cluster.get(kind, metadata["namespace"], metadata["name"])
+            if observed is not None:
+                self._check_control(owner, {"apiVersion": kind.api_version, "kind": kind.kind, **observed})
+        if observed is not None and "deletionTimestamp" in observed["metadata"]:
+            # Its own deletion wakes us, and it is then made anew.
+            return False
+        difference = "missing" if observed is None else drift(desired, observed)
+        if difference is None:
+            return False
+        version = {} if observed is None else {"resourceVersion": observed["metadata"]["resourceVersion"]}
+        try:
+            applied = self._cluster.apply({**desired, "metadata": {**metadata, **version}})
+        except RefusedError as error:
+            raise type(error)(f"{kind} {metadata['name']}: {error}") from error
+        self._store.put(kind, applied)
+        self._wrote(owner, "apply", desired, difference)
+        return observed is None or applied["metadata"]["resourceVersion"] != observed["metadata"]["resourceVersion"]
+
+    @staticmethod
+    def _check_control(owner: Body, found: Body) -> None:
+        name = f"{found['kind']} {found['metadata']['name']}"
+        whose = ownership.control(owner, found)
+        if whose is Control.PREDECESSOR:
+            raise NotYetError(f"{name} belongs to a deleted TritonDeployment of this name and is not gone yet")
+        if whose is Control.FOREIGN:
+            raise ForeignError(f"{name} exists and is not this TritonDeployment's: rename one of the two, or delete it")
+
+    def _stall(self, owner: Body, wanted: TritonDeploymentStatus, reason: Reason, message: str, now: datetime) -> None:
+        """Report that nothing goes on before somebody changes something."""
+        old = parse_status(owner)
+        known = any((item.type, item.reason) == ("Stalled", reason) for item in old.conditions)
+        events = () if known else (Event("Warning", reason, message),)
+        self._report(owner, stalled(owner, old, wanted, reason, message, now), events, now)
+
+    def _report(self, owner: Body, status: TritonDeploymentStatus, events: Iterable[Event], now: datetime) -> bool:
+        """Write the status if it differs, then post the events. Whether the status was written."""
+        if status == parse_status(owner):
+            return False
+        try:
+            written = self._cluster.apply_status(status_body(owner, status))
+        except NotFoundError:
+            # Deleted in the meantime.
+            return False
+        self._store.put(TRITON_DEPLOYMENT, written)
+        self._wrote(owner, "status", owner, "")
+        for event in events:
+            try:
+                self._cluster.create_event(event_body(owner, event.type, event.reason, event.message, now))
+            except ClusterError as error:
+                # An Event is a courtesy; the status says the same.
+                log.warning("Event %s: %s", event.reason, error)
+        return True
+
+    def _again(self, key: Key) -> Result:
+        passes = self._writing_passes.get(key, 0) + 1
+        self._writing_passes[key] = passes
+        if passes <= LONGEST_FIGHT:
+            return Result(again_after=0.0)
+        log.warning("%s: %d passes in a row had to write: somebody undoes what is applied (see above)", key, passes)
+        self._metrics.reconcile_errors.labels("Fight").inc()
+        return Result(failed=True)
+
+    def _wrote(self, owner: Body, verb: str, body: Body, difference: str) -> None:
+        name = f"{owner['metadata']['namespace']}/{owner['metadata']['name']}"
+        what = f"{verb} {body['kind']} {body['metadata']['name']}"
+        log.info("%s: %s%s", name, what, f" ({difference})" if difference else "")
+        self._metrics.writes.labels(verb, body["kind"]).inc()
+
+    def _count_error(self, error: ClusterError) -> None:
+        self._metrics.reconcile_errors.labels(type(error).__name__.removesuffix("Error")).inc()

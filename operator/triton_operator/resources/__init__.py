@@ -1,0 +1,1 @@
+"""One builder a kind: pure functions from a Context to a plain object."""

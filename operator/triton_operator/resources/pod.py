@@ -1,0 +1,116 @@
+"""What all pods have in common: the security context, where they run, their volumes."""
+
+from typing import Any
+
+from triton_converters import claim as layout
+
+from triton_operator import names
+from triton_operator.context import Context
+from triton_operator.resources.claim import shared_by_nodes
+from triton_operator.spec import Pod
+
+USER = 1000
+"""uid and gid of every container: NVIDIA's image has its user `triton-server` there."""
+
+CONTAINER_SECURITY = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "readOnlyRootFilesystem": True,
+}
+"""With POD_SECURITY, Kubernetes' Pod Security Standard `restricted`."""
+POD_SECURITY = {
+    "runAsNonRoot": True,
+    "runAsUser": USER,
+    "runAsGroup": USER,
+    "fsGroup": USER,
+    # Not again at every start: a repository can hold many files.
+    "fsGroupChangePolicy": "OnRootMismatch",
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+
+TEMPORARY = {"name": "tmp", "mountPath": "/tmp"}  # noqa: S108 - an emptyDir of the pod's own
+SHARED_MEMORY = {"name": "dshm", "mountPath": "/dev/shm"}  # noqa: S108 - an emptyDir of the pod's own
+
+
+def pod_spec(context: Context, pod: Pod, gpu: bool) -> dict[str, Any]:
+    """A pod's spec without containers and volumes. ``gpu``: it runs where the spec's GPU product is."""
+    selector = dict(pod.node_selector)
+    if gpu and context.spec.gpu is not None and context.spec.gpu.product:
+        selector["nvidia.com/gpu.product"] = context.spec.gpu.product
+    spec: dict[str, Any] = {
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "securityContext": POD_SECURITY,
+        "nodeSelector": selector,
+        "tolerations": [each.model_dump(by_alias=True, exclude_defaults=True) for each in pod.tolerations],
+        "affinity": _affinity(context, pod),
+        "priorityClassName": pod.priority_class_name,
+        "runtimeClassName": pod.runtime_class_name,
+        "imagePullSecrets": [{"name": secret.name} for secret in pod.image_pull_secrets],
+    }
+    return {field: value for field, value in spec.items() if value not in ("", [], {})}
+
+
+def pod_metadata(context: Context, pod: Pod, component: str, **labels: str) -> dict[str, Any]:
+    """Labels and annotations of a pod's template; the user's never replace ours."""
+    metadata: dict[str, Any] = {"labels": pod.labels | names.labels(context.name, component) | labels}
+    if pod.annotations:
+        metadata["annotations"] = dict(pod.annotations)
+    return metadata
+
+
+def resources(context: Context, pod: Pod, gpu: bool) -> dict[str, Any]:
+    """Requests and limits of the main container, the GPU among them."""
+    limits = dict(pod.resources.limits)
+    if gpu and context.spec.gpu is not None and context.spec.gpu_count > 0:
+        limits[context.spec.gpu.resource_name] = str(context.spec.gpu_count)
+    given = {"requests": dict(pod.resources.requests), "limits": limits}
+    return {field: value for field, value in given.items() if value}
+
+
+def repository_volume(context: Context, read_only: bool) -> dict[str, Any]:
+    """The claim as a volume named `repository`."""
+    claim: dict[str, Any] = {"claimName": context.claim_name}
+    if read_only:
+        claim["readOnly"] = True
+    return {"name": "repository", "persistentVolumeClaim": claim}
+
+
+def repository_mount(read_only: bool) -> dict[str, Any]:
+    """Where a container sees the claim."""
+    mount: dict[str, Any] = {"name": "repository", "mountPath": str(layout.MOUNT)}
+    return mount | {"readOnly": True} if read_only else mount
+
+
+def shared_memory_volume(context: Context) -> dict[str, Any]:
+    """Shared memory: the container runtime's 64 MiB is too small for Python backends and shared memory clients."""
+    return {"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": context.spec.serving.shared_memory_size}}
+
+
+def temporary_volume() -> dict[str, Any]:
+    """The only other place that can be written to."""
+    return {"name": "tmp", "emptyDir": {}}
+
+
+def _affinity(context: Context, pod: Pod) -> dict[str, Any]:
+    """The user's affinity, and the claim's: a ReadWriteOnce volume is attached to one node.
+
+    Required affinity to the object's own pods: the first one matches itself and is let in. For a claim of the user's
+    the access mode is not known, so there it is a preference.
+    """
+    affinity = dict(pod.affinity or {})
+    shared = shared_by_nodes(context)
+    if shared:
+        return affinity
+    term: dict[str, Any] = {
+        "labelSelector": {"matchLabels": {names.DEPLOYMENT_LABEL: context.name}},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    own = dict(affinity.get("podAffinity", {}))
+    if shared is False:
+        field = "requiredDuringSchedulingIgnoredDuringExecution"
+    else:
+        field = "preferredDuringSchedulingIgnoredDuringExecution"
+        term = {"weight": 100, "podAffinityTerm": term}
+    own[field] = [*own.get(field, []), term]
+    return affinity | {"podAffinity": own}

@@ -1,0 +1,33 @@
+"""The ConfigMap that records what Jobs answered, so that a Job that is gone need not run again."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from triton_converters.result import Outcome
+
+from triton_operator import names
+from triton_operator.context import Context
+from triton_operator.observed import FAILURE, FINISHED
+from triton_operator.pod_trouble import Trouble
+
+KEPT = 96
+"""Records that are kept beyond those the plan needs, newest first: 4 KB each, a ConfigMap holds 1 MiB."""
+
+
+def results(context: Context, needed: set[str], failures: Mapping[str, Trouble]) -> dict[str, Any]:
+    """``needed``: names of the plan's records. ``failures`` by Job's name: of Jobs that exist."""
+    records = context.observed.records
+    others = sorted(records.keys() - needed, key=lambda name: (records[name].finished_at, name), reverse=True)
+    kept = [name for name in records if name in needed] + others[:KEPT]
+    data = {}
+    for name in sorted(kept):
+        data[name] = records[name].text
+        data[FINISHED + name] = records[name].finished_at
+    for job, trouble in sorted(failures.items()):
+        data[FAILURE + job] = Outcome("failure", job, None, trouble.reason, trouble.message).to_json()
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": context.metadata(names.results(context.name), "results"),
+        "data": data,
+    }

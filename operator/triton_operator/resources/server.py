@@ -1,0 +1,113 @@
+"""tritonserver: the container that serves and is profiled, and the Deployment of a revision."""
+
+from typing import Any
+
+from triton_converters import claim as layout
+
+from triton_operator import names
+from triton_operator.context import Context
+from triton_operator.pod_trouble import SIDECAR
+from triton_operator.resources import pod
+
+HTTP_PORT, GRPC_PORT, METRICS_PORT = 8000, 8001, 8002
+PORTS = {"http": HTTP_PORT, "grpc": GRPC_PORT, "metrics": METRICS_PORT}
+DRAIN_SECONDS = 10
+"""Before tritonserver gets SIGTERM: it unloads models at once, while endpoints still point to it."""
+EXIT_TIMEOUT_SECONDS = 30
+"""How long tritonserver waits for requests in flight; its own default."""
+GRACE_SECONDS = DRAIN_SECONDS + EXIT_TIMEOUT_SECONDS + 5
+
+
+def server_arguments(context: Context, revision_key: str) -> list[str]:
+    """Tritonserver's argv for one revision."""
+    serving = context.spec.serving
+    return [
+        "tritonserver",
+        f"--model-repository={layout.model_repository(revision_key)}",
+        "--model-control-mode=none",
+        "--exit-on-error=true",
+        "--strict-readiness=true",
+        f"--exit-timeout-secs={EXIT_TIMEOUT_SECONDS}",
+        f"--pinned-memory-pool-byte-size={serving.pinned_memory_pool_bytes}",
+        *(f"--cuda-memory-pool-byte-size={pool.device}:{pool.bytes}" for pool in serving.cuda_memory_pool_bytes),
+        *(f"--backend-config={each.backend},{each.name}={each.value}" for each in serving.backend_config),
+        *context.settings.server_arguments,
+    ]
+
+
+def serving_inputs(context: Context) -> list[Any]:
+    """All of the spec that a server's pod is made of; with the revision's key it names the Deployment.
+
+    The number of replicas and the progress deadline are not among it: they change no pod.
+    """
+    serving = context.spec.serving.model_copy(update={"replicas": 1, "progress_deadline_seconds": 10})
+    return [serving, context.spec.gpu, context.images.server, context.claim_name]
+
+
+def server_container(context: Context, revision_key: str) -> dict[str, Any]:
+    """The container that serves; a profile Job holds it as its sidecar."""
+    return {
+        "name": SIDECAR,
+        "image": context.images.server,
+        "imagePullPolicy": "IfNotPresent",
+        "args": server_arguments(context, revision_key),
+        "ports": [{"name": name, "containerPort": port} for name, port in PORTS.items()],
+        "resources": pod.resources(context, context.spec.serving.pod, gpu=True),
+        "securityContext": pod.CONTAINER_SECURITY,
+        "startupProbe": {
+            "httpGet": {"path": _ready_path(context), "port": "http"},
+            "periodSeconds": 1,
+            "failureThreshold": context.spec.serving.progress_deadline_seconds,
+        },
+        # Of a server that ends without a termination message, the last lines of its log.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [pod.repository_mount(read_only=True), pod.SHARED_MEMORY, pod.TEMPORARY],
+    }
+
+
+def serving_container(context: Context, revision_key: str) -> dict[str, Any]:
+    """The server's container with what only a Service's pod needs: readiness, liveness, drain."""
+    return server_container(context, revision_key) | {
+        "readinessProbe": {"httpGet": {"path": _ready_path(context), "port": "http"}, "periodSeconds": 2},
+        "livenessProbe": {
+            "httpGet": {"path": "/v2/health/live", "port": "http"},
+            "periodSeconds": 10,
+            "timeoutSeconds": 5,
+        },
+        "lifecycle": {"preStop": {"sleep": {"seconds": DRAIN_SECONDS}}},
+    }
+
+
+def server(context: Context, revision_key: str) -> dict[str, Any]:
+    """The Deployment of a revision."""
+    serving = context.spec.serving
+    name = names.server(context.name, revision_key, serving_inputs(context))
+    labels = {names.REVISION_LABEL: name, names.KEY_LABEL: revision_key}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": context.metadata(name, "server", **labels),
+        "spec": {
+            "replicas": serving.replicas,
+            "progressDeadlineSeconds": serving.progress_deadline_seconds,
+            "selector": {"matchLabels": {names.DEPLOYMENT_LABEL: context.name, names.REVISION_LABEL: name}},
+            "template": {
+                "metadata": pod.pod_metadata(context, serving.pod, "server", **labels),
+                "spec": pod.pod_spec(context, serving.pod, gpu=True)
+                | {
+                    "terminationGracePeriodSeconds": GRACE_SECONDS,
+                    "containers": [serving_container(context, revision_key)],
+                    "volumes": [
+                        pod.repository_volume(context, read_only=True),
+                        pod.shared_memory_volume(context),
+                        pod.temporary_volume(),
+                    ],
+                },
+            },
+        },
+    }
+
+
+def _ready_path(context: Context) -> str:
+    """The model's own readiness: the server's is 200 for an empty repository too."""
+    return f"/v2/models/{context.model.name}/ready"

@@ -1,0 +1,38 @@
+"""The Service that clients use and the one that shows what is about to serve."""
+
+from typing import Any
+
+from triton_operator import names
+from triton_operator.context import Context
+from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, METRICS_PORT, PORTS
+from triton_operator.status import Endpoint
+
+
+def service(context: Context, server_name: str) -> dict[str, Any]:
+    """The main Service; its selector decides which revision serves."""
+    return _service(context, context.name, "service", server_name)
+
+
+def preview_service(context: Context, server_name: str) -> dict[str, Any]:
+    """The Service of the target revision."""
+    return _service(context, names.preview(context.name), "preview", server_name)
+
+
+def endpoint(context: Context) -> Endpoint:
+    """Where clients inside the cluster connect."""
+    host = f"{context.name}.{context.deployment.namespace}.svc"
+    return Endpoint(
+        http=f"http://{host}:{HTTP_PORT}", grpc=f"{host}:{GRPC_PORT}", metrics=f"http://{host}:{METRICS_PORT}/metrics"
+    )
+
+
+def _service(context: Context, name: str, component: str, server_name: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": context.metadata(name, component),
+        "spec": {
+            "selector": {names.DEPLOYMENT_LABEL: context.name, names.REVISION_LABEL: server_name},
+            "ports": [{"name": port, "port": number, "targetPort": port} for port, number in PORTS.items()],
+        },
+    }

@@ -1,0 +1,68 @@
+"""What the installation decides, from environment variables that the chart sets."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, cast
+
+InstanceGroupKind = Literal["Gpu", "Auto"]
+
+
+class SettingsError(ValueError):
+    """An environment variable is missing or has no allowed value."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The operator's own settings; images are defaults that a spec may override and that status pins."""
+
+    converter_image: str
+    """Of the Jobs: CONVERTER_IMAGE."""
+    server_image: str
+    """tritonserver: SERVER_IMAGE."""
+    instance_group_kind: InstanceGroupKind = "Gpu"
+    """INSTANCE_GROUP_KIND. ``Gpu``: KIND_GPU where a GPU is asked for. ``Auto``: KIND_AUTO, for clusters whose GPU
+    resource has no GPU behind it; KIND_GPU fails to load there."""
+    server_arguments: tuple[str, ...] = ()
+    """SERVER_ARGUMENTS, separated by spaces: flags that the server image knows and others do not, such as
+    --allow-client-shm=true since server 2.68."""
+    namespaces: tuple[str, ...] = ()
+    """WATCH_NAMESPACES, separated by commas; empty: all."""
+    log_format: Literal["text", "json"] = "text"
+    """LOG_FORMAT."""
+    metrics_port: int = 8080
+    """METRICS_PORT: of /metrics, /healthz and /readyz."""
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
+        """Read the settings; raises SettingsError naming the variable."""
+        return cls(
+            converter_image=_required(environment, "CONVERTER_IMAGE"),
+            server_image=_required(environment, "SERVER_IMAGE"),
+            instance_group_kind=cast(InstanceGroupKind, _one_of(environment, "INSTANCE_GROUP_KIND", ("Gpu", "Auto"))),
+            server_arguments=tuple(environment.get("SERVER_ARGUMENTS", "").split()),
+            namespaces=tuple(
+                name.strip() for name in environment.get("WATCH_NAMESPACES", "").split(",") if name.strip()
+            ),
+            log_format=cast(Literal["text", "json"], _one_of(environment, "LOG_FORMAT", ("text", "json"))),
+            metrics_port=_port(environment, "METRICS_PORT"),
+        )
+
+
+def _required(environment: Mapping[str, str], name: str) -> str:
+    if not environment.get(name):
+        raise SettingsError(f"{name} is not set")
+    return environment[name]
+
+
+def _one_of(environment: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str:
+    value = environment.get(name) or allowed[0]
+    if value not in allowed:
+        raise SettingsError(f"{name} is {value!r}; it takes one of {', '.join(allowed)}")
+    return value
+
+
+def _port(environment: Mapping[str, str], name: str) -> int:
+    value = environment.get(name) or str(Settings.metrics_port)
+    if not value.isdecimal() or not 0 < int(value) < 65536:
+        raise SettingsError(f"{name} is {value!r}; it takes a port, 1 to 65535")
+    return int(value)

@@ -1,0 +1,164 @@
+"""Profile: one Job a converted candidate, one at a time; its pod holds a private tritonserver and a client."""
+
+from triton_converters.reasons import Reason
+from triton_converters.request import (
+    InputShape,
+    Load,
+    Measurement,
+    ProfileRequest,
+    Sweep,
+    Threshold,
+    Tolerance,
+)
+from triton_converters.result import ProfileResult, SourceResult
+
+from triton_operator import names
+from triton_operator.attempt import Attempt
+from triton_operator.context import Context
+from triton_operator.pod_trouble import Trouble
+from triton_operator.resources.jobs import Work, sidecar
+from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, server_arguments, serving_inputs
+from triton_operator.spec import ConcurrencyRange, OfflineSweep, OnlineSweep
+from triton_operator.stages.reference import entrypoint
+from triton_operator.stages.step import Effects, Verdict, run, waiting
+
+LOOPBACK = "127.0.0.1"
+"""By address: tritonserver listens on IPv4, and `localhost` may be ::1 first."""
+DEFAULT_TOLERANCES = {"fp32": Tolerance(1e-4, 1e-4), "fp16": Tolerance(1e-2, 1e-2)}
+
+
+def profile(
+    context: Context, source: SourceResult, reference: str, converted: tuple[Attempt, ...]
+) -> tuple[Verdict, Effects, tuple[Attempt, ...]]:
+    """The condition, the wishes and every candidate as far as it came.
+
+    One Job at a time, and none while another runs: candidates must not disturb each other's figures.
+    """
+    attempts, effects, busy = [], Effects(), False
+    for attempt in converted:
+        if attempt.state != "Converted":
+            attempts.append(attempt)
+            continue
+        this = run(context, profile_work(context, source, reference, attempt), start=not busy)
+        effects += this.effects
+        busy = busy or this.active
+        if this.record is not None:
+            result = this.record.outcome.result
+            assert isinstance(result, ProfileResult)
+            attempts.append(_judged(attempt, result))
+        elif this.failure is not None:
+            attempts.append(attempt.now("Failed", this.failure))
+        elif this.active or context.spec.suspend:
+            reason, words = waiting(f"candidate {attempt.name}: profile", this, context)
+            attempts.append(attempt.now("Profiling" if this.active else "Converted", Trouble(reason, words)))
+        else:
+            attempts.append(attempt.now("Converted", Trouble(Reason.WAITING, "waits for its turn to be profiled")))
+    return _verdict(context, attempts), effects, tuple(attempts)
+
+
+def profile_work(context: Context, source: SourceResult, reference: str, attempt: Attempt) -> Work:
+    """The Job's work; its key covers the server's whole container and everything that is asked of it."""
+    spec = context.spec
+    request = ProfileRequest(
+        key="",
+        revision=attempt.key,
+        reference=reference,
+        source=source.digest,
+        model_name=context.model.name,
+        max_batch_size=context.model.config.max_batch_size,
+        format=attempt.candidate.format,
+        precision=attempt.candidate.precision,
+        tolerance=_tolerance(context, attempt.candidate.precision),
+        metrics=entrypoint(context, spec.metrics) if spec.metrics else None,
+        thresholds=tuple(
+            Threshold(each.metric, _number(each.minimum), _number(each.maximum), _number(each.maximum_degradation))
+            for each in spec.accuracy.thresholds
+        ),
+        load=load(context, LOOPBACK),
+        offline=offline(context),
+        online=online(context),
+    )
+    key = names.result_key(
+        "profile",
+        request.to_json(),
+        server_arguments(context, attempt.key),
+        serving_inputs(context),
+        spec.gpu,
+        spec.conversion.pod.image or context.images.converter,
+    )
+    return Work(
+        stage="profile",
+        key=key,
+        request=ProfileRequest(**{**vars(request), "key": key}),
+        deadline_seconds=spec.performance.active_deadline_seconds,
+        candidate=attempt.name,
+        sidecar=sidecar(context, attempt.key),
+    )
+
+
+def load(context: Context, host: str) -> Load:
+    """What is common to all points measured against one server."""
+    performance, measurement = context.spec.performance, context.spec.performance.measurement
+    port = GRPC_PORT if performance.protocol == "grpc" else HTTP_PORT
+    return Load(
+        url=f"{host}:{port}",
+        protocol=performance.protocol,
+        http_url=f"{host}:{HTTP_PORT}",
+        input_shapes=tuple(InputShape(each.input, tuple(each.dims)) for each in performance.input_shapes),
+        measurement=Measurement(
+            mode=measurement.mode,
+            request_count=measurement.request_count,
+            interval_milliseconds=measurement.interval_milliseconds,
+            stability_percentage=measurement.stability_percentage,
+        ),
+    )
+
+
+def offline(context: Context) -> Sweep:
+    """Static batches, one request in flight."""
+    maximum = max(1, context.model.config.max_batch_size)
+    given = context.spec.performance.offline or OfflineSweep(batch_sizes=sorted({1, maximum}))
+    return Sweep(tuple(given.batch_sizes), (1,), context.spec.performance.shared_memory == "System")
+
+
+def online(context: Context) -> Sweep:
+    """Concurrencies for the dynamic batcher; the client is in another process and sends its inputs."""
+    given = context.spec.performance.online or OnlineSweep(concurrency=ConcurrencyRange(start=1, end=4))
+    asked = given.concurrency
+    return Sweep((given.batch_size,), tuple(range(asked.start, asked.end + 1, asked.step)), False)
+
+
+def _tolerance(context: Context, precision: str) -> Tolerance:
+    for each in context.spec.conversion.tolerances:
+        if each.precision == precision:
+            return Tolerance(float(each.absolute), float(each.relative))
+    return DEFAULT_TOLERANCES[precision]
+
+
+def _number(text: str | None) -> float | None:
+    return None if text is None else float(text)
+
+
+def _judged(attempt: Attempt, result: ProfileResult) -> Attempt:
+    judged = Attempt(attempt.candidate, attempt.key, profile=result)
+    reasons = {str(reason): reason for reason in Reason}
+    trouble = Trouble(reasons.get(result.reason, Reason.CRASHED), result.message)
+    return judged.now("Passed" if result.passed else "Failed", trouble)
+
+
+def _verdict(context: Context, attempts: list[Attempt]) -> Verdict:
+    busy = [each for each in attempts if each.state in ("Converted", "Profiling")]
+    passed = [each.name for each in attempts if each.passed]
+    if busy:
+        current = next((each for each in busy if each.state == "Profiling"), busy[0])
+        if current.reason not in (Reason.RUNNING, Reason.WAITING, None):
+            return Verdict("Verified", False, current.reason, current.message)
+        message = f"profiling {current.name}; {len(busy) - 1} more to go"
+        return Verdict("Verified", False, Reason.RUNNING, message)
+    if not passed:
+        reasons = "; ".join(f"{each.name}: {each.reason}: {each.message[:200]}" for each in attempts)
+        return Verdict("Verified", False, Reason.ALL_CANDIDATES_FAILED, f"no candidate passed the gates: {reasons}")
+    message = f"{', '.join(passed)} of {len(attempts)} candidates passed"
+    if not context.spec.accuracy.thresholds:
+        return Verdict("Verified", True, Reason.NUMERICAL_ONLY, f"{message}; no accuracy threshold is set")
+    return Verdict("Verified", True, Reason.VERIFIED, message)

@@ -1,0 +1,76 @@
+"""Source: one Job reads what spec.source names and publishes it on the claim under its digest."""
+
+from datetime import datetime
+
+from triton_converters import claim as layout
+from triton_converters.reasons import Reason
+from triton_converters.request import SourceRequest
+from triton_converters.result import SourceResult
+
+from triton_operator import names
+from triton_operator.context import Context
+from triton_operator.resources.jobs import Work, claim_volume, job
+from triton_operator.stages.step import Effects, Verdict, run, waiting
+from triton_operator.status import Condition
+
+RETRY_SECONDS, LONGEST_RETRY_SECONDS = 15, 300
+"""A source that is not there may be on its way (GitOps applies everything at once), so it is looked for again: at first
+after 15 s, then after half of the time it has been missing."""
+STALLED_SECONDS = 60
+"""A source that is missing for so long is an error of the user's."""
+
+
+def resolve(context: Context) -> tuple[Verdict, Effects, SourceResult | None, bool]:
+    """The condition, the wishes, the source once it is published, and whether the object is stalled."""
+    work = _work(context)
+    this = run(context, work)
+    if this.record is not None:
+        result = this.record.outcome.result
+        assert isinstance(result, SourceResult)
+        message = f"{context.spec.source.uri} is published as sha256:{result.digest}"
+        return Verdict("SourceResolved", True, Reason.RESOLVED, message), this.effects, result, False
+    old = _condition(context)
+    missing = old is not None and old.reason == Reason.SOURCE_NOT_FOUND
+    age = (context.now - datetime.fromisoformat(old.last_transition_time)).total_seconds() if old else 0.0
+    if this.failure is not None:
+        if this.failure.reason is Reason.SOURCE_NOT_FOUND:
+            verdict = Verdict("SourceResolved", False, this.failure.reason, f"{this.failure.message}; looked for again")
+            effects = Effects(needed=this.effects.needed) if _is_due(context, work, age) else this.effects
+            return verdict, effects, None, age >= STALLED_SECONDS
+        return Verdict("SourceResolved", False, this.failure.reason, this.failure.message), this.effects, None, True
+    if missing and old is not None and this.active and this.pending is None:
+        verdict = Verdict("SourceResolved", False, Reason.SOURCE_NOT_FOUND, old.message)
+        return verdict, this.effects, None, age >= STALLED_SECONDS
+    reason, message = waiting(f"reading {context.spec.source.uri}", this, context)
+    return Verdict("SourceResolved", False, reason, message), this.effects, None, False
+
+
+def _work(context: Context) -> Work:
+    source = context.spec.source
+    path = source.uri.partition("://")[2].partition("/")[2].strip("/")
+    key = names.result_key("source", context.deployment.uid, source)
+    volume, mount = claim_volume("source", source.uri, layout.SOURCE_MOUNT)
+    return Work(
+        stage="source",
+        key=key,
+        request=SourceRequest(key=key, uri=source.uri, path=path, sha256=source.sha256),
+        deadline_seconds=context.spec.conversion.active_deadline_seconds,
+        volumes=(volume,),
+        mounts=(mount,),
+    )
+
+
+def _condition(context: Context) -> Condition | None:
+    """The condition as it was last written for this generation."""
+    for condition in context.deployment.status.conditions:
+        if condition.type == "SourceResolved" and condition.observed_generation == context.deployment.generation:
+            return condition
+    return None
+
+
+def _is_due(context: Context, work: Work, missing_seconds: float) -> bool:
+    """Whether the failed Job is old enough to be replaced by another try."""
+    observed = context.observed.jobs[job(context, work)["metadata"]["name"]]
+    created = datetime.fromisoformat(observed.body["metadata"]["creationTimestamp"])
+    pause = min(max(missing_seconds / 2, RETRY_SECONDS), LONGEST_RETRY_SECONDS)
+    return (context.now - created).total_seconds() >= pause

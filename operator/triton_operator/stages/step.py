@@ -1,0 +1,103 @@
+"""What a stage answers, and the one way in which any stage runs a Job. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from triton_converters.reasons import Reason
+
+from triton_operator.context import Context
+from triton_operator.observed import JobView, Record, record_name
+from triton_operator.pod_trouble import Trouble
+from triton_operator.resources.jobs import Work, job
+from triton_operator.status import ConditionType
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A condition without its time."""
+
+    type: ConditionType
+    status: bool | None
+    """None: Unknown."""
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What a stage wants of the cluster."""
+
+    objects: tuple[dict[str, Any], ...] = ()
+    needed: frozenset[str] = frozenset()
+    """Names of the records the stage reads."""
+    jobs: frozenset[str] = frozenset()
+    """Names of the Jobs that belong to the plan, finished ones too: any other is deleted."""
+    failures: Mapping[str, Trouble] = field(default_factory=dict)
+    """By Job's name."""
+
+    def __add__(self, other: "Effects") -> "Effects":
+        """Both stages' wishes."""
+        return Effects(
+            self.objects + other.objects,
+            self.needed | other.needed,
+            self.jobs | other.jobs,
+            {**self.failures, **other.failures},
+        )
+
+
+@dataclass(frozen=True)
+class Run:
+    """What became of a piece of work."""
+
+    effects: Effects
+    record: Record | None = None
+    failure: Trouble | None = None
+    pending: Trouble | None = None
+    """What keeps the Job's pod from running."""
+    active: bool = False
+    """A Job for it exists and has not ended, or is created in this pass."""
+
+
+def run(context: Context, work: Work, start: bool = True) -> Run:
+    """Look for the work's record; else for its Job; else start one, where ``start`` allows it.
+
+    A failure belongs to its Job: it is recorded while the Job exists, and deleting the Job is asking for another try.
+    A sidecar that crashes never fails its Job, so that Job is suspended, which ends its pod and keeps it for its log.
+    """
+    body = job(context, work)
+    name = body["metadata"]["name"]
+    record = record_name(work.stage, work.key)
+    observed = context.observed.jobs.get(name)
+    needed, jobs = frozenset({record}), frozenset({name})
+    if record in context.observed.records:
+        return Run(Effects(needed=needed, jobs=jobs), record=context.observed.records[record])
+    if observed is None:
+        if not start or context.spec.suspend:
+            return Run(Effects(needed=needed))
+        return Run(Effects((body,), needed, jobs), active=True)
+    failure = context.observed.failures.get(name) or observed.failure
+    if failure is not None:
+        objects = (_suspended(body),) if _crashes(observed) else ()
+        return Run(Effects(objects, needed, jobs, {name: failure}), failure=failure)
+    if observed.state == "Succeeded":
+        # Its pod is gone with the answer: without the Job another one starts and replays it from the claim.
+        return Run(Effects(needed=needed), active=True)
+    return Run(Effects((body,), needed, jobs), pending=observed.pending, active=True)
+
+
+def waiting(work: str, run: Run, context: Context) -> tuple[Reason, str]:
+    """Reason and message of work that has neither a record nor a failure yet."""
+    if run.pending is not None:
+        return run.pending.reason, run.pending.message
+    if not run.active and context.spec.suspend:
+        return Reason.SUSPENDED, f"{work}: spec.suspend is true, so no Job is started"
+    return Reason.RUNNING, f"{work} runs"
+
+
+def _crashes(observed: JobView) -> bool:
+    return observed.sidecar_crashed or bool(observed.body["spec"].get("suspend"))
+
+
+def _suspended(body: dict[str, Any]) -> dict[str, Any]:
+    return body | {"spec": body["spec"] | {"suspend": True}}

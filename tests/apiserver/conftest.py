@@ -1,0 +1,67 @@
+"""A real etcd and kube-apiserver for the whole session, with the CRD; a namespace of its own for every test."""
+
+import itertools
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from devcluster.apiserver import ApiServer
+from tests.apiserver.kubectl import Kubectl
+from tests.apiserver.operator_process import Operator, install_account
+
+ROOT = Path(__file__).parents[2]
+CRD = ROOT / "crds" / "tritondeployments.triton-operator.dev.yaml"
+_numbers = itertools.count(1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.apiserver)
+
+
+@pytest.fixture(scope="session")
+def apiserver() -> Iterator[ApiServer]:
+    """The server, with the CRD established."""
+    # Not pytest's folder: etcd's socket below it would have too long a path.
+    with tempfile.TemporaryDirectory(prefix="apiserver-") as folder, ApiServer(Path(folder)) as server:
+        admin = Kubectl(server.kubeconfig)
+        admin("create", "-f", str(CRD))
+        admin("wait", "--for=condition=Established", f"crd/{CRD.stem}", "--timeout=30s")
+        yield server
+
+
+@pytest.fixture(scope="session")
+def cluster_kubectl(apiserver: ApiServer) -> Kubectl:
+    """kubectl as the administrator, in no namespace."""
+    return Kubectl(apiserver.kubeconfig)
+
+
+@pytest.fixture
+def kubectl(cluster_kubectl: Kubectl) -> Kubectl:
+    """kubectl as the administrator, in a new namespace."""
+    namespace = f"test-{next(_numbers)}"
+    cluster_kubectl("create", "namespace", namespace)
+    return cluster_kubectl.within(namespace)
+
+
+@pytest.fixture(scope="session")
+def kubectl_shared(cluster_kubectl: Kubectl) -> Kubectl:
+    """kubectl in a namespace where nothing is written: for dry runs."""
+    return cluster_kubectl.within("default")
+
+
+@pytest.fixture(scope="session")
+def operator_kubeconfig(cluster_kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The chart's ServiceAccount."""
+    return install_account(cluster_kubectl, tmp_path_factory.mktemp("account"))
+
+
+@pytest.fixture(scope="module")
+def operator(operator_kubeconfig: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
+    """The operator, working in all namespaces."""
+    with Operator(operator_kubeconfig, tmp_path_factory.mktemp("operator") / "log") as process:
+        process.wait_ready()
+        yield process

@@ -1,0 +1,126 @@
+"""TritonDeployments for tests."""
+
+import copy
+from typing import Any
+
+JSON = dict[str, Any]
+
+MINIMAL: JSON = {
+    "apiVersion": "triton-operator.dev/v1alpha1",
+    "kind": "TritonDeployment",
+    "metadata": {"name": "digits"},
+    "spec": {
+        "source": {"uri": "pvc://models/digits"},
+        "dataloader": {"entrypoint": "dataloader.py"},
+        "models": [
+            {
+                "name": "digits",
+                "format": "pyt",
+                "entrypoint": "model.py",
+                "candidates": [{"name": "onnx-fp32", "format": "onnx", "precision": "fp32"}],
+            }
+        ],
+    },
+}
+
+FULL: JSON = {
+    **MINIMAL,
+    "spec": {
+        "suspend": False,
+        "source": {"uri": "pvc://models/vision/resnet.v1_5/", "revision": "v1.5", "sha256": "0" * 64},
+        "data": {"uri": "pvc://datasets", "revision": "2012-val"},
+        "dataloader": {"entrypoint": "loaders/data_loader.py", "arguments": {"data_dir": "$(DATA)", "with-dash": ""}},
+        "metrics": {"entrypoint": "metrics.py", "arguments": {"output": "OUTPUT__0"}},
+        "models": [
+            {
+                "name": "ResNet_50-v1",
+                "format": "pyt",
+                "entrypoint": "a/b/model.py",
+                "arguments": {"checkpoint": "resnet50.safetensors"},
+                "ioPrecision": "fp32",
+                "config": {
+                    "maxBatchSize": 128,
+                    "instances": 2,
+                    "dynamicBatching": {"preferredBatchSizes": [64, 128], "maxQueueDelayMicroseconds": 100},
+                    "cudaGraphs": False,
+                    "warmup": True,
+                    "parameters": {"key": "any value: $ ; ' \" \n"},
+                },
+                "candidates": [
+                    {"name": "onnx-trt-fp16", "format": "onnx", "precision": "fp16", "accelerator": "trt"},
+                    {"name": "trace-fp32", "format": "ts-trace", "precision": "fp32", "accelerator": "none"},
+                    {"name": "script-fp16", "format": "ts-script", "precision": "fp16", "accelerator": "cuda"},
+                ],
+                "onnx": {"opset": 17, "exporter": "Dynamo"},
+            }
+        ],
+        "gpu": {"product": "NVIDIA-A100-SXM4-80GB", "resourceName": "nvidia.com/gpu", "count": 1},
+        "conversion": {
+            "parallelism": 2,
+            "activeDeadlineSeconds": 3600,
+            "tolerances": [{"precision": "fp16", "absolute": "1e-2", "relative": "0.01"}],
+            "pod": {
+                "image": "registry.example:5000/team/converter@sha256:" + "0" * 64,
+                "resources": {"requests": {"cpu": "500m"}, "limits": {"memory": "4Gi", "nvidia.com/gpu": "1"}},
+                "nodeSelector": {"disk": "ssd"},
+                "tolerations": [{"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}],
+                "affinity": {"nodeAffinity": {"anything": [{"is": "kept"}]}},
+                "imagePullSecrets": [{"name": "registry"}],
+                "labels": {"team": "vision"},
+                "annotations": {"example.com/note": "a note"},
+            },
+        },
+        "accuracy": {"maxSamples": 256, "thresholds": [{"metric": "accuracy", "minimum": "0.97"}]},
+        "performance": {
+            "protocol": "grpc",
+            "offline": {"batchSizes": [1, 2, 4, 8, 16, 32, 64, 128]},
+            "online": {"batchSize": 1, "concurrency": {"start": 16, "end": 256, "step": 16}},
+            "inputShapes": [{"input": "INPUT__0", "dims": [3, 224, 224]}],
+            "measurement": {
+                "mode": "CountWindows",
+                "requestCount": 50,
+                "intervalMilliseconds": 5000,
+                "stabilityPercentage": 10,
+            },
+            "sharedMemory": "System",
+            "activeDeadlineSeconds": 3600,
+        },
+        "selection": {
+            "scenario": "Online",
+            "objectives": [{"metric": "Throughput", "weight": 1}],
+            "constraints": [{"metric": "P99LatencyMicroseconds", "maximum": "10000"}],
+        },
+        "repository": {
+            "claimTemplate": {"size": "20Gi", "storageClassName": "standard", "accessModes": ["ReadWriteOnce"]},
+            "retentionPolicy": {"whenDeleted": "Delete"},
+        },
+        "serving": {
+            "replicas": 1,
+            "image": "nvcr.io/nvidia/tritonserver:26.04-py3",
+            "backendConfig": [{"backend": "onnxruntime", "name": "default-max-batch-size", "value": "4"}],
+            "pinnedMemoryPoolBytes": 268435456,
+            "cudaMemoryPoolBytes": [{"device": 0, "bytes": 1099511627776}],
+            "sharedMemorySize": "1Gi",
+            "progressDeadlineSeconds": 600,
+        },
+    },
+}
+
+
+def changed(body: JSON, changes: dict[str, Any]) -> JSON:
+    """A copy with values at dotted paths (numbers index lists) set; `...` removes."""
+    result = copy.deepcopy(body)
+    for path, value in changes.items():
+        *parents, last = path.split(".")
+        node: Any = result
+        for step in parents:
+            node = node[int(step)] if isinstance(node, list) else node.setdefault(step, {})
+        if value is ...:
+            del node[last]
+        else:
+            node[int(last) if isinstance(node, list) else last] = value
+    return result
+
+
+def named(name: str, body: JSON = MINIMAL) -> JSON:
+    return changed(body, {"metadata.name": name})

@@ -1,0 +1,161 @@
+"""The client module against the real API server: what it writes, and what becomes of the API server's refusals."""
+
+from typing import Any
+
+import pytest
+from triton_operator.cluster import (
+    Cluster,
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    UnavailableError,
+)
+from triton_operator.kinds import CONFIG_MAP, EVENT, JOB, POD, TRITON_DEPLOYMENT
+
+from devcluster.apiserver import ApiServer
+from tests.apiserver.custom_resources import MINIMAL, changed
+from tests.apiserver.kubectl import Kubectl
+
+JSON = dict[str, Any]
+
+
+@pytest.fixture
+def connected(apiserver: ApiServer, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    monkeypatch.setenv("KUBECONFIG", str(apiserver.kubeconfig))
+    return Cluster.connect(connections=2)
+
+
+def a_config_map(kubectl: Kubectl, data: dict[str, str], name: str = "results") -> JSON:
+    metadata = {"name": name, "namespace": kubectl.namespace, "labels": {"part": "test"}}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def test_an_apply_creates_changes_and_removes(connected: Cluster, kubectl: Kubectl) -> None:
+    connected.apply(a_config_map(kubectl, {"a": "1", "b": "1"}))
+    kubectl("patch", "configmap", "results", "--type=merge", "-p", '{"data": {"a": "2", "theirs": "1"}}')
+    applied = connected.apply(a_config_map(kubectl, {"a": "3"}))
+    assert applied["data"] == {"a": "3", "theirs": "1"}, "ours is forced, dropped is removed, others' stays"
+    assert connected.get(CONFIG_MAP, kubectl.namespace, "results") == applied
+    assert connected.get(CONFIG_MAP, kubectl.namespace, "missing") is None
+
+
+def test_an_apply_of_the_same_leaves_the_object_alone(connected: Cluster, kubectl: Kubectl) -> None:
+    first = connected.apply(a_config_map(kubectl, {"a": "1"}))
+    assert connected.apply(a_config_map(kubectl, {"a": "1"})) == first
+
+
+def test_an_apply_on_what_is_not_the_latest_is_a_conflict(connected: Cluster, kubectl: Kubectl) -> None:
+    first = connected.apply(a_config_map(kubectl, {"a": "1"}))
+    connected.apply(a_config_map(kubectl, {"a": "2"}))
+    stale = changed(
+        a_config_map(kubectl, {"a": "3"}), {"metadata.resourceVersion": first["metadata"]["resourceVersion"]}
+    )
+    with pytest.raises(ConflictError, match='configmaps "results": the object has been modified'):
+        connected.apply(stale)
+
+
+def test_a_list_in_pages_is_whole(connected: Cluster, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("triton_operator.cluster.PAGE", 2)
+    for number in range(5):
+        connected.apply(a_config_map(kubectl, {}, f"c{number}"))
+    items, version = connected.list_all(CONFIG_MAP, kubectl.namespace, "part=test")
+    assert [item["metadata"]["name"] for item in items] == ["c0", "c1", "c2", "c3", "c4"]
+    assert int(version) >= max(int(item["metadata"]["resourceVersion"]) for item in items)
+    everywhere, _ = connected.list_all(CONFIG_MAP, None, "part=test")
+    assert len(everywhere) >= 5
+
+
+def test_only_the_observed_object_is_deleted(connected: Cluster, kubectl: Kubectl) -> None:
+    first = connected.apply(a_config_map(kubectl, {"a": "1"}))
+    second = connected.apply(a_config_map(kubectl, {"a": "2"}))
+    with pytest.raises(ConflictError):
+        connected.delete(first)
+    connected.delete(second)
+    assert connected.get(CONFIG_MAP, kubectl.namespace, "results") is None
+    connected.delete(second)
+    connected.apply(a_config_map(kubectl, {"a": "1"}))
+    with pytest.raises(ConflictError):
+        connected.delete(second)
+
+
+def test_the_status_is_applied_and_the_object_never_created(connected: Cluster, kubectl: Kubectl) -> None:
+    kubectl("create", "-f", "-", body=MINIMAL)
+    metadata = {"name": "digits", "namespace": kubectl.namespace}
+    status = {"apiVersion": MINIMAL["apiVersion"], "kind": MINIMAL["kind"], "metadata": metadata}
+    applied = connected.apply_status({**status, "status": {"observedGeneration": 1}})
+    assert applied["status"] == {"observedGeneration": 1}
+    assert applied["spec"] == MINIMAL["spec"]
+    with pytest.raises(NotFoundError):
+        connected.apply_status(changed(status, {"metadata.name": "missing", "status": {"observedGeneration": 1}}))
+    with pytest.raises(ConflictError):
+        connected.apply_status(changed(status, {"metadata.resourceVersion": "1", "status": {"observedGeneration": 2}}))
+    assert [item["metadata"]["name"] for item in kubectl.items("td")] == ["digits"]
+
+
+def test_what_the_api_server_refuses_is_quoted(connected: Cluster, kubectl: Kubectl) -> None:
+    template = {"spec": {"restartPolicy": "Never", "containers": []}}
+    metadata = {"name": "j", "namespace": kubectl.namespace}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": template}}
+    with pytest.raises(InvalidError, match=r'Job.batch "j" is invalid: .*spec.template.spec.containers'):
+        connected.apply(job)
+    with pytest.raises(NotFoundError, match='namespaces "missing" not found'):
+        connected.apply(changed(a_config_map(kubectl, {}), {"metadata.namespace": "missing"}))
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "none"},
+        "spec": {"hard": {"count/configmaps": "0"}},
+        "status": {"hard": {"count/configmaps": "0"}, "used": {"count/configmaps": "0"}},
+    }
+    kubectl("create", "-f", "-", body=quota)
+    # No controller counts here: the test says what is used.
+    kubectl("replace", "--subresource=status", "-f", "-", body=quota)
+    with pytest.raises(ForbiddenError, match="exceeded quota: none"):
+        connected.apply(a_config_map(kubectl, {}, "one-too-many"))
+
+
+def test_events_about_an_object(connected: Cluster, kubectl: Kubectl) -> None:
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p"},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+    kubectl("create", "-f", "-", body=pod)
+    uid = kubectl.get("pod", "p")["metadata"]["uid"]
+    for number, about in enumerate((uid, "another")):
+        involved = {"kind": "Pod", "namespace": kubectl.namespace, "name": "p", "uid": about}
+        connected.create_event(
+            {
+                "apiVersion": "v1",
+                "kind": "Event",
+                "metadata": {"name": f"e{number}", "namespace": kubectl.namespace},
+                "involvedObject": involved,
+                "reason": "FailedMount",
+                "message": about,
+                "type": "Warning",
+            }
+        )
+    events = connected.events_about(kubectl.namespace, uid)
+    assert [(event["kind"], event["reason"], event["message"]) for event in events] == [("Event", "FailedMount", uid)]
+
+
+def test_no_answer_is_unavailable(
+    connected: Cluster, apiserver: ApiServer, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nowhere = tmp_path / "kubeconfig"
+    nowhere.write_text(apiserver.kubeconfig.read_text().replace(apiserver.url, "https://127.0.0.1:9"))
+    monkeypatch.setenv("KUBECONFIG", str(nowhere))
+    with pytest.raises(UnavailableError, match="no answer from the API server"):
+        Cluster.connect(connections=1)
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "missing"))
+    with pytest.raises(UnavailableError, match="no service account and no usable kubeconfig"):
+        Cluster.connect(connections=1)
+
+
+def test_a_verb_that_the_chart_does_not_grant_is_a_bug(connected: Cluster, kubectl: Kubectl) -> None:
+    for kind, verb in ((POD, "delete"), (TRITON_DEPLOYMENT, "patch"), (EVENT, "get")):
+        with pytest.raises(RuntimeError, match=f"{verb} {kind.plural}: not among the verbs"):
+            connected._call(kind, verb, name="x", namespace=kubectl.namespace)
+    assert "delete" in JOB.verbs

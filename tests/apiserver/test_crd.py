@@ -1,0 +1,207 @@
+"""What the API server takes and what it refuses, in the words users see."""
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.apiserver.custom_resources import FULL, MINIMAL, changed, named
+from tests.apiserver.kubectl import Kubectl, KubectlError
+
+MODEL = "spec.models.0"
+CANDIDATES = f"{MODEL}.candidates"
+SEVENTEEN = [{"name": f"c{i}", "format": "onnx", "precision": "fp32"} for i in range(17)]
+
+
+def refusal(kubectl: Kubectl, body: dict[str, Any]) -> str:
+    """What the API server answers to an object that it does not take."""
+    with pytest.raises(KubectlError) as refused:
+        kubectl("create", "--validate=false", "--dry-run=server", "-f", "-", body=body)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("body", [MINIMAL, FULL], ids=["minimal", "full"])
+def test_a_good_object_is_taken_as_it_is(kubectl: Kubectl, body: dict[str, Any]) -> None:
+    kubectl("create", "--validate=strict", "-f", "-", body=body)
+    found = kubectl.get("td", "digits")
+    assert found["spec"] == body["spec"], "the API server drops nothing and adds nothing"
+    assert found["status"] == {"observedGeneration": -1}
+    assert "finalizers" not in found["metadata"]
+    assert "annotations" not in found["metadata"]
+
+
+@pytest.mark.parametrize("body", [MINIMAL, FULL], ids=["minimal", "full"])
+def test_applying_the_same_manifest_again_changes_nothing(kubectl: Kubectl, body: dict[str, Any]) -> None:
+    said = [kubectl("apply", "-f", "-", body=body).split()[-1] for _ in range(3)]
+    assert said == ["created", "unchanged", "unchanged"]
+
+
+@pytest.mark.parametrize("name", ["a", "a-1", "a" * 40, "digits-v2"])
+def test_names_that_leave_room_for_suffixes(kubectl: Kubectl, name: str) -> None:
+    assert name in kubectl("create", "--dry-run=server", "-f", "-", body=named(name))
+
+
+@pytest.mark.parametrize("name", ["a" * 41, "1digits", "digits.v2", "digits-", "Digits", "a_b"])
+def test_names_that_a_service_cannot_have(kubectl: Kubectl, name: str) -> None:
+    message = refusal(kubectl, named(name))
+    assert "metadata.name" in message
+
+
+BAD_TEXTS = {
+    "dot-dot": "../../etc/passwd",
+    "slash": "/etc/passwd",
+    "semicolon": "a;rm -rf .",
+    "dollar": "$(reboot)",
+    "backtick": "`reboot`",
+    "pipe": "a|b",
+    "newline": "a\nb",
+    "final-newline": "a\n",
+    "nul": "a\x07b",
+    "space": "a b",
+    "quote": "a'b\"c",
+    "long": "a" * 2000,
+}
+NAMED_FIELDS = {
+    "model": f"{MODEL}.name",
+    "candidate": f"{CANDIDATES}.0.name",
+    "model-entrypoint": f"{MODEL}.entrypoint",
+    "dataloader": "spec.dataloader.entrypoint",
+    "metrics": "spec.metrics.entrypoint",
+    "source": "spec.source.uri",
+    "data": "spec.data.uri",
+    "claim": "spec.repository.claimName",
+    "conversion-image": "spec.conversion.pod.image",
+    "server-image": "spec.serving.image",
+    "revision": "spec.source.revision",
+    "gpu-product": "spec.gpu.product",
+    "input": "spec.performance.inputShapes.0.input",
+}
+
+
+@pytest.mark.parametrize("field", NAMED_FIELDS)
+@pytest.mark.parametrize("text", BAD_TEXTS)
+def test_names_that_could_leave_their_place(kubectl_shared: Kubectl, field: str, text: str) -> None:
+    path, value = NAMED_FIELDS[field], BAD_TEXTS[text]
+    body = changed(FULL, {"spec.repository": {"claimName": "models"}})
+    if field in ("source", "data"):
+        value = "pvc://models/" + value
+    if "entrypoint" in path:
+        value += ".py"
+    if (field, text) in {("input", "slash"), ("input", "dot-dot")}:
+        value = "/" + value  # a tensor's name may hold slashes, and names nothing on a disk
+    message = refusal(kubectl_shared, changed(body, {path: value}))
+    assert re.sub(r"\.(\d+)", r"[\1]", path) in message
+    assert "should match" in message or "may not be more than" in message or "Too long" in message
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "unknown format": ({f"{CANDIDATES}.0.format": "trt-plan"}, 'supported values: "ts-trace", "ts-script", "onnx"'),
+    "unknown precision": ({f"{CANDIDATES}.0.precision": "int8"}, 'supported values: "fp32", "fp16"'),
+    "unknown accelerator": ({f"{CANDIDATES}.0.accelerator": "gpu"}, 'supported values: "none", "cuda", "trt"'),
+    "unknown exporter": ({f"{MODEL}.onnx.exporter": "dynamo"}, 'supported values: "Dynamo", "TorchScript"'),
+    "unknown model format": ({f"{MODEL}.format": "keras"}, 'supported values: "pyt"'),
+    "unknown scenario": ({"spec.selection.scenario": "Both"}, 'supported values: "Online", "Offline"'),
+    "unknown metric": ({"spec.selection.objectives.0.metric": "Speed"}, 'supported values: "Throughput"'),
+    "no candidate": ({CANDIDATES: []}, "candidates in body should have at least 1 items"),
+    "candidates missing": ({CANDIDATES: ...}, "spec.models[0].candidates: Required value"),
+    "too many candidates": ({CANDIDATES: SEVENTEEN}, "must have at most 16 items"),
+    "candidate twice": ({f"{CANDIDATES}.1.name": "onnx-trt-fp16"}, "Duplicate value"),
+    "candidate's name too long": ({f"{CANDIDATES}.0.name": "a" * 31}, "Too long: may not be more than 30"),
+    "no model": ({"spec.models": []}, "models in body should have at least 1 items"),
+    "two models": ({"spec.models": [*FULL["spec"]["models"], *MINIMAL["spec"]["models"]]}, "must have at most 1 item"),
+    "no source": ({"spec.source": ...}, "spec.source: Required value"),
+    "no dataloader": ({"spec.dataloader": ...}, "spec.dataloader: Required value"),
+    "no spec": ({"spec": ...}, "spec: Required value"),
+    "source of an unknown scheme": ({"spec.source.uri": "s3://bucket/model"}, "spec.source.uri in body should match"),
+    "digest not hexadecimal": ({"spec.source.sha256": "x" * 64}, "spec.source.sha256 in body should match"),
+    "entrypoint not Python": ({f"{MODEL}.entrypoint": "model.sh"}, "entrypoint in body should match"),
+    "argument's name": ({f"{MODEL}.arguments": {"a b": "1"}}, "argument names are Python identifiers"),
+    "argument too long": ({f"{MODEL}.arguments": {"a": "x" * 1025}}, "Too long: may not be more than 1024"),
+    "too many arguments": (
+        {f"{MODEL}.arguments": {f"a{i}": "" for i in range(65)}},
+        "must have at most 64 items",
+    ),
+    "trt with TorchScript": ({f"{CANDIDATES}.1.accelerator": "trt"}, "accelerator trt goes with format onnx"),
+    "trt without a GPU": ({"spec.gpu": ...}, "accelerators cuda and trt need a GPU: set spec.gpu"),
+    "cuda with no GPU counted": ({"spec.gpu.count": 0}, "accelerators cuda and trt need a GPU: set spec.gpu"),
+    "negative GPUs": ({"spec.gpu.count": -1}, "should be greater than or equal to 0"),
+    "thresholds without metrics": ({"spec.metrics": ...}, "accuracy.thresholds need metrics.entrypoint"),
+    "threshold without a bound": (
+        {"spec.accuracy.thresholds": [{"metric": "accuracy"}]},
+        "a threshold needs minimum, maximum or maximumDegradation",
+    ),
+    "threshold no number": (
+        {"spec.accuracy.thresholds.0.minimum": "97%"},
+        "spec.accuracy.thresholds[0].minimum in body should match",
+    ),
+    "threshold a YAML number": ({"spec.accuracy.thresholds.0.minimum": 0.97}, "must be of type string"),
+    "constraint without a bound": (
+        {"spec.selection.constraints": [{"metric": "Throughput"}]},
+        "a constraint needs minimum or maximum",
+    ),
+    "batch over the maximum": (
+        {f"{MODEL}.config.maxBatchSize": 64},
+        "performance.offline.batchSizes are at most config.maxBatchSize",
+    ),
+    "batch of a model without batches": (
+        {f"{MODEL}.config.maxBatchSize": 0, "spec.performance.offline.batchSizes": [1, 2]},
+        "performance.offline.batchSizes are at most config.maxBatchSize",
+    ),
+    "batch over the default maximum": (
+        {f"{MODEL}.config": ..., "spec.performance.offline.batchSizes": [1, 2]},
+        "performance.offline.batchSizes are at most config.maxBatchSize",
+    ),
+    "online batch over the maximum": (
+        {"spec.performance.online.batchSize": 129},
+        "performance.online.batchSize is at most config.maxBatchSize",
+    ),
+    "preferred batch over the maximum": (
+        {f"{MODEL}.config.dynamicBatching.preferredBatchSizes": [64, 129]},
+        "dynamicBatching.preferredBatchSizes are at most maxBatchSize",
+    ),
+    "dynamic batching without batches": (
+        {f"{MODEL}.config.maxBatchSize": 0, f"{MODEL}.config.dynamicBatching": {}},
+        "dynamicBatching needs maxBatchSize of at least 1",
+    ),
+    "range upside down": ({"spec.performance.online.concurrency.start": 300}, "end is at least start"),
+    "too many points": ({"spec.performance.online.concurrency.step": 8}, "at most 16 concurrencies"),
+    "step 0": ({"spec.performance.online.concurrency.step": 0}, "should be greater than or equal to 1"),
+    "two claims": ({"spec.repository.claimName": "models"}, "claimName or claimTemplate, not both"),
+    "size no quantity": ({"spec.repository.claimTemplate.size": "20 GB"}, "size in body should match"),
+    "backend config with a blank": ({"spec.serving.backendConfig.0.value": "a b"}, "value in body should match"),
+    "too many replicas": ({"spec.serving.replicas": 101}, "should be less than or equal to 100"),
+    "a string for a number": ({"spec.serving.replicas": "1"}, "must be of type integer"),
+    "a string for a boolean": ({"spec.suspend": "yes"}, "must be of type boolean"),
+    "pull secret": ({"spec.conversion.pod.imagePullSecrets": [{"name": "a/b"}]}, "imagePullSecrets[0].name in body"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused_and_why(kubectl_shared: Kubectl, case: str) -> None:
+    changes, expected = REFUSED[case]
+    message = refusal(kubectl_shared, changed(FULL, changes))
+    assert expected in message, message
+    assert "is invalid" in message
+
+
+def test_unknown_fields_are_named(kubectl: Kubectl) -> None:
+    body = changed(FULL, {"spec.serving.replica": 2, f"{CANDIDATES}.0.acelerator": "trt"})
+    with pytest.raises(KubectlError) as refused:
+        kubectl("create", "--validate=strict", "-f", "-", body=body)
+    assert 'unknown field "spec.serving.replica"' in str(refused.value)
+    assert 'unknown field "spec.models[0].candidates[0].acelerator"' in str(refused.value)
+
+
+def test_every_field_is_explained(kubectl: Kubectl) -> None:
+    text = kubectl("explain", "td.spec.performance.measurement.intervalMilliseconds")
+    assert "Default 5000" in text
+    assert "DESCRIPTION" in kubectl("explain", "td.status.performance.online.p99")
+
+
+def test_columns(kubectl: Kubectl) -> None:
+    kubectl("create", "-f", "-", body=MINIMAL)
+    header = kubectl("get", "td").splitlines()[0].split()
+    assert header == ["NAME", "READY", "REASON", "CANDIDATE", "PRECISION", "INF/S", "P99", "ACCURACY", "AGE"]
+    wide = kubectl("get", "td", "-o", "wide").splitlines()[0].split()
+    assert wide == [*header, "FORMAT", "REVISION", "TARGET", "ENDPOINT", "MESSAGE"]
+    assert "digits" in kubectl("get", "triton")

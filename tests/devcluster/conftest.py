@@ -1,0 +1,41 @@
+"""The machine's cluster, and the machine as it was before."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from devcluster.cluster import Cluster
+from devcluster.paths import ClusterPaths, cluster_paths
+from tests.devcluster.kubectl import Kubectl
+from tests.devcluster.machine import machine_state
+
+
+@pytest.fixture(scope="session")
+def paths() -> ClusterPaths:
+    return cluster_paths()
+
+
+@pytest.fixture(scope="module")
+def untouched_machine(paths: ClusterPaths) -> Iterator[dict[str, object]]:
+    """The machine without a cluster; one that was up before is up again afterwards."""
+    cluster = Cluster(paths)
+    was_up = cluster.healthy()
+    cluster.down()
+    yield machine_state(paths)
+    if was_up:
+        cluster.up()
+    else:
+        cluster.down()
+
+
+@pytest.fixture
+def cluster(paths: ClusterPaths, untouched_machine: dict[str, object]) -> Cluster:
+    """A healthy cluster; started where the test before removed or broke it."""
+    found = Cluster(paths)
+    found.up()
+    return found
+
+
+@pytest.fixture
+def kubectl(cluster: Cluster) -> Kubectl:
+    return Kubectl(cluster.paths.kubeconfig)

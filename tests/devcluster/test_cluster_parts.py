@@ -1,0 +1,281 @@
+"""What the development cluster decides without touching the machine."""
+
+import hashlib
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from devcluster import binaries, cgroups, images, kubeconfig, mounts, node, process
+from devcluster.cluster import Cluster
+from devcluster.lock import exclusive
+from devcluster.paths import ClusterError, ClusterPaths, cluster_paths
+
+
+@pytest.fixture
+def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ClusterPaths:
+    monkeypatch.setattr(ClusterPaths, "check_lengths", lambda _: None)
+    return ClusterPaths(home=tmp_path / "home", runtime=tmp_path / "run")
+
+
+def test_every_module_pins_its_programs_as_tools() -> None:
+    for module in binaries.MODULES.values():
+        text = (module.folder / "go.mod").read_text()
+        assert (module.folder / "go.sum").exists()
+        for package in module.packages.values():
+            assert package in text.split("require")[0], f"{module.name}: no tool line for {package}"
+
+
+def test_kubernetes_is_the_last_that_runs_on_cgroup_v1() -> None:
+    module = binaries.MODULES["kubernetes"]
+    assert module.version == "v1.34.4"
+    assert "-X k8s.io/component-base/version.gitMinor=34" in module.ldflags()
+
+
+def test_programs_are_cached_by_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(binaries, "MODULES_FOLDER", tmp_path)
+    shutil.copytree(Path(binaries.__file__).parent / "modules" / "etcd", tmp_path / "etcd")
+    module = binaries.MODULES["etcd"]
+    first = module.target()
+    assert module.target() == first
+    with (tmp_path / "etcd" / "go.sum").open("a") as sums:
+        sums.write("example.com/other v1.0.0 h1:=\n")
+    changed = module.target()
+    assert changed != first
+    assert replace(module, variables={"main.version": "{version}"}).target() != changed
+
+
+def test_build_names_the_missing_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ClusterError, match=r"etcd must be built and `go` is not on PATH: install Go"):
+        binaries.program("etcd")
+
+
+def test_unknown_module_lists_the_known() -> None:
+    with pytest.raises(ClusterError, match="no module docker: there are kubernetes, etcd"):
+        binaries.build_all(["docker"])
+
+
+@pytest.mark.parametrize(
+    ("reference", "full"),
+    [
+        ("operator:dev", "docker.io/library/operator:dev"),
+        ("operator", "docker.io/library/operator:latest"),
+        ("team/operator:1", "docker.io/team/operator:1"),
+        ("localhost/operator:1", "localhost/operator:1"),
+        ("triton-operator.dev/operator:1", "triton-operator.dev/operator:1"),
+        ("registry:5000/operator", "registry:5000/operator:latest"),
+    ],
+)
+def test_canonical_image_names(reference: str, full: str) -> None:
+    assert images.canonical(reference) == full
+
+
+def test_archive_names_its_image(tmp_path: Path) -> None:
+    config = b'{"os":"linux"}'
+    archive = tmp_path / "a.tar"
+    write_archive(archive, [{"Config": "c.json", "RepoTags": ["x:1"], "Layers": []}], config)
+    read = images.read_archive(archive)
+    assert read.references == ("x:1",)
+    assert read.image_id == f"sha256:{hashlib.sha256(config).hexdigest()}"
+
+
+@pytest.mark.parametrize("entries", [[], [{"Config": "c.json", "RepoTags": None, "Layers": []}]])
+def test_archive_without_a_name_is_refused(tmp_path: Path, entries: list[object]) -> None:
+    archive = tmp_path / "a.tar"
+    write_archive(archive, entries, b"{}")
+    with pytest.raises(ClusterError, match="no name: save one image with its tag"):
+        images.read_archive(archive)
+
+
+def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match="does not exist: build the image first"):
+        images.read_archive(tmp_path / "missing.tar")
+    (tmp_path / "text.tar").write_text("not a tar")
+    with pytest.raises(ClusterError, match="is no docker-archive"):
+        images.read_archive(tmp_path / "text.tar")
+
+
+def test_a_moved_name_takes_its_old_image_along_unless_another_name_holds_it() -> None:
+    archive = images.Archive(Path("a.tar"), ("localhost/a:1",), "sha256:new")
+    present = {"localhost/a:1": "one", "sha256:id-of-one": "one", "localhost/b:1": "two", "sha256:id-of-two": "two"}
+    assert images.moved_names(archive, present) == ["localhost/a:1", "sha256:id-of-one"]
+    assert images.moved_names(archive, {**present, "localhost/c:1": "one"}) == ["localhost/a:1"]
+    assert images.moved_names(archive, {"localhost/b:1": "two"}) == []
+
+
+def test_loading_without_a_cluster_says_how_to_get_one(tmp_path: Path, paths: ClusterPaths) -> None:
+    archive = tmp_path / "a.tar"
+    write_archive(archive, [{"Config": "c.json", "RepoTags": ["x:1"], "Layers": []}], b"{}")
+    with pytest.raises(ClusterError, match="no cluster is up, run `make cluster-up`"):
+        images.load_image(archive, paths)
+
+
+def write_archive(path: Path, entries: list[object], config: bytes) -> None:
+    with tarfile.open(path, "w") as tar:
+        for name, body in (("manifest.json", json.dumps(entries).encode()), ("c.json", config)):
+            member = tarfile.TarInfo(name)
+            member.size = len(body)
+            tar.addfile(member, io.BytesIO(body))
+
+
+def test_mount_points_are_unescaped_and_ordered() -> None:
+    lines = (
+        "22 1 254:0 / / rw shared:1 - ext4 /dev/vda rw",
+        r"40 22 0:30 / /mnt/with\040space rw - tmpfs tmpfs rw",
+        "41 40 0:31 / /sys/fs/cgroup rw,nosuid shared:9 master:2 - cgroup2 cgroup2 rw",
+    )
+    found = mounts.mounted("\n".join(lines))
+    assert [str(mount.point) for mount in found] == ["/", "/mnt/with space", "/sys/fs/cgroup"]
+    assert [mount.kind for mount in found] == ["ext4", "tmpfs", "cgroup2"]
+
+
+def test_cgroup_v2_delegates_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cgroups, "hierarchies", lambda: [tmp_path])
+    (tmp_path / "cgroup.controllers").write_text("cpuset cpu memory pids\n")
+    (tmp_path / "cgroup.subtree_control").write_text("cpu pids\n")
+    cgroups.create_cgroup()
+    assert (tmp_path / "cgroup.subtree_control").read_text() == "+cpuset +memory"
+    assert cgroups.groups() == [tmp_path / "triton-devcluster"]
+
+
+def test_without_any_cgroup_hierarchy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cgroups, "hierarchies", list)
+    with pytest.raises(ClusterError, match="no cgroup hierarchy is mounted"):
+        cgroups.create_cgroup()
+
+
+def test_only_root_changes_the_cluster(paths: ClusterPaths, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    for change in (Cluster(paths).up, Cluster(paths).down):
+        with pytest.raises(ClusterError, match="run as root, or set KUBECONFIG"):
+            change()
+
+
+def test_nameservers_are_the_addresses_only() -> None:
+    text = "# nameserver 1.1.1.1\nsearch example.com\nnameserver 10.0.0.2\nnameserver fd00::1\noptions ndots:2\n"
+    assert node.nameservers(text) == ["10.0.0.2", "fd00::1"]
+
+
+def test_kubeconfig_of_somebody_else_is_honoured(paths: ClusterPaths, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    assert kubeconfig.foreign_kubeconfig(paths) is None
+    monkeypatch.setenv("KUBECONFIG", str(paths.kubeconfig))
+    assert kubeconfig.foreign_kubeconfig(paths) is None
+    monkeypatch.setenv("KUBECONFIG", "/elsewhere/config")
+    assert kubeconfig.foreign_kubeconfig(paths) == "/elsewhere/config"
+
+
+def test_kubeconfig_is_private(paths: ClusterPaths) -> None:
+    paths.certificates.mkdir(parents=True)
+    for name in ("ca.crt", "admin.crt", "admin.key"):
+        (paths.certificates / name).write_text(name)
+    kubeconfig.write_kubeconfig(
+        paths.kubeconfig, server="https://127.0.0.1:1", certificates=paths.certificates, identity="admin"
+    )
+    assert paths.kubeconfig.stat().st_mode & 0o777 == 0o600
+
+
+def test_cache_folder_too_long_for_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", f"/{'x' * 80}")
+    with pytest.raises(ClusterError, match="set XDG_CACHE_HOME so that it has at most"):
+        Cluster(cluster_paths()).up()
+
+
+@pytest.fixture
+def sleeper(tmp_path: Path) -> Iterator[process.Recorded]:
+    started = process.start(process.Daemon("sleeper", ["sleep", "300"]), records=tmp_path, logs=tmp_path)
+    yield started
+    process.end([started], grace=0)
+
+
+def test_recorded_process_is_found_again_and_ended(tmp_path: Path, sleeper: process.Recorded) -> None:
+    assert process.recorded_processes(tmp_path) == [sleeper]
+    assert sleeper.alive()
+    process.end([sleeper], grace=0)
+    assert not sleeper.alive()
+    assert not Path(f"/proc/{sleeper.pid}").exists(), "a zombie is left"
+
+
+@pytest.mark.parametrize("change", [{"started": 1}, {"argv": ["sleep", "301"]}])
+def test_a_process_that_got_the_number_later_is_left_alone(
+    sleeper: process.Recorded, change: dict[str, object]
+) -> None:
+    another = replace(sleeper, **change)  # type: ignore[arg-type]
+    assert not another.alive()
+    process.end([another], grace=0)
+    assert sleeper.alive()
+
+
+def test_a_stubborn_process_is_killed(tmp_path: Path) -> None:
+    argv = [
+        sys.executable,
+        "-c",
+        "import signal; signal.signal(15, signal.SIG_IGN); print(1, flush=True); signal.pause()",
+    ]
+    stubborn = process.start(process.Daemon("stubborn", argv), records=tmp_path, logs=tmp_path)
+    while not (tmp_path / "stubborn.log").read_text():
+        assert stubborn.alive()
+    process.end([stubborn], grace=0.2)
+    assert not stubborn.alive()
+
+
+def test_half_written_record_counts_as_none(tmp_path: Path) -> None:
+    (tmp_path / "etcd.json").write_text('{"name": "etcd", "pi')
+    assert process.recorded_processes(tmp_path) == []
+
+
+def test_missing_program_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match="etcd: /nowhere/etcd is not installed"):
+        process.start(process.Daemon("etcd", ["/nowhere/etcd"]), records=tmp_path, logs=tmp_path)
+
+
+def test_process_dies_with_its_parent(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from devcluster.process import Daemon, start; p = Path(sys.argv[1]);"
+        "print(start(Daemon('child', ['sleep', '300']), records=p, logs=p, die_with_parent=True).pid)"
+    )
+    root = str(Path(binaries.__file__).parent.parent)
+    parent = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": root},
+    )
+    (child,) = process.recorded_processes(tmp_path)
+    assert int(parent.stdout) == child.pid
+    deadline = time.monotonic() + 5
+    while child.alive() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not child.alive()
+
+
+def test_lock_excludes_and_says_whom_it_waits_for(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "lock"
+    code = (
+        "import sys; from pathlib import Path; from devcluster.lock import exclusive\n"
+        "with exclusive(Path(sys.argv[1]), 'the cluster'): print('got it')"
+    )
+    root = str(Path(binaries.__file__).parent.parent)
+    with exclusive(path, "the cluster"):
+        other = subprocess.Popen(
+            [sys.executable, "-c", code, str(path)],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": root},
+        )
+        assert other.stdout is not None
+        assert "waiting for another process that holds the cluster" in other.stdout.readline()
+        assert other.poll() is None
+    assert other.communicate(timeout=10)[0] == "got it\n"

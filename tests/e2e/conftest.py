@@ -1,0 +1,188 @@
+"""Starts everything at once: two cores are kept busy by several objects, and each test waits for its own.
+
+A lane is a function that applies objects and waits for them in a thread. It starts when the session does, if a
+collected test asks for the fixture of its name.
+"""
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.command import Cluster
+from deploy.images import load
+from deploy.install import NAMESPACE, RELEASE, install
+from devcluster.binaries import program
+from devcluster.paths import cluster_paths
+from tests.e2e import configmap, conversion, deletion, evolution, happy, prober, repair, workbench
+from tests.e2e.bad_inputs import BadInput
+from tests.e2e.full_claim import DEFAULT_KUBELET
+from tests.e2e.hosts import Hosts
+from tests.e2e.kubectl import Kubectl
+from tests.e2e.suite import Suite
+from tests.e2e.watching import Watch
+
+HOSTS = ("host-1", "host-2", "host-3")
+MODELS = dict.fromkeys((*HOSTS, evolution.NAME), "classifier")
+LANES: dict[str, Callable[[Suite], Any]] = {
+    "happy_object": happy.run,
+    "formats": conversion.formats,
+    "evolved": evolution.run,
+    "shapes": conversion.shapes,
+    "more_memory": repair.memory,
+    "retried": repair.retry,
+    "full_claim": repair.storage,
+    "deleted": deletion.run,
+    "from_configmap": configmap.run,
+}
+"""By the fixture that gives its outcome; those that take longest come first."""
+LANES_AT_A_TIME = 3
+LAST = "test_rest"
+"""What comes to rest does so while the other tests run."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark all of this folder, and put the test that waits longest at the end."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(here):
+            item.add_marker(pytest.mark.e2e)
+    items.sort(key=lambda item: item.path.stem == LAST)
+
+
+@pytest.fixture(scope="session")
+def kubeconfig() -> Path:
+    """A running cluster: KUBECONFIG's, or ours, started if need be."""
+    paths = cluster_paths()
+    named = Path(os.environ.get("KUBECONFIG") or paths.kubeconfig)
+    Cluster(named).run("python3", "-m", "devcluster", "up", timeout=1800, show=True)
+    return named
+
+
+@pytest.fixture(scope="session")
+def installed(kubeconfig: Path) -> Iterator[str]:
+    """The operator of this tree, installed as a user would; gives the converter's image."""
+    cluster = Cluster(kubeconfig)
+    before = cluster.run("helm", "list", "--namespace", NAMESPACE, "--short").split()
+    install(kubeconfig)
+    yield load(cluster, "converter")["converter"]
+    if RELEASE not in before:
+        cluster.run("helm", "uninstall", RELEASE, "--namespace", NAMESPACE, "--wait")
+        cluster.run("kubectl", "delete", "namespace", NAMESPACE)
+
+
+@pytest.fixture(scope="session")
+def cluster(kubeconfig: Path) -> Kubectl:
+    """kubectl for the cluster."""
+    return Kubectl(str(program("kubectl")), kubeconfig)
+
+
+@pytest.fixture(scope="session")
+def suite(cluster: Kubectl, installed: str) -> Iterator[Suite]:
+    """Two fresh namespaces, removed at the end with all that is in them."""
+    run = f"e2e-{secrets.token_hex(3)}"
+    busy, quiet = cluster.within(f"{run}-busy"), cluster.within(f"{run}-quiet")
+    watch = Watch(cluster)
+    ours = cluster.kubeconfig == cluster_paths().kubeconfig
+    kubelet = cluster_paths().kubelet if ours else DEFAULT_KUBELET
+    try:
+        for kubectl in (busy, quiet):
+            kubectl.run("create", "namespace", kubectl.namespace)
+        bench = workbench.start(busy, installed)
+        bench.fill()
+        asking = prober.start(busy, installed, MODELS)
+        yield Suite(busy, quiet, watch, bench, asking, kubelet, installed)
+    finally:
+        watch.stop()
+        cluster.run("delete", "namespace", busy.namespace, quiet.namespace, "--ignore-not-found", timeout=300)
+
+
+@pytest.fixture(scope="session")
+def wanted(request: pytest.FixtureRequest) -> frozenset[str]:
+    """Names of the fixtures that the collected tests ask for."""
+    return frozenset(name for item in request.session.items for name in getattr(item, "fixturenames", ()))
+
+
+@pytest.fixture(scope="session")
+def lanes(suite: Suite, wanted: frozenset[str]) -> Iterator[dict[str, "Future[Any]"]]:
+    """The lanes that are wanted, as futures."""
+    with ThreadPoolExecutor(LANES_AT_A_TIME) as executor:
+        yield {name: executor.submit(run, suite) for name, run in LANES.items() if name in wanted}
+        executor.shutdown(cancel_futures=True)
+
+
+@pytest.fixture(scope="session")
+def bad_inputs(request: pytest.FixtureRequest, suite: Suite, lanes: object) -> Iterator[Hosts]:
+    """The collected cases, on their hosts; ``lanes`` first: the longest of them takes longer."""
+    chosen = [getattr(item, "callspec", None) for item in request.session.items]
+    cases = [spec.params.get("bad_input") for spec in chosen if spec is not None]
+    hosts = tuple(suite.new(name) for name in HOSTS)
+    with ThreadPoolExecutor(len(HOSTS)) as executor:
+        yield Hosts(hosts, tuple(case for case in cases if isinstance(case, BadInput)), executor)
+        executor.shutdown(cancel_futures=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def everything_started(request: pytest.FixtureRequest, wanted: frozenset[str]) -> None:
+    """Start all that is wanted before the first test waits for anything."""
+    for name in ("lanes", "bad_inputs"):
+        if name in wanted:
+            request.getfixturevalue(name)
+
+
+@pytest.fixture(scope="session")
+def happy_object(lanes: dict[str, "Future[Any]"]) -> happy.Happy:
+    """The one object that uses everything, Ready."""
+    return lanes["happy_object"].result()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="session")
+def formats(lanes: dict[str, "Future[Any]"]) -> conversion.Formats:
+    """Outcome of the lane."""
+    return lanes["formats"].result()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="session")
+def evolved(lanes: dict[str, "Future[Any]"]) -> evolution.Evolution:
+    """Outcome of the lane."""
+    return lanes["evolved"].result()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="session")
+def shapes(lanes: dict[str, "Future[Any]"]) -> conversion.Shapes:
+    """Outcome of the lane."""
+    return lanes["shapes"].result()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="session")
+def more_memory(lanes: dict[str, "Future[Any]"]) -> repair.Mending:
+    """Outcome of the lane."""
+    return lanes["more_memory"].result()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="session")
+def retried(lanes: dict[str, "Future[Any]"]) -> repair.Mending:
+    """Outcome of the lane."""
+    return lanes["retried"].result()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="session")
+def full_claim(lanes: dict[str, "Future[Any]"]) -> repair.Mending:
+    """Outcome of the lane."""
+    return lanes["full_claim"].result()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="session")
+def deleted(lanes: dict[str, "Future[Any]"]) -> deletion.Deleted:
+    """Outcome of the lane."""
+    return lanes["deleted"].result()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="session")
+def from_configmap(lanes: dict[str, "Future[Any]"]) -> configmap.FromConfigMap:
+    """Outcome of the lane."""
+    return lanes["from_configmap"].result()  # type: ignore[no-any-return]

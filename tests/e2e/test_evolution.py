@@ -1,0 +1,39 @@
+"""Edits of an object that serves: nothing is computed twice, no request fails, one bad candidate hurts no other."""
+
+from tests.e2e.applied import stage_of
+from tests.e2e.evolution import Evolution
+from tests.e2e.suite import Suite
+
+
+def test_code_that_prints_100_KB_works(evolved: Evolution) -> None:  # noqa: N802
+    step = evolved.steps["b"]
+    assert step.state.status["serving"]["candidate"] == "onnx-fp32"
+    assert {stage_of(job) for job in step.new_jobs} >= {"reference", "convert", "profile"}
+
+
+def test_going_back_computes_nothing_again(evolved: Evolution) -> None:
+    first, again = evolved.steps["a"], evolved.steps["a-again"]
+    assert again.state.generation > first.state.generation
+    assert again.state.revision == first.state.revision
+    assert [stage_of(job) for job in again.new_jobs] == []
+
+
+def test_fp16_that_overflows_fails_alone(evolved: Evolution) -> None:
+    state = evolved.steps["overflow"].state
+    assert state.candidates["ts-trace-fp16"]["state"] == "Failed"
+    assert state.candidates["ts-trace-fp16"]["reason"] == "OutputsNotFinite", state.summary()
+    assert "OUTPUT__0" in state.candidates["ts-trace-fp16"]["message"]
+    assert state.candidates["ts-trace-fp32"]["state"] == "Selected"
+
+
+def test_a_trace_that_froze_a_branch_fails_and_the_script_serves(evolved: Evolution) -> None:
+    state = evolved.steps["branch"].state
+    assert state.candidates["ts-trace-fp32"]["state"] == "Failed"
+    assert state.candidates["ts-trace-fp32"]["reason"] == "OutputsDiffer", state.summary()
+    assert state.candidates["ts-script-fp32"]["state"] == "Selected"
+
+
+def test_no_request_failed_while_revisions_changed(evolved: Evolution, suite: Suite) -> None:
+    answers = suite.prober.answers(evolved.applied.name, evolved.since, evolved.until)
+    assert answers.failures == ()
+    assert answers.answered > 50

@@ -1,0 +1,52 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.critical_path import SKEW_SECONDS, Span, critical_path, gaps
+from bench.first_job import percentile
+
+
+def test_the_path_holds_the_slowest_of_parallel_spans() -> None:
+    spans = [
+        Span("source", 0.1, 5),
+        Span("convert-a", 5.2, 9),
+        Span("convert-b", 5.2, 12),
+        Span("convert-c", 9.5, 15),
+        Span("convert-d", 12.3, 14),
+        Span("profile", 15.4, 20),
+    ]
+    path = critical_path(spans, end=21)
+    assert [span.name for span in path] == ["source", "convert-a", "convert-c", "profile"]
+    assert gaps(path, 0, 21) == pytest.approx([0.1, 0.2, 0.5, 0.4, 1])
+
+
+def test_what_ends_after_the_end_is_not_on_the_path() -> None:
+    assert critical_path([Span("in", 0, 1), Span("late", 0, 3)], end=2) == [Span("in", 0, 1)]
+
+
+def test_a_span_that_begins_a_hair_before_its_cause_was_seen_to_end_still_follows_it() -> None:
+    path = critical_path([Span("job", 0, 10.0), Span("server", 9.99, 12)], end=12)
+    assert [span.name for span in path] == ["job", "server"]
+    assert gaps(path, 0, 12) == [0, 0, 0]
+
+
+TIMES = st.floats(0, 100, allow_nan=False)
+
+
+@given(st.lists(st.tuples(TIMES, TIMES).map(sorted), max_size=12))
+def test_work_and_gaps_add_up_to_the_whole(times: list[list[float]]) -> None:
+    spans = [Span(str(number), start, end) for number, (start, end) in enumerate(times)]
+    path = critical_path(spans, end=100)
+    whole = sum(span.seconds for span in path) + sum(gaps(path, 0, 100))
+    assert whole == pytest.approx(100, abs=SKEW_SECONDS * len(path) + 1e-6)
+    assert [span.start for span in path] == sorted(span.start for span in path)
+
+
+@pytest.mark.parametrize(("percent", "value"), [(50, 5), (95, 10), (99, 10), (100, 10), (10, 1), (11, 2)])
+def test_percentiles_are_nearest_ranks(percent: float, value: float) -> None:
+    assert percentile([10, 9, 8, 7, 6, 5, 4, 3, 2, 1], percent) == value
+
+
+def test_there_is_no_percentile_of_nothing() -> None:
+    with pytest.raises(ValueError, match="no values"):
+        percentile([], 50)

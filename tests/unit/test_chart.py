@@ -1,0 +1,90 @@
+"""The chart against the code: the rules are the verbs that are used, the environment is what the settings read."""
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+from triton_operator.kinds import ALL
+from triton_operator.settings import Settings
+
+from tests.apiserver.operator_process import rendered
+
+Rules = set[tuple[str, str, str]]
+
+
+def verbs(rules: list[dict[str, Any]]) -> Rules:
+    """(group, resource, verb) of every combination that the rules grant."""
+    return {
+        (group, resource, verb)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def used() -> Rules:
+    """(group, resource, verb) of everything the code can do: cluster.py refuses what kinds.py does not name."""
+    own = {(kind.group, kind.plural, verb) for kind in ALL for verb in kind.verbs}
+    return own | {(kind.group, f"{kind.plural}/status", verb) for kind in ALL for verb in kind.status_verbs}
+
+
+def granted(bodies: list[dict[str, Any]], kind: str, namespace: str | None) -> Rules:
+    found = [
+        body
+        for body in bodies
+        if (body["kind"], body["metadata"]["name"]) == (kind, "triton-operator")
+        and body["metadata"].get("namespace") == namespace
+    ]
+    assert len(found) == 1
+    return verbs(found[0]["rules"])
+
+
+def test_in_all_namespaces_the_rules_are_what_the_code_does() -> None:
+    assert granted(rendered(), "ClusterRole", None) == used()
+
+
+def test_in_some_namespaces_the_same_rules_hold_there_only() -> None:
+    bodies = rendered("--set", "watchNamespaces={blue,green}")
+    for namespace in ("blue", "green"):
+        assert granted(bodies, "Role", namespace) == used()
+    cluster_wide = {body["metadata"]["name"] for body in bodies if body["kind"].startswith("ClusterRole")}
+    assert cluster_wide == {"triton-operator-view", "triton-operator-edit"}
+
+
+def test_the_pod_is_restricted() -> None:
+    deployment = next(body for body in rendered() if body["kind"] == "Deployment")
+    pod = deployment["spec"]["template"]["spec"]
+    assert deployment["spec"]["strategy"] == {"type": "Recreate"}
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    (container,) = pod["containers"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+
+def test_the_environment_is_what_the_settings_read() -> None:
+    values = (
+        "image=i,converter.image=c:1,server.image=s:2,server.instanceGroupKind=Auto,server.arguments={--a=1,--b},"
+        "watchNamespaces={blue,green},logFormat=text,metrics.port=9090"
+    )
+    deployment = next(body for body in rendered("--set", values) if body["kind"] == "Deployment")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    environment = {variable["name"]: variable["value"] for variable in container["env"]}
+    expected = Settings("c:1", "s:2", "Auto", ("--a=1", "--b"), ("blue", "green"), "text", 9090)
+    assert Settings.from_environment(environment) == expected
+    assert len(environment) == len(fields(Settings))
+
+
+@pytest.mark.parametrize(
+    ("settings", "kept", "installed"),
+    [((), True, True), (("--set", "crds.keep=false"), False, True), (("--set", "crds.install=false"), False, False)],
+)
+def test_the_crd_is_installed_and_kept_as_asked(settings: tuple[str, ...], kept: bool, installed: bool) -> None:
+    crds = [body for body in rendered(*settings) if body["kind"] == "CustomResourceDefinition"]
+    assert len(crds) == installed
+    for crd in crds:
+        assert (crd["metadata"].get("annotations") == {"helm.sh/resource-policy": "keep"}) is kept

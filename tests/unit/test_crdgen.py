@@ -1,0 +1,112 @@
+"""The CRD that is generated from the API's types."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from triton_operator import crdgen
+from triton_operator.crdgen import NotStructuralError, crd, files, structural
+
+ROOT = Path(__file__).parents[2]
+
+
+def nodes(schema: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every schema below a schema, with its path."""
+    yield path, schema
+    for name, below in schema.get("properties", {}).items():
+        yield from nodes(below, f"{path}.{name}")
+    for keyword in ("items", "additionalProperties"):
+        if isinstance(schema.get(keyword), dict):
+            yield from nodes(schema[keyword], f"{path}.{keyword}")
+
+
+@pytest.fixture(scope="module")
+def root() -> dict[str, Any]:
+    schema: dict[str, Any] = crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    return schema
+
+
+def test_the_files_are_what_the_types_say() -> None:
+    drifted = [path for path, text in files(ROOT).items() if path.read_text() != text]
+    assert drifted == [], "run `make generate`"
+
+
+def test_the_only_default_is_the_status_of_a_new_object(root: dict[str, Any]) -> None:
+    """A default inside a list item makes every `kubectl apply` of the same file say "configured"."""
+    defaults = {path: schema["default"] for path, schema in nodes(root) if "default" in schema}
+    assert defaults == {".status": {"observedGeneration": -1}}
+
+
+def test_everything_in_the_spec_is_bounded_and_explained(root: dict[str, Any]) -> None:
+    """The API server refuses rules over unbounded fields; `kubectl explain` shows the descriptions."""
+    spec = root["properties"]["spec"]
+    for path, schema in nodes(spec):
+        if schema.get("x-kubernetes-preserve-unknown-fields"):
+            continue
+        bounds = {"string": ("maxLength", "enum"), "array": ("maxItems",), "object": ("properties", "maxProperties")}
+        if schema["type"] in bounds:
+            assert any(bound in schema for bound in bounds[schema["type"]]), f"spec{path} has no bound"
+        if not path.endswith((".items", ".additionalProperties")):
+            assert schema.get("description"), f"spec{path} has no description"
+
+
+def test_nothing_is_a_float(root: dict[str, Any]) -> None:
+    types = {schema["type"] for _, schema in nodes(root)}
+    assert types == {"object", "array", "string", "integer", "boolean"}
+
+
+def test_lists_of_named_things_are_merged_by_name(root: dict[str, Any]) -> None:
+    keys = {path: schema.get("x-kubernetes-list-map-keys") for path, schema in nodes(root) if schema["type"] == "array"}
+    assert keys[".spec.models"] == ["name"]
+    assert keys[".spec.models.items.candidates"] == ["name"]
+    assert keys[".status.conditions"] == ["type"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"$ref": "#/$defs/A", "description": "field"}, {"type": "string", "description": "field"}),
+        ({"anyOf": [{"$ref": "#/$defs/A"}, {"type": "null"}], "default": None}, {"type": "string", "description": "a"}),
+        ({"const": "pyt", "type": "string", "title": "Format"}, {"enum": ["pyt"], "type": "string"}),
+        (
+            {"type": "object", "properties": {"title": {"type": "string", "title": "Title"}}},
+            {"type": "object", "properties": {"title": {"type": "string"}}},
+        ),
+        (
+            {"type": "object", "additionalProperties": True, "x-kubernetes-preserve-unknown-fields": True},
+            {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+        ),
+        ({"type": "string", "description": "two\n    lines"}, {"type": "string", "description": "two lines"}),
+    ],
+)
+def test_structural(schema: dict[str, Any], expected: dict[str, Any]) -> None:
+    assert structural(schema, {"A": {"type": "string", "description": "a"}}) == expected
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, "spec: a union"),
+        ({"type": "array", "prefixItems": []}, "spec: prefixItems has no place"),
+        ({"type": "integer", "exclusiveMinimum": 0}, "spec: exclusiveMinimum has no place"),
+        ({"type": "object", "properties": {"a": {}}}, "spec.a: no type"),
+        ({"type": "object", "additionalProperties": True}, "spec: additionalProperties has no place"),
+    ],
+)
+def test_what_no_structural_schema_can_say_is_refused(schema: dict[str, Any], message: str) -> None:
+    with pytest.raises(NotStructuralError, match=message):
+        structural(schema, {}, "spec")
+
+
+def test_check_writes_nothing_and_fails_on_drift(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(crdgen, "__file__", str(tmp_path / "operator" / "triton_operator" / "crdgen.py"))
+    assert crdgen.main(["--check"]) == 1
+    assert list(tmp_path.iterdir()) == []
+    assert "run `make generate`" in capsys.readouterr().out
+    assert crdgen.main([]) == 0
+    assert crdgen.main(["--check"]) == 0
+    (tmp_path / "crds" / f"{crdgen.CRD_NAME}.yaml").write_text("edited")
+    assert crdgen.main(["--check"]) == 1

@@ -1,0 +1,138 @@
+"""The cache of observed objects: newest wins, deleted stays deleted, a list tells what is gone."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from triton_operator import store as store_module
+from triton_operator.kinds import JOB, POD, TRITON_DEPLOYMENT
+from triton_operator.names import DEPLOYMENT_LABEL
+from triton_operator.store import Key, Store
+
+JSON = dict[str, Any]
+DIGITS = Key("vision", "digits")
+
+
+def a_body(name: str, version: int, uid: str = "", namespace: str = "vision", owner: str | None = None) -> JSON:
+    labels = {} if owner is None else {DEPLOYMENT_LABEL: owner}
+    metadata = {"name": name, "namespace": namespace, "uid": uid or name, "labels": labels}
+    return {"metadata": {**metadata, "resourceVersion": str(version)}}
+
+
+def names(store: Store, key: Key = DIGITS) -> list[str]:
+    return sorted(body["metadata"]["name"] for body in store.children(key))
+
+
+def test_children_are_found_by_their_label() -> None:
+    store = Store()
+    assert store.put(JOB, a_body("a", 1, owner="digits")) == DIGITS
+    assert store.put(POD, a_body("a", 2, uid="pod", owner="digits")) == DIGITS
+    assert store.put(JOB, a_body("b", 3, owner="other")) == Key("vision", "other")
+    assert store.put(JOB, a_body("c", 4)) is None
+    found = [(body["kind"], body["apiVersion"]) for body in store.children(DIGITS)]
+    assert found == [("Job", "batch/v1"), ("Pod", "v1")]
+    assert store.children(Key("elsewhere", "digits")) == []
+
+
+def test_what_says_nothing_new_wakes_nobody() -> None:
+    store = Store()
+    assert store.put(TRITON_DEPLOYMENT, a_body("digits", 10)) == DIGITS
+    assert store.put(TRITON_DEPLOYMENT, a_body("digits", 10)) is None
+    assert store.put(TRITON_DEPLOYMENT, a_body("digits", 9)) is None
+    assert store.deployment(DIGITS) is not None
+    # Compared as numbers: "100" comes before "11" as text.
+    assert store.put(TRITON_DEPLOYMENT, a_body("digits", 100)) == DIGITS
+    assert store.put(TRITON_DEPLOYMENT, a_body("digits", 11)) is None
+
+
+def test_a_deleted_object_does_not_come_back_but_its_successor_does() -> None:
+    store = Store()
+    store.put(JOB, a_body("a", 5, uid="first", owner="digits"))
+    assert store.remove(JOB, a_body("a", 7, uid="first", owner="digits")) == DIGITS
+    # The response of a write that the API server carried out before the deletion.
+    assert store.put(JOB, a_body("a", 6, uid="first", owner="digits")) is None
+    assert names(store) == []
+    assert store.put(JOB, a_body("a", 8, uid="second", owner="digits")) == DIGITS
+    assert store.remove(JOB, a_body("a", 7, uid="first", owner="digits")) is None
+    assert names(store) == ["a"]
+
+
+def test_a_child_that_changes_its_label_changes_its_owner() -> None:
+    store = Store()
+    store.put(JOB, a_body("a", 1, owner="digits"))
+    assert store.put(JOB, a_body("a", 2, owner="other")) == Key("vision", "other")
+    assert names(store) == []
+    assert names(store, Key("vision", "other")) == ["a"]
+
+
+def test_a_list_tells_what_is_gone() -> None:
+    store = Store()
+    for name, version in (("kept", 1), ("gone", 2), ("newer", 30)):
+        store.put(JOB, a_body(name, version, owner="digits"))
+    store.put(JOB, a_body("elsewhere", 3, namespace="audio", owner="digits"))
+    listed = [a_body("kept", 1, owner="digits"), a_body("found", 4, owner="digits")]
+    assert store.replace(JOB, "vision", listed, "20") == {DIGITS}
+    assert names(store) == ["found", "kept", "newer"]
+    assert names(store, Key("audio", "digits")) == ["elsewhere"]
+    assert store.replace(JOB, None, listed, "40") == {DIGITS, Key("audio", "digits")}
+    assert names(store) == ["found", "kept"]
+    assert store.replace(JOB, None, listed, "41") == set()
+
+
+def test_only_our_own_managed_fields_are_kept() -> None:
+    store, body = Store(), a_body("a", 1, owner="digits")
+    ours = {"manager": "triton-operator", "operation": "Apply", "fieldsV1": {}}
+    others = [
+        {**ours, "manager": "kube-controller-manager"},
+        {**ours, "operation": "Update"},
+        {**ours, "subresource": "status"},
+    ]
+    body["metadata"]["managedFields"] = [*others, ours]
+    store.put(JOB, body)
+    assert store.children(DIGITS)[0]["metadata"]["managedFields"] == [ours]
+    assert len(body["metadata"]["managedFields"]) == 4
+
+
+def test_remembered_deletions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "REMEMBERED_DELETIONS", 2)
+    store = Store()
+    for name in "abc":
+        store.remove(JOB, a_body(name, 5, owner="digits"))
+    for name in "abc":
+        store.put(JOB, a_body(name, 4, owner="digits"))
+    assert names(store) == ["a"]
+
+
+def test_a_child_whose_label_was_taken_away_comes_back_with_it() -> None:
+    store = Store()
+    store.put(JOB, a_body("a", 1, owner="digits"))
+    # A watch by label says DELETED, with the version that lost the label.
+    store.remove(JOB, a_body("a", 2, owner="digits"))
+    assert names(store) == []
+    assert store.put(JOB, a_body("a", 3, owner="digits")) == DIGITS
+    assert names(store) == ["a"]
+    # The same message after the repair's own response.
+    assert store.remove(JOB, a_body("a", 2, owner="digits")) is None
+    assert names(store) == ["a"]
+
+
+@given(st.permutations([(version, version == 9) for version in range(1, 10)]))
+def test_the_order_of_arrival_does_not_matter(arrivals: list[tuple[int, bool]]) -> None:
+    """Whatever the order of the versions 1 to 8 and of the deletion 9, the object is gone in the end."""
+    store = Store()
+    for version, deleted in arrivals:
+        body = a_body("a", version, uid="one", owner="digits")
+        if deleted:
+            store.remove(JOB, body)
+        else:
+            store.put(JOB, body)
+    assert names(store) == []
+
+
+@given(st.permutations(range(1, 10)))
+def test_the_newest_version_wins(arrivals: list[int]) -> None:
+    store = Store()
+    for version in arrivals:
+        store.put(JOB, a_body("a", version, owner="digits"))
+    assert [body["metadata"]["resourceVersion"] for body in store.children(DIGITS)] == ["9"]
