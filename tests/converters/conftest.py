@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from triton_converters import claim
 
 from tests.converters.sources import WriteSource
+from triton_converters import claim
 
 
 def pytest_configure(config: pytest.Config) -> None:

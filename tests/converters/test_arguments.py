@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, List, Literal, Optional, Union  # noqa: UP035 - user files still use these
 
 import pytest
+
 from triton_converters.arguments import Offer, convert, harvest
 from triton_converters.failure import StageError
 from triton_converters.reasons import Reason

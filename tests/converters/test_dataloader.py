@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy
 import pytest
+
+from tests.converters.sources import WriteSource
 from triton_converters.dataloader import batches
 from triton_converters.dump import Batch, read_batches, write_batch
 from triton_converters.failure import StageError
 from triton_converters.reasons import Reason
 from triton_converters.request import Entrypoint, ModelCode, ReferenceRequest
-
-from tests.converters.sources import WriteSource
 
 HEADER = "import numpy as np\n"
 GOOD = """

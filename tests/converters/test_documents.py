@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from triton_converters import request, result
 from triton_converters.document import Document, DocumentError
 from triton_converters.reasons import Reason

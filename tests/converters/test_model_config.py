@@ -6,10 +6,11 @@ import pytest
 from google.protobuf import text_format  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
+from tritonclient.grpc import model_config_pb2
+
 from triton_converters.model_config import render, served_dims, warmup_file
 from triton_converters.request import ModelConfig
 from triton_converters.result import Signature, Tensor
-from tritonclient.grpc import model_config_pb2
 
 GOLDEN = Path(__file__).parent / "golden"
 IMAGE = Signature((Tensor("INPUT__0", "FP32", (3, 224, 224)),), (Tensor("OUTPUT__0", "FP32", (1000,)),), 128)

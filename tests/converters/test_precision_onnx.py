@@ -6,6 +6,7 @@ import numpy
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+
 from triton_converters.failure import StageError
 from triton_converters.precision import check_precision, weight_data_types
 from triton_converters.reasons import Reason

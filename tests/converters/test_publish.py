@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
+
 from triton_converters import publish
 
 

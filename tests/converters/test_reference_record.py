@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy
 import pytest
+
+from tests.converters.sources import WriteSource
 from triton_converters.dump import Array, Arrays, read_batches
 from triton_converters.failure import StageError
 from triton_converters.perf_input import PerfInput
@@ -14,8 +16,6 @@ from triton_converters.reasons import Reason
 from triton_converters.reference import record
 from triton_converters.request import Entrypoint, ModelCode, ReferenceRequest
 from triton_converters.result import Signature, Tensor
-
-from tests.converters.sources import WriteSource
 
 LOADER = """
 import numpy as np

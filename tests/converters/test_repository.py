@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy
 import pytest
+
 from triton_converters import claim
 from triton_converters.dump import Batch
 from triton_converters.publish import publish_directory, temporary_directory

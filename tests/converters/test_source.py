@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from triton_converters import claim, source
 from triton_converters.failure import StageError
 from triton_converters.reasons import Reason

@@ -1,8 +1,10 @@
 """The process of a Job: dispatch, replay, termination message, exit code."""
 
 import errno
+import getpass
 import json
 import os
+import pwd
 import signal
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
 from triton_converters import __main__ as program
 from triton_converters import claim
 from triton_converters.failure import StageError
@@ -192,6 +195,20 @@ def start(tmp_path: Path, body: str) -> subprocess.Popen[str]:
 
 def message(tmp_path: Path) -> Outcome:
     return Outcome.from_json((tmp_path / "termination-log").read_text())
+
+
+def test_a_user_without_an_entry_in_passwd_has_a_name(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lookup(uid: int) -> None:
+        raise KeyError(f"getpwuid(): uid not found: {uid}")
+
+    def answer() -> ReferenceResult:
+        assert getpass.getuser()
+        return RESULT
+
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", lookup)
+    assert run(answer)[0] == 0
 
 
 def test_a_flood_on_stdout_is_harmless(tmp_path: Path) -> None:

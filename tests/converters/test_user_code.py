@@ -4,12 +4,12 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tests.converters.sources import WriteSource
 from triton_converters.failure import StageError
 from triton_converters.reasons import Reason
 from triton_converters.request import Entrypoint
 from triton_converters.user_code import call, load, running
-
-from tests.converters.sources import WriteSource
 
 
 def entry(path: str = "model.py", **arguments: str) -> Entrypoint:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy
 import torch
+
 from triton_converters.data_types import NUMPY_BY_TRITON
 from triton_converters.dump import Arrays
 from triton_converters.repository import model_file

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.converters.torch.cases import REFERENCE, SOURCE, model_code, request
 from triton_converters import claim, reference
 from triton_converters.convert import stage
 from triton_converters.request import Entrypoint, ReferenceRequest
 from triton_converters.result import ConvertResult, ReferenceResult
-
-from tests.converters.torch.cases import REFERENCE, SOURCE, model_code, request
 
 
 @pytest.fixture

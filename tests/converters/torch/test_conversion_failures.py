@@ -10,6 +10,8 @@ import onnx
 import pytest
 import torch
 from onnx import TensorProto, helper
+
+from tests.converters.torch.cases import CONVERSION, REFERENCE, REVISION, model_code, request
 from triton_converters import claim
 from triton_converters.convert import stage, torchscript
 from triton_converters.convert.onnx import check_signature
@@ -18,8 +20,6 @@ from triton_converters.precision import check_precision, weight_data_types
 from triton_converters.reasons import Reason
 from triton_converters.repository import model_file
 from triton_converters.result import MESSAGE_LIMIT_BYTES, ConvertResult, Outcome, Signature, Tensor
-
-from tests.converters.torch.cases import CONVERSION, REFERENCE, REVISION, model_code, request
 
 pytestmark = pytest.mark.torch
 Convert = Callable[..., ConvertResult]

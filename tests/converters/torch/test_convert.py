@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy
 import onnx
 import pytest
+
+from tests.converters.torch.cases import CONVERSION, MAX_BATCH_SIZE, REFERENCE, REVISION, run_file
 from triton_converters import claim
 from triton_converters.dump import Batch, read_batches
 from triton_converters.precision import weight_data_types
 from triton_converters.replay import read_result
 from triton_converters.repository import model_file
 from triton_converters.result import ConvertResult, ReferenceResult, Signature
-
-from tests.converters.torch.cases import CONVERSION, MAX_BATCH_SIZE, REFERENCE, REVISION, run_file
 
 pytestmark = pytest.mark.torch
 Convert = Callable[..., ConvertResult]

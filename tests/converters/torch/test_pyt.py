@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import save_file
+
+from tests.converters.sources import WriteSource
 from triton_converters.failure import StageError
 from triton_converters.framework import Framework, select_outputs
 from triton_converters.load import pyt
 from triton_converters.reasons import Reason
 from triton_converters.request import Entrypoint, ModelCode
-
-from tests.converters.sources import WriteSource
 
 pytestmark = pytest.mark.torch
 HEADER = """
@@ -83,6 +83,7 @@ def test_a_pickle_with_code_is_refused_and_not_executed(
     error = refusal(source, checkpoint="net.pt")
     assert error.reason is Reason.PICKLE_REFUSED
     assert "mkdir" in error.message
+    assert "net.pt" in error.message
     assert "state_dict" in error.message
     assert not (tmp_path / "executed").exists()
 
@@ -102,7 +103,7 @@ def test_a_corrupt_checkpoint_is_invalid(write_source: WriteSource, name: str, c
     (source / name).write_bytes(content)
     error = refusal(source, checkpoint=name)
     assert error.reason is Reason.CHECKPOINT_INVALID
-    assert error.message.startswith("model.py:9: the checkpoint cannot be read")
+    assert error.message.startswith(f"model.py:9: the checkpoint {name} cannot be read: ")
 
 
 @pytest.mark.parametrize("name", ["net.pt", "net.safetensors"])

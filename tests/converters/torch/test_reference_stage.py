@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 import torch
+
+from tests.converters.torch.cases import REFERENCE
 from triton_converters import claim
 from triton_converters.dump import read_batches
 from triton_converters.failure import StageError
 from triton_converters.reasons import Reason
 from triton_converters.replay import read_result
 from triton_converters.result import ReferenceResult, Tensor
-
-from tests.converters.torch.cases import REFERENCE
 
 pytestmark = pytest.mark.torch
 Refer = Callable[..., ReferenceResult]
