@@ -22,7 +22,10 @@ lock: ## Resolve the dependencies of pyproject.toml anew
 	  uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra $$extra pyproject.toml -o requirements/$$extra.txt; done
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --all-extras pyproject.toml -o requirements/dev.txt
 
-.PHONY: cluster-up cluster-down cluster-binaries
+.PHONY: images cluster-up cluster-down cluster-binaries
+images: ## Build every container image that changed, into the cache
+	python3 -m images build
+
 cluster-up: ## A real single-node Kubernetes on this machine, or the one KUBECONFIG names
 	python3 -m devcluster up
 
@@ -38,3 +41,32 @@ demo: venv ## From nothing to a measured server and an answer from it, on real h
 
 bench-latency: venv ## The operator's own latency: creation to first Job, and overhead of one demo
 	python3 -m bench.latency
+
+.PHONY: test test-fast test-torch test-images test-apiserver test-cluster test-e2e
+# Fast ones first. The suites share two cores and one cluster, so one after the other, whatever -j says.
+.NOTPARALLEL:
+test: test-fast test-apiserver test-torch test-images test-cluster test-e2e ## All tests, set-up included
+
+test-fast: venv ## Everything that needs neither images nor a cluster: seconds
+	pytest -m "not (apiserver or cluster or e2e or images or torch)" tests
+
+test-apiserver: venv cluster-binaries ## On a real API server and etcd, without a node
+	pytest -m apiserver tests
+
+test-torch: venv ## The converters, inside the converter image
+	python3 -m images build converter
+	python3 -m images run converter --mount $(CURDIR):/src:ro \
+	  --mount "$$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))')":/dev-packages:ro \
+	  --env PYTHONPATH=/src/converters:/src --env HYPOTHESIS_STORAGE_DIRECTORY=/tmp/hypothesis -- \
+	  python3 -c 'import sys; sys.path.append("/dev-packages"); import pytest; sys.exit(pytest.main(sys.argv[1:]))' \
+	  --rootdir /src -c /src/pyproject.toml -p no:cacheprovider -m torch /src/tests/converters
+
+test-images: venv ## tritonserver's backends, the gates and perf_analyzer on real servers
+	pytest -m images tests
+
+# Somebody else's cluster is neither started nor removed.
+test-cluster: venv ## The development cluster: up, down, killed, up again
+	$(if $(KUBECONFIG),@echo "KUBECONFIG is set: the development cluster is not tested",pytest -m cluster tests)
+
+test-e2e: venv ## The operator on a real cluster, as its users meet it
+	pytest -m e2e tests

@@ -132,7 +132,8 @@ def _attempt(
     rate = perf_analyzer.requests_per_second(done.output, point.batch_size)
     if report.is_file() and done.exit_code == 0:
         try:
-            return perf_analyzer.parse_report(report.read_text(encoding="utf-8"), point, stable), rate, argv
+            text = report.read_text(encoding="utf-8", errors="replace")
+            return perf_analyzer.parse_report(text, point, stable), rate, argv
         except ReportError as error:
             raise _failed(point, f"wrote a report that cannot be used: {error}") from error
     if not perf_analyzer.is_unstable(done.output):

@@ -8,22 +8,13 @@ import onnx
 import torch
 from onnx import TensorProto, helper
 
-ONNX_TYPES = {
-    "BOOL": TensorProto.BOOL,
-    "UINT8": TensorProto.UINT8,
-    "UINT16": TensorProto.UINT16,
-    "UINT32": TensorProto.UINT32,
-    "UINT64": TensorProto.UINT64,
-    "INT8": TensorProto.INT8,
-    "INT16": TensorProto.INT16,
-    "INT32": TensorProto.INT32,
-    "INT64": TensorProto.INT64,
-    "FP16": TensorProto.FLOAT16,
-    "FP32": TensorProto.FLOAT,
-    "FP64": TensorProto.DOUBLE,
-    "STRING": TensorProto.STRING,
-}
-TORCH_TYPES = [name for name in ONNX_TYPES if name not in ("UINT16", "UINT32", "UINT64", "STRING")]
+sys.path.insert(0, str(Path(__file__).parent))
+from types_served import ONNX_TYPES as NAMES  # noqa: E402
+from types_served import TORCH_TYPES  # noqa: E402
+
+ONNX_NAMES = {"FP16": "FLOAT16", "FP32": "FLOAT", "FP64": "DOUBLE"}
+ONNX_TYPES = {name: getattr(TensorProto, ONNX_NAMES.get(name, name)) for name in NAMES}
+TORCH_NAMES = {"FP16": "float16", "FP32": "float32", "FP64": "float64"}
 
 
 def tensor(name: str, data_type: str, dims: str) -> str:
@@ -93,14 +84,9 @@ class Lookup(torch.nn.Module):
         return self.table(x)
 
 
-class Shout(torch.nn.Module):
-    def forward(self, words: list[str]) -> list[str]:
-        return [word.upper() for word in words]
-
-
 class Identity(torch.nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x.clone()
+    def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return tuple(tensor.clone() for tensor in tensors)
 
 
 BATCHING = "dynamic_batching { preferred_batch_size: [8] max_queue_delay_microseconds: 300000 }"
@@ -142,22 +128,24 @@ def good(root: Path) -> None:
         root / "onnxruntime_types",
         config(
             "onnxruntime",
-            [tensor(f"in_{name}", name, "2") for name in ONNX_TYPES],
-            [tensor(f"out_{name}", name, "2") for name in ONNX_TYPES],
+            [tensor(f"input_{name}", name, "2") for name in ONNX_TYPES],
+            [tensor(f"output_{name}", name, "2") for name in ONNX_TYPES],
             4,
         ),
         graph(
-            [helper.make_node("Identity", [f"in_{name}"], [f"out_{name}"]) for name in ONNX_TYPES],
-            [value(f"in_{name}", code, ["batch", 2]) for name, code in ONNX_TYPES.items()],
-            [value(f"out_{name}", code, ["batch", 2]) for name, code in ONNX_TYPES.items()],
+            [helper.make_node("Identity", [f"input_{name}"], [f"output_{name}"]) for name in ONNX_TYPES],
+            [value(f"input_{name}", code, ["batch", 2]) for name, code in ONNX_TYPES.items()],
+            [value(f"output_{name}", code, ["batch", 2]) for name, code in ONNX_TYPES.items()],
         ),
     )
-    for name in TORCH_TYPES:
-        io = [tensor("x", name, "2")], [tensor("y", name, "2")]
-        write(root / f"pytorch_type_{name.lower()}", config("pytorch", *io, 4), Identity())
-    words = [tensor("words", "STRING", "")], [tensor("loud", "STRING", "")]
-    no_dims = [[io[0].replace("dims: []", "dims: [1] reshape { shape: [] }")] for io in words]
-    write(root / "pytorch_words", config("pytorch", *no_dims, 4), Shout())
+    io = [[tensor(f"{kind}put__{i}", name, "2") for i, name in enumerate(TORCH_TYPES)] for kind in ("in", "out")]
+    dtypes = (getattr(torch, TORCH_NAMES.get(name, name.lower())) for name in TORCH_TYPES)
+    write(
+        root / "pytorch_types",
+        config("pytorch", *io, 4),
+        Identity(),
+        tuple(torch.zeros(1, 2, dtype=dtype) for dtype in dtypes),
+    )
 
     scalar = graph(
         [helper.make_node("Mul", ["x", "scale"], ["y"])],
@@ -193,6 +181,7 @@ def bad(root: Path) -> None:
         write(root / f"{backend}_corrupt", config(backend, X, Y, 8), b"not a model")
         write(root / f"{backend}_missing", config(backend, X, Y, 8), None)
         write(root / f"{backend}_inputs", config(backend, [*X, tensor("z", "FP32", "4")], Y, 8), model, examples)
+        write(root / f"{backend}_string", config(backend, [tensor("x", "STRING", "4")], Y, 8), model, examples)
         write(root / f"{backend}_bf16", config(backend, [tensor("x", "BF16", "4")], Y, 8), model, examples)
         parameter = f'parameters {{ key: "{THREADS[backend]}" value {{ string_value: "many" }} }}'
         write(root / f"{backend}_parameter", config(backend, X, Y, 8, parameter), model, examples)

@@ -22,6 +22,8 @@ from triton_operator.spec import ConcurrencyRange, OfflineSweep, OnlineSweep
 from triton_operator.stages.reference import Dump, data_volumes, entrypoint
 from triton_operator.stages.step import Effects, Verdict, run, waiting
 
+LOOPBACK = "127.0.0.1"
+"""By address: tritonserver listens on IPv4, and `localhost` may be ::1 first."""
 DEFAULT_TOLERANCES = {"fp32": Tolerance(1e-4, 1e-4), "fp16": Tolerance(1e-2, 1e-2)}
 
 
@@ -72,7 +74,7 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
             Threshold(each.metric, _number(each.minimum), _number(each.maximum), _number(each.maximum_degradation))
             for each in spec.accuracy.thresholds
         ),
-        load=load(context, "localhost"),
+        load=load(context, LOOPBACK),
         offline=offline(context),
         online=online(context),
     )

@@ -20,11 +20,6 @@ class Tensor:
     dims: tuple[int, ...]
     optional: bool = False
 
-    @property
-    def triton_type(self) -> str:
-        """Triton's name for the type in requests, e.g. FP32; TYPE_STRING is BYTES."""
-        return "BYTES" if self.data_type == "TYPE_STRING" else self.data_type.removeprefix("TYPE_")
-
 
 @dataclass(frozen=True)
 class Config:
@@ -96,6 +91,11 @@ def _tensor(model: str, io: Mapping[str, Any]) -> Tensor:
     if io.get("allow_ragged_batch"):
         raise ModelError(
             f"unable to load model '{model}', ragged input '{io['name']}' is not supported by this backend for CPUs"
+        )
+    if io["data_type"] == "TYPE_STRING":
+        raise ModelError(
+            f"unable to load model '{model}', datatype TYPE_STRING of '{io['name']}' is not supported by this backend "
+            "for CPUs"
         )
     # With a reshape, that is the shape the model sees; the server applies it to requests and responses.
     dims = io["reshape"].get("shape", []) if "reshape" in io else io.get("dims", [])

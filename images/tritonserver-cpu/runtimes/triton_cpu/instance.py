@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import triton_python_backend_utils as pb_utils
 
-from triton_cpu import batch
+from triton_cpu import batch, exchange
 from triton_cpu.batch import Arrays, BatchError
 from triton_cpu.calls import CallCounter
 from triton_cpu.config import Config, ModelError, parse
@@ -40,7 +40,7 @@ class Instance:
     def execute(self, requests: list[Any]) -> list[Any]:
         """Answer the requests, in their order."""
         inputs: list[Arrays] = [
-            {tensor.name(): tensor.as_numpy() for tensor in request.inputs()} for request in requests
+            {tensor.name(): exchange.received(tensor) for tensor in request.inputs()} for request in requests
         ]
         responses: list[Any] = [None] * len(requests)
         for group in batch.groups(inputs, self._batched):
@@ -64,6 +64,5 @@ class Instance:
             code = pb_utils.TritonError.INVALID_ARG if invalid else pb_utils.TritonError.INTERNAL
             return [pb_utils.InferenceResponse(error=pb_utils.TritonError(str(error), code)) for _ in inputs]
         return [
-            pb_utils.InferenceResponse([pb_utils.Tensor(name, array) for name, array in part.items()])
-            for part in parts
+            pb_utils.InferenceResponse([exchange.sent(name, array) for name, array in part.items()]) for part in parts
         ]

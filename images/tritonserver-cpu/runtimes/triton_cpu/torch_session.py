@@ -1,5 +1,6 @@
 """TorchScript models through PyTorch."""
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,6 +34,9 @@ SWITCHES = {
     "ENABLE_TENSOR_FUSER": torch._C._jit_set_texpr_fuser_enabled,
 }
 
+# Requests lie in shared memory that numpy takes for read-only; the native backend lets models write there too.
+warnings.filterwarnings("ignore", "The given NumPy array is not writable")
+
 
 class TorchSession:
     """A module of one model instance, in a process of its own."""
@@ -58,7 +62,6 @@ class TorchSession:
         arguments = [item for item in schema.arguments if item.type.kind() != "ClassType"]
         self._is_dict = [item.type.kind() for item in arguments] == ["DictType"]
         self._inputs = _inputs_in_order(config, arguments, self._is_dict)
-        self._strings = {tensor.name for tensor in config.inputs if tensor.data_type == "TYPE_STRING"}
         positions = output_positions([tensor.name for tensor in config.outputs], _output_count(schema))
         self._outputs = list(zip(config.outputs, positions, strict=True))
 
@@ -66,17 +69,12 @@ class TorchSession:
         """Call `forward` once. Raises RunError with PyTorch's message."""
         with self._guard():
             try:
-                values = {name: self._value(name, inputs[name]) for name in self._inputs}
+                values = {name: torch.from_numpy(inputs[name]) for name in self._inputs}
                 result = self._module(values) if self._is_dict else self._module(*values.values())
             except Exception as error:
                 raise RunError(f"PyTorch execute failure: {error}") from error
             results = result if isinstance(result, tuple) else (result,)
             return {tensor.name: _output(tensor, position, results) for tensor, position in self._outputs}
-
-    def _value(self, name: str, array: Array) -> Any:
-        if name in self._strings:
-            return [item.decode() if isinstance(item, bytes) else str(item) for item in array.ravel()]
-        return torch.from_numpy(array)
 
 
 def _configure_runtime(config: Config) -> None:
@@ -97,13 +95,7 @@ def _check_tensors(config: Config, kind: str, tensors: tuple[Tensor, ...]) -> No
     if not tensors:
         raise ModelError(f"model configuration must contain at least one {kind}, none were specified.")
     for tensor in tensors:
-        if tensor.data_type == "TYPE_STRING":
-            if len(tensor.dims) + (config.max_batch_size > 0) > 1:
-                raise ModelError(
-                    f"Triton only supports 1 dimensional List of String as {kind} for '{tensor.name}' for model "
-                    f"'{config.name}'"
-                )
-        elif tensor.data_type not in DATA_TYPES:
+        if tensor.data_type not in DATA_TYPES:
             raise ModelError(
                 f"unsupported datatype {tensor.data_type} for {kind} '{tensor.name}' for model '{config.name}'"
             )
@@ -120,7 +112,7 @@ def _inputs_in_order(config: Config, arguments: list[Any], is_dict: bool) -> lis
             "Multiple inputs of kind DictType were detected. Only a single input of type Dict(str, Tensor) is supported."
         )
     for item in arguments:
-        if item.type.kind() not in ("TensorType", "ListType"):
+        if item.type.kind() != "TensorType":
             raise ModelError(
                 f"An input of type '{item.type}' was detected in the model. Only a single input of type "
                 "Dict(str, Tensor) or input(s) of type Tensor are supported."
@@ -139,7 +131,7 @@ def _output_count(schema: Any) -> int | None:
     type_ = schema.returns[0].type
     if type_.kind() == "TupleType":
         return len(type_.elements())
-    return 1 if type_.kind() in ("TensorType", "ListType") else None
+    return 1 if type_.kind() == "TensorType" else None
 
 
 def _output(tensor: Tensor, position: int, results: tuple[Any, ...]) -> Array:
@@ -147,17 +139,14 @@ def _output(tensor: Tensor, position: int, results: tuple[Any, ...]) -> Array:
     if position >= len(results):
         raise RunError(missing_output(tensor.name, len(results)), invalid=True)
     result = results[position]
-    if isinstance(result, torch.Tensor):
-        provided = NAMES.get(result.dtype, str(result.dtype))
-        if provided != tensor.data_type:
-            raise RunError(
-                f"configuration expects datatype {tensor.data_type} for output '{tensor.name}', model provides "
-                f"{provided}",
-                invalid=True,
-            )
-        if result.dim() == 0:
-            raise RunError(f"output '{tensor.name}' is a scalar which is not supported.", invalid=True)
-        return np.asarray(result.detach().contiguous().numpy())
-    if isinstance(result, list) and all(isinstance(item, str) for item in result):
-        return np.array(result, dtype=np.object_)
-    raise RunError(f"output '{tensor.name}' must be of type Tensor or List[str].", invalid=True)
+    if not isinstance(result, torch.Tensor):
+        raise RunError(f"output '{tensor.name}' must be of type Tensor.", invalid=True)
+    provided = NAMES.get(result.dtype, str(result.dtype))
+    if provided != tensor.data_type:
+        raise RunError(
+            f"configuration expects datatype {tensor.data_type} for output '{tensor.name}', model provides {provided}",
+            invalid=True,
+        )
+    if result.dim() == 0:
+        raise RunError(f"output '{tensor.name}' is a scalar which is not supported.", invalid=True)
+    return np.asarray(result.detach().contiguous().numpy())

@@ -1,0 +1,141 @@
+"""The backends answer as NVIDIA's do, and run a dynamic batch as one call of the runtime."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import tritonclient.grpc as triton
+from tritonclient.utils import InferenceServerException, triton_to_np_dtype
+
+from tests.images.conftest import Server
+from tests.images.types_served import ONNX_TYPES, TORCH_TYPES
+
+pytestmark = pytest.mark.images
+BACKENDS = {"onnxruntime": ("x", "y"), "pytorch": ("INPUT__0", "OUTPUT__0")}
+
+
+def tensor(name: str, array: np.ndarray, data_type: str = "FP32") -> triton.InferInput:
+    made = triton.InferInput(name, list(array.shape), data_type)
+    made.set_data_from_numpy(array)
+    return made
+
+
+def ask(server: Server, model: str, **arrays: np.ndarray) -> triton.InferResult:
+    return server.client().infer(model, [tensor(name, array) for name, array in arrays.items()])
+
+
+def rows(*values: float) -> np.ndarray:
+    return np.repeat(np.array(values, np.float32)[:, None], 4, axis=1)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_dynamic_batch_is_one_call(good: Server, backend: str) -> None:
+    source, result = BACKENDS[backend]
+    model = f"{backend}_batch"
+    client = good.client()
+    batches = (1, 2, 1, 1, 3) * 4
+    with ThreadPoolExecutor(len(batches)) as pool:
+        requests = [[tensor(source, rows(*[i] * batch))] for i, batch in enumerate(batches)]
+        answers = list(pool.map(lambda request: client.infer(model, request), requests))
+
+    count = good.metric("nv_inference_count", model)[""]
+    executions = good.metric("nv_inference_exec_count", model)[""]
+    for i, batch in enumerate(batches):
+        np.testing.assert_array_equal(answers[i].as_numpy(result), rows(*[2 * i] * batch))
+    assert count == 32
+    assert executions < 20, "no requests were batched"
+    assert sum(good.runtime_calls(model).values()) == executions
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_instances_share_the_work(good: Server, backend: str) -> None:
+    source, _ = BACKENDS[backend]
+    client = good.client()
+    with ThreadPoolExecutor(8) as pool:
+        requests = [[tensor(source, rows(i))] for i in range(200)]
+        list(pool.map(lambda request: client.infer(f"{backend}_instances", request), requests))
+    calls = good.runtime_calls(f"{backend}_instances")
+    assert len(calls) == 2
+    assert min(calls.values()) > 0
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_warmup_runs_before_the_first_request(good: Server, backend: str) -> None:
+    assert sum(good.runtime_calls(f"{backend}_warm").values()) == 1
+    assert good.metric("nv_inference_exec_count", f"{backend}_warm")[""] == 1  # warm-ups count as executions
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_gpu_accelerator_is_ignored_with_a_warning(good: Server, backend: str) -> None:
+    source, result = BACKENDS[backend]
+    answer = ask(good, f"{backend}_accelerated", **{source: rows(1, 2)})
+    np.testing.assert_array_equal(answer.as_numpy(result), rows(2, 4))
+    assert f"model '{backend}_accelerated': execution accelerator 'tensorrt' is for GPUs and ignored" in good.log()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_failed_call_answers_an_error_and_the_next_call_works(good: Server, backend: str) -> None:
+    client = good.client()
+    model = f"{backend}_lookup"
+    with pytest.raises(InferenceServerException, match="(?i)index|indices.* out of ") as error:
+        client.infer(model, [tensor("x", np.array([[99]], np.int64), "INT64")])
+    assert error.value.status() == "StatusCode.INTERNAL"
+    answer = client.infer(model, [tensor("x", np.array([[3], [0]], np.int64), "INT64")])
+    np.testing.assert_array_equal(answer.as_numpy("y"), [[[6, 7]], [[0, 1]]])
+
+
+def sample(data_type: str) -> np.ndarray:
+    dtype = np.dtype(triton_to_np_dtype(data_type))
+    if dtype == np.bool_:
+        return np.array([[True, False], [False, True]])
+    limits = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+    return np.array([[limits.min, limits.max], [0, 1]], dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    ("model", "names", "types"),
+    [
+        ("onnxruntime_types", "{0}put_{2}", ONNX_TYPES),
+        ("pytorch_types", "{0}put__{1}", TORCH_TYPES),
+    ],
+)
+def test_every_type_arrives_and_returns(good: Server, model: str, names: str, types: tuple[str, ...]) -> None:
+    inputs = [tensor(names.format("in", i, name), sample(name), name) for i, name in enumerate(types)]
+    answer = good.client().infer(model, inputs)
+    for i, name in enumerate(types):
+        got = answer.as_numpy(names.format("out", i, name))
+        np.testing.assert_array_equal(got, sample(name), err_msg=name)
+        assert got.dtype == sample(name).dtype
+
+
+def test_models_without_batch_dimension(good: Server) -> None:
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(ask(good, "pytorch_unbatched", x=x).as_numpy("y"), 2 * x)
+    scaled = ask(good, "onnxruntime_unbatched", x=x, scale=np.array([3], np.float32))
+    np.testing.assert_array_equal(scaled.as_numpy("y"), 3 * x)
+
+
+@pytest.mark.parametrize(
+    ("model", "left", "right", "difference", "total"),
+    [
+        ("index", "ANY__0", "ANY__1", "OUT__0", "OUT__1"),
+        ("forward", "left", "right", "OUT__0", "OUT__1"),
+        ("order", "one", "two", "three", "four"),
+    ],
+)
+def test_pytorch_names(good: Server, model: str, left: str, right: str, difference: str, total: str) -> None:
+    answer = ask(good, f"pytorch_names_{model}", **{right: rows(2), left: rows(7)})
+    np.testing.assert_array_equal(answer.as_numpy(difference), rows(5))
+    np.testing.assert_array_equal(answer.as_numpy(total), rows(72))
+
+
+def test_pytorch_dictionary(good: Server) -> None:
+    answer = ask(good, "pytorch_dictionary", b=rows(2), a=rows(7))
+    np.testing.assert_array_equal(answer.as_numpy("y"), rows(5))
+
+
+def test_configuration_is_served_as_written(good: Server) -> None:
+    config = good.client().get_model_config("onnxruntime_accelerated", as_json=True)["config"]
+    assert config["backend"] == "onnxruntime"
+    assert [item["name"] for item in config["input"]] == ["x"]
+    assert "dynamic_batching" not in config

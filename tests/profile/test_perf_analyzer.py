@@ -1,0 +1,161 @@
+"""perf_analyzer's command line, its report and its complaints; texts are those of the 2.60.0 binary."""
+
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from triton_converters.perf_analyzer import (
+    Point,
+    ReportError,
+    Target,
+    arguments,
+    first_windows,
+    is_unstable,
+    last_lines,
+    longer,
+    parse_report,
+    requests_per_second,
+    unjudged,
+)
+from triton_converters.request import InputShape, Measurement
+from triton_converters.result import Row
+
+HEADER = (
+    "Concurrency,Inferences/Second,Client Send,Network+Server Send/Recv,Server Queue,Server Compute Input,"
+    "Server Compute Infer,Server Compute Output,Client Recv,p50 latency,p90 latency,p95 latency,p99 latency,"
+    "Avg latency,request/response,response wait"
+)
+REPORT = f"{HEADER}\n4,24988.6,2,261,280,24,250,142,1,918,1225,1324,1690,961,3,952\n"
+UNSTABLE = """Request concurrency: 4
+  Pass [1] throughput: 3428.3 infer/sec. Avg latency: 1156 usec (std 570 usec).
+  Pass [2] throughput: 4107.77 infer/sec. Avg latency: 966 usec (std 221 usec).
+Failed to obtain stable measurement within 5 measurement windows for concurrency 4. Please try to increase the \
+--measurement-interval.
+Failed to obtain stable measurement.
+"""
+TARGET = Target("digits", "127.0.0.1:8001", "grpc", "/repository/references/a/perf.json", ())
+POINT = Point("online", 1, 4)
+COUNT = Measurement("CountWindows", 50, 5000, 10)
+TIME = Measurement("TimeWindows", 50, 300, 25)
+
+
+def test_the_command_line_of_an_online_point() -> None:
+    assert shlex.join(arguments(TARGET, POINT, first_windows(COUNT))) == (
+        "perf_analyzer -m digits -u 127.0.0.1:8001 -i grpc -b 1 --concurrency-range 4"
+        " --input-data /repository/references/a/perf.json --warmup-request-count 10"
+        " --measurement-mode count_windows --measurement-request-count 50 --stability-percentage 10 --max-trials 5"
+        " -v --verbose-csv -f online-batch1-concurrency4.csv"
+    )
+
+
+def test_the_command_line_of_an_offline_point_with_shapes_and_shared_memory() -> None:
+    target = Target("m", "[::1]:8000", "http", "perf.json", (InputShape("A", (3, 4)), InputShape("B", (7,))))
+    assert shlex.join(arguments(target, Point("offline", 32, 1), first_windows(TIME), 40)) == (
+        "perf_analyzer -m m -u '[::1]:8000' -i http -b 32 --concurrency-range 1 --input-data perf.json"
+        " --shape A:3,4 --shape B:7 --shared-memory system --output-shared-memory-size 40 --warmup-request-count 10"
+        " --measurement-mode time_windows --measurement-interval 300 --stability-percentage 25 --max-trials 5"
+        " -v --verbose-csv -f offline-batch32-concurrency1.csv"
+    )
+
+
+def test_every_concurrent_worker_is_warmed_up() -> None:
+    argv = arguments(TARGET, Point("online", 1, 256), first_windows(COUNT))
+    assert argv[argv.index("--warmup-request-count") + 1] == "512"
+
+
+def test_points_of_one_scenario_differ_in_batch_concurrency_and_file_only() -> None:
+    one, other = (arguments(TARGET, Point("online", b, c), first_windows(COUNT)) for b, c in ((1, 2), (8, 3)))
+    assert [a for a, b in zip(one, other, strict=True) if a != b] == ["1", "2", "online-batch1-concurrency2.csv"]
+
+
+def test_the_report_becomes_a_row() -> None:
+    assert parse_report(REPORT, POINT, stable=True) == Row(
+        batch_size=1,
+        concurrency=4,
+        throughput=24988.6,
+        client_send=2,
+        network=261,
+        queue=280,
+        compute_input=24,
+        compute_infer=250,
+        compute_output=142,
+        client_receive=1,
+        p50=918,
+        p90=1225,
+        p95=1324,
+        p99=1690,
+        average=961,
+        stable=True,
+    )
+
+
+def test_a_report_with_a_response_cache_has_more_columns() -> None:
+    header = HEADER.replace("Client Recv", "Server Cache Hit,Server Cache Miss,Client Recv")
+    line = "4,1.23457e+06,2,261,280,24,250,142,5,6,1,918,1225,1324,1690,961,3,952"
+    row = parse_report(f"{header}\n{line}\n", POINT, stable=False)
+    assert (row.throughput, row.client_receive, row.average, row.stable) == (1234570.0, 1, 961, False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        HEADER,
+        REPORT + REPORT.splitlines()[1] + "\n",
+        REPORT.replace("4,24988.6", "3,24988.6"),
+        REPORT.replace("24988.6", "0"),
+        REPORT.replace("24988.6", "nan"),
+        REPORT.replace("24988.6", "-inf"),
+        REPORT.replace(",Avg latency", ",Mean latency"),
+        REPORT.replace("961", ""),
+        REPORT[: REPORT.rindex("1690")],
+    ],
+    ids=["empty", "no row", "two rows", "other point", "zero", "nan", "infinite", "no average", "blank", "cut"],
+)
+def test_anything_but_the_one_row_asked_for_is_refused(text: str) -> None:
+    with pytest.raises(ReportError):
+        parse_report(text, POINT, stable=True)
+
+
+@given(st.text())
+def test_no_text_is_taken_for_a_row_by_accident(text: str) -> None:
+    with pytest.raises(ReportError):
+        parse_report(text, POINT, stable=True)
+
+
+def test_instability_is_told_from_other_ends() -> None:
+    assert is_unstable(UNSTABLE)
+    assert is_unstable("No valid requests recorded within time interval. Please use a larger time window.")
+    assert not is_unstable("error: failed to get model metadata: Request for unknown model: 'nope' is not found")
+
+
+def test_the_rate_is_that_of_the_last_window() -> None:
+    assert requests_per_second(UNSTABLE, batch_size=2) == 4107.77 / 2
+    assert requests_per_second("Pass [1] cb::Error: x", batch_size=1) == 0.0
+    assert requests_per_second("  Pass [1] throughput: 1.5e+06 infer/sec. Avg", batch_size=1) == 1.5e6
+
+
+@given(st.integers(1, 10**6), st.floats(0, 1e6), st.booleans())
+def test_a_retry_looks_at_least_twice_as_long(size: int, rate: float, by_count: bool) -> None:
+    asked = first_windows(Measurement("CountWindows" if by_count else "TimeWindows", size, size, 10))
+    again = longer(asked, rate)
+    assert again.size >= 2 * size
+    assert (again.size >= 1.5 * rate) or not by_count
+    assert (again.by_count, again.stability_percentage, again.trials) == (by_count, 10, asked.trials)
+
+
+@pytest.mark.parametrize(("measurement", "count"), [(COUNT, 6000), (TIME, 50)])
+def test_the_last_resort_takes_three_windows_by_count_as_they_are(measurement: Measurement, count: int) -> None:
+    last = unjudged(longer(first_windows(measurement), 4000), measurement)
+    assert last.arguments == (
+        *("--measurement-mode", "count_windows", "--measurement-request-count", str(count)),
+        *("--stability-percentage", "1000000", "--max-trials", "3"),
+    )
+
+
+def test_the_end_of_the_output_is_quoted_on_one_line() -> None:
+    assert last_lines("a\n\n b \nc\nd\ne\nf\n") == "b | c | d | e | f"
+    assert last_lines(" \n") == "it printed nothing"
+    assert len(last_lines("x" * 100_000)) <= 600

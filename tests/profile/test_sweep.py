@@ -1,0 +1,153 @@
+"""A sweep's points: a row for each, longer windows on instability, and no row taken on trust."""
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from test_perf_analyzer import COUNT, HEADER, TARGET, TIME, UNSTABLE
+
+from triton_converters.failure import StageError
+from triton_converters.perf_analyzer import Point
+from triton_converters.reasons import Reason
+from triton_converters.request import Sweep
+from triton_converters.sweep import Invocation, Plan, measure, points, run_process
+
+
+def value(argv: Sequence[str], flag: str) -> str:
+    return argv[argv.index(flag) + 1]
+
+
+def write_row(argv: Sequence[str], directory: Path) -> None:
+    line = f"{value(argv, '--concurrency-range')},1000,2,261,280,24,250,142,1,918,1225,1324,1690,961,3,952"
+    (directory / value(argv, "-f")).write_text(f"{HEADER}\n{line}\n")
+
+
+class Tool:
+    """Stands for perf_analyzer: gives a row from the n-th attempt at a point on."""
+
+    def __init__(self, attempts: int, exit_code: int = 0, output: str = UNSTABLE) -> None:
+        self.attempts, self.exit_code, self.output = attempts, exit_code, output
+        self.argvs: list[Sequence[str]] = []
+        self.seconds: list[float] = []
+
+    def __call__(self, argv: Sequence[str], directory: Path, seconds: float) -> Invocation:
+        self.argvs.append(argv)
+        self.seconds.append(seconds)
+        if sum(value(each, "-f") == value(argv, "-f") for each in self.argvs) >= self.attempts:
+            write_row(argv, directory)
+            return Invocation(0, "fine")
+        return Invocation(self.exit_code, self.output)
+
+
+def failure(tmp_path: Path, invoke: Callable[[Sequence[str], Path, float], Invocation]) -> StageError:
+    with pytest.raises(StageError) as error:
+        measure(Plan(TARGET, COUNT, tmp_path), [Point("online", 1, 4)], invoke)
+    assert error.value.reason is Reason.MEASUREMENT_FAILED
+    assert not error.value.final
+    return error.value
+
+
+def test_points_are_the_product_of_batch_sizes_and_concurrencies() -> None:
+    found = points("offline", Sweep((1, 8), (1, 2), True))
+    assert [(each.batch_size, each.concurrency) for each in found] == [(1, 1), (1, 2), (8, 1), (8, 2)]
+
+
+def test_every_point_asked_for_gives_its_row_in_order(tmp_path: Path) -> None:
+    tool = Tool(1)
+    wanted = points("online", Sweep((1,), (1, 2, 4), False))
+    found = measure(Plan(TARGET, COUNT, tmp_path), wanted, tool)
+    assert [(row.concurrency, row.stable) for row in found.rows] == [(1, True), (2, True), (4, True)]
+    assert len(tool.argvs) == 3
+    assert found.command.startswith("perf_analyzer -m digits")
+    assert "--concurrency-range 1 " in found.command
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".csv"] * 3 + [".log"] * 3
+
+
+def test_an_unstable_point_is_looked_at_longer_and_stays_stable(tmp_path: Path) -> None:
+    tool = Tool(2)
+    found = measure(Plan(TARGET, COUNT, tmp_path), [Point("online", 1, 4)], tool)
+    assert found.rows[0].stable
+    # Twice 50 would still be a window of one second: the retry asks for more than one second's worth.
+    assert [value(argv, "--measurement-request-count") for argv in tool.argvs] == ["50", "6162"]
+    assert "--measurement-request-count 6162" in found.command
+
+
+@pytest.mark.parametrize("exit_code", [0, 2])
+def test_a_point_that_never_settles_gives_a_row_that_says_so(tmp_path: Path, exit_code: int) -> None:
+    tool = Tool(3, exit_code)
+    found = measure(Plan(TARGET, TIME, tmp_path), [Point("online", 1, 4)], tool)
+    assert not found.rows[0].stable
+    assert [value(argv, "--measurement-mode") for argv in tool.argvs] == [
+        "time_windows",
+        "time_windows",
+        "count_windows",
+    ]
+    assert [value(argv, "--stability-percentage") for argv in tool.argvs] == ["25", "25", "1000000"]
+
+
+def test_exit_code_zero_without_a_row_is_a_failure_that_quotes_the_tool(tmp_path: Path) -> None:
+    message = failure(tmp_path, Tool(9, output="thread 3 failed\nbad things")).message
+    assert "batch size 1, concurrency 4 (online) ended with exit code 0 without a row" in message
+    assert "thread 3 failed | bad things" in message
+
+
+def test_a_row_beside_a_failing_exit_code_is_not_taken(tmp_path: Path) -> None:
+    def half(argv: Sequence[str], directory: Path, seconds: float) -> Invocation:
+        write_row(argv, directory)
+        return Invocation(99, "error: lost the server")
+
+    assert "error: lost the server" in failure(tmp_path, half).message
+
+
+def test_a_report_of_an_earlier_attempt_is_not_taken_for_this_one(tmp_path: Path) -> None:
+    write_row(("-f", "online-batch1-concurrency4.csv", "--concurrency-range", "4"), tmp_path)
+    assert "without a row" in failure(tmp_path, Tool(9, output="nothing")).message
+
+
+def test_a_report_that_cannot_be_read_is_a_failure(tmp_path: Path) -> None:
+    def broken(argv: Sequence[str], directory: Path, seconds: float) -> Invocation:
+        (directory / value(argv, "-f")).write_text("what?\n")
+        return Invocation(0, "")
+
+    assert "report that cannot be used: 0 rows" in failure(tmp_path, broken).message
+
+
+def test_an_endless_invocation_is_a_failure(tmp_path: Path) -> None:
+    def endless(argv: Sequence[str], directory: Path, seconds: float) -> Invocation:
+        raise TimeoutError("Request concurrency: 4")
+
+    assert "did not end within 600 s: Request concurrency: 4" in failure(tmp_path, endless).message
+
+
+def test_long_windows_are_given_their_time(tmp_path: Path) -> None:
+    tool = Tool(1)
+    measure(Plan(TARGET, TIME, tmp_path), [Point("online", 1, 4)], tool)
+    assert tool.seconds == [600 + 5 * 1.2 * 0.3]
+
+
+def test_the_log_holds_each_command_line_and_what_it_printed(tmp_path: Path) -> None:
+    measure(Plan(TARGET, COUNT, tmp_path), [Point("online", 1, 4)], Tool(2))
+    log = (tmp_path / "online-batch1-concurrency4.log").read_text()
+    assert log.count("$ perf_analyzer -m digits") == 2
+    assert "Failed to obtain stable measurement within 5" in log
+
+
+def test_a_real_process_gives_its_output_and_exit_code(tmp_path: Path) -> None:
+    code = "import os, sys; print(os.getcwd()); print('oops', file=sys.stderr); sys.exit(3)"
+    done = run_process([sys.executable, "-c", code], tmp_path, 30)
+    assert (done.exit_code, done.output.splitlines()) == (3, [str(tmp_path), "oops"])
+
+
+def test_a_real_process_that_takes_too_long_is_killed(tmp_path: Path) -> None:
+    code = "import time; print('started', flush=True); time.sleep(60)"
+    started = time.monotonic()
+    with pytest.raises(TimeoutError, match="started"):
+        run_process([sys.executable, "-c", code], tmp_path, 1)
+    assert time.monotonic() - started < 20
+
+
+def test_a_missing_program_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StageError, match="the image has no no-such-program"):
+        run_process(["no-such-program"], tmp_path, 1)
