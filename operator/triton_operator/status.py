@@ -253,6 +253,8 @@ class Images(ApiType):
     """Of the Jobs' own containers."""
     server: str
     """Of tritonserver."""
+    server_arguments: Annotated[list[str], Field(max_length=32)] = Field(default_factory=list)
+    """Flags of tritonserver that come from the operator's settings, as they go with its image."""
 
 
 class TritonDeploymentStatus(ApiType):
