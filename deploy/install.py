@@ -32,7 +32,7 @@ def install(kubeconfig: str | Path) -> None:
     cluster = Cluster(Path(kubeconfig))
     references = load(cluster, *IMAGES)
     cluster.run(
-        "helm", "upgrade", RELEASE, CHART, "--install", "--namespace", NAMESPACE, "--create-namespace", "--take-ownership",
-        "--values", "-", "--wait", "--timeout", f"{READY_SECONDS}s",
+        "helm", "upgrade", RELEASE, CHART, "--install", "--namespace", NAMESPACE, "--create-namespace",
+        "--take-ownership", "--values", "-", "--wait", "--timeout", f"{READY_SECONDS}s",
         stdin=yaml.safe_dump(values(references)), timeout=READY_SECONDS + 60,
     )  # fmt: skip
