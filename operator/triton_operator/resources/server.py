@@ -3,6 +3,7 @@
 from typing import Any
 
 from triton_converters import claim as layout
+
 from triton_operator import names
 from triton_operator.context import Context
 from triton_operator.pod_trouble import SERVER
