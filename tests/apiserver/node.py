@@ -10,7 +10,7 @@ from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import ConflictError, NotFoundError
 
 from tests.apiserver.kubectl import Kubectl
-from tests.simulation import results
+from tests.simulation.results import answer
 from triton_operator import names
 
 JSON = dict[str, Any]
@@ -80,7 +80,7 @@ class Node:
         terminated = {
             "exitCode": 0,
             "reason": "Completed",
-            "message": results.answer(stage, labels[names.KEY_LABEL], candidate),
+            "message": answer(stage, labels[names.KEY_LABEL], candidate),
             "startedAt": now,
             "finishedAt": now,
         }

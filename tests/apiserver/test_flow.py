@@ -117,7 +117,11 @@ def test_a_server_edited_by_hand_is_put_right(operator: Operator, apiserver: Api
         args = '[{"op": "replace", "path": "/spec/template/spec/containers/0/args/2", "value": "--edited"}]'
         kubectl("patch", "deployment", name, "--type=json", "-p", args)
         wanted = server["spec"]["template"]["spec"]["containers"][0]["args"]
-        found = lambda: kubectl.get("deployment", name)["spec"]["template"]["spec"]["containers"][0]  # noqa: E731
+
+        def found() -> JSON:
+            container: JSON = kubectl.get("deployment", name)["spec"]["template"]["spec"]["containers"][0]
+            return container
+
         eventually(lambda: found()["args"] == wanted)
         assert found()["env"] == [{"name": "MINE", "value": "1"}], "what is not ours stays"
         for service in before:
