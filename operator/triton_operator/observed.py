@@ -8,7 +8,6 @@ from typing import Any, Literal
 from triton_converters.document import DocumentError
 from triton_converters.reasons import Reason
 from triton_converters.result import EXIT_FINAL, Outcome
-
 from triton_operator import names
 from triton_operator.pod_trouble import SERVER, Trouble, disrupted, ended, ending, no_pod, pod_trouble, server_crash
 

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 from triton_converters.reasons import Reason
-
 from triton_operator import report
 from triton_operator.attempt import Attempt
 from triton_operator.context import Context

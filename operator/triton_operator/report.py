@@ -7,7 +7,6 @@ from typing import get_args
 
 from triton_converters.reasons import Reason
 from triton_converters.result import MeasureResult, ProfileResult, Row, Signature
-
 from triton_operator.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.progress import Progress

@@ -1,11 +1,11 @@
 """What fails ends, is named, and disturbs nothing that serves."""
 
 import pytest
-from triton_converters.reasons import Reason
 
 from tests.simulation.answers import FINAL, GOOD, Fate, when
 from tests.simulation.cluster import ORDER, Cluster
 from tests.simulation.deployments import CANDIDATES, a_model, a_spec
+from triton_converters.reasons import Reason
 
 NAMES = [each["name"] for each in CANDIDATES]
 STAGES = ["source", "reference", "convert", "profile", "measure"]

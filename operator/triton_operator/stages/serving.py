@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from triton_converters.reasons import Reason
 from triton_converters.request import MeasureRequest
 from triton_converters.result import MeasureResult
-
 from triton_operator import names
 from triton_operator.attempt import Attempt
 from triton_operator.context import Context
