@@ -34,7 +34,7 @@ def install(kubeconfig: str | Path) -> None:
     try:
         cluster.run(
             "helm", "upgrade", RELEASE, CHART, "--install", "--namespace", NAMESPACE, "--create-namespace",
-            "--take-ownership", "--take-ownership", "--values", "-", "--wait", "--timeout", f"{READY_SECONDS}s",
+            "--take-ownership", "--values", "-", "--wait", "--timeout", f"{READY_SECONDS}s",
             stdin=yaml.safe_dump(values(references)), timeout=READY_SECONDS + 60,
         )  # fmt: skip
     except CommandError as error:
