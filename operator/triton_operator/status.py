@@ -209,7 +209,7 @@ class RowStatus(ApiType):
     average: int
     """Mean latency."""
     stable: bool
-    """False: no stable window was found; the row is a plain count of requests."""
+    """False: no three windows agreed; the row is three windows merged whatever they show."""
 
 
 class EnvironmentStatus(ApiType):
