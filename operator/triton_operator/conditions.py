@@ -34,8 +34,8 @@ def conditions(context: Context, progress: Progress) -> list[Condition]:
 
 
 def _undecided(verdict: Verdict) -> Verdict:
-    """Unknown while the stage goes on: False is said of what failed, or is in trouble."""
-    return replace(verdict, status=None) if verdict.reason in UNDECIDED else verdict
+    """Unknown while the stage goes on: False is said of what failed, is in trouble, or is known not to serve."""
+    return replace(verdict, status=None) if verdict.reason in UNDECIDED and verdict.type != "Available" else verdict
 
 
 def _not_reached(context: Context, kind: ConditionType) -> Verdict:

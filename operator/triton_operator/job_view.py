@@ -42,6 +42,11 @@ class JobView:
     """By itself it never fails the Job."""
     body: Mapping[str, Any] = field(repr=False)
 
+    @property
+    def active(self) -> bool:
+        """Whether it may still have a pod that runs."""
+        return self.state == "Active" and self.failure is None
+
 
 def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: list[Mapping[str, Any]]) -> JobView:
     """Read a Job, its pods among `pods`, and Events about it and them."""

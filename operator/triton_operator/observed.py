@@ -38,8 +38,6 @@ class Observed:
     servers: Mapping[str, ServerView]
     records: Mapping[str, Record]
     """By ``<stage>.<key>``: what Jobs answered, from the results ConfigMap and from pods that ended since."""
-    failures: Mapping[str, Trouble]
-    """By Job's name: failures that the operator itself declared."""
     serving: str | None
     """Name of the Deployment that the Service points to."""
     claim: Mapping[str, Any] | None
@@ -70,6 +68,8 @@ def observe(deployment: str, children: Iterable[Mapping[str, Any]]) -> Observed:
     if claim is not None and entries.get(CLAIM, claim["metadata"]["uid"]) != claim["metadata"]["uid"]:
         records, failures = {}, {}
         jobs = [_forgotten(job) if _older(job.body, claim) else job for job in jobs]
+    # Of a Job that is suspended because its sidecar crashed, only the record still knows why.
+    jobs = [replace(job, failure=failures.get(job.name, job.failure)) for job in jobs]
     for job in jobs:
         if job.record is not None:
             records.setdefault(record_name(job.stage, job.key), job.record)
@@ -78,7 +78,6 @@ def observe(deployment: str, children: Iterable[Mapping[str, Any]]) -> Observed:
         jobs={job.name: job for job in jobs},
         servers={body["metadata"]["name"]: _server(body, pods, events) for body in by_kind.get("Deployment", [])},
         records=records,
-        failures=failures,
         serving=None if service is None else service["spec"].get("selector", {}).get(names.REVISION_LABEL),
         claim=claim,
     )

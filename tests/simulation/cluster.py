@@ -38,11 +38,13 @@ class Cluster:
     settings: Settings = SETTINGS
     now: datetime = datetime(2026, 11, 21, tzinfo=UTC)
     generation: int = 1
-    status: Body = field(default_factory=lambda: {"observedGeneration": -1})
-    objects: dict[tuple[str, str], Body] = field(default_factory=dict)
+    status: Body = field(default_factory=lambda: {"observedGeneration": -1}, repr=False)
+    objects: dict[tuple[str, str], Body] = field(default_factory=dict, repr=False)
     story: list[str] = field(default_factory=list)
     """Jobs as they start, servers as they are made, the Service as it flips."""
-    events: list[Event] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list, repr=False)
+    served: set[str] = field(default_factory=set)
+    """Names of the Deployments that ever served."""
     serial: int = 0
 
     # The operator's side ---------------------------------------------------------------------------------------

@@ -101,10 +101,7 @@ def model_config(context: Context) -> ModelConfig:
 
 def _is_active(context: Context, work: Work) -> bool:
     """Whether a Job of the work was seen that has not ended."""
-    return any(
-        job.stage == work.stage and job.key == work.key and job.state == "Active" and job.failure is None
-        for job in context.observed.jobs.values()
-    )
+    return any(job.stage == work.stage and job.key == work.key and job.active for job in context.observed.jobs.values())
 
 
 def _verdict(attempts: list[Attempt]) -> Verdict:

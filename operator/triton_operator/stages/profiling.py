@@ -33,7 +33,9 @@ def profile(
 
     One Job at a time, and none while another runs: candidates must not disturb each other's figures.
     """
-    attempts, effects, busy = [], Effects(), False
+    attempts, effects = [], Effects()
+    # Also one of an older generation, or of a candidate that now stands further down.
+    busy = any(job.stage == "profile" and job.active for job in context.observed.jobs.values())
     for attempt in converted:
         if attempt.state != "Converted":
             attempts.append(attempt)

@@ -97,7 +97,7 @@ def available(context: Context) -> Verdict:
 def _start(context: Context, name: str, view: ServerView | None) -> tuple[Verdict | None, bool]:
     """What the target's server waits for, None where it is ready; and whether it is too late."""
     if context.spec.serving.replicas == 0:
-        return Verdict("Available", False, Reason.ROLLING_OUT, "spec.serving.replicas is 0: no server is wanted"), False
+        return Verdict("Available", False, Reason.SUSPENDED, "spec.serving.replicas is 0: no server is wanted"), False
     if view is None:
         return Verdict("Available", False, Reason.ROLLING_OUT, f"Deployment {name} is created"), False
     if view.ready:

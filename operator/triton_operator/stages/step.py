@@ -76,7 +76,7 @@ def run(context: Context, work: Work, start: bool = True) -> Run:
         if not start or context.spec.suspend:
             return Run(Effects(needed=needed))
         return Run(Effects((body,), needed, jobs), active=True)
-    failure = context.observed.failures.get(name) or observed.failure
+    failure = observed.failure
     if failure is not None:
         objects = (_suspended(body),) if _crashes(observed) else ()
         return Run(Effects(objects, needed, jobs, {name: failure}), failure=failure)

@@ -1,0 +1,145 @@
+"""Whatever is edited, deleted and fails, in whatever order: it ends, and what serves has passed and goes on serving."""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.simulation.answers import FINAL, GOOD, Fate
+from tests.simulation.cluster import ORDER, Cluster
+from tests.simulation.deployments import CANDIDATES, a_model
+from triton_converters.reasons import Reason
+from triton_converters.result import MeasureResult
+from triton_operator import names
+from triton_operator.observed import observe
+
+STAGES = ("source", "reference", "convert", "profile", "measure")
+FATES = (
+    FINAL,
+    Fate(exit_code=137, killed="OOMKilled"),
+    Fate(exit_code=139, message="Segmentation fault"),
+    Fate(answer="not a result"),
+    Fate(sidecar_crashes="failed to load all models"),
+    Fate(sidecar_exit=137),
+    Fate(p99=20_000),
+    Fate(exit_code=1, reason=Reason.STORAGE_FULL, message="no space left"),
+)
+EDITS: tuple[dict[str, Any], ...] = (
+    {"source": {"uri": "pvc://models/digits", "revision": "v2"}},
+    {"source": {"uri": "pvc://models/other"}},
+    {"models": [a_model(config={"maxBatchSize": 16})]},
+    {"models": [a_model(candidates=CANDIDATES[:1])]},
+    {"models": [a_model(candidates=CANDIDATES[::-1])]},
+    {"models": [a_model()]},
+    {"conversion": {"parallelism": 1}},
+    {"conversion": {"pod": {"resources": {"limits": {"memory": "1Gi"}}}}},
+    {"accuracy": {"thresholds": []}},
+    {"selection": {"constraints": [{"metric": "P99LatencyMicroseconds", "maximum": "100"}]}},
+    {"selection": {"constraints": [{"metric": "P99LatencyMicroseconds", "maximum": "50000"}]}},
+    {"selection": {"scenario": "Offline", "objectives": [{"metric": "P99LatencyMicroseconds"}]}},
+    {"serving": {"replicas": 2}},
+    {"serving": {"replicas": 0}},
+    {"serving": {"backendConfig": [{"name": "default-max-batch-size", "value": "4"}]}},
+    {"suspend": True},
+    {"suspend": False},
+)
+KINDS = ("Job", "Deployment", "Service", "ConfigMap", "NetworkPolicy")
+
+fates = st.dictionaries(
+    st.tuples(st.sampled_from(STAGES), st.sampled_from(["", *(each["name"] for each in CANDIDATES)])),
+    st.sampled_from(FATES),
+    max_size=3,
+)
+actions = st.one_of(
+    st.tuples(st.just("edit"), st.sampled_from(EDITS)),
+    st.tuples(st.just("delete"), st.sampled_from(KINDS)),
+    st.tuples(st.just("fates"), fates),
+    st.tuples(st.just("run"), st.integers(1, 25)),
+)
+
+
+def act_out(cluster: Cluster, action: tuple[str, Any]) -> None:
+    """Let one thing happen to the cluster."""
+    kind, what = action
+    if kind == "edit":
+        cluster.edit(**deepcopy(what))
+    elif kind == "delete":
+        for name in [each["metadata"]["name"] for each in cluster.of_kind(what)]:
+            cluster.delete(what, name)
+    elif kind == "fates":
+        cluster.fates = told(what)
+    else:
+        for _ in range(what):
+            checked_pass(cluster)
+            cluster.step()
+
+
+def told(choices: Mapping[tuple[str, str], Fate]) -> Any:
+    """Fates by stage and candidate."""
+    return lambda stage, candidate, request: choices.get((stage, candidate), GOOD)
+
+
+def settle(cluster: Cluster) -> None:
+    """Checked passes until nothing changes and none is due; fails where that does not come about."""
+    for _ in range(300):
+        if checked_pass(cluster) + cluster.step() == 0 and cluster.intent().requeue_after is None:
+            return
+    raise AssertionError(f"no end: {cluster.condition('Ready')} after {cluster.story[-8:]}")
+
+
+def checked_pass(cluster: Cluster) -> int:
+    """A pass, and what has to hold of every one; how many writes it made."""
+    before = cluster.serving()
+    servers = {each["metadata"]["name"] for each in cluster.of_kind("Deployment")}
+    writes = cluster.act()
+    after = cluster.serving()
+    if before is not None:
+        assert after is not None, "what serves was taken away"
+        if before in servers and after == before:
+            assert ("Deployment", before) in cluster.objects, "the server that serves was deleted"
+    if after is not None and after not in cluster.served:
+        assert ("Deployment", after) in cluster.objects
+        assert_has_passed(cluster, after, first=not cluster.served)
+        cluster.served.add(after)
+    assert len(cluster.active("profile")) <= 1, "candidates disturb each other's figures"
+    return writes
+
+
+def assert_has_passed(cluster: Cluster, server: str, first: bool) -> None:
+    """The target of a flip was profiled, was measured, and meets the constraints if something else served before."""
+    status = cluster.status
+    (chosen,) = [each for each in status["candidates"] if each["state"] == "Selected"]
+    labels = cluster.objects["Deployment", server]["metadata"]["labels"]
+    assert chosen["key"] == labels[names.KEY_LABEL]
+    assert chosen["satisfiesConstraints"] is True
+    observed = observe("digits", cluster.objects.values())
+    measured = [record.outcome.result for record in observed.records.values()]
+    assert any(isinstance(each, MeasureResult) for each in measured)
+    if not first:
+        assert cluster.condition("PerformanceMeasured")["status"] == "True"
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    happenings=st.lists(actions, max_size=8),
+    order=st.sampled_from([ORDER, ("containers", "job", "pod"), ("job", "containers", "pod")]),
+    ready=st.booleans(),
+)
+def test_it_always_ends_and_never_serves_what_has_not_passed(
+    settled: Cluster, happenings: list[tuple[str, Any]], order: tuple[str, ...], ready: bool
+) -> None:
+    cluster = deepcopy(settled) if ready else Cluster(deepcopy(settled.spec))
+    cluster.order = order
+    cluster.served.update(filter(None, [cluster.serving()]))
+    for action in happenings:
+        act_out(cluster, action)
+    settle(cluster)
+    assert cluster.condition("Reconciling")["status"] == "False"
+    cluster.fates = told({})
+    for job in [each["metadata"]["name"] for each in cluster.of_kind("Job")]:
+        cluster.delete("Job", job)
+    cluster.edit(suspend=False, serving={}, selection={})
+    settle(cluster)
+    assert cluster.condition("Ready")["status"] == "True"
