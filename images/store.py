@@ -17,7 +17,7 @@ from images import base, inputs, machine
 from images.engine import Buildah, Engine, Run
 from images.inputs import Image
 
-KEPT_ARCHIVES = 4  # of each image: several checkouts may share this cache
+KEPT_ARCHIVES = 6  # of each image: several checkouts may share this cache
 
 
 class BuildError(Exception):

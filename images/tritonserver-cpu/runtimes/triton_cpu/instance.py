@@ -1,17 +1,12 @@
-"""A model instance as Triton's Python backend drives it; importable only in the server's stub process.
-
-Arrays pass through DLPack. The stub of server 2.51 was made for NumPy 1: with NumPy 2, `as_numpy()` repeats the first
-element and `pb_utils.Tensor` sends no data, both without an error. Strings know no other way, so they are refused.
-"""
+"""A model instance as Triton's Python backend drives it; importable only in the server's stub process."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-import numpy as np
 import triton_python_backend_utils as pb_utils
 
-from triton_cpu import batch
-from triton_cpu.batch import Array, Arrays, BatchError
+from triton_cpu import batch, exchange
+from triton_cpu.batch import Arrays, BatchError
 from triton_cpu.calls import CallCounter
 from triton_cpu.config import Config, ModelError, parse
 from triton_cpu.session import Log, RunError, Session
@@ -45,7 +40,7 @@ class Instance:
     def execute(self, requests: list[Any]) -> list[Any]:
         """Answer the requests, in their order."""
         inputs: list[Arrays] = [
-            {tensor.name(): received(tensor) for tensor in request.inputs()} for request in requests
+            {tensor.name(): exchange.received(tensor) for tensor in request.inputs()} for request in requests
         ]
         responses: list[Any] = [None] * len(requests)
         for group in batch.groups(inputs, self._batched):
@@ -69,14 +64,5 @@ class Instance:
             code = pb_utils.TritonError.INVALID_ARG if invalid else pb_utils.TritonError.INTERNAL
             return [pb_utils.InferenceResponse(error=pb_utils.TritonError(str(error), code)) for _ in inputs]
         return [
-            pb_utils.InferenceResponse(
-                [pb_utils.Tensor.from_dlpack(name, np.ascontiguousarray(array)) for name, array in part.items()]
-            )
-            for part in parts
+            pb_utils.InferenceResponse([exchange.sent(name, array) for name, array in part.items()]) for part in parts
         ]
-
-
-def received(tensor: Any) -> Array:
-    """View a request's tensor in shared memory; copy it where it does not lie on a multiple of its element size."""
-    array: Array = np.from_dlpack(tensor)
-    return array if array.flags.aligned else array.copy()
