@@ -55,6 +55,8 @@ def main(arguments: Sequence[str]) -> int:
     """Run the stage, write the termination message and give the exit code."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _terminate)
+    # The pod's user has no entry in /etc/passwd, and torch asks for its name.
+    os.environ.setdefault("USER", "converter")
     try:
         outcome, code = _outcome(arguments)
         message = outcome.to_json()

@@ -27,8 +27,9 @@ STABLE_WINDOWS = 3
 """perf_analyzer's own: how many windows in a row must agree, and are merged into the row."""
 UNJUDGED_PERCENTAGE = 1_000_000
 """A stability percentage that any three windows meet."""
-LONG_WINDOW_SECONDS = 2
-"""A retry's windows hold at least what this time yields: doubling 50 requests changes nothing at 5,000 a second."""
+LONG_WINDOW_SECONDS = 1.5
+"""A retry's windows hold at least what this time yields, so they last two seconds, not one: at 5,000 requests a second
+doubling 50 changes nothing."""
 WARMUP_REQUESTS = 10
 """At least; TorchScript optimizes in its second and third call, and does so for every new shape."""
 LAST_LINES = 5

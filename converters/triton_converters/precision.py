@@ -54,6 +54,8 @@ def _onnx_weights(path: Path) -> Iterator[tuple[str, int]]:
         onnx.TensorProto.BFLOAT16: "BF16",
     }
     model = onnx.load(str(path), load_external_data=False)
+    if not model.graph.node:
+        raise ValueError("it holds no graph")
     graphs = [model.graph, *model.functions]
     while graphs:
         graph = graphs.pop()
@@ -80,14 +82,12 @@ def _torchscript_weights(path: Path) -> Iterator[tuple[str, int]]:
     names = {torch.float32: "FP32", torch.float16: "FP16", torch.float64: "FP64", torch.bfloat16: "BF16"}
     module = torch.jit.load(str(path), map_location="cpu")
     tensors: list[Any] = [*module.parameters(), *module.buffers()]
-    for node in module.inlined_graph.findAllNodes("prim::Constant", True):
+    graph = module.inlined_graph
+    for node in graph.findAllNodes("prim::Constant", True):
         if node.hasAttribute("value") and node.kindOf("value") == "t":
             tensors.append(node.t("value"))
-    # Attributes a traced module keeps its constants in are neither parameters nor buffers.
-    constants = getattr(module._c, "CONSTANTS", None)
-    tensors += [getattr(constants, name) for name in dir(constants) if name.startswith("c")] if constants else []
     for tensor in tensors:
-        if isinstance(tensor, torch.Tensor) and tensor.dtype in names:
+        if tensor.dtype in names:
             yield names[tensor.dtype], tensor.numel()
 
 

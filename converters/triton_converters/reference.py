@@ -133,7 +133,10 @@ def _check_singles(model: Model, batch: Batch, batched: bool) -> None:
         return
     for index in range(min(SINGLES, len(batch.ids))):
         rows = slice(index, index + 1)
-        alone = model({name: array[rows] for name, array in batch.inputs.items()})
+        try:
+            alone = model({name: array[rows] for name, array in batch.inputs.items()})
+        except StageError as error:
+            raise StageError(error.reason, f"a batch of {len(batch.ids)} works, of 1 fails: {error.message}") from error
         _compare_batching(alone, {name: array[rows] for name, array in batch.outputs.items()}, index, len(batch.ids))
 
 

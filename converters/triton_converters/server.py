@@ -23,7 +23,7 @@ READY_SECONDS = 120
 POLL_SECONDS = 0.2
 HTTP_SECONDS = 10
 GRPC_PORT = 8001
-"""tritonserver's default; used where the measured protocol is HTTP, since verification always goes through gRPC."""
+"""tritonserver's default: where HTTP is measured, inference requests of the gates still go through gRPC."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,15 @@ class Endpoint:
 
         A name is resolved anew by every connection that perf_analyzer opens, one a concurrency, inside the first
         measured requests: with a slow DNS some of them start late and the point is measured at a lower concurrency.
-        Raises StageError(ServerCrashed) where the name has no address.
+        IPv4 where there is one: it is what tritonserver listens on by default. Raises StageError(ServerCrashed) where
+        the name has no address.
         """
         try:
-            address = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)[0][4][0]
+            found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
         except OSError as error:
             raise _gone(f"{self.host} has no address: {error}") from error
-        return Endpoint(str(address), self.port)
+        first = min(found, key=lambda entry: entry[0] != socket.AF_INET)
+        return Endpoint(str(first[4][0]), self.port)
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -83,29 +85,22 @@ class Server:
 
     def version(self) -> str:
         """Give tritonserver's version, such as 2.51.0."""
-        return str(self._ask(lambda: self._client.get_server_metadata().version))
+        return str(self._document("/v2")["version"])
 
     def signature(self) -> Signature:
         """Names, types and dimensions as the server declares them, without the batch dimension."""
-        metadata = self._ask(lambda: self._client.get_model_metadata(self.model))
-        batched = int(self.config().get("max_batch_size", 0))
-        skipped = 1 if batched else 0
-        tensors = [
-            tuple(Tensor(each.name, each.datatype, tuple(each.shape)[skipped:]) for each in group)
-            for group in (metadata.inputs, metadata.outputs)
-        ]
-        return Signature(tensors[0], tensors[1], batched)
+        metadata = self._document(f"/v2/models/{self.model}")
+        max_batch_size = int(self.config().get("max_batch_size", 0))
+        skipped = 1 if max_batch_size else 0
+        inputs, outputs = (
+            tuple(Tensor(each["name"], each["datatype"], tuple(each["shape"][skipped:])) for each in metadata[group])
+            for group in ("inputs", "outputs")
+        )
+        return Signature(inputs, outputs, max_batch_size)
 
     def config(self) -> dict[str, Any]:
         """The loaded model's configuration; instance groups are what the server made of KIND_AUTO."""
-        try:
-            status, body = self._get(f"/v2/models/{self.model}/config")
-            document = json.loads(body)
-        except (OSError, ValueError) as error:
-            raise _gone(f"http://{self.http} does not answer ({error}); see the server's log") from error
-        if status != http.client.OK:
-            raise StageError(Reason.INFERENCE_FAILED, f"{self.model} has no configuration: {document}")
-        return dict(document)
+        return self._document(f"/v2/models/{self.model}/config")
 
     def infer(self, inputs: Arrays, outputs: tuple[str, ...]) -> dict[str, Array]:
         """One request, in the shapes that the server declares; raises StageError(InferenceFailed) with its message."""
@@ -115,20 +110,17 @@ class Server:
             tensor.set_data_from_numpy(numpy.ascontiguousarray(array))
             tensors.append(tensor)
         wanted = [InferRequestedOutput(name) for name in outputs]
-        response = self._ask(lambda: self._client.infer(self.model, tensors, outputs=wanted))
+        try:
+            response = self._client.infer(self.model, tensors, outputs=wanted)
+        except InferenceServerException as error:
+            if self._is_gone():
+                raise _gone(f"the server ended during a request: {error.message()}; see its log") from error
+            raise StageError(Reason.INFERENCE_FAILED, f"{self.model}: tritonserver says: {error.message()}") from error
         arrays = {name: response.as_numpy(name) for name in outputs}
         absent = [name for name, array in arrays.items() if array is None]
         if absent:
             raise StageError(Reason.INFERENCE_FAILED, f"{self.model} answered without the output {absent[0]}")
         return arrays
-
-    def _ask(self, call: Any) -> Any:
-        try:
-            return call()
-        except InferenceServerException as error:
-            if self._is_gone():
-                raise _gone(f"the server ended during a request: {error.message()}; see its log") from error
-            raise StageError(Reason.INFERENCE_FAILED, f"{self.model}: tritonserver says: {error.message()}") from error
 
     def _is_gone(self) -> bool:
         try:
@@ -136,6 +128,16 @@ class Server:
         except OSError:
             return True
         return False
+
+    def _document(self, path: str) -> dict[str, Any]:
+        try:
+            status, body = self._get(path)
+        except OSError as error:
+            raise _gone(f"http://{self.http} does not answer ({error}); see the server's log") from error
+        if status != http.client.OK:
+            message = f"http://{self.http}{path} answers {status}: {body.decode(errors='replace')[:300]}"
+            raise _gone(message)
+        return dict(json.loads(body))
 
     def _get(self, path: str) -> tuple[int, bytes]:
         """Raises OSError where nothing answers."""

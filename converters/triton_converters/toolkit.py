@@ -1,11 +1,14 @@
 """What user files written for NVIDIA's deployment toolkit import from ``deployment_toolkit.core``.
 
-``install()`` makes it importable under both names those files use, without hiding the ``triton`` package that torch
+``install`` makes it importable under both names those files use, without hiding the ``triton`` package that torch
 imports, and without making torch believe that such a package is installed where it is not.
 """
 
+import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -33,8 +36,30 @@ class BaseMetricsCalculator:
         raise TypeError(f"{type(self).__name__} overrides neither calc nor metrics")
 
 
-def install() -> None:
-    """Register the modules; folders of the user's source that carry a copy of the toolkit are not consulted."""
+class TorchTritonFinder:
+    """Finds ``triton`` anywhere but in the user's source.
+
+    Sources in use have a folder of that name, and torch takes any importable ``triton`` for the compiler.
+    """
+
+    def __init__(self, source: Path) -> None:
+        self.source = source
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """The installed package; raises ModuleNotFoundError where there is none."""
+        if name != "triton":
+            return None
+        places = [place for place in sys.path if not Path(os.path.realpath(place)).is_relative_to(self.source)]
+        found = PathFinder.find_spec(name, places, target)
+        if found is None:
+            raise ModuleNotFoundError("No module named 'triton'", name=name)
+        return found
+
+
+def install(source: Path) -> None:
+    """Register the modules; a copy of the toolkit that lies in the source is not consulted."""
+    if not any(isinstance(finder, TorchTritonFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, TorchTritonFinder(source.resolve()))
     for package in ("deployment_toolkit", "triton.deployment_toolkit"):
         core = ModuleType(f"{package}.core")
         vars(core).update(BaseMetricsCalculator=BaseMetricsCalculator)

@@ -49,7 +49,7 @@ def load(source: Path, path: str) -> ModuleType:
     Its folder is first on sys.path, as for a script, and the source's own directory is last.
     """
     file = _locate(source, path)
-    toolkit.install()
+    toolkit.install(source)
     if str(file.parent) not in sys.path:
         sys.path.insert(0, str(file.parent))
     if str(source) not in sys.path:

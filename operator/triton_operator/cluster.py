@@ -209,7 +209,10 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except DynamicApiError as error:
-        raise _ERRORS.get(error.status, UnavailableError)(_message(error)) from error
+        message = _message(error)
+        # A field that no schema has: the API server calls its own answer an internal error (500).
+        invalid = message.startswith("failed to create typed patch object")
+        raise (InvalidError if invalid else _ERRORS.get(error.status, UnavailableError))(message) from error
     except ResourceNotFoundError as error:
         raise NotFoundError(f"{error}: install the CRD first (crds/, or the chart's crds.install)") from error
     except (urllib3.exceptions.HTTPError, OSError) as error:

@@ -9,7 +9,7 @@ import pytest
 
 from devcluster.apiserver import ApiServer
 from tests.apiserver.kubectl import Kubectl
-from tests.apiserver.operator_process import Operator, install_account
+from tests.apiserver.operator_process import Operator, eventually, install_account
 
 ROOT = Path(__file__).parents[2]
 CRD = ROOT / "crds" / "tritondeployments.triton-operator.dev.yaml"
@@ -29,7 +29,8 @@ def apiserver() -> Iterator[ApiServer]:
     with tempfile.TemporaryDirectory(prefix="apiserver-") as folder, ApiServer(Path(folder)) as server:
         admin = Kubectl(server.kubeconfig)
         admin("create", "-f", str(CRD))
-        admin("wait", "--for=condition=Established", f"crd/{CRD.stem}", "--timeout=30s")
+        # kubectl fails where the CRD has no conditions yet.
+        eventually(lambda: admin("wait", "--for=condition=Established", f"crd/{CRD.stem}", "--timeout=30s"))
         yield server
 
 
@@ -40,11 +41,14 @@ def cluster_kubectl(apiserver: ApiServer) -> Kubectl:
 
 
 @pytest.fixture
-def kubectl(cluster_kubectl: Kubectl) -> Kubectl:
+def kubectl(cluster_kubectl: Kubectl) -> Iterator[Kubectl]:
     """kubectl as the administrator, in a new namespace."""
     namespace = f"test-{next(_numbers)}"
     cluster_kubectl("create", "namespace", namespace)
-    return cluster_kubectl.within(namespace)
+    within = cluster_kubectl.within(namespace)
+    yield within
+    # Or an operator that runs for several tests would still look at them.
+    within("delete", "td", "--all")
 
 
 @pytest.fixture(scope="session")

@@ -64,7 +64,13 @@ FULL: JSON = {
                 "resources": {"requests": {"cpu": "500m"}, "limits": {"memory": "4Gi", "nvidia.com/gpu": "1"}},
                 "nodeSelector": {"disk": "ssd"},
                 "tolerations": [{"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}],
-                "affinity": {"nodeAffinity": {"anything": [{"is": "kept"}]}},
+                "affinity": {
+                    "nodeAffinity": {
+                        "requiredDuringSchedulingIgnoredDuringExecution": {
+                            "nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "Exists"}]}]
+                        }
+                    }
+                },
                 "imagePullSecrets": [{"name": "registry"}],
                 "labels": {"team": "vision"},
                 "annotations": {"example.com/note": "a note"},

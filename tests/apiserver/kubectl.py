@@ -32,7 +32,9 @@ class Kubectl:
             body = {"apiVersion": "v1", "kind": "List", "items": body}
         # As JSON: PyYAML leaves the text "1e-2" without quotes, and kubectl then reads a number.
         text = None if body is None else json.dumps(body)
-        outcome = subprocess.run([*argv, *arguments], input=text, capture_output=True, text=True, check=False)
+        outcome = subprocess.run(
+            [*argv, *arguments], input=text, capture_output=True, text=True, check=False, timeout=90
+        )
         if outcome.returncode != 0:
             raise KubectlError(outcome.stderr)
         return outcome.stdout

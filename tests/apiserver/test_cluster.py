@@ -3,6 +3,10 @@
 from typing import Any
 
 import pytest
+
+from devcluster.apiserver import ApiServer
+from tests.apiserver.custom_resources import MINIMAL, changed
+from tests.apiserver.kubectl import Kubectl
 from triton_operator.cluster import (
     Cluster,
     ConflictError,
@@ -12,10 +16,6 @@ from triton_operator.cluster import (
     UnavailableError,
 )
 from triton_operator.kinds import CONFIG_MAP, EVENT, JOB, POD, TRITON_DEPLOYMENT
-
-from devcluster.apiserver import ApiServer
-from tests.apiserver.custom_resources import MINIMAL, changed
-from tests.apiserver.kubectl import Kubectl
 
 JSON = dict[str, Any]
 
@@ -67,14 +67,20 @@ def test_a_list_in_pages_is_whole(connected: Cluster, kubectl: Kubectl, monkeypa
 
 
 def test_only_the_observed_object_is_deleted(connected: Cluster, kubectl: Kubectl) -> None:
-    first = connected.apply(a_config_map(kubectl, {"a": "1"}))
-    second = connected.apply(a_config_map(kubectl, {"a": "2"}))
+    def a_job(parallelism: int) -> JSON:
+        template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+        spec = {"parallelism": parallelism, "template": template}
+        metadata = {"name": "j", "namespace": kubectl.namespace}
+        return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+
+    first = connected.apply(a_job(1))
+    second = connected.apply(a_job(0))
     with pytest.raises(ConflictError):
         connected.delete(first)
     connected.delete(second)
-    assert connected.get(CONFIG_MAP, kubectl.namespace, "results") is None
+    assert connected.get(JOB, kubectl.namespace, "j") is None
     connected.delete(second)
-    connected.apply(a_config_map(kubectl, {"a": "1"}))
+    connected.apply(a_job(1))
     with pytest.raises(ConflictError):
         connected.delete(second)
 
@@ -99,6 +105,8 @@ def test_what_the_api_server_refuses_is_quoted(connected: Cluster, kubectl: Kube
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": template}}
     with pytest.raises(InvalidError, match=r'Job.batch "j" is invalid: .*spec.template.spec.containers'):
         connected.apply(job)
+    with pytest.raises(InvalidError, match=r"\.spec\.paralelism: field not declared in schema"):
+        connected.apply(changed(job, {"spec.paralelism": 1}))
     with pytest.raises(NotFoundError, match='namespaces "missing" not found'):
         connected.apply(changed(a_config_map(kubectl, {}), {"metadata.namespace": "missing"}))
     quota = {

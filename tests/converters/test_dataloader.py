@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy
 import pytest
 
-from tests.converters.conftest import WriteSource
+from tests.converters.sources import WriteSource
 from triton_converters.dataloader import batches
 from triton_converters.dump import Batch, read_batches, write_batch
 from triton_converters.failure import StageError
@@ -61,7 +61,9 @@ def test_the_last_batch_is_cut_to_max_samples(write_source: WriteSource) -> None
 
 
 def test_an_endless_dataloader_ends_at_max_samples(write_source: WriteSource) -> None:
-    endless = "import itertools\ndef get_dataloader_fn():\n    item = ([0], {'x': np.zeros((1, 2), np.float32)}, None)\n"
+    endless = (
+        "import itertools\ndef get_dataloader_fn():\n    item = ([0], {'x': np.zeros((1, 2), np.float32)}, None)\n"
+    )
     source = write_source({"loader.py": HEADER + endless + "    return lambda: itertools.repeat(item)"})
     assert len(load(source, max_samples=7)) == 7
 
@@ -139,8 +141,13 @@ def test_a_dataloader_returns_a_function(write_source: WriteSource, returned: st
 
 
 def test_an_exception_while_iterating_names_the_line(write_source: WriteSource) -> None:
-    text = f"{HEADER}def get_dataloader_fn():\n    def batches():\n        yield [0, 1], {{'x': {X}}}, None\n        {{}}['file']\n"
-    error = refusal(write_source({"loader.py": text + "    return batches"}))
+    text = f"""{HEADER}def get_dataloader_fn():
+    def batches():
+        yield [0, 1], {{'x': {X}}}, None
+        {{}}['file']
+    return batches
+"""
+    error = refusal(write_source({"loader.py": text}))
     assert (error.reason, error.message) == (Reason.USER_CODE_FAILED, "loader.py:5: KeyError: 'file'")
 
 

@@ -27,12 +27,12 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 words = st.text(max_size=12)
 st.register_type_strategy(float, finite)
 st.register_type_strategy(str, words)
-st.register_type_strategy(Mapping, lambda _: st.dictionaries(words, words, max_size=3))  # type: ignore[type-abstract]
+st.register_type_strategy(Mapping, lambda _: st.dictionaries(words, words, max_size=3))
 
 
 @settings(max_examples=30)
 @given(st.data())
-@pytest.mark.parametrize("kind", (*REQUESTS, *(kind for _, kind in RESULTS)))
+@pytest.mark.parametrize("kind", [*REQUESTS, *(kind for _, kind in RESULTS)])
 def test_documents_round_trip(kind: type[Document], data: st.DataObject) -> None:
     document = data.draw(st.from_type(kind))
     assert kind.from_json(document.to_json()) == document
@@ -104,7 +104,9 @@ def test_a_short_message_is_kept_as_it_is(message: str) -> None:
 
 @pytest.mark.parametrize("character", ["x", "ä", "\\", '"', "\n", "\x1b", "\x00", "\U0001f600"])
 def test_a_message_of_100_kilobytes_is_cut(character: str) -> None:
-    outcome = Outcome("reference", "0123456789abcdef", None, Reason.USER_CODE_FAILED, "start" + character * 100_000 + "end")
+    outcome = Outcome(
+        "reference", "0123456789abcdef", None, Reason.USER_CODE_FAILED, "start" + character * 100_000 + "end"
+    )
     text = outcome.to_json()
     assert len(text.encode()) <= MESSAGE_LIMIT_BYTES
     message = Outcome.from_json(text).message
@@ -112,19 +114,23 @@ def test_a_message_of_100_kilobytes_is_cut(character: str) -> None:
     assert message.endswith("end")
 
 
+MICROSECONDS = dict.fromkeys(
+    set(Row.__dataclass_fields__) - {"batch_size", "concurrency", "throughput", "stable"}, 1234567
+)
+ROW = Row(batch_size=65536, concurrency=4096, throughput=123456.7, stable=True, **MICROSECONDS)
+
+
 def test_rows_of_a_full_sweep_fit() -> None:
-    row = Row(65536, 4096, 123456.7, *([1234567] * 12), stable=True)
     environment = result.Environment("2.51.0", "gpu", "NVIDIA-A100-SXM4-80GB", "10.5.0", "AMD EPYC 7742", ("x" * 200,))
     accuracy = (result.Accuracy("accuracy", 0.9712, 0.9709, "minimum 0.97", True),)
-    profile = result.ProfileResult(True, "Passed", "", 1e-3, accuracy, 256, (row,) * 8, (row,) * 16, environment)
+    profile = result.ProfileResult(True, "Passed", "", 1e-3, accuracy, 256, (ROW,) * 8, (ROW,) * 16, environment)
     assert len(Outcome("profile", "0" * 16, profile).to_json().encode()) <= MESSAGE_LIMIT_BYTES
 
 
 def test_too_many_rows_are_refused_not_cut() -> None:
-    row = Row(65536, 4096, 123456.7, *([1234567] * 12), stable=True)
     environment = result.Environment("2.51.0", "gpu", "", "", "", ())
     with pytest.raises(MessageTooLongError, match="measure"):
-        Outcome("measure", "0" * 16, result.MeasureResult((row,) * 64, environment)).to_json()
+        Outcome("measure", "0" * 16, result.MeasureResult((ROW,) * 64, environment)).to_json()
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from google.protobuf import text_format
+from google.protobuf import text_format  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 from tritonclient.grpc import model_config_pb2
@@ -36,7 +36,7 @@ def configuration(**changes: object) -> ModelConfig:
     return ModelConfig(**(defaults | changes))  # type: ignore[arg-type]
 
 
-CASES = {
+CASES: dict[str, tuple[Signature, ModelConfig, tuple[str, str, str], dict[str, tuple[int, ...]]]] = {
     "onnx-trt-fp16": (
         IMAGE,
         configuration(
@@ -85,7 +85,9 @@ def test_accelerators_are_onnx_runtime_s_alone() -> None:
 
 
 dims = st.lists(st.integers(1, 9) | st.just(-1), max_size=4).map(tuple)
-tensors = st.builds(Tensor, st.from_regex(r"[A-Za-z_][A-Za-z0-9_.:/-]{0,20}", fullmatch=True), st.sampled_from(["FP32", "INT8"]), dims)
+tensors = st.builds(
+    Tensor, st.from_regex(r"[A-Za-z_][A-Za-z0-9_.:/-]{0,20}", fullmatch=True), st.sampled_from(["FP32", "INT8"]), dims
+)
 
 
 @given(

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy
 import pytest
 
-from tests.converters.conftest import WriteSource
+from tests.converters.sources import WriteSource
 from triton_converters.dump import Array, Arrays, read_batches
 from triton_converters.failure import StageError
 from triton_converters.perf_input import PerfInput
@@ -25,7 +25,8 @@ def get_dataloader_fn(shapes: str, labels: bool = False, kind: str = "float32", 
         for number, shape in enumerate(eval(shapes)):
             x = np.ones(shape) if constant else random.normal(size=shape) * 10
             ids = [f"{number}-{i}" for i in range(shape[0])]
-            yield ids, {"x": x > 0 if kind == "bool" else np.asarray(x, kind)}, {"y": np.arange(shape[0])} if labels else None
+            x = x > 0 if kind == "bool" else np.asarray(x, kind)
+            yield ids, {"x": x}, {"y": np.arange(shape[0])} if labels else None
     return batches
 """
 Forward = Callable[[Array], dict[str, Array]]
@@ -94,7 +95,9 @@ def test_without_batch_dimension_nothing_is_removed(dump: Dump) -> None:
     assert samples == 2
 
 
-@pytest.mark.parametrize(("kind", "name"), [("int64", "INT64"), ("int32", "INT32"), ("uint8", "UINT8"), ("bool", "BOOL")])
+@pytest.mark.parametrize(
+    ("kind", "name"), [("int64", "INT64"), ("int32", "INT32"), ("uint8", "UINT8"), ("bool", "BOOL")]
+)
 def test_types_stay_as_the_dataloader_yields_them(dump: Dump, kind: str, name: str) -> None:
     def mean(x: Array) -> dict[str, Array]:
         return {"y": x.mean(axis=-1, dtype=numpy.float32)}
@@ -113,7 +116,7 @@ def test_perf_analyzer_s_input_is_real_samples_of_one_shape(dump: Dump, tmp_path
 
 
 def test_perf_analyzer_s_input_is_bounded_and_never_empty() -> None:
-    batch = {"x": numpy.zeros((10, 300), numpy.float32), "n": numpy.arange(10)}
+    batch: Arrays = {"x": numpy.zeros((10, 300), numpy.float32), "n": numpy.arange(10)}
     perf_input = PerfInput(batched=True, limit_bytes=5000)
     perf_input.add(batch)
     steps = json.loads(perf_input.to_json())["data"]
@@ -139,7 +142,7 @@ def test_a_model_that_disagrees_with_itself_is_refused(dump: Dump) -> None:
     random = numpy.random.default_rng(1)
 
     def dropout(x: Array) -> dict[str, Array]:
-        return {"y": x * (random.random(x.shape) > 0.5).astype(x.dtype)}
+        return {"y": x * numpy.asarray(random.random(x.shape) > 0.5, x.dtype)}
 
     error = refusal(dump, dropout, "[(4, 3)]")
     assert error.reason is Reason.REFERENCE_NOT_REPRODUCIBLE
@@ -150,7 +153,7 @@ def test_noise_of_the_last_bits_is_no_disagreement(dump: Dump) -> None:
     random = numpy.random.default_rng(1)
 
     def noisy(x: Array) -> dict[str, Array]:
-        return {"y": x * (1 + random.normal(size=x.shape).astype(x.dtype) * numpy.float32(1e-6))}
+        return {"y": x * (1 + numpy.asarray(random.normal(size=x.shape) * 1e-6, x.dtype))}
 
     assert dump(noisy, "[(4, 3)]")[1] == 4
 

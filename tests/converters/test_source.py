@@ -1,7 +1,9 @@
 """The source stage: digest, safety of the copy, idempotence."""
 
 import os
+import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,7 +29,9 @@ def documented_command() -> str:
 
 
 def digest_by_shell(directory: Path) -> str:
-    done = subprocess.run(["bash", "-c", documented_command()], cwd=directory, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["bash", "-c", documented_command()], cwd=directory, capture_output=True, text=True, check=True
+    )
     return done.stdout.split()[0]
 
 
@@ -61,7 +65,9 @@ def test_a_directory_is_published_under_the_digest_that_the_documented_command_p
 
 names = st.text(st.characters(blacklist_characters="/\\", blacklist_categories=("Cc", "Cs")), min_size=1, max_size=12)
 trees = st.dictionaries(
-    names.filter(lambda name: not name.startswith("..") and name not in (".", "lost+found") and len(name.encode()) < 200),
+    names.filter(
+        lambda name: not name.startswith("..") and name not in (".", "lost+found") and len(name.encode()) < 200
+    ),
     st.binary(max_size=40),
     min_size=1,
     max_size=6,
@@ -178,7 +184,9 @@ def break_with_name(root: Path) -> None:
         (break_with_name, ["two\\nlines.py", "control character"]),
     ],
 )
-def test_what_cannot_be_published_is_refused_by_name(mounted: Path, break_source, words: list[str]) -> None:  # type: ignore[no-untyped-def]
+def test_what_cannot_be_published_is_refused_by_name(
+    mounted: Path, break_source: Callable[[Path], None], words: list[str]
+) -> None:
     break_source(mounted)
     with pytest.raises(StageError) as caught:
         source.run(request())
@@ -221,14 +229,14 @@ def test_an_empty_directory_is_no_source(mounted: Path) -> None:
 def test_a_source_that_changes_while_it_is_copied_is_tried_again(
     mounted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copy = source.shutil.copyfile
+    copy = shutil.copyfile
 
     def copy_and_change(origin: Path, target: Path) -> None:
         copy(origin, target)
         if target.name == "model.py":
             target.write_text("changed")
 
-    monkeypatch.setattr(source.shutil, "copyfile", copy_and_change)
+    monkeypatch.setattr(shutil, "copyfile", copy_and_change)
     with pytest.raises(StageError) as caught:
         source.run(request())
     assert not caught.value.final

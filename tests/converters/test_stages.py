@@ -1,8 +1,10 @@
 """The process of a Job: dispatch, replay, termination message, exit code."""
 
 import errno
+import getpass
 import json
 import os
+import pwd
 import signal
 import subprocess
 import sys
@@ -137,7 +139,14 @@ def test_a_result_that_does_not_fit_is_a_failure(run: Run) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [(), ("reference",), ("unknown", "{}"), ("reference", "{}"), ("reference", "not json"), ("reference", '{"key": 1}')],
+    [
+        (),
+        ("reference",),
+        ("unknown", "{}"),
+        ("reference", "{}"),
+        ("reference", "not json"),
+        ("reference", '{"key": 1}'),
+    ],
 )
 def test_a_wrong_request_is_final(run: Run, arguments: tuple[str, ...]) -> None:
     code, outcome = run(lambda: RESULT, arguments)
@@ -145,7 +154,8 @@ def test_a_wrong_request_is_final(run: Run, arguments: tuple[str, ...]) -> None:
 
 
 def test_no_stage_imports_torch_before_it_is_asked_for() -> None:
-    text = "import sys, triton_converters.__main__ as m; print(sorted({'torch', 'numpy', 'onnx', 'grpc'} & set(sys.modules)))"
+    heavy = {"torch", "numpy", "onnx", "grpc"}
+    text = f"import sys, triton_converters.__main__; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True, env=environment())
     assert done.stdout.strip() == "[]"
 
@@ -185,6 +195,20 @@ def start(tmp_path: Path, body: str) -> subprocess.Popen[str]:
 
 def message(tmp_path: Path) -> Outcome:
     return Outcome.from_json((tmp_path / "termination-log").read_text())
+
+
+def test_a_user_without_an_entry_in_passwd_has_a_name(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lookup(uid: int) -> None:
+        raise KeyError(f"getpwuid(): uid not found: {uid}")
+
+    def answer() -> ReferenceResult:
+        assert getpass.getuser()
+        return RESULT
+
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", lookup)
+    assert run(answer)[0] == 0
 
 
 def test_a_flood_on_stdout_is_harmless(tmp_path: Path) -> None:

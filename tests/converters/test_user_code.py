@@ -1,12 +1,11 @@
 """Importing and calling what the user wrote."""
 
-import importlib
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.converters.conftest import WriteSource
+from tests.converters.sources import WriteSource
 from triton_converters.failure import StageError
 from triton_converters.reasons import Reason
 from triton_converters.request import Entrypoint
@@ -26,12 +25,12 @@ def failure(source: Path, entrypoint: Entrypoint, target: str = "get_model") -> 
 def test_siblings_and_packages_of_the_source_import_each_other(write_source: WriteSource) -> None:
     source = write_source(
         {
-            "triton/model.py": "import helper\nfrom nets.small import WIDTH\ndef get_model(): return helper.NAME, WIDTH",
+            "triton/model.py": "import helper\nfrom nets.small import WIDTH\ndef get(): return helper.NAME, WIDTH",
             "triton/helper.py": "NAME = 'sibling'",
             "nets/small.py": "WIDTH = 3",
         }
     )
-    assert call(source, entry("triton/model.py"), "get_model") == ("sibling", 3)
+    assert call(source, entry("triton/model.py"), "get") == ("sibling", 3)
 
 
 def test_two_entrypoints_share_modules(write_source: WriteSource) -> None:
@@ -91,25 +90,32 @@ class MetricsCalculator(BaseMetricsCalculator):
     assert calculator.calc(ids=[1, 2], y_pred={}, x={}, y_real={}) == {"samples": 2}
 
 
-def test_torch_s_own_triton_package_is_neither_hidden_nor_invented(
+TRITON_SOURCE = {
+    "triton/model.py": """
+from triton.deployment_toolkit.core import BaseMetricsCalculator
+def get_model():
+    import triton
+    return triton.WHOSE
+""",
+    "triton/__init__.py": "WHOSE = 'the folder in the source'",
+    "triton/deployment_toolkit/core.py": "raise ImportError('the copy in the source is not consulted')",
+}
+
+
+def test_a_folder_named_triton_is_not_taken_for_torch_s_compiler(write_source: WriteSource) -> None:
+    error = failure(write_source(TRITON_SOURCE), entry("triton/model.py"))
+    assert (error.reason, error.message.split(":")[:2]) == (Reason.USER_CODE_FAILED, ["triton/model.py", "4"])
+    assert "No module named 'triton'" in error.message
+    assert "triton" not in sys.modules
+
+
+def test_torch_s_own_triton_package_is_not_hidden(
     write_source: WriteSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = write_source(
-        {
-            "triton/model.py": "from triton.deployment_toolkit.core import BaseMetricsCalculator\ndef get_model(): return 1",
-            "triton/deployment_toolkit/core.py": "raise ImportError('the copy in the source is not consulted')",
-        }
-    )
     (tmp_path / "site" / "triton").mkdir(parents=True)
-    (tmp_path / "site" / "triton" / "__init__.py").write_text("real = True")
-    assert call(source, entry("triton/model.py"), "get_model") == 1
-    assert "triton" not in sys.modules
-    monkeypatch.syspath_prepend(tmp_path / "site")
-    importlib.invalidate_caches()
-    try:
-        assert importlib.import_module("triton").real
-    finally:
-        del sys.modules["triton"]
+    (tmp_path / "site" / "triton" / "__init__.py").write_text("WHOSE = 'the installed one'")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path / "site")])
+    assert call(write_source(TRITON_SOURCE), entry("triton/model.py"), "get_model") == "the installed one"
 
 
 def test_checkpoints_are_paths_below_the_source(write_source: WriteSource) -> None:
@@ -152,17 +158,25 @@ def test_a_file_without_the_function_is_invalid(write_source: WriteSource, text:
     assert "get_model" in error.message
 
 
+RAISES = {"model.py": "import os\n\ndef get_model():\n    raise ValueError('no weights')"}
+RAISES_ON_IMPORT = {"model.py": "x = 1\nraise KeyError('gone')"}
+UNFINISHED = {"model.py": "def get_model():\n    return (\n"}
+RAISES_BELOW = {"model.py": "import deep\ndef get_model():\n    deep.fail()", "deep.py": "def fail():\n    [].pop()"}
+LIBRARY_RAISES = {"model.py": "import json\ndef get_model():\n    json.loads('{')"}
+LACKS_PACKAGE = {"model.py": "import timm_is_not_here"}
+
+
 @pytest.mark.parametrize(
     ("files", "place", "words"),
     [
-        ({"model.py": "import os\n\ndef get_model():\n    raise ValueError('no weights')"}, "model.py:4", "ValueError: no weights"),
-        ({"model.py": "x = 1\nraise KeyError('gone')"}, "model.py:2", "KeyError: 'gone'"),
-        ({"model.py": "def get_model():\n    return (\n"}, "model.py:2", "SyntaxError"),
-        ({"model.py": "import deep\ndef get_model():\n    deep.fail()", "deep.py": "def fail():\n    [].pop()"}, "deep.py:2", "IndexError"),
-        ({"model.py": "import json\ndef get_model():\n    json.loads('{')"}, "model.py:3", "JSONDecodeError"),
-        ({"model.py": "import timm_is_not_here"}, "model.py:1", "conversion.pod.image"),
+        (RAISES, "model.py:4", "ValueError: no weights"),
+        (RAISES_ON_IMPORT, "model.py:2", "KeyError: 'gone'"),
+        (UNFINISHED, "model.py:2", "SyntaxError"),
+        (RAISES_BELOW, "deep.py:2", "IndexError"),
+        (LIBRARY_RAISES, "model.py:3", "JSONDecodeError"),
+        (LACKS_PACKAGE, "model.py:1", "conversion.pod.image"),
     ],
-)  # fmt: skip
+)
 def test_exceptions_name_the_user_s_own_line(
     write_source: WriteSource, files: dict[str, str], place: str, words: str
 ) -> None:

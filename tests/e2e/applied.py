@@ -52,9 +52,16 @@ class Applied:
             raise DisappointedError(f"waited {seconds:.0f} s for {what}\n{self.report()}")
         return seen
 
-    def wait_ready(self, generation: int) -> State:
-        """The state once it is Ready."""
-        return self.wait("Ready", lambda state: state.holds("Ready"), generation=generation).state
+    def wait_ready(self, generation: int) -> Sighting:
+        """The state once it is Ready; raises DisappointedError as soon as it is Stalled."""
+
+        def over(state: State) -> bool:
+            return state.holds("Ready") or state.holds("Stalled")
+
+        seen = self.wait("Ready", over, generation=generation)
+        if not seen.state.holds("Ready"):
+            raise DisappointedError(f"Stalled instead of Ready\n{self.report()}")
+        return seen
 
     def children(self, kind: str, **labels: str) -> list[Object]:
         """Its children of one kind, by label."""

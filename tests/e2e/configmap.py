@@ -41,7 +41,7 @@ def run(suite: Suite) -> FromConfigMap:
     suspended = applied.wait("Suspended", lambda state: state.says("Ready", "Suspended"), generation=generation)
     time.sleep(SUSPENDED_SECONDS)
     jobs = tuple(applied.jobs().values())
-    ready = applied.wait_ready(applied.apply(source))
+    ready = applied.wait_ready(applied.apply(source)).state
     return FromConfigMap(suspended.state, jobs, ready, digest_of(files))
 
 

@@ -41,6 +41,8 @@ LANES: dict[str, Callable[[Suite], Any]] = {
 }
 """By the fixture that gives its outcome; those that take longest come first."""
 LANES_AT_A_TIME = 3
+CRD = "crds/tritondeployments.triton-operator.dev.yaml"
+"""Helm keeps it, as it should for a user."""
 LAST = "test_rest"
 """What comes to rest does so while the other tests run."""
 
@@ -72,7 +74,8 @@ def installed(kubeconfig: Path) -> Iterator[str]:
     yield load(cluster, "converter")["converter"]
     if RELEASE not in before:
         cluster.run("helm", "uninstall", RELEASE, "--namespace", NAMESPACE, "--wait")
-        cluster.run("kubectl", "delete", "namespace", NAMESPACE)
+        cluster.run("kubectl", "delete", "namespace", NAMESPACE, "--ignore-not-found")
+        cluster.run("kubectl", "delete", "--ignore-not-found", "--filename", CRD)
 
 
 @pytest.fixture(scope="session")

@@ -49,7 +49,7 @@ class Formats:
 def formats(suite: Suite) -> Formats:
     """Every candidate to Ready; then tamper with all files but one, and have them profiled again."""
     applied = suite.new("formats", "formats")
-    state = applied.wait_ready(applied.apply())
+    state = applied.wait_ready(applied.apply()).state
     served = Served(state, suite.compare("formats", "recommender", "recommender", 8))
     return Formats(served, mutate(suite, applied, state, MUTANTS, {}))
 
@@ -125,7 +125,7 @@ def shapes(suite: Suite) -> Shapes:
     }
     objects = {name: suite.new(name, "formats") for name in changes}
     generations = {name: applied.apply(changes[name]) for name, applied in objects.items()}
-    states = {name: applied.wait_ready(generations[name]) for name, applied in objects.items()}
+    states = {name: applied.wait_ready(generations[name]).state for name, applied in objects.items()}
     served = {
         "torchscript": suite.compare("torchscript", "recommender", "recommender", 8),
         "ranking": suite.compare("ranking", "ranking", "ranking", 0),

@@ -61,7 +61,7 @@ def run(suite: Suite) -> Evolution:
     since = 0.0
     for name, changes in STEPS.items():
         began = time.time()
-        state = applied.wait_ready(applied.apply(changes))
+        state = applied.wait_ready(applied.apply(changes)).state
         jobs = applied.jobs()
         steps[name] = Step(state, tuple(jobs[uid] for uid in jobs.keys() - known), time.time() - began)
         known |= jobs.keys()

@@ -29,6 +29,6 @@ def run(suite: Suite) -> Happy:
     kubectl.delete("pod", "workbench")
     applied = Applied(kubectl, suite.watch, read("happy"), "happy")
     generation = applied.apply()
-    ready = applied.wait("Ready", lambda state: state.holds("Ready"), generation=generation)
+    ready = applied.wait_ready(generation)
     said = kubectl.apply(applied.manifest)
     return Happy(applied, ready, start(kubectl, suite.image, repository="happy-repository"), said)

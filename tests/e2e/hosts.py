@@ -61,7 +61,7 @@ class Hosts:
         return self._mended.result()
 
     def _prepare(self, host: Applied) -> State:
-        state = host.wait_ready(host.apply())
+        state = host.wait_ready(host.apply()).state
         self._free.put(host)
         return state
 
@@ -112,7 +112,7 @@ def run_case(host: Applied, case: BadInput) -> Outcome:
 def mend(host: Applied, ready: "Future[State]") -> Mended:
     """Apply the first spec again; what was computed for it is still known, so no Job is needed."""
     jobs = host.jobs()
-    state = host.wait_ready(host.apply())
+    state = host.wait_ready(host.apply()).state
     after = host.jobs()
     return Mended(
         before=ready.result(),

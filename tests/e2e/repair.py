@@ -39,9 +39,9 @@ class Mending:
 def memory(suite: Suite) -> Mending:
     """One candidate's converter is killed for memory, the other serves; then there is more memory."""
     applied = suite.new("greedy")
-    broken = applied.wait_ready(applied.apply(limited("1Gi")))
+    broken = applied.wait_ready(applied.apply(limited("1Gi"))).state
     jobs = applied.jobs()
-    mended = applied.wait_ready(applied.apply(limited("4Gi")))
+    mended = applied.wait_ready(applied.apply(limited("4Gi"))).state
     after = applied.jobs()
     return Mending(broken, mended, tuple(after[uid] for uid in after.keys() - jobs.keys()))
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy
+
 from triton_converters.dump import Array, Arrays, Batch
 from triton_converters.result import Signature, Tensor
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
+
 from triton_converters.agreement import Agreement, compare, describe
 from triton_converters.request import Tolerance
 

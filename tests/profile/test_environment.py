@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from triton_converters.environment import cpu_count, cpu_model, device
 
 

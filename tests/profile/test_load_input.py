@@ -7,6 +7,7 @@ import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from triton_converters.failure import StageError
 from triton_converters.load_input import check_shapes, first_request, prepare, reshape, varying_shapes
 from triton_converters.perf_input import PerfInput

@@ -7,6 +7,7 @@ import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from triton_converters.dump import Array, Batch
 from triton_converters.failure import StageError
 from triton_converters.metrics import DataSet, Values, calculate, check, gather, judge

@@ -5,6 +5,7 @@ import shlex
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from triton_converters.perf_analyzer import (
     Point,
     ReportError,
@@ -141,11 +142,11 @@ def test_a_retry_looks_at_least_twice_as_long(size: int, rate: float, by_count: 
     asked = first_windows(Measurement("CountWindows" if by_count else "TimeWindows", size, size, 10))
     again = longer(asked, rate)
     assert again.size >= 2 * size
-    assert (again.size >= 2 * rate) or not by_count
+    assert (again.size >= 1.5 * rate) or not by_count
     assert (again.by_count, again.stability_percentage, again.trials) == (by_count, 10, asked.trials)
 
 
-@pytest.mark.parametrize(("measurement", "count"), [(COUNT, 8000), (TIME, 50)])
+@pytest.mark.parametrize(("measurement", "count"), [(COUNT, 6000), (TIME, 50)])
 def test_the_last_resort_takes_three_windows_by_count_as_they_are(measurement: Measurement, count: int) -> None:
     last = unjudged(longer(first_windows(measurement), 4000), measurement)
     assert last.arguments == (

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+
 from triton_converters.profile import fit
 from triton_converters.result import Accuracy, Environment, MessageTooLongError, Outcome, ProfileResult, Row
 

@@ -4,6 +4,7 @@ import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from triton_converters.dump import Batch
 from triton_converters.samples import Sample, cut, join, regroup, request_sizes
 

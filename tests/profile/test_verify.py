@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy
 import pytest
 from linear_model import MAX_BATCH_SIZE, SIGNATURE, Linear, batches, mutated, weights
+
 from triton_converters.dump import Array, Arrays, Batch
 from triton_converters.failure import StageError
 from triton_converters.reasons import Reason

@@ -64,32 +64,47 @@ def _export_dynamo(task: Task, served: Any, path: Path) -> None:
         dict.fromkeys(varying_axes(tensor, task.signature), torch.export.Dim.DYNAMIC)
         for tensor in task.signature.inputs
     )
-    torch.onnx.export(
+    program = torch.onnx.export(
         served,
         task.tensors,
-        str(path),
         dynamo=True,
         opset_version=DYNAMO_OPSET,
         input_names=list(task.framework.inputs),
         output_names=list(task.framework.outputs),
-        dynamic_shapes={"inputs": shapes},
-        external_data=False,
+        dynamic_shapes=(shapes,),
         verbose=False,
     )
+    # Folds what is computed from constants, without which few graphs convert to another operator set.
+    program.optimize()
+    program.save(str(path))
     if opset != DYNAMO_OPSET:
         _convert_opset(path, opset)
 
 
 def _convert_opset(path: Path, opset: int) -> None:
     """Rewrite the file in another operator set, or say that this is not possible."""
-    model = onnx.load(str(path))
     try:
-        converted = version_converter.convert_version(model, opset)
-    except RuntimeError as error:
-        reason = str(error).strip().splitlines()[-1]
-        message = f"the Dynamo exporter writes opset {DYNAMO_OPSET}, and its graph does not convert ({reason})"
+        converted = version_converter.convert_version(onnx.load(str(path)), opset)
+        _drop_newer_defaults(converted, opset)
+        onnx.checker.check_model(converted)
+    except (RuntimeError, ValueError, onnx.checker.ValidationError) as error:
+        reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        message = f"the Dynamo exporter writes opset {DYNAMO_OPSET}, and its graph does not convert ({reason:.300})"
         raise _unsupported(message, opset) from error
     onnx.save(converted, str(path))
+
+
+def _drop_newer_defaults(model: Any, opset: int) -> None:
+    """The converter leaves attributes that ``opset`` does not know yet, also where they say what is meant anyway."""
+    for node in model.graph.node:
+        if node.domain or not onnx.defs.has(node.op_type, ""):
+            continue
+        known = onnx.defs.get_schema(node.op_type, opset, "").attributes
+        newer = onnx.defs.get_schema(node.op_type, DYNAMO_OPSET, "").attributes
+        for attribute in [each for each in node.attribute if each.name not in known and each.name in newer]:
+            default = newer[attribute.name].default_value
+            if default.type and onnx.helper.get_attribute_value(attribute) == onnx.helper.get_attribute_value(default):
+                node.attribute.remove(attribute)
 
 
 def varying_axes(tensor: Tensor, signature: Signature) -> list[int]:

@@ -1,6 +1,7 @@
 """Stage ``convert``: one candidate's file, unless its key has one already, and the revision that serves it."""
 
 import importlib
+import re
 import time
 import traceback
 import warnings
@@ -86,9 +87,8 @@ def write_model(request: ConvertRequest, signature: Signature, directory: Path) 
             raise
         except Exception as error:
             traceback.print_exc()
-            message = f"{request.format} {request.precision}: {_meaning(error)}"
-            where = location(error, framework.source, framework.path)
-            raise StageError(Reason.CONVERSION_FAILED, f"{message} (at {where})") from error
+            message = f"{request.format} {request.precision}: {_meaning(error)} (at {_place(error, framework)})"
+            raise StageError(Reason.CONVERSION_FAILED, message) from error
     return collected + [_line(warning) for warning in caught if _concerns_user(warning)]
 
 
@@ -114,9 +114,22 @@ def _line(warning: warnings.WarningMessage) -> str:
 
 def _meaning(error: BaseException) -> str:
     """The first line that says something, of the error that began it: exporters wrap theirs in advice."""
+    root = _root(error)
+    lines = [line.strip() for line in str(root).splitlines() if line.strip(" ^~-=")]
+    return f"{type(root).__name__}: {lines[0]:.600}" if lines else type(root).__name__
+
+
+def _place(error: BaseException, framework: Any) -> str:
+    """File and line of the user's code: of its innermost frame, or where the exporter's text points."""
+    for file, line in re.findall(r'File "([^"]+)", line (\d+)', str(_root(error))):
+        if Path(file).is_relative_to(framework.source):
+            return f"{Path(file).relative_to(framework.source)}:{line}"
+    return location(error, framework.source, framework.path)
+
+
+def _root(error: BaseException) -> BaseException:
     seen = {id(error)}
     while error.__cause__ is not None and id(error.__cause__) not in seen:
         error = error.__cause__
         seen.add(id(error))
-    lines = [line.strip() for line in str(error).splitlines() if line.strip(" ^~-=")]
-    return f"{type(error).__name__}: {lines[0]:.600}" if lines else type(error).__name__
+    return error

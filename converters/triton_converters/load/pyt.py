@@ -11,10 +11,14 @@ import torch
 from triton_converters.failure import StageError
 from triton_converters.framework import Framework
 from triton_converters.reasons import Reason
-from triton_converters.request import ModelCode
-from triton_converters.user_code import call, location
+from triton_converters.request import Entrypoint, ModelCode
+from triton_converters.user_code import CHECKPOINT_ARGUMENTS, call, location
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:/-]{0,127}")
+_REFUSED = re.compile(
+    r"(?:unsupported GLOBAL|Unsupported global: GLOBAL|unrecognized function|unsupported class) (\S+)"
+)
+"""torch.load's words for what it would have to execute; other unpickling errors mean a corrupt file."""
 _CHECKPOINT_SUFFIXES = frozenset({".pt", ".pth", ".ckpt", ".bin", ".safetensors", ".tar"})
 
 
@@ -33,7 +37,7 @@ def load(source: Path, model: ModelCode, output_format: str) -> Framework:
     try:
         returned = call(source, model.entrypoint, "get_model", stage)
     except StageError as error:
-        raise _checkpoint_error(error, source, path) or error from error.__cause__
+        raise _checkpoint_error(error, source, model.entrypoint) or error from error.__cause__
     module, names = _unpack(returned, path)
     for name, submodule in module.named_modules():
         if submodule.training:
@@ -71,18 +75,18 @@ def _unpack(returned: Any, path: str) -> tuple[torch.nn.Module, tuple[tuple[str,
     return module, (inputs, outputs)
 
 
-def _checkpoint_error(error: StageError, source: Path, path: str) -> StageError | None:
+def _checkpoint_error(error: StageError, source: Path, entrypoint: Entrypoint) -> StageError | None:
     """The better reason, where the user's code failed because of the checkpoint."""
     cause = error.__cause__
     if error.reason is not Reason.USER_CODE_FAILED or cause is None:
         return None
-    where, text = location(cause, source, path), str(cause)
-    if isinstance(cause, pickle.UnpicklingError) and re.search(r"Unsupported (global|class|operand|type)", text):
-        what = re.search(r"(GLOBAL|global|class|operand|type) (\S+)", text)
-        name = f" ({what.group(2)})" if what else ""
+    where, text = location(cause, source, entrypoint.path), str(cause)
+    named = [value for name, value in entrypoint.arguments.items() if name in CHECKPOINT_ARGUMENTS]
+    what = " ".join(["the checkpoint", *named])
+    if isinstance(cause, pickle.UnpicklingError) and (refused := _REFUSED.search(text)):
         message = (
-            f"{where}: the checkpoint is a pickle that holds more than weights{name}; it was not executed."
-            " Save model.state_dict(), best as safetensors"
+            f"{where}: {what} is a pickle that holds more than weights ({refused.group(1)}); it was not"
+            " executed. Save model.state_dict(), best as safetensors"
         )
         return StageError(Reason.PICKLE_REFUSED, message)
     if isinstance(cause, FileNotFoundError):
@@ -90,11 +94,13 @@ def _checkpoint_error(error: StageError, source: Path, path: str) -> StageError 
         if Path(name).suffix in _CHECKPOINT_SUFFIXES or _reads_checkpoint(cause):
             return StageError(Reason.CHECKPOINT_INVALID, f"{where}: there is no checkpoint {name}")
     if _reads_checkpoint(cause):
+        # torch.load's error is a page of advice with the cause behind this label.
+        text = text.partition("WeightsUnpickler error:")[2] or text
         line = next((line.strip() for line in text.splitlines() if line.strip()), type(cause).__name__)
-        return StageError(Reason.CHECKPOINT_INVALID, f"{where}: the checkpoint cannot be read: {line}")
+        return StageError(Reason.CHECKPOINT_INVALID, f"{where}: {what} cannot be read: {line:.300}")
     if isinstance(cause, RuntimeError) and "loading state_dict" in text:
         lines = " ".join(text.split())
-        return StageError(Reason.CHECKPOINT_INVALID, f"{where}: the checkpoint does not fit the model: {lines:.600}")
+        return StageError(Reason.CHECKPOINT_INVALID, f"{where}: {what} does not fit the model: {lines:.600}")
     return None
 
 

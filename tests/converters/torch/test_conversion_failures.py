@@ -1,0 +1,215 @@
+"""What does not convert has a reason that says what to do; nothing half-made stays on the claim."""
+
+import errno
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import onnx
+import pytest
+import torch
+from onnx import TensorProto, helper
+
+from tests.converters.torch.cases import CONVERSION, REFERENCE, REVISION, model_code, request
+from triton_converters import claim
+from triton_converters.convert import stage, torchscript
+from triton_converters.convert.onnx import check_signature
+from triton_converters.failure import StageError
+from triton_converters.precision import check_precision, weight_data_types
+from triton_converters.reasons import Reason
+from triton_converters.repository import model_file
+from triton_converters.result import MESSAGE_LIMIT_BYTES, ConvertResult, Outcome, Signature, Tensor
+
+pytestmark = pytest.mark.torch
+Convert = Callable[..., ConvertResult]
+
+
+def refusal(convert: Convert, *arguments: object, **named: object) -> StageError:
+    with pytest.raises(StageError) as caught:
+        convert(*arguments, **named)
+    assert caught.value.final
+    for folder in ("candidates", "revisions"):
+        directory = claim.MOUNT / folder
+        assert not directory.exists() or list(directory.iterdir()) == []
+    return caught.value
+
+
+def test_python_that_script_does_not_know_fails_and_names_the_line(convert: Convert) -> None:
+    error = refusal(convert, "Python", "ts-script")
+    assert error.reason is Reason.CONVERSION_FAILED
+    assert error.message.startswith("ts-script fp32: UnsupportedNodeError: Lambda aren't supported")
+    assert re.search(r"\(at model\.py:\d+\)$", error.message)
+
+
+def test_the_same_model_traces(convert: Convert) -> None:
+    assert convert("Python", "ts-trace").data_types == ("FP32",)
+
+
+@pytest.mark.parametrize("exporter", ["TorchScript", "Dynamo"])
+def test_an_operator_that_onnx_does_not_have_is_named(convert: Convert, exporter: str) -> None:
+    error = refusal(convert, "Exotic", "onnx", exporter=exporter, opset=18)
+    assert error.reason is Reason.CONVERSION_FAILED
+    assert "bessel_j0" in error.message
+
+
+def test_an_opset_the_torchscript_exporter_does_not_know_is_unsupported(convert: Convert) -> None:
+    error = refusal(convert, "Classifier", "onnx", exporter="TorchScript", opset=23)
+    assert error.reason is Reason.CONVERSION_UNSUPPORTED
+    assert "opset 23 was asked" in error.message
+    assert "spec.models[].onnx.opset" in error.message
+
+
+def test_a_graph_that_does_not_convert_to_the_opset_is_unsupported(convert: Convert) -> None:
+    error = refusal(convert, "Masked", "onnx", exporter="Dynamo", opset=11)
+    assert error.reason is Reason.CONVERSION_UNSUPPORTED
+    assert "opset 18" in error.message
+    assert "opset 11 was asked" in error.message
+
+
+@pytest.mark.parametrize("format_name", ["ts-trace", "ts-script"])
+@pytest.mark.parametrize("names", [{"inputs": "IN__1,IN__0"}, {"outputs": "OUT__3,OUT__4"}])
+def test_names_that_triton_s_pytorch_backend_reads_as_other_positions(
+    convert: Convert, format_name: str, names: dict[str, str]
+) -> None:
+    kind = "Recommender"
+    loader = {"rename": names["inputs"]} if "inputs" in names else {}
+    error = refusal(convert, kind, format_name, loader=loader, **names)
+    assert error.reason is Reason.NAMING_UNSUPPORTED
+    assert next(iter(names.values())).replace(",", ", ") in error.message
+
+
+def test_onnx_takes_any_names(convert: Convert) -> None:
+    assert convert("Recommender", "onnx", outputs="OUT__3,OUT__4").data_types == ("FP32",)
+
+
+@pytest.mark.parametrize(
+    ("names", "fits"),
+    [
+        (["INPUT__0", "INPUT__1"], True),
+        (["INPUT__1", "INPUT__0"], False),
+        (["INPUT__1"], False),
+        (["a", "b__1"], True),
+        (["b__1", "a"], True),
+        (["a__x", "b__y"], True),
+        (["a__0__1", "b__1"], True),
+        (["x"], True),
+    ],
+)
+def test_the_naming_convention(names: list[str], fits: bool) -> None:
+    tensors = tuple(Tensor(name, "FP32", (1,)) for name in names)
+    if fits:
+        torchscript.check_names(tensors, "input")
+    else:
+        with pytest.raises(StageError) as caught:
+            torchscript.check_names(tensors, "input")
+        assert caught.value.reason is Reason.NAMING_UNSUPPORTED
+
+
+def exported(
+    *, batch: str | int = "batch", width: str | int = 4, kind: int = TensorProto.FLOAT, name: str = "x"
+) -> onnx.ModelProto:
+    x = helper.make_tensor_value_info(name, kind, [batch, width])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", "anything"])
+    graph = helper.make_graph([helper.make_node("Identity", [name], ["y"])], "g", [x], [y])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+
+
+SIGNATURE = Signature((Tensor("x", "FP32", (4,)),), (Tensor("y", "FP32", (4,)),), 8)
+
+
+def test_a_symbol_is_accepted_where_the_signature_is_static() -> None:
+    check_signature(exported(), SIGNATURE, 17)
+    check_signature(exported(width="w"), SIGNATURE, 17)
+
+
+@pytest.mark.parametrize(
+    ("model", "opset", "reason", "words"),
+    [
+        (exported(batch=3), 17, Reason.CONVERSION_FAILED, "[3, 4]"),
+        (exported(width=5), 17, Reason.CONVERSION_FAILED, "[-1, 5]"),
+        (exported(kind=TensorProto.FLOAT16), 17, Reason.CONVERSION_FAILED, "float16"),
+        (exported(name="input.1"), 17, Reason.CONVERSION_FAILED, "['input.1']"),
+        (exported(), 15, Reason.CONVERSION_UNSUPPORTED, "wrote opset 17"),
+    ],
+)
+def test_an_exported_graph_that_differs_from_the_signature(
+    model: onnx.ModelProto, opset: int, reason: Reason, words: str
+) -> None:
+    with pytest.raises(StageError) as caught:
+        check_signature(model, SIGNATURE, opset)
+    assert caught.value.reason is reason
+    assert words in caught.value.message
+
+
+def test_a_lost_reference_is_asked_for_again(convert: Convert, published: Path) -> None:
+    with pytest.raises(StageError) as caught:
+        stage.run(request(model_code("Classifier"), "onnx"))
+    assert caught.value.reason is Reason.RESULT_MISSING
+    assert not caught.value.final
+
+
+def test_a_conversion_is_done_once_for_several_revisions(convert: Convert, monkeypatch: pytest.MonkeyPatch) -> None:
+    convert("Classifier", "onnx")
+    monkeypatch.setattr(stage, "write_model", None)
+    from dataclasses import replace
+
+    again = replace(request(model_code("Classifier"), "onnx"), key="2" * 16)
+    result = stage.run(again)
+    assert result.file_sha256
+    inodes = {model_file(key, "small", "onnx").stat().st_ino for key in (REVISION, "2" * 16)}
+    assert len(inodes) == 1
+
+
+@pytest.mark.parametrize("format_name", ["ts-trace", "ts-script", "onnx"])
+def test_a_file_labelled_with_another_precision_is_caught(convert: Convert, format_name: str) -> None:
+    convert("Classifier", format_name, "fp32")
+    path = model_file(REVISION, "small", format_name)
+    assert weight_data_types(path, format_name) == ("FP32",)
+    with pytest.raises(StageError) as caught:
+        check_precision(path, format_name, "fp16")
+    assert caught.value.reason is Reason.PRECISION_MISMATCH
+
+
+def test_constants_of_a_trace_count_as_weights(tmp_path: Path) -> None:
+    table = torch.randn(64, 64).half()
+    traced = torch.jit.trace(lambda x: x + table.float().sum() + table.sum(), torch.ones(2))
+    traced.save(str(tmp_path / "model.pt"))
+    assert weight_data_types(tmp_path / "model.pt", "ts-trace")[0] == "FP16"
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 not a zip", b"text"])
+def test_a_corrupt_torchscript_file_has_a_reason(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "model.pt").write_bytes(content)
+    with pytest.raises(StageError) as caught:
+        weight_data_types(tmp_path / "model.pt", "ts-script")
+    assert caught.value.reason is Reason.MODEL_LOAD_FAILED
+
+
+def test_a_full_disk_is_not_an_exporter_s_failure(
+    convert: Convert, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    class Full:
+        def save(self, path: str) -> None:
+            raise RuntimeError("[enforce fail at inline_container.cc:858] . PytorchStreamWriter failed writing file")
+
+        def state_dict(self) -> dict[str, torch.Tensor]:
+            return {"w": torch.zeros(1024)}
+
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: type("Usage", (), {"free": 100}))
+    with pytest.raises(OSError, match="No space left") as caught:
+        torchscript.save(Full(), tmp_path / "model.pt")
+    assert caught.value.errno == errno.ENOSPC
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: type("Usage", (), {"free": 2**30}))
+    with pytest.raises(RuntimeError, match="PytorchStreamWriter"):
+        torchscript.save(Full(), tmp_path / "model.pt")
+
+
+def test_warnings_are_few_and_short(convert: Convert) -> None:
+    result = convert("Branching", "ts-trace", "fp16")
+    assert len(result.warnings) <= stage.WARNINGS
+    assert all(len(warning) <= stage.WARNING_CHARACTERS for warning in result.warnings)
+    longest = ConvertResult("a" * 64, 1, ("FP16",), 1.0, ("w" * stage.WARNING_CHARACTERS,) * stage.WARNINGS)
+    assert len(Outcome("convert", REVISION, longest).to_json().encode()) < MESSAGE_LIMIT_BYTES
+    assert claim.reference_directory(REFERENCE).is_dir()
+    assert claim.candidate_directory(CONVERSION).is_dir()

@@ -1,0 +1,164 @@
+"""Small models of every kind the converters know; ``get_model(kind)`` picks one."""
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+
+
+class Classifier(nn.Module):  # type: ignore[misc]
+    """Images (batch, 1, 8, 8) to scores (batch, 4): convolution, batch norm, a view that asks for the batch's size."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(1, 6, 3, padding=1)
+        self.norm = nn.BatchNorm2d(6)
+        self.head = nn.Linear(6 * 16, 4)
+
+    def forward(self, images: Tensor) -> Tensor:
+        hidden = F.max_pool2d(torch.relu(self.norm(self.conv(images))), 2)
+        return self.head(hidden.view(hidden.size(0), -1))
+
+
+class Recommender(nn.Module):  # type: ignore[misc]
+    """Items (batch, 5) of INT64 and a visitor (batch, 4) to scores (batch, 3) and the best one (batch)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.items = nn.Embedding(20, 4)
+        self.head = nn.Linear(4, 3)
+
+    def forward(self, items: Tensor, visitor: Tensor) -> tuple[Tensor, Tensor]:
+        scores = self.head(self.items(items).mean(dim=1) + visitor)
+        return scores, scores.argmax(dim=-1)
+
+
+class Masked(nn.Module):  # type: ignore[misc]
+    """Sequences (batch, time, 4), a mask (batch, time) of BOOL: one output a step, one a sequence; lengths vary."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.step = nn.Linear(4, 3)
+
+    def forward(self, steps: Tensor, mask: Tensor) -> dict[str, Tensor]:
+        tags = self.step(steps).tanh().masked_fill(~mask.unsqueeze(-1), 0.0)
+        return {"tags": tags, "summary": tags.sum(dim=1), "unused": steps}
+
+
+class Points(nn.Module):  # type: ignore[misc]
+    """A cloud (points, 3) without batch dimension to one direction (3)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Linear(3, 3)
+
+    def forward(self, points: Tensor) -> Tensor:
+        return self.embed(points).amax(dim=0)
+
+
+class Branching(nn.Module):  # type: ignore[misc]
+    """(batch, 4) to (batch, 3); a branch on the data."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Linear(4, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.head(x)
+        if bool(x.sum() > 0):
+            y = y * 2
+        return y
+
+
+class Overflowing(Branching):
+    """Finite in fp32; a weight and the hidden values are beyond fp16."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.tensor([1e6]))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(x) * self.scale / 1e6
+
+
+class Python(Branching):
+    """What torch.jit.script does not know."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(x) * max((1, 2), key=lambda width: -width)
+
+
+class Fixed(Branching):
+    """Takes a size for a Python number."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(x).reshape(int(x.shape[0]), 3) + torch.zeros(x.shape[1] - 1)
+
+
+class Exotic(Branching):
+    """An operator that no ONNX operator set has."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(x) + torch.special.bessel_j0(x[:, :3])
+
+
+class Stochastic(Branching):
+    def forward(self, x: Tensor) -> Tensor:
+        return F.dropout(self.head(x), 0.5, training=True)
+
+
+class BatchStatistics(Branching):
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.head(x)
+        return y - y.mean(dim=0) + y[:, :1]
+
+
+class BatchNorm(Branching):
+    """Evaluation mode or not, this layer uses the batch's own mean."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm1d(3, track_running_stats=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.norm(self.head(x))
+
+
+class Double(Branching):
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(x).double()
+
+
+class TooFew(Branching):
+    def forward(self, x: Tensor) -> list[Tensor]:
+        return [self.head(x)]
+
+
+NAMES = {
+    "Classifier": (["INPUT__0"], ["OUTPUT__0"]),
+    "Recommender": (["items", "visitor"], ["scores", "best"]),
+    "Masked": (["steps", "mask"], ["tags", "summary"]),
+    "Points": (["points"], ["direction"]),
+    "TooFew": (["x"], ["y", "z"]),
+}
+
+
+def get_model(
+    kind: str,
+    checkpoint: str = "",
+    training: str = "",
+    inputs: list[str] = (),  # type: ignore[assignment]
+    outputs: list[str] = (),  # type: ignore[assignment]
+) -> tuple[nn.Module, dict[str, list[str]]]:
+    torch.manual_seed(7)
+    model = globals()[kind]()
+    if kind == "Classifier":
+        model.norm.running_mean.uniform_(-1, 1)
+        model.norm.running_var.uniform_(0.5, 2)
+    if checkpoint:
+        model.load_state_dict(load_file(checkpoint) if checkpoint.endswith(".safetensors") else torch.load(checkpoint))
+    model.eval()
+    if training:
+        model.get_submodule(training).train()
+    names = NAMES.get(kind, (["x"], ["y"]))
+    return model, {"inputs": list(inputs) or names[0], "outputs": list(outputs) or names[1]}

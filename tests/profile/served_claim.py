@@ -1,0 +1,132 @@
+"""A repository claim with references, sources and one revision of many models, as earlier stages leave them."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy
+import onnx_models
+from linear_model import MAX_BATCH_SIZE, SIGNATURE, batches, weights
+
+from triton_converters import claim
+from triton_converters.dump import Batch, write_batch
+from triton_converters.model_config import render
+from triton_converters.perf_input import PerfInput
+from triton_converters.replay import write_result
+from triton_converters.request import (
+    Entrypoint,
+    Load,
+    Measurement,
+    MeasureRequest,
+    ModelConfig,
+    ProfileRequest,
+    Sweep,
+    Threshold,
+    Tolerance,
+)
+from triton_converters.result import ReferenceResult, Signature, Tensor
+
+REVISION = "5e7e15105e7e1510"
+SOURCE = "a" * 64
+SAMPLES = 40
+METRICS = """
+class MetricsCalculator:
+    def calc(self, *, ids, y_pred, x, y_real):
+        hits = y_pred["LOGITS"].argmax(axis=1) == y_real["LABEL"]
+        return {"top1": hits.mean(), "samples": len(ids)}
+"""
+VARYING = Signature((Tensor("X", "FP32", (-1,)),), (Tensor("Y", "FP32", (-1,)),), 4)
+WHOLE = Signature((Tensor("X", "FP32", (-1, 3)),), (Tensor("Y", "FP32", (-1, 3)),), 0)
+BUMPY = Signature((Tensor("ROUNDS", "INT64", (1,)),), (Tensor("DONE", "FP32", (1,)),), 1)
+REFERENCES = {"linear": SIGNATURE, "varying": VARYING, "whole": WHOLE, "bumpy": BUMPY}
+BUMPY_ROUNDS = (20,) * 7 + (2000,)
+"""One request in eight takes a hundred times as long as the others."""
+
+
+def build(root: Path) -> Path:
+    """Write everything below ``root``; gives it back."""
+    _reference(root, "linear", batches(SAMPLES))
+    xs = [numpy.full((2, length), length, dtype=numpy.float32) for length in (7, 3, 7, 5)]
+    _reference(root, "varying", (Batch(numpy.arange(2), {"X": x}, {}, {"Y": x * 2}) for x in xs))
+    xs = [numpy.full((rows, 3), rows, dtype=numpy.float32) for rows in (2, 5)]
+    _reference(root, "whole", (Batch(numpy.arange(1), {"X": x}, {}, {"Y": x * 2}) for x in xs))
+    rounds = numpy.array(BUMPY_ROUNDS).reshape(-1, 1)
+    done = {"DONE": rounds.astype(numpy.float32)}
+    _reference(root, "bumpy", [Batch(numpy.arange(len(rounds)), {"ROUNDS": rounds}, {}, done)])
+    source = claim.source_directory(SOURCE, root)
+    source.mkdir(parents=True)
+    (source / "metrics.py").write_text(METRICS)
+    one_nan = weights()
+    one_nan[0, 0] = numpy.nan
+    for name, content, signature in (
+        ("linear", onnx_models.linear(), SIGNATURE),
+        ("scaled", onnx_models.linear(weights() * 1.05), SIGNATURE),
+        ("swapped", onnx_models.linear(names=("SCALED", "LOGITS")), SIGNATURE),
+        ("broken", onnx_models.linear(one_nan), SIGNATURE),
+        ("frozen", onnx_models.linear(rows=1), SIGNATURE),
+        ("half", onnx_models.half(onnx_models.linear), SIGNATURE),
+        ("smaller", onnx_models.linear(), replace(SIGNATURE, max_batch_size=4)),
+        ("varying", onnx_models.doubling(["N", "L"]), VARYING),
+        ("whole", onnx_models.doubling(["L", 3]), WHOLE),
+        ("bumpy", onnx_models.bumpy(), BUMPY),
+    ):
+        _model(root, name, content, signature)
+    (root / "measurements").mkdir()
+    return root
+
+
+def profile_request(key: str, model: str, ports: tuple[int, int, int], reference: str = "linear") -> ProfileRequest:
+    """A small request; small windows, since the machine is shared and figures are not what is tested."""
+    signature = REFERENCES[reference]
+    return ProfileRequest(
+        key=key,
+        revision=REVISION,
+        reference=reference,
+        source=SOURCE,
+        model_name=model,
+        max_batch_size=signature.max_batch_size,
+        format="onnx",
+        precision="fp32",
+        tolerance=Tolerance(1e-4, 1e-4),
+        metrics=None,
+        thresholds=(),
+        load=load(ports),
+        offline=Sweep((1, max(1, signature.max_batch_size)), (1,), True),
+        online=Sweep((1,), (1, 2), False),
+    )
+
+
+def with_metrics(request: ProfileRequest, minimum: float, metric: str = "top1") -> ProfileRequest:
+    thresholds = (Threshold(metric, minimum, None, None),)
+    return replace(request, metrics=Entrypoint("metrics.py", {}), thresholds=thresholds)
+
+
+def measure_request(key: str, model: str, ports: tuple[int, int, int]) -> MeasureRequest:
+    return MeasureRequest(key, REVISION, "linear", model, MAX_BATCH_SIZE, load(ports), Sweep((1,), (1, 2, 4), False))
+
+
+def load(ports: tuple[int, int, int], stability_percentage: int = 90) -> Load:
+    measurement = Measurement("TimeWindows", 20, 200, stability_percentage)
+    return Load(f"localhost:{ports[1]}", "grpc", f"localhost:{ports[0]}", (), measurement)
+
+
+def _reference(root: Path, key: str, content: Iterable[Batch]) -> None:
+    """Keys of tests are words; the signature is what REFERENCES says."""
+    signature, directory = REFERENCES[key], claim.reference_directory(key, root)
+    directory.mkdir(parents=True)
+    perf_input, samples, number = PerfInput(signature.max_batch_size > 0), 0, 0
+    for number, batch in enumerate(content):
+        write_batch(directory, number, batch)
+        perf_input.add(batch.inputs)
+        samples += len(batch.ids) if signature.max_batch_size else 1
+    (directory / "perf.json").write_text(perf_input.to_json())
+    write_result(directory, "reference", key, ReferenceResult(signature, samples, number + 1, 0.1))
+
+
+def _model(root: Path, name: str, content: bytes, signature: Signature) -> None:
+    directory = claim.model_repository(REVISION, root) / name
+    (directory / "1").mkdir(parents=True)
+    (directory / "1" / "model.onnx").write_bytes(content)
+    batching = signature.max_batch_size > 1
+    config = ModelConfig(1, "KIND_AUTO", batching, (), 0, cuda_graphs=False, warmup=False, parameters={})
+    (directory / "config.pbtxt").write_text(render(name, signature, config, ("onnx", "fp32", "none"), {}))

@@ -1,0 +1,246 @@
+"""The profile and measure stages in the converter image, against a real tritonserver and with a real perf_analyzer."""
+
+import json
+import shlex
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy
+import pytest
+from conftest import IN_IMAGE, ROOT, Pod, outcome_in
+from served_claim import SAMPLES, load, measure_request, profile_request, with_metrics
+
+from triton_converters.failure import StageError
+from triton_converters.reasons import Reason
+from triton_converters.request import InputShape, Sweep
+from triton_converters.result import MeasureResult, ProfileResult, Row
+from triton_converters.server import Server
+
+pytestmark = pytest.mark.images
+
+
+def profile(pod: Pod, request: object) -> ProfileResult:
+    """The result of a profile stage that ends with one."""
+    code, outcome, output = pod.run_stage("profile", request)  # type: ignore[arg-type]
+    assert code == 0, output
+    assert isinstance(outcome.result, ProfileResult), output
+    return outcome.result
+
+
+def components(row: Row) -> int:
+    return (
+        row.client_send
+        + row.network
+        + row.queue
+        + row.compute_input
+        + row.compute_infer
+        + row.compute_output
+        + row.client_receive
+    )
+
+
+def test_a_sound_candidate_passes_and_is_measured(pod: Pod) -> None:
+    request = with_metrics(profile_request("sound", "linear", pod.ports), minimum=1.0)
+    code, outcome, output = pod.run_stage("profile", request, ("GPU_PRODUCT=NVIDIA-L4", "TENSORRT_VERSION=10.9"))
+    assert code == 0, output
+    found = outcome.result
+    assert isinstance(found, ProfileResult)
+    assert (found.passed, found.reason, found.samples) == (True, "Passed", SAMPLES)
+    assert "40 samples agree in 9 requests of 1, 5, 6, 8 samples" in found.message
+    assert 0 <= found.max_absolute_error < 1e-5
+    assert [(each.metric, each.framework, each.served, each.passed) for each in found.accuracy] == [
+        ("top1", 1.0, 1.0, True),
+        ("samples", SAMPLES, SAMPLES, True),
+    ]
+    assert [(row.batch_size, row.concurrency) for row in found.offline] == [(1, 1), (8, 1)]
+    assert [(row.batch_size, row.concurrency) for row in found.online] == [(1, 1), (1, 2)]
+    for row in found.offline + found.online:
+        assert row.throughput > 10
+        assert 0 < row.p50 <= row.p90 <= row.p95 <= row.p99
+        assert row.compute_infer > 0
+        # Integer parts of averages: seven roundings, and the average has one. Network is what is left, at least 0.
+        assert row.network == 0 or components(row) == pytest.approx(row.average, abs=8)
+        # What comes out in a second is what the latency allows, less what the client does between two requests.
+        allowed = row.batch_size * row.concurrency * 1e6 / row.average
+        assert 0.5 * allowed < row.throughput < 1.05 * allowed
+    environment = found.environment
+    assert (environment.server_version, environment.device) == ("2.51.0", "cpu")
+    assert (environment.gpu_product, environment.tensorrt_version) == ("NVIDIA-L4", "10.9")
+    assert "cores" in environment.cpu
+    offline, online = environment.perf_analyzer
+    assert "--shared-memory system" in offline
+    assert "--shared-memory" not in online
+
+
+def test_what_was_run_stays_on_the_claim_and_can_be_pasted(pod: Pod) -> None:
+    found = profile(pod, with_metrics(profile_request("kept", "linear", pod.ports), minimum=0.5))
+    directory = pod.measurement("kept")
+    names = {path.name for path in directory.iterdir()}
+    points = ("offline-batch1", "offline-batch8", "online-batch1")
+    assert {f"{point}-concurrency1.{kind}" for point in points for kind in ("csv", "log")} < names
+    assert {"result.json", "metrics.json"} < names
+    assert json.loads((directory / "metrics.json").read_text())["served"] == {"top1": 1.0, "samples": SAMPLES}
+    assert not any(path.name.startswith(".tmp") for path in directory.parent.iterdir())
+    argv = shlex.split(found.environment.perf_analyzer[1])
+    mounts = ["--mount", f"{pod.root}:/repository:ro"]
+    again = subprocess.run(
+        [*IN_IMAGE, "converter", *mounts, "--", *argv], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+    assert "Concurrency: 1, throughput:" in again.stdout, again.stdout + again.stderr
+
+
+def test_a_result_is_replayed_and_not_measured_again(pod: Pod) -> None:
+    request = replace(profile_request("replayed", "linear", pod.ports), online=Sweep((1,), (1,), False))
+    first, second = (pod.run_stage("profile", request) for _ in range(2))
+    assert first[1] == second[1]
+    assert "online 1/1" in first[2]
+    assert "online 1/1" not in second[2]
+
+
+@pytest.mark.parametrize(
+    ("model", "reason", "words"),
+    [
+        ("scaled", Reason.OUTPUTS_DIFFER, "of sample"),
+        ("swapped", Reason.OUTPUTS_DIFFER, "output LOGITS"),
+        ("broken", Reason.OUTPUTS_NOT_FINITE, "output LOGITS"),
+        ("frozen", Reason.INFERENCE_FAILED, "frozen: tritonserver says: "),
+        ("smaller", Reason.SIGNATURE_MISMATCH, "max_batch_size is 4, not 8"),
+        ("varying", Reason.SIGNATURE_MISMATCH, "not 8"),
+        ("half", Reason.PRECISION_MISMATCH, "labelled fp32"),
+    ],
+)
+@pytest.mark.parametrize("with_metric", [False, True], ids=["numerical", "with metrics"])
+def test_mutants_are_caught_and_not_measured(
+    pod: Pod, model: str, reason: Reason, words: str, with_metric: bool
+) -> None:
+    request = profile_request(f"mutant-{model}-{with_metric}", model, pod.ports)
+    found = profile(pod, with_metrics(request, 0.0) if with_metric else request)
+    assert (found.passed, found.reason) == (False, str(reason))
+    assert words in found.message
+    assert (found.offline, found.online, found.environment.perf_analyzer) == ((), (), ())
+    assert numpy.isfinite(found.max_absolute_error)
+
+
+@pytest.mark.parametrize(("model", "tolerance"), [("linear", 1e-2), ("scaled", 1e9)])
+def test_an_fp32_file_labelled_fp16_is_caught_whatever_the_tolerance(pod: Pod, model: str, tolerance: float) -> None:
+    request = profile_request(f"label-{model}", model, pod.ports)
+    loose = replace(request.tolerance, absolute=tolerance)
+    found = profile(pod, replace(request, precision="fp16", tolerance=loose))
+    assert found.reason == str(Reason.PRECISION_MISMATCH)
+
+
+def test_a_true_fp16_file_passes_as_fp16(pod: Pod) -> None:
+    request = profile_request("half", "half", pod.ports)
+    one_point = Sweep((1,), (1,), False)
+    wider = replace(request.tolerance, absolute=1e-2, relative=1e-2)
+    found = profile(pod, replace(request, precision="fp16", tolerance=wider, offline=one_point, online=one_point))
+    assert found.passed, found.message
+    assert found.max_absolute_error > 1e-5
+
+
+def test_a_threshold_that_is_not_met_is_a_result(pod: Pod) -> None:
+    found = profile(pod, with_metrics(profile_request("threshold", "linear", pod.ports), minimum=1.5))
+    assert (found.passed, found.reason) == (False, str(Reason.THRESHOLD_NOT_MET))
+    assert "top1 of the served outputs is 1 (framework 1), asked for minimum 1.5" in found.message
+    assert [each.passed for each in found.accuracy] == [False, True]
+
+
+def test_a_threshold_whose_metric_nobody_computes_is_never_a_pass(pod: Pod) -> None:
+    found = profile(pod, with_metrics(profile_request("missing", "linear", pod.ports), 0.0, metric="top5"))
+    assert (found.passed, found.reason) == (False, str(Reason.METRIC_MISSING))
+    assert "the metrics entrypoint gives: samples, top1" in found.message
+
+
+def test_inputs_that_vary_are_measured_in_the_references_first_shape(pod: Pod) -> None:
+    found = profile(pod, profile_request("varying", "varying", pod.ports, "varying"))
+    assert found.passed, found.message
+    assert [(row.batch_size, row.stable) for row in found.offline if row.throughput > 0] == [(1, True), (4, True)]
+    assert "--shape X:7" in found.environment.perf_analyzer[0]
+    # Four bytes for each of seven elements: the largest output in the reference.
+    assert "--output-shared-memory-size 28" in found.environment.perf_analyzer[0]
+
+
+def test_inputs_that_vary_are_measured_in_the_shape_of_the_spec(pod: Pod) -> None:
+    request = profile_request("shaped", "varying", pod.ports, "varying")
+    shaped = replace(request.load, input_shapes=(InputShape("X", (11,)),))
+    found = profile(pod, replace(request, load=shaped))
+    assert found.passed, found.message
+    assert "--input-data perf.json --shape X:11" in found.environment.perf_analyzer[0]
+    assert "--output-shared-memory-size 88" in found.environment.perf_analyzer[0]
+    steps = json.loads((pod.measurement("shaped") / "perf.json").read_text())["data"]
+    assert {tuple(step["X"]["shape"]) for step in steps} == {(11,)}
+
+
+def test_a_shape_that_does_not_fit_ends_the_job_for_good(pod: Pod) -> None:
+    request = profile_request("misshaped", "linear", pod.ports)
+    wrong = replace(request.load, input_shapes=(InputShape("FEATURES", (7,)),))
+    code, outcome, _ = pod.run_stage("profile", replace(request, load=wrong))
+    assert (code, outcome.reason) == (42, Reason.INVALID_SPEC)
+    assert not pod.measurement("misshaped").exists()
+
+
+def test_a_model_without_batch_dimension_is_verified_and_measured(pod: Pod) -> None:
+    found = profile(pod, profile_request("whole", "whole", pod.ports, "whole"))
+    assert (found.passed, found.samples) == (True, 2)
+    assert all(row.throughput > 0 for row in found.offline + found.online)
+
+
+def test_a_point_that_never_settles_gives_a_row_that_says_so(pod: Pod) -> None:
+    request = profile_request("bumpy", "bumpy", pod.ports, "bumpy")
+    nowhere = Sweep((), (), False)
+    found = profile(
+        pod,
+        replace(request, load=load(pod.ports, 1), offline=nowhere, online=Sweep((1,), (1,), False)),
+    )
+    (row,) = found.online
+    assert not row.stable
+    # What it says is true all the same: one request in flight, so throughput is the inverse of the average latency.
+    assert 0.5 < row.throughput * row.average / 1e6 < 1.05
+    log = (pod.measurement("bumpy") / "online-batch1-concurrency1.log").read_text()
+    assert log.count("$ perf_analyzer") == 3
+    assert "--stability-percentage 1000000" in found.environment.perf_analyzer[0]
+
+
+def test_the_serving_server_is_measured_online_only(pod: Pod) -> None:
+    code, outcome, output = pod.run_stage("measure", measure_request("serving", "linear", pod.ports))
+    assert code == 0, output
+    assert isinstance(outcome.result, MeasureResult)
+    assert [row.concurrency for row in outcome.result.online] == [1, 2, 4]
+    assert len(outcome.result.environment.perf_analyzer) == 1
+
+
+def test_http_is_measured_where_it_is_asked_for(pod: Pod) -> None:
+    request = measure_request("http", "linear", pod.ports)
+    http = replace(request.load, protocol="http", url=request.load.http_url)
+    code, outcome, output = pod.run_stage("measure", replace(request, load=http))
+    assert code == 0, output
+    assert isinstance(outcome.result, MeasureResult)
+    assert len(outcome.result.online) == 3
+    assert f"-u 127.0.0.1:{pod.ports[0]} -i http" in outcome.result.environment.perf_analyzer[0]
+
+
+def test_another_model_at_the_address_is_not_measured(pod: Pod) -> None:
+    code, outcome, _ = pod.run_stage("measure", measure_request("other", "smaller", pod.ports))
+    assert (code, outcome.reason) == (42, Reason.SIGNATURE_MISMATCH)
+
+
+def test_a_model_that_never_gets_ready_is_named(pod: Pod) -> None:
+    with pytest.raises(StageError, match=r"/v2/models/nobody/ready answers 400 after 0\.5 s"):
+        Server(load(pod.ports), "nobody").wait_ready(seconds=0.5)
+
+
+def test_a_server_that_ends_during_the_sweep_is_worth_another_run(start_pod: Callable[[], Pod]) -> None:
+    pod = start_pod()
+    many = Sweep((1,), tuple(range(1, 17)), False)
+    stage = pod.start_stage("profile", replace(profile_request("crash", "linear", pod.ports), online=many))
+    assert stage.stdout is not None
+    lines = []
+    for line in stage.stdout:
+        lines.append(line)
+        if line.startswith("online 1/16"):
+            pod.server.terminate()
+    assert stage.wait(120) == 1, "".join(lines)
+    outcome = outcome_in("".join(lines))
+    assert outcome.reason in (Reason.MEASUREMENT_FAILED, Reason.SERVER_CRASHED)
+    assert not pod.measurement("crash").exists()

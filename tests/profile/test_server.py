@@ -1,0 +1,50 @@
+"""Addresses of a server, and what is said where nothing answers; answers of a real one are in test_real_server.py."""
+
+import pytest
+from conftest import free_ports
+from served_claim import load
+
+from triton_converters.failure import StageError
+from triton_converters.reasons import Reason
+from triton_converters.server import Endpoint, Server
+
+
+@pytest.mark.parametrize(
+    ("url", "endpoint"),
+    [
+        ("localhost:8001", Endpoint("localhost", 8001)),
+        ("10.0.0.7:80", Endpoint("10.0.0.7", 80)),
+        ("[fd00::7]:8001", Endpoint("fd00::7", 8001)),
+    ],
+)
+def test_an_address_is_read_and_written_alike(url: str, endpoint: Endpoint) -> None:
+    assert Endpoint.parse(url) == endpoint
+    assert str(endpoint) == url
+
+
+def test_a_name_becomes_the_address_that_tritonserver_listens_on() -> None:
+    assert str(Endpoint.parse("localhost:8001").resolved()) == "127.0.0.1:8001"
+
+
+def test_an_address_stays_as_it_is() -> None:
+    assert str(Endpoint.parse("[::1]:8001").resolved()) == "[::1]:8001"
+
+
+def test_a_name_without_address_is_worth_another_run() -> None:
+    with pytest.raises(StageError, match=r"no-such-host\.invalid has no address") as error:
+        Endpoint.parse("no-such-host.invalid:8001").resolved()
+    assert (error.value.reason, error.value.final) == (Reason.SERVER_CRASHED, False)
+
+
+def test_a_server_that_is_not_there_is_worth_another_run() -> None:
+    server = Server(load(free_ports()), "linear")
+    with pytest.raises(StageError, match="does not answer") as error:
+        server.wait_ready(seconds=0.5)
+    assert (error.value.reason, error.value.final) == (Reason.SERVER_CRASHED, False)
+
+
+def test_what_the_server_says_of_itself_is_not_guessed() -> None:
+    server = Server(load(free_ports()), "linear")
+    for ask in (server.version, server.signature, server.config):
+        with pytest.raises(StageError, match="see the server's log"):
+            ask()
