@@ -42,6 +42,39 @@ demo: venv ## From nothing to a measured server and an answer from it, on real h
 bench-latency: venv ## The operator's own latency: creation to first Job, and overhead of one demo
 	python3 -m bench.latency
 
+.PHONY: generate verify-generated lint
+RENDER := helm template triton-operator charts/triton-operator --namespace triton-operator
+# Programs that devcluster built come first: they are of known versions.
+WITH_PROGRAMS = eval "$$(python3 -m devcluster env)"
+
+generate: venv ## The CRD, its copy in the chart and manifests/install.yaml, from the types and the chart
+	python3 -m triton_operator.crdgen
+	python3 -m devcluster binaries helm
+	python3 -m lint.install_manifest
+
+verify-generated: venv ## Fails where a generated file differs from what `make generate` writes
+	python3 -m triton_operator.crdgen --check
+	python3 -m devcluster binaries helm
+	python3 -m lint.install_manifest --check
+
+# Named by what they are made from: another version or CRD makes others.
+SCHEMAS = $(CACHE)/schemas-$(shell cat devcluster/modules/kubernetes/go.mod crds/*.yaml lint/kubernetes_schemas.py | sha256sum | cut -c1-12)
+KUBECONFORM = kubeconform -strict -summary -schema-location '$(SCHEMAS)/{{.ResourceKind}}{{.KindSuffix}}.json'
+
+lint: venv verify-generated ## ruff, mypy --strict, the import layers, helm lint, kubeconform, drift of generated files
+	ruff check .
+	ruff format --check .
+	mypy
+	lint-imports
+	python3 -m devcluster binaries
+	python3 -m lint.kubernetes_schemas $(SCHEMAS)
+	$(WITH_PROGRAMS); helm lint --strict charts/triton-operator
+	$(WITH_PROGRAMS); $(RENDER) | $(KUBECONFORM) -
+	# PodMonitor is the Prometheus operator's: no schema of it is here.
+	$(WITH_PROGRAMS); $(RENDER) --values lint/all-values.yaml | $(KUBECONFORM) -skip PodMonitor -
+	$(WITH_PROGRAMS); $(KUBECONFORM) crds manifests/install.yaml
+	$(WITH_PROGRAMS); for example in manifests/examples/*/; do kubectl kustomize $$example | $(KUBECONFORM) -; done
+
 .PHONY: test test-fast test-torch test-images test-apiserver test-cluster test-e2e
 # Fast ones first. The suites share two cores and one cluster, so one after the other, whatever -j says.
 .NOTPARALLEL:

@@ -28,7 +28,7 @@ class Watcher:
     """Looks at the example once a second through one connection, which costs the measured server next to nothing."""
 
     def __init__(self, kubeconfig: str, console: Console) -> None:
-        api = config.new_client_from_config(kubeconfig)  # type: ignore[no-untyped-call]
+        api = config.new_client_from_config(kubeconfig)
         self.batch = client.BatchV1Api(api)
         self.custom = client.CustomObjectsApi(api)
         self.console = console

@@ -127,9 +127,14 @@ def _accuracy(request: ProfileRequest, batches: Path, served: Served, directory:
     }
     source = claim.source_directory(request.source)
     framework, answered = metrics.calculate(source, request.metrics, arguments, data)
-    document = {"framework": dict(framework), "served": dict(answered)}
+    document = {"framework": _json(framework), "served": _json(answered)}
     (directory / METRICS_FILE).write_text(json.dumps(document, indent=1, sort_keys=True), encoding="utf-8")
     return metrics.judge(framework, answered, request.thresholds)
+
+
+def _json(values: metrics.Values) -> dict[str, float | str]:
+    """JSON has no NaN and no infinity."""
+    return {name: value if math.isfinite(value) else str(value) for name, value in values.items()}
 
 
 def _measure(request: ProfileRequest, bench: Bench, served: Served, result: ProfileResult) -> ProfileResult:

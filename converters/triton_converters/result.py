@@ -63,7 +63,7 @@ class Row:
     p99: int
     average: int
     stable: bool
-    """False: perf_analyzer found no stable window and the row is a plain count of requests."""
+    """False: no three windows agreed within the stability percentage; the row is three merged whatever they show."""
 
 
 @dataclass(frozen=True)

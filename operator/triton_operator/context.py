@@ -41,7 +41,11 @@ class Context:
         """Images of this generation: the pinned ones, or else the settings'; the spec's own image comes first."""
         pinned = self.deployment.status.images
         if pinned is None or self.deployment.status.observed_generation != self.deployment.generation:
-            pinned = Images(converter=self.settings.converter_image, server=self.settings.server_image)
+            pinned = Images(
+                converter=self.settings.converter_image,
+                server=self.settings.server_image,
+                server_arguments=list(self.settings.server_arguments),
+            )
         server = self.spec.serving.image or self.spec.serving.pod.image
         return pinned.model_copy(update={"server": server}) if server else pinned
 
@@ -53,6 +57,21 @@ class Context:
             "labels": names.labels(self.name, component) | labels,
             "ownerReferences": [self.deployment.owner_reference],
         }
+
+    @property
+    def device(self) -> list[Any]:
+        """What of spec.gpu can change a converted file or the framework's outputs: not how many there are."""
+        gpu = self.spec.gpu
+        return [gpu.product, gpu.resource_name] if gpu is not None and gpu.count > 0 else []
+
+    @property
+    def serving(self) -> str | None:
+        """Name of the Deployment that serves: the Service's, or, where somebody deleted that, the status's."""
+        if self.observed.serving is not None or self.deployment.status.serving is None:
+            return self.observed.serving
+        revision = self.deployment.status.serving.revision
+        servers = [each for each in self.observed.servers.values() if each.revision_key == revision]
+        return min(servers, key=lambda each: (not each.ready, each.created_at)).name if servers else None
 
     @property
     def claim_name(self) -> str:

@@ -78,4 +78,8 @@ def labels(deployment: str, component: str) -> dict[str, str]:
 
 def _plain(value: Any) -> Any:
     """Dataclasses by field; pydantic models by their wire form: a default and the same value written out are one."""
-    return asdict(value) if is_dataclass(value) else value.model_dump(mode="json", by_alias=True)
+    return (
+        asdict(value)
+        if is_dataclass(value) and not isinstance(value, type)
+        else value.model_dump(mode="json", by_alias=True)
+    )

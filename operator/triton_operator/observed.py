@@ -7,10 +7,9 @@ from typing import Any, Literal
 
 from triton_converters.document import DocumentError
 from triton_converters.reasons import Reason
-from triton_converters.result import Outcome
-
+from triton_converters.result import EXIT_FINAL, Outcome
 from triton_operator import names
-from triton_operator.pod_trouble import SIDECAR, Trouble, crash, ending, pod_trouble
+from triton_operator.pod_trouble import SERVER, Trouble, disrupted, ended, ending, no_pod, pod_trouble, server_crash
 
 JobState = Literal["Active", "Succeeded", "Failed"]
 
@@ -56,6 +55,8 @@ class ServerView:
     image_id: str
     """As the kubelet reports it."""
     created_at: datetime
+    revision_key: str
+    """Of its revision on the claim."""
     progress_deadline_exceeded: bool
     body: Mapping[str, Any] = field(repr=False)
 
@@ -134,6 +135,9 @@ def _job(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: list
     )
     newest = own[-1] if own else None
     state, why = _state(job)
+    # Jobs and pods arrive over different watches: of a Job that ended, the pod may still be seen to run.
+    if newest is not None and not ended(newest) and why.get("reason") != "DeadlineExceeded":
+        state = "Active"
     record, failure, pending, crashed = None, None, None, None
     if state == "Succeeded":
         record = next((found for pod in reversed(own) if (found := _record(pod, stage, key))), None)
@@ -144,12 +148,21 @@ def _job(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: list
             )
     elif state == "Failed":
         failure = _failure(job, own, stage, key, why)
-    elif newest is not None:
-        crashed = crash(newest, SIDECAR) if stage == "profile" else None
+    elif newest is None:
+        pending = no_pod(job, events)
+    elif ended(newest):
+        pending = _again(newest, stage, key)
+    else:
+        crashed = server_crash(newest)
         pending = pod_trouble(newest, events)
-    if crashed is not None and crashed.reason is Reason.SERVER_CRASHED:
-        crashed = Trouble(Reason.MODEL_LOAD_FAILED, crashed.message)
     return JobView(name, stage, key, state, record, failure or crashed, pending, crashed is not None, job)
+
+
+def _again(pod: Mapping[str, Any], stage: str, key: str) -> Trouble | None:
+    """A failure of a pod whose Job has more tries; None where the Job is about to end with it."""
+    codes = {each.get("state", {}).get("terminated", {}).get("exitCode") for each in _containers(pod)}
+    failure = None if EXIT_FINAL in codes else _ending(pod, stage, key)
+    return Trouble(failure.reason, f"{failure.message}; the Job tries again") if failure else None
 
 
 def _state(job: Mapping[str, Any]) -> tuple[JobState, Mapping[str, Any]]:
@@ -172,13 +185,20 @@ def _failure(
             Reason.DEADLINE_EXCEEDED, f"Job {name} ran past its activeDeadlineSeconds of {seconds}{last}: raise it"
         )
     for pod in reversed(pods):
-        for container in pod.get("status", {}).get("containerStatuses", []):
-            ended = container.get("state", {}).get("terminated")
-            if ended and ended.get("exitCode") != 0:
-                return _said(ended, stage, key) or ending(
-                    pod["metadata"]["name"], container["name"], ended, Reason.CRASHED
-                )
+        if failure := _ending(pod, stage, key):
+            return failure
     return Trouble(Reason.CRASHED, f"Job {name} failed: {why.get('message', 'its pods are gone')}")
+
+
+def _ending(pod: Mapping[str, Any], stage: str, key: str) -> Trouble | None:
+    """How the pod's own container failed; None where it did not, or where the cluster ended the pod."""
+    if disrupted(pod):
+        return None
+    for container in _containers(pod):
+        end = container.get("state", {}).get("terminated")
+        if end and end.get("exitCode") != 0:
+            return _said(end, stage, key) or ending(pod, container["name"], end, Reason.CRASHED)
+    return None
 
 
 def _said(terminated: Mapping[str, Any], stage: str, key: str) -> Trouble | None:
@@ -188,7 +208,7 @@ def _said(terminated: Mapping[str, Any], stage: str, key: str) -> Trouble | None
 
 
 def _record(pod: Mapping[str, Any], stage: str, key: str) -> Record | None:
-    for container in pod.get("status", {}).get("containerStatuses", []):
+    for container in _containers(pod):
         ended = container.get("state", {}).get("terminated")
         if ended and ended.get("exitCode") == 0:
             outcome = _outcome(ended, stage, key)
@@ -208,14 +228,14 @@ def _outcome(terminated: Mapping[str, Any], stage: str, key: str) -> Outcome | N
 def _server(body: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: list[Mapping[str, Any]]) -> ServerView:
     name, status = body["metadata"]["name"], body.get("status", {})
     own = [pod for pod in pods if pod["metadata"].get("labels", {}).get(names.REVISION_LABEL) == name]
-    troubles = [found for pod in own if (found := crash(pod, SIDECAR) or pod_trouble(pod, events))]
+    troubles = [found for pod in own if (found := server_crash(pod) or pod_trouble(pod, events))]
     wanted = body["spec"].get("replicas", 1)
     current = status.get("observedGeneration") == body["metadata"].get("generation")
     images = [
         container["imageID"]
         for pod in own
-        for container in pod.get("status", {}).get("containerStatuses", [])
-        if container["name"] == SIDECAR and container.get("imageID")
+        for container in _containers(pod)
+        if container["name"] == SERVER and container.get("imageID")
     ]
     return ServerView(
         name=name,
@@ -223,11 +243,17 @@ def _server(body: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
         trouble=troubles[0] if troubles else None,
         image_id=min(images, default=""),
         created_at=datetime.fromisoformat(body["metadata"]["creationTimestamp"]),
+        revision_key=body["metadata"].get("labels", {}).get(names.KEY_LABEL, ""),
         progress_deadline_exceeded=any(
             condition.get("reason") == "ProgressDeadlineExceeded" for condition in status.get("conditions", [])
         ),
         body=body,
     )
+
+
+def _containers(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    statuses: list[Mapping[str, Any]] = pod.get("status", {}).get("containerStatuses", [])
+    return statuses
 
 
 def _controlled_by(pod: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:

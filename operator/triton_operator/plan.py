@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 from triton_converters.reasons import Reason
-
 from triton_operator import report
 from triton_operator.attempt import Attempt
 from triton_operator.context import Context
@@ -83,38 +82,38 @@ def _walk(context: Context) -> Progress:
     if published is None:
         return Progress((resolved,), effects, attempts, stalled=stalled)
 
-    referred, more, reference_key, dumped = reference.refer(context, published)
+    referred, more, dump = reference.refer(context, published)
     effects += more
-    if dumped is None:
+    if dump is None:
         stalled = bool(more.failures)
         return Progress((resolved, referred), effects, attempts, published, stalled=stalled)
 
-    converted, more, attempts = conversion.convert(context, published, reference_key)
+    converted, more, attempts = conversion.convert(context, dump)
     effects += more
     verdicts: tuple[Verdict, ...] = (resolved, converted)
     if not converted.status:
         stalled = converted.reason is Reason.ALL_CANDIDATES_FAILED
-        return Progress(verdicts, effects, attempts, published, dumped, stalled=stalled)
+        return Progress(verdicts, effects, attempts, published, dump.result, stalled=stalled)
 
-    verified, more, attempts = profiling.profile(context, published, reference_key, attempts)
+    verified, more, attempts = profiling.profile(context, dump, attempts)
     effects, verdicts = effects + more, (*verdicts, verified)
     if not verified.status:
         stalled = verified.reason is Reason.ALL_CANDIDATES_FAILED
-        return Progress(verdicts, effects, attempts, published, dumped, stalled=stalled)
+        return Progress(verdicts, effects, attempts, published, dump.result, stalled=stalled)
 
     selected, attempts, ranking = choosing.choose(context, attempts)
     verdicts = (*verdicts, selected)
     target = next((attempt for attempt in attempts if attempt.state == "Selected"), None)
     if target is None:
-        return Progress(verdicts, effects, attempts, published, dumped, tuple(ranking), stalled=True)
+        return Progress(verdicts, effects, attempts, published, dump.result, tuple(ranking), stalled=True)
 
-    rollout = serving.serve(context, reference_key, target)
+    rollout = serving.serve(context, dump, target)
     return Progress(
         verdicts=(*verdicts, rollout.available, rollout.measured),
         effects=effects + rollout.effects,
         attempts=attempts,
         source=published,
-        reference=dumped,
+        reference=dump.result,
         ranking=tuple(ranking),
         rollout=rollout,
         stalled=rollout.stalled,
@@ -124,9 +123,9 @@ def _walk(context: Context) -> Progress:
 def _deletions(context: Context, progress: Progress) -> tuple[Reference, ...]:
     """Jobs the plan does not know, and Deployments that neither serve nor are to serve."""
     gone = [Reference("batch/v1", "Job", name) for name in context.observed.jobs if name not in progress.effects.jobs]
-    serves = {context.observed.serving}
+    serves = {context.serving}
     if progress.rollout is not None:
-        serves = {progress.rollout.server, None if progress.rollout.serves else context.observed.serving}
+        serves = {progress.rollout.server, None if progress.rollout.serves else context.serving}
     gone += [Reference("apps/v1", "Deployment", name) for name in context.observed.servers if name not in serves]
     return tuple(gone)
 

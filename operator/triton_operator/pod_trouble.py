@@ -10,7 +10,7 @@ from typing import Any
 
 from triton_converters.reasons import Reason
 
-SIDECAR = "tritonserver"
+SERVER = "tritonserver"
 """Name of the server's container, in its own pod and in a profile Job's."""
 
 _WAITING = {
@@ -22,6 +22,12 @@ _WAITING = {
     "CreateContainerError": Reason.CONTAINER_CONFIG_INVALID,
     "RunContainerError": Reason.CONTAINER_CONFIG_INVALID,
 }
+_FAILED = {
+    "FailedMount": Reason.MOUNT_FAILED,
+    "FailedAttachVolume": Reason.MOUNT_FAILED,
+    "FailedCreatePodSandBox": Reason.CONTAINER_CONFIG_INVALID,
+}
+"""What the kubelet tried in vain, by the reason of its Event."""
 _ADVICE = {
     Reason.IMAGE_PULL_FAILED: "check the image's name, the registry and imagePullSecrets",
     Reason.CONTAINER_CONFIG_INVALID: "the message names what is missing",
@@ -39,7 +45,7 @@ class Trouble:
 def pod_trouble(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> Trouble | None:
     """The trouble of a pod that has not ended; None where it runs or is only slow."""
     name, status = pod["metadata"]["name"], pod.get("status", {})
-    if status.get("phase") in ("Succeeded", "Failed"):
+    if ended(pod):
         return None
     for condition in status.get("conditions", []):
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
@@ -50,28 +56,55 @@ def pod_trouble(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> 
             words = waiting.get("message") or waiting["reason"]
             return Trouble(reason, f"pod {name}, container {container['name']}: {words}; {_ADVICE[reason]}")
     if status.get("phase") == "Pending":
-        return _mount_trouble(name, pod["metadata"].get("uid"), events)
+        return _attempted_in_vain(pod, events)
     return None
 
 
-def crash(pod: Mapping[str, Any], container: str) -> Trouble | None:
-    """How a container ended that the kubelet starts again (a server, a sidecar); None where it did not crash."""
+def no_pod(controller: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> Trouble | None:
+    """Why a Job has no pod: a quota, an admission policy; None where there is no such Event."""
+    name = f"{controller['kind']} {controller['metadata']['name']}"
+    for event in _about(controller, events):
+        if event.get("reason") == "FailedCreate":
+            return Trouble(Reason.APPLY_REFUSED, f"{name} gets no pod: {event.get('message', '')}")
+    return None
+
+
+def server_crash(pod: Mapping[str, Any]) -> Trouble | None:
+    """How tritonserver ended by itself, so that the kubelet had to start it again; None where it did not.
+
+    Only the state before a restart tells: a server also ends, with whatever exit code, because its pod does.
+    """
     for status in _statuses(pod.get("status", {})):
-        if status["name"] == container:
-            ended = status.get("lastState", {}).get("terminated") or status.get("state", {}).get("terminated")
-            if ended and (ended.get("exitCode") != 0 or status.get("restartCount", 0) > 0):
-                return ending(pod["metadata"]["name"], container, ended, Reason.SERVER_CRASHED)
+        ended = status.get("lastState", {}).get("terminated")
+        if status["name"] == SERVER and ended and status.get("restartCount", 0) > 0:
+            refused = "failed to load" in ended.get("message", "")
+            return ending(pod, SERVER, ended, Reason.MODEL_LOAD_FAILED if refused else Reason.SERVER_CRASHED)
     return None
 
 
-def ending(pod: str, container: str, terminated: Mapping[str, Any], crashed: Reason) -> Trouble:
+def ending(pod: Mapping[str, Any], container: str, terminated: Mapping[str, Any], crashed: Reason) -> Trouble:
     """Why a container ended, with its last words; ``crashed`` where nothing better is known."""
-    where = f"pod {pod}, container {container}"
+    where = f"pod {pod['metadata']['name']}, container {container}"
     if terminated.get("reason") == "OOMKilled":
-        return Trouble(Reason.OUT_OF_MEMORY, f"{where} was killed at its memory limit: raise resources.limits.memory")
+        field = "spec.serving.pod.resources" if container == SERVER else "spec.conversion.pod.resources"
+        limit = _memory_limit(pod, container)
+        return Trouble(Reason.OUT_OF_MEMORY, f"{where} was killed at its memory limit{limit}: raise it in {field}")
     words = _last_lines(terminated.get("message", ""))
     said = f": {words}" if words else " without a word; see its log"
     return Trouble(crashed, f"{where} ended with exit code {terminated.get('exitCode')}{said}")
+
+
+def ended(pod: Mapping[str, Any]) -> bool:
+    """Whether the pod was seen to end; what its containers said is complete then."""
+    return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+
+
+def disrupted(pod: Mapping[str, Any]) -> bool:
+    """Whether the cluster ended the pod (a drained node, a preemption): its Job tries again, and it is no failure."""
+    return any(
+        condition["type"] == "DisruptionTarget" and condition["status"] == "True"
+        for condition in pod.get("status", {}).get("conditions", [])
+    )
 
 
 def _hint(condition: Mapping[str, Any]) -> str:
@@ -85,14 +118,26 @@ def _hint(condition: Mapping[str, Any]) -> str:
     return ""
 
 
-def _mount_trouble(name: str, uid: Any, events: Iterable[Mapping[str, Any]]) -> Trouble | None:
-    for event in events:
-        if event.get("involvedObject", {}).get("uid") == uid and event.get("reason") in (
-            "FailedMount",
-            "FailedAttachVolume",
-        ):
-            return Trouble(Reason.MOUNT_FAILED, f"pod {name}: {event.get('message', '')}; create what is missing")
+def _attempted_in_vain(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> Trouble | None:
+    name = pod["metadata"]["name"]
+    for event in _about(pod, events):
+        if reason := _FAILED.get(event.get("reason", "")):
+            return Trouble(reason, f"pod {name}: {event.get('message', '')}; create or mend what is missing")
     return None
+
+
+def _about(body: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The Events about an object, newest first."""
+    about = [event for event in events if event.get("involvedObject", {}).get("uid") == body["metadata"].get("uid")]
+    return sorted(about, key=lambda event: event.get("lastTimestamp") or "", reverse=True)
+
+
+def _memory_limit(pod: Mapping[str, Any], container: str) -> str:
+    spec = pod.get("spec", {})
+    for each in [*spec.get("initContainers", []), *spec.get("containers", [])]:
+        if each["name"] == container and (limit := each.get("resources", {}).get("limits", {}).get("memory")):
+            return f" of {limit}"
+    return ""
 
 
 def _statuses(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:

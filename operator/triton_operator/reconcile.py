@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from triton_converters.reasons import Reason
-
 from triton_operator import ownership
 from triton_operator.cluster import Cluster, ClusterError, NotFoundError, RefusedError
 from triton_operator.deployment import InvalidSpecError, parse, parse_status

@@ -1,17 +1,18 @@
 """From the flow's progress to the status, and from the difference of two statuses to Events. Pure."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC
 from typing import get_args
 
 from triton_converters.reasons import Reason
 from triton_converters.result import MeasureResult, ProfileResult, Row, Signature
-
 from triton_operator.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.progress import Progress
 from triton_operator.resources.services import endpoint
 from triton_operator.selection import Choice, best_row
+from triton_operator.stages.serving import available
 from triton_operator.stages.step import Verdict
 from triton_operator.status import (
     AccuracyStatus,
@@ -34,7 +35,9 @@ from triton_operator.status import (
 
 MESSAGE_CHARACTERS = 300
 """Of a candidate: with 16 candidates and 24 rows the status stays under 32 KiB."""
-QUIET = {Reason.PENDING, Reason.WAITING, Reason.RUNNING, Reason.SUSPENDED, Reason.ROLLING_OUT, Reason.PROGRESSING}
+UNDECIDED = {Reason.PENDING, Reason.WAITING, Reason.RUNNING, Reason.SUSPENDED}
+"""Reasons of a stage that may still go either way."""
+QUIET = UNDECIDED | {Reason.ROLLING_OUT, Reason.PROGRESSING}
 """Reasons of work that goes on: no cause for a Warning."""
 
 
@@ -42,7 +45,7 @@ def status(context: Context, progress: Progress) -> TritonDeploymentStatus:
     """The whole status; what serves is carried over while another revision is on its way."""
     old = context.deployment.status
     digest = f"sha256:{progress.source.digest}" if progress.source else ""
-    up = context.observed.serving is not None
+    up = context.serving is not None
     serving, accuracy, performance = _of_what_serves(context, progress)
     return TritonDeploymentStatus(
         observed_generation=context.deployment.generation,
@@ -80,7 +83,7 @@ def _conditions(context: Context, progress: Progress) -> list[Condition]:
     for kind in get_args(ConditionType)[3:]:
         if kind not in verdicts:
             verdicts[kind] = _not_reached(context, kind)
-    stages = [verdicts[kind] for kind in get_args(ConditionType)[3:]]
+    stages = [_undecided(verdicts[kind]) for kind in get_args(ConditionType)[3:]]
     summary = _summary(context, progress, stages)
     now = context.now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     generation = context.deployment.generation
@@ -89,42 +92,39 @@ def _conditions(context: Context, progress: Progress) -> list[Condition]:
     ]
 
 
+def _undecided(verdict: Verdict) -> Verdict:
+    """Unknown while the stage goes on: False is said of what failed, or is in trouble."""
+    return replace(verdict, status=None) if verdict.reason in UNDECIDED else verdict
+
+
 def _not_reached(context: Context, kind: ConditionType) -> Verdict:
-    server = context.observed.servers.get(context.observed.serving or "")
-    if kind == "Available" and server is not None:
-        if server.ready:
-            return Verdict(kind, True, Reason.AVAILABLE, f"{server.name} serves while the new revision is prepared")
-        message = server.trouble.message if server.trouble else f"{server.name} is not ready"
-        return Verdict(kind, False, server.trouble.reason if server.trouble else Reason.ROLLING_OUT, message)
+    if kind == "Available" and context.serving is not None:
+        return available(context)
     return Verdict(kind, None, Reason.WAITING, "an earlier stage has to finish first")
 
 
 def _summary(context: Context, progress: Progress, stages: Sequence[Verdict]) -> list[Verdict]:
     """Ready, Reconciling and Stalled, as kstatus reads them."""
     rollout = progress.rollout
-    if rollout is not None and rollout.serves and all(verdict.status for verdict in stages):
+    clear = Verdict("Stalled", False, Reason.NO_STALL, "nothing is in the way")
+    if rollout is not None and rollout.serves and rollout.blocking is None:
         return [
             Verdict("Ready", True, Reason.READY, f"{context.name} serves, verified and measured"),
             Verdict("Reconciling", False, Reason.READY, "nothing is left to do"),
-            Verdict("Stalled", False, Reason.NO_STALL, "nothing is in the way"),
+            clear,
         ]
-    first = next((verdict for verdict in stages if not verdict.status), None)
-    if rollout is not None and progress.stalled and not rollout.measured.status and rollout.available.status:
-        first = rollout.measured
-    if first is None:
-        first = Verdict("Available", False, Reason.ROLLING_OUT, "the Service is about to point to the new revision")
+    if rollout is None:
+        first = next(verdict for verdict in stages if not verdict.status)
+    else:
+        flip = Verdict("Available", False, Reason.ROLLING_OUT, "the Service is about to point to the new revision")
+        first = rollout.blocking or flip
     ready = Verdict("Ready", False, first.reason, first.message)
     if progress.stalled:
-        return [
-            ready,
-            Verdict("Reconciling", False, first.reason, "nothing more is tried until something changes"),
-            Verdict("Stalled", True, first.reason, first.message),
-        ]
-    return [
-        ready,
-        Verdict("Reconciling", True, Reason.PROGRESSING, first.message),
-        Verdict("Stalled", False, Reason.NO_STALL, "nothing is in the way"),
-    ]
+        stopped = Verdict("Reconciling", False, first.reason, "nothing more is tried until something changes")
+        return [ready, stopped, Verdict("Stalled", True, first.reason, first.message)]
+    if first.reason is Reason.SUSPENDED:
+        return [ready, Verdict("Reconciling", False, first.reason, first.message), clear]
+    return [ready, Verdict("Reconciling", True, Reason.PROGRESSING, first.message), clear]
 
 
 def _signature(signature: Signature) -> SignatureStatus:

@@ -4,7 +4,6 @@ from datetime import datetime
 from typing import Any
 
 from triton_converters.reasons import Reason
-
 from triton_operator.status import ConditionType, TritonDeploymentStatus, condition, merge_conditions
 
 COMPONENT = "triton-operator"

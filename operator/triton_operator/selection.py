@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from math import exp, inf, log
 
 from triton_converters.result import Row
-
 from triton_operator.spec import Constraint, Objective
 
 _FIELDS = {
@@ -86,7 +85,7 @@ def best_row(rows: Sequence[Row], objectives: Sequence[Objective], constraints: 
 
 def gain(best: Choice, other: Choice) -> str:
     """How much better the best is, in words."""
-    return f"{(exp(best.score - other.score) - 1) * 100:.1f} % worse than {best.name} at its best row ({other.load})"
+    return f"{(1 - exp(other.score - best.score)) * 100:.1f} % worse than {best.name} at its best row ({other.load})"
 
 
 def value(row: Row, metric: str) -> float:

@@ -196,7 +196,7 @@ class Gpu(ApiType):
         "nvidia.com/gpu"
     )
     """Extended resource to ask for."""
-    count: Annotated[int, Field(ge=0, le=64)] = 1
+    count: Annotated[int, Field(ge=0, le=1024)] = 1
     """GPUs of a pod; 0: CPU. Default 1."""
 
 

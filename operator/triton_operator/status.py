@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
-from triton_converters.reasons import Reason
 
+from triton_converters.reasons import Reason
 from triton_operator.spec import ApiType
 
 ConditionType = Literal[
@@ -209,7 +209,7 @@ class RowStatus(ApiType):
     average: int
     """Mean latency."""
     stable: bool
-    """False: no stable window was found; the row is a plain count of requests."""
+    """False: no three windows agreed; the row is three windows merged whatever they show."""
 
 
 class EnvironmentStatus(ApiType):
@@ -253,6 +253,8 @@ class Images(ApiType):
     """Of the Jobs' own containers."""
     server: str
     """Of tritonserver."""
+    server_arguments: Annotated[list[str], Field(max_length=32)] = Field(default_factory=list)
+    """Flags of tritonserver that come from the operator's settings, as they go with its image."""
 
 
 class TritonDeploymentStatus(ApiType):

@@ -3,6 +3,10 @@
 from typing import Any
 
 import pytest
+
+from devcluster.apiserver import ApiServer
+from tests.apiserver.custom_resources import MINIMAL, changed
+from tests.apiserver.kubectl import Kubectl
 from triton_operator.cluster import (
     Cluster,
     ConflictError,
@@ -12,10 +16,6 @@ from triton_operator.cluster import (
     UnavailableError,
 )
 from triton_operator.kinds import CONFIG_MAP, EVENT, JOB, POD, TRITON_DEPLOYMENT
-
-from devcluster.apiserver import ApiServer
-from tests.apiserver.custom_resources import MINIMAL, changed
-from tests.apiserver.kubectl import Kubectl
 
 JSON = dict[str, Any]
 

@@ -9,8 +9,8 @@ import torch
 from onnx import TensorProto, helper
 
 sys.path.insert(0, str(Path(__file__).parent))
-from types_served import ONNX_TYPES as NAMES  # noqa: E402
-from types_served import TORCH_TYPES  # noqa: E402
+from types_served import ONNX_TYPES as NAMES
+from types_served import TORCH_TYPES
 
 ONNX_NAMES = {"FP16": "FLOAT16", "FP32": "FLOAT", "FP64": "DOUBLE"}
 ONNX_TYPES = {name: getattr(TensorProto, ONNX_NAMES.get(name, name)) for name in NAMES}
@@ -44,7 +44,9 @@ def write(folder: Path, text: str, model: object, examples: tuple[torch.Tensor, 
         (version / name).write_bytes(model)
 
 
-def graph(nodes: list[onnx.NodeProto], inputs: list, outputs: list, initializers: list | None = None) -> onnx.ModelProto:
+def graph(
+    nodes: list[onnx.NodeProto], inputs: list, outputs: list, initializers: list | None = None
+) -> onnx.ModelProto:
     made = helper.make_graph(nodes, "graph", inputs, outputs, initializers or [])
     return helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
@@ -104,8 +106,8 @@ def good(root: Path) -> None:
         two = "instance_group { count: 2 kind: KIND_CPU }"
         write(root / f"{backend}_instances", config(backend, *io, 8, two), model, examples)
         warm = (
-            'model_warmup { name: "real" batch_size: 2 inputs { key: "%s" value '
-            '{ data_type: TYPE_FP32 dims: 4 input_data_file: "x.raw" } } }' % names[0]
+            f'model_warmup {{ name: "real" batch_size: 2 inputs {{ key: "{names[0]}" value '
+            '{ data_type: TYPE_FP32 dims: 4 input_data_file: "x.raw" } } }'
         )
         write(root / f"{backend}_warm", config(backend, *io, 8, warm), model, examples)
         (root / f"{backend}_warm" / "warmup").mkdir()
@@ -154,7 +156,12 @@ def good(root: Path) -> None:
     )
     write(
         root / "onnxruntime_unbatched",
-        config("onnxruntime", [tensor("x", "FP32", "-1, 3"), tensor("scale", "FP32", "1")], [tensor("y", "FP32", "-1, 3")], 0),
+        config(
+            "onnxruntime",
+            [tensor("x", "FP32", "-1, 3"), tensor("scale", "FP32", "1")],
+            [tensor("y", "FP32", "-1, 3")],
+            0,
+        ),
         scalar,
     )
     write(

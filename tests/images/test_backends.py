@@ -7,7 +7,7 @@ import pytest
 import tritonclient.grpc as triton
 from tritonclient.utils import InferenceServerException, triton_to_np_dtype
 
-from tests.images.conftest import Server
+from tests.images.server import Server
 from tests.images.types_served import ONNX_TYPES, TORCH_TYPES
 
 pytestmark = pytest.mark.images
@@ -77,7 +77,7 @@ def test_gpu_accelerator_is_ignored_with_a_warning(good: Server, backend: str) -
 def test_failed_call_answers_an_error_and_the_next_call_works(good: Server, backend: str) -> None:
     client = good.client()
     model = f"{backend}_lookup"
-    with pytest.raises(InferenceServerException, match="(?i)index|indices.* out of ") as error:
+    with pytest.raises(InferenceServerException, match=r"(?i)index.* out of ") as error:
         client.infer(model, [tensor("x", np.array([[99]], np.int64), "INT64")])
     assert error.value.status() == "StatusCode.INTERNAL"
     answer = client.infer(model, [tensor("x", np.array([[3], [0]], np.int64), "INT64")])

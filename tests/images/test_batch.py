@@ -3,7 +3,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-
 from triton_cpu import batch
 
 SHAPES = st.tuples(st.integers(1, 5), st.sampled_from([(3,), (4,), (2, 2)]))

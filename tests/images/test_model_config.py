@@ -3,7 +3,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from triton_cpu import cores
 from triton_cpu.config import Config, ModelError, parse
 

@@ -1,5 +1,4 @@
 import pytest
-
 from triton_cpu.config import ModelError
 from triton_cpu.naming import input_positions, output_positions
 
@@ -33,5 +32,5 @@ def test_outputs_follow_their_index_or_the_order() -> None:
 
 
 def test_output_index_out_of_range() -> None:
-    with pytest.raises(ModelError, match="The output OUT__2 .* This model has 2 outputs"):
+    with pytest.raises(ModelError, match=r"The output OUT__2 .* This model has 2 outputs"):
         output_positions(["OUT__0", "OUT__2"], 2)

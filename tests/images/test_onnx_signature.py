@@ -1,9 +1,8 @@
 import pytest
-
-from triton_cpu.config import ModelError, Tensor
+from triton_cpu.config import ModelError, Tensor, parse
 from triton_cpu.onnx_signature import check, value
+
 from tests.images.test_model_config import arguments
-from triton_cpu.config import parse
 
 ANY = ["batch", "height", 4]
 

@@ -1,176 +1,286 @@
-"""A cluster in memory: it applies plans and plays the Job controller, the kubelet and the Deployment controller."""
+"""A cluster in memory: takes what plan() wants, runs Jobs and servers in small steps, and lets tests inject failures.
 
-import copy
+It stands for the API server (apply, delete, immutable templates), the Job and Deployment controllers and the kubelet,
+as far as plan() sees them. Time passes only in `step`. Jobs and pods arrive over different watches: `order` says in
+which order the end of a Job's containers, of its pod and of the Job itself become visible.
+"""
+
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from tests.simulation.answers import REQUESTS, Fate, Fates, all_good, message
+from triton_converters.result import EXIT_FINAL
 from triton_operator import names
 from triton_operator.deployment import parse
 from triton_operator.drift import drift
 from triton_operator.observed import observe
-from triton_operator.plan import Plan, plan
+from triton_operator.plan import Event, Plan, Reference, plan
 from triton_operator.settings import Settings
 
-from tests.simulation import results
-
+Body = dict[str, Any]
 SETTINGS = Settings(converter_image="example/converter:1", server_image="example/server:1")
-Behaviour = Callable[[str, str, str], str | None]
-"""(stage, candidate, key) -> the termination message of a failure, or None: the Job succeeds."""
-
-
-def succeed(stage: str, candidate: str, key: str) -> str | None:
-    """Nothing fails."""
-    return None
+STEP = timedelta(seconds=2)
+ORDER = ("containers", "pod", "job")
 
 
 @dataclass
-class FakeCluster:
-    """Objects by kind and name, and the order in which things happened."""
+class Cluster:
+    """One TritonDeployment and its children."""
 
-    body: dict[str, Any]
-    behaviour: Behaviour = succeed
+    spec: Body
+    fates: Fates = all_good
+    order: tuple[str, ...] = ORDER
+    starts: Callable[[str], bool] = lambda deployment: True
+    """Whether the server of a Deployment of that name gets ready."""
     settings: Settings = SETTINGS
-    now: datetime = datetime(2026, 1, 1, tzinfo=UTC)
-    objects: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    now: datetime = datetime(2026, 11, 21, tzinfo=UTC)
+    generation: int = 1
+    status: Body = field(default_factory=lambda: {"observedGeneration": -1})
+    objects: dict[tuple[str, str], Body] = field(default_factory=dict)
     story: list[str] = field(default_factory=list)
-    server_starts: bool = True
-    writes: int = 0
+    """Jobs as they start, servers as they are made, the Service as it flips."""
+    events: list[Event] = field(default_factory=list)
+    serial: int = 0
 
-    def run_pass(self) -> Plan:
-        """One pass of the operator: plan, apply, delete, status."""
-        observed = observe(self.body["metadata"]["name"], copy.deepcopy(list(self.objects.values())))
-        this = plan(parse(self.body), observed, self.settings, self.now)
-        for body in this.objects:
-            self._apply(body)
-        for reference in this.deletions:
-            self._delete(reference.kind, reference.name)
-        status = this.status.model_dump(mode="json", by_alias=True, exclude_none=True)
-        if status != self.body.get("status"):
-            self.body["status"] = status
-            self.writes += 1
-        return this
+    # The operator's side ---------------------------------------------------------------------------------------
 
-    def tick(self) -> None:
-        """Two seconds pass; every Job that runs ends, every server gets ready."""
-        self.now += timedelta(seconds=2)
-        for (kind, _), body in list(self.objects.items()):
-            if kind == "Job" and not body["status"].get("conditions") and not body["spec"].get("suspend"):
-                self._end(body)
-            if kind == "Deployment" and self.server_starts:
-                body["status"] = {
-                    "observedGeneration": body["metadata"]["generation"],
-                    "updatedReplicas": body["spec"]["replicas"],
-                    "readyReplicas": body["spec"]["replicas"],
-                }
+    def body(self) -> Body:
+        """The TritonDeployment."""
+        metadata = {"name": "digits", "namespace": "vision", "uid": "uid-0", "generation": self.generation}
+        return {
+            "apiVersion": names.API_VERSION,
+            "kind": names.KIND,
+            "metadata": metadata,
+            "spec": self.spec,
+            "status": self.status,
+        }
 
-    def settle(self, passes: int = 80) -> Plan:
-        """Passes and ticks until a pass writes nothing and nothing runs; the last plan."""
-        for _ in range(passes):
-            before = self.writes
-            this = self.run_pass()
-            quiet = self.writes == before
-            self.tick()
-            if quiet and not self.active_jobs():
-                return this
-        raise AssertionError(f"no fixpoint after {passes} passes: {self.story[-10:]}")
+    def edit(self, **fields: Any) -> None:
+        """The user changes fields of the spec."""
+        self.spec = self.spec | fields
+        self.generation += 1
 
-    def edit(self, **spec: Any) -> None:
-        """The user changes the spec."""
-        self.body["spec"] |= spec
-        self.body["metadata"]["generation"] += 1
+    def intent(self) -> Plan:
+        """What plan() wants now."""
+        return plan(parse(self.body()), observe("digits", self.objects.values()), self.settings, self.now)
 
-    def active_jobs(self) -> list[str]:
-        """Names of Jobs that have not ended and are not suspended."""
+    def act(self) -> int:
+        """One pass of the operator; how many writes it made."""
+        wanted = self.intent()
+        writes = sum(self._apply(each) for each in wanted.objects)
+        writes += sum(self._delete(each) for each in wanted.deletions)
+        status = wanted.status.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True)
+        if status == self.status:
+            assert not wanted.events, "events without a change of the status"
+            return writes
+        self.status = status
+        self.events += wanted.events
+        return writes + 1
+
+    def run(self, steps: int) -> None:
+        """Passes and steps in turn."""
+        for _ in range(steps):
+            self.act()
+            self.step()
+
+    def settle(self, steps: int = 300) -> None:
+        """Passes and steps until nothing changes and no pass is due; fails where that does not come about."""
+        quiet = 0
+        for _ in range(steps):
+            quiet = quiet + 1 if self.act() + self.step() == 0 else 0
+            if quiet == 2 and self.intent().requeue_after is None:
+                return
+        raise AssertionError(f"no end after {steps} steps: {self.story[-8:]}")
+
+    # What tests look at ------------------------------------------------------------------------------------------
+
+    def of_kind(self, kind: str) -> list[Body]:
+        """All objects of a kind."""
+        return [each for (found, _), each in self.objects.items() if found == kind]
+
+    def active(self, stage: str) -> list[str]:
+        """Candidates (empty: none) of a stage's Jobs that have not ended."""
         return [
-            name
-            for (kind, name), body in self.objects.items()
-            if kind == "Job" and not body["status"].get("conditions") and not body["spec"].get("suspend")
+            each["metadata"]["labels"].get(names.CANDIDATE_LABEL, "")
+            for each in self.of_kind("Job")
+            if each["metadata"]["labels"][names.STAGE_LABEL] == stage
+            and not each["status"].get("conditions")
+            and not each["spec"].get("suspend")
         ]
 
     def serving(self) -> str | None:
-        """Key of the revision that the Service points to."""
-        service = self.objects.get(("Service", self.body["metadata"]["name"]))
-        if service is None:
-            return None
-        server = self.objects[("Deployment", service["spec"]["selector"][names.REVISION_LABEL])]
-        key: str = server["metadata"]["labels"][names.KEY_LABEL]
-        return key
+        """Name of the Deployment that the Service points to."""
+        service = self.objects.get(("Service", "digits"))
+        return None if service is None else service["spec"]["selector"][names.REVISION_LABEL]
 
-    def condition(self, kind: str) -> dict[str, Any]:
+    def condition(self, kind: str) -> Body:
         """A condition of the status."""
-        return next(each for each in self.body["status"]["conditions"] if each["type"] == kind)
+        return next(each for each in self.status["conditions"] if each["type"] == kind)
 
-    def candidate(self, name: str) -> dict[str, Any]:
+    def candidate(self, name: str) -> Body:
         """A candidate of the status."""
-        return next(each for each in self.body["status"]["candidates"] if each["name"] == name)
+        return next(each for each in self.status["candidates"] if each["name"] == name)
 
-    def _apply(self, body: dict[str, Any]) -> None:
-        place = (body["kind"], body["metadata"]["name"])
-        known = self.objects.get(place)
-        if known is not None and drift(body, known) is None:
-            return
-        self.writes += 1
-        body = copy.deepcopy(body)
-        if known is None:
-            body["metadata"] |= {
-                "uid": f"{place[0]}-{place[1]}-{self.writes}",
-                "creationTimestamp": self.now.isoformat(),
-                "generation": 1,
-            }
-            body.setdefault("status", {})
-            self._tell(body)
+    def started(self, stage: str) -> int:
+        """How many Jobs of a stage were made so far."""
+        return sum(each.split()[0] == stage for each in self.story)
+
+    # The API server's side ---------------------------------------------------------------------------------------
+
+    def _apply(self, desired: Body) -> int:
+        key = (desired["kind"], desired["metadata"]["name"])
+        old = self.objects.get(key)
+        if old is not None and drift(desired, old) is None:
+            return 0
+        new = deepcopy(desired)
+        if old is None:
+            new["metadata"] |= self._identity()
+            new["status"] = {}
+            self._tell(new)
         else:
-            meta = known["metadata"]
-            body["metadata"] |= {key: meta[key] for key in ("uid", "creationTimestamp")}
-            body["metadata"]["generation"] = meta["generation"] + 1
-            body["status"] = known["status"]
-            if place == ("Service", self.body["metadata"]["name"]):
+            new["metadata"] |= {name: old["metadata"][name] for name in ("uid", "creationTimestamp")}
+            new["metadata"]["generation"] = old["metadata"]["generation"] + 1
+            new["status"] = old["status"]
+            template = old.get("spec", {}).get("template")
+            assert new.get("spec", {}).get("template") == template, f"the template of {key} was patched"
+            if key == ("Service", "digits"):
                 self.story.append("flip")
-        self.objects[place] = body
+        self.objects[key] = new
+        return 1
 
-    def _tell(self, body: dict[str, Any]) -> None:
-        labels = body["metadata"]["labels"]
-        if body["kind"] == "Job":
-            candidate = labels.get(names.CANDIDATE_LABEL)
-            self.story.append(labels[names.STAGE_LABEL] + (f" {candidate}" if candidate else ""))
-        elif body["kind"] == "Deployment":
+    def _identity(self) -> Body:
+        self.serial += 1
+        return {"uid": f"uid-{self.serial}", "generation": 1, "creationTimestamp": self._time()}
+
+    def _time(self) -> str:
+        return self.now.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def _tell(self, body: Body) -> None:
+        labels, kind, name = body["metadata"]["labels"], body["kind"], body["metadata"]["name"]
+        if kind == "Job":
+            self.story.append(f"{labels[names.STAGE_LABEL]} {labels.get(names.CANDIDATE_LABEL, '')}".strip())
+        elif kind == "Deployment":
             self.story.append("server")
-        elif body["kind"] == "Service" and body["metadata"]["name"] == self.body["metadata"]["name"]:
+        elif (kind, name) == ("Service", "digits"):
             self.story.append("service")
 
-    def _delete(self, kind: str, name: str) -> None:
-        body = self.objects.pop((kind, name))
-        self.writes += 1
-        for place, pod in list(self.objects.items()):
-            owners = pod["metadata"].get("ownerReferences", [])
-            if place[0] == "Pod" and any(owner.get("uid") == body["metadata"]["uid"] for owner in owners):
-                del self.objects[place]
+    def _delete(self, reference: Reference) -> int:
+        if (reference.kind, reference.name) not in self.objects:
+            return 0
+        self.delete(reference.kind, reference.name)
+        return 1
 
-    def _end(self, job: dict[str, Any]) -> None:
-        labels = job["metadata"]["labels"]
-        stage, key = labels[names.STAGE_LABEL], labels[names.KEY_LABEL]
-        candidate = labels.get(names.CANDIDATE_LABEL, "")
-        words = self.behaviour(stage, candidate, key)
-        ended = {
-            "exitCode": 0 if words is None else 42,
-            "message": results.answer(stage, key, candidate) if words is None else words,
-            "finishedAt": self.now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    def delete(self, kind: str, name: str) -> None:
+        """Delete an object and the pods it made."""
+        body = self.objects.pop((kind, name))
+        for pod in self._pods(body):
+            del self.objects["Pod", pod["metadata"]["name"]]
+
+    def _pods(self, owner: Body) -> list[Body]:
+        uid = owner["metadata"]["uid"]
+        return [each for each in self.of_kind("Pod") if each["metadata"]["ownerReferences"][0]["uid"] == uid]
+
+    # The controllers' and the kubelet's side -----------------------------------------------------------------------
+
+    def step(self) -> int:
+        """Two seconds pass: every Job and every Deployment gets on by one change. How many changes there were."""
+        self.now += STEP
+        changes = sum(self._step_job(each) for each in self.of_kind("Job"))
+        return changes + sum(self._step_server(each) for each in self.of_kind("Deployment"))
+
+    def _step_job(self, job: Body) -> int:
+        pods = self._pods(job)
+        if job["spec"].get("suspend"):
+            for pod in pods:
+                del self.objects["Pod", pod["metadata"]["name"]]
+            return len(pods)
+        if job["status"].get("shown", 0) == len(self.order):
+            return 0
+        if not pods:
+            self._create_pod(job, {"phase": "Pending"})
+            return 1
+        stage, text = job["spec"]["template"]["spec"]["containers"][0]["args"]
+        request = REQUESTS[stage].from_json(text)
+        fate = self.fates(stage, job["metadata"]["labels"].get(names.CANDIDATE_LABEL, ""), request)
+        before = deepcopy(pods[0]["status"])
+        if fate.pending is not None:
+            pods[0]["status"] = deepcopy(fate.pending)
+        elif fate.sidecar_crashes and stage == "profile":
+            self._crash_sidecar(pods[0], fate)
+        elif before["phase"] == "Pending":
+            pods[0]["status"] = {"phase": "Running"} | _statuses(job, {"running": {}}, {"state": {"running": {}}})
+        else:
+            self._end_job(job, pods[0], fate, message(stage, request, fate))
+            return 1
+        return int(pods[0]["status"] != before)
+
+    def _crash_sidecar(self, pod: Body, fate: Fate) -> None:
+        restarts = pod["status"].get("initContainerStatuses", [{}])[0].get("restartCount", -1) + 1
+        ended = {"terminated": {"exitCode": 1, "message": fate.sidecar_crashes, "finishedAt": self._time()}}
+        sidecar = {
+            "state": {"waiting": {"reason": "CrashLoopBackOff"}} if restarts else ended,
+            "lastState": ended if restarts else {},
+            "restartCount": min(restarts, 5),
         }
-        job["status"] = {"conditions": [{"type": "Complete" if words is None else "Failed", "status": "True"}]}
-        name = f"{job['metadata']['name']}-pod"
-        self.objects["Pod", name] = {
+        waiting = {"waiting": {"reason": "PodInitializing"}}
+        pod["status"] = {"phase": "Pending"} | _statuses(pod, waiting, sidecar)
+
+    def _end_job(self, job: Body, pod: Body, fate: Fate, words: str) -> None:
+        """Show one more part of the end."""
+        shown = job["status"].get("shown", 0)
+        job["status"]["shown"] = shown + 1
+        if self.order[shown] == "containers":
+            ended = {"exitCode": fate.exit_code, "message": words, "reason": fate.killed, "finishedAt": self._time()}
+            sidecar = {"state": {"terminated": {"exitCode": fate.sidecar_exit, "finishedAt": self._time()}}}
+            pod["status"] |= _statuses(job, {"terminated": ended}, sidecar)
+        elif self.order[shown] == "pod":
+            pod["status"]["phase"] = "Failed" if fate.exit_code else "Succeeded"
+        else:
+            why = "PodFailurePolicy" if fate.exit_code == EXIT_FINAL else "BackoffLimitExceeded"
+            kind = "Failed" if fate.exit_code else "Complete"
+            job["status"]["conditions"] = [{"type": kind, "status": "True", "reason": why, "message": why}]
+
+    def _create_pod(self, owner: Body, status: Body) -> Body:
+        identity = self._identity()
+        name = f"{owner['metadata']['name']}-{identity['uid']}"
+        reference = {"kind": owner["kind"], "uid": owner["metadata"]["uid"], "controller": True}
+        template = owner["spec"]["template"]
+        pod = {
+            "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {
-                "name": name,
-                "uid": f"pod-{name}",
-                "labels": labels,
-                "creationTimestamp": self.now.isoformat(),
-                "ownerReferences": [{"uid": job["metadata"]["uid"]}],
-            },
-            "status": {
-                "phase": "Succeeded" if words is None else "Failed",
-                "containerStatuses": [{"name": stage, "state": {"terminated": ended}}],
-            },
+            "metadata": identity | {"name": name, "ownerReferences": [reference], **deepcopy(template["metadata"])},
+            "spec": template["spec"],
+            "status": status,
         }
+        self.objects["Pod", name] = pod
+        return pod
+
+    def _step_server(self, deployment: Body) -> int:
+        wanted = deployment["spec"]["replicas"]
+        ready = wanted if self.starts(deployment["metadata"]["name"]) else 0
+        pods = self._pods(deployment)
+        for pod in pods[wanted:]:
+            del self.objects["Pod", pod["metadata"]["name"]]
+        for _ in range(wanted - len(pods)):
+            server = {"name": "tritonserver", "state": {"running": {}}, "imageID": "example/server@sha256:abc"}
+            self._create_pod(deployment, {"phase": "Running", "containerStatuses": [server]})
+        before = deployment["status"]
+        deployment["status"] = {
+            "observedGeneration": deployment["metadata"]["generation"],
+            "updatedReplicas": wanted,
+            "readyReplicas": ready,
+        }
+        return int(deployment["status"] != before)
+
+
+def _statuses(owner: Body, state: Body, sidecar: Body) -> Body:
+    """Statuses of a Job's (or its pod's) own container and of its sidecar, where it has one."""
+    spec = owner["spec"]["template"]["spec"] if "template" in owner["spec"] else owner["spec"]
+    main = {"name": spec["containers"][0]["name"], "state": state, "restartCount": 0}
+    statuses: Body = {"containerStatuses": [main]}
+    if any(each["name"] == "tritonserver" for each in spec.get("initContainers", [])):
+        statuses["initContainerStatuses"] = [{"name": "tritonserver", "lastState": {}, "restartCount": 0} | sidecar]
+    return statuses

@@ -6,7 +6,6 @@ from typing import Any
 
 from triton_converters.document import Document
 from triton_converters.result import EXIT_FINAL
-
 from triton_operator import names
 from triton_operator.context import Context
 from triton_operator.resources import pod

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from triton_converters.result import Outcome
-
 from triton_operator import names
 from triton_operator.context import Context
 from triton_operator.observed import FAILURE, FINISHED

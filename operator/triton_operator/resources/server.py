@@ -3,10 +3,9 @@
 from typing import Any
 
 from triton_converters import claim as layout
-
 from triton_operator import names
 from triton_operator.context import Context
-from triton_operator.pod_trouble import SIDECAR
+from triton_operator.pod_trouble import SERVER
 from triton_operator.resources import pod
 
 HTTP_PORT, GRPC_PORT, METRICS_PORT = 8000, 8001, 8002
@@ -15,6 +14,9 @@ DRAIN_SECONDS = 10
 """Before tritonserver gets SIGTERM: it unloads models at once, while endpoints still point to it."""
 EXIT_TIMEOUT_SECONDS = 30
 """How long tritonserver waits for requests in flight; its own default."""
+LONGEST_START_SECONDS = 86400
+"""A server that still loads is not killed: when to give up is the Deployment's or Job's deadline, which may be edited
+without another pod."""
 GRACE_SECONDS = DRAIN_SECONDS + EXIT_TIMEOUT_SECONDS + 5
 
 
@@ -30,8 +32,8 @@ def server_arguments(context: Context, revision_key: str) -> list[str]:
         f"--exit-timeout-secs={EXIT_TIMEOUT_SECONDS}",
         f"--pinned-memory-pool-byte-size={serving.pinned_memory_pool_bytes}",
         *(f"--cuda-memory-pool-byte-size={pool.device}:{pool.bytes}" for pool in serving.cuda_memory_pool_bytes),
-        *(f"--backend-config={each.backend},{each.name}={each.value}" for each in serving.backend_config),
-        *context.settings.server_arguments,
+        *(f"--backend-config={_prefix(each.backend)}{each.name}={each.value}" for each in serving.backend_config),
+        *context.images.server_arguments,
     ]
 
 
@@ -41,13 +43,14 @@ def serving_inputs(context: Context) -> list[Any]:
     The number of replicas and the progress deadline are not among it: they change no pod.
     """
     serving = context.spec.serving.model_copy(update={"replicas": 1, "progress_deadline_seconds": 10})
-    return [serving, context.spec.gpu, context.images.server, context.claim_name]
+    images = context.images
+    return [serving, context.spec.gpu, images.server, images.server_arguments, context.claim_name]
 
 
 def server_container(context: Context, revision_key: str) -> dict[str, Any]:
     """The container that serves; a profile Job holds it as its sidecar."""
     return {
-        "name": SIDECAR,
+        "name": SERVER,
         "image": context.images.server,
         "imagePullPolicy": "IfNotPresent",
         "args": server_arguments(context, revision_key),
@@ -57,7 +60,7 @@ def server_container(context: Context, revision_key: str) -> dict[str, Any]:
         "startupProbe": {
             "httpGet": {"path": _ready_path(context), "port": "http"},
             "periodSeconds": 1,
-            "failureThreshold": context.spec.serving.progress_deadline_seconds,
+            "failureThreshold": LONGEST_START_SECONDS,
         },
         # Of a server that ends without a termination message, the last lines of its log.
         "terminationMessagePolicy": "FallbackToLogsOnError",
@@ -106,6 +109,11 @@ def server(context: Context, revision_key: str) -> dict[str, Any]:
             },
         },
     }
+
+
+def _prefix(backend: str) -> str:
+    """A setting of all backends has none: with an empty name tritonserver prints its usage and ends."""
+    return f"{backend}," if backend else ""
 
 
 def _ready_path(context: Context) -> str:

@@ -2,21 +2,19 @@
 
 from triton_converters.reasons import Reason
 from triton_converters.request import ConvertRequest, ModelConfig
-from triton_converters.result import SourceResult
-
 from triton_operator import names
 from triton_operator.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.pod_trouble import Trouble
 from triton_operator.resources.jobs import Work
 from triton_operator.spec import Candidate, DynamicBatching
-from triton_operator.stages.reference import data_volumes, model_code
+from triton_operator.stages.reference import Dump, data_volumes, examples_key, model_code
 from triton_operator.stages.step import Effects, Verdict, run, waiting
 
 
-def convert(context: Context, source: SourceResult, reference: str) -> tuple[Verdict, Effects, tuple[Attempt, ...]]:
+def convert(context: Context, dump: Dump) -> tuple[Verdict, Effects, tuple[Attempt, ...]]:
     """The condition, the wishes and every candidate as far as it came."""
-    works = [convert_work(context, source, reference, candidate) for candidate in context.model.candidates]
+    works = [convert_work(context, dump, candidate) for candidate in context.model.candidates]
     free = context.spec.conversion.parallelism - sum(_is_active(context, work) for work in works)
     attempts, effects = [], Effects()
     for candidate, work in zip(context.model.candidates, works, strict=True):
@@ -37,13 +35,17 @@ def convert(context: Context, source: SourceResult, reference: str) -> tuple[Ver
     return _verdict(attempts), effects, tuple(attempts)
 
 
-def convert_work(context: Context, source: SourceResult, reference: str, candidate: Candidate) -> Work:
+def convert_work(context: Context, dump: Dump, candidate: Candidate) -> Work:
     """The Job's work. The conversion's key covers what changes the file, the revision's also what config.pbtxt says."""
     model = context.model
     onnx = model.onnx if candidate.format == "onnx" else None
-    image = context.spec.conversion.pod.image or context.images.converter
     conversion_key = names.result_key(
-        "conversion", source.digest, reference, candidate.format, candidate.precision, onnx, image, context.spec.gpu
+        "conversion",
+        examples_key(context, dump.source),
+        dump.result.signature,
+        candidate.format,
+        candidate.precision,
+        onnx,
     )
     config = model_config(context)
     key = names.result_key("convert", conversion_key, model.name, config, candidate.accelerator)
@@ -51,8 +53,8 @@ def convert_work(context: Context, source: SourceResult, reference: str, candida
     request = ConvertRequest(
         key=key,
         conversion_key=conversion_key,
-        source=source.digest,
-        reference=reference,
+        source=dump.source.digest,
+        reference=dump.key,
         model_name=model.name,
         model=model_code(context),
         candidate=candidate.name,

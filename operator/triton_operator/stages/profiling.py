@@ -10,16 +10,15 @@ from triton_converters.request import (
     Threshold,
     Tolerance,
 )
-from triton_converters.result import ProfileResult, SourceResult
-
+from triton_converters.result import ProfileResult
 from triton_operator import names
 from triton_operator.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.pod_trouble import Trouble
 from triton_operator.resources.jobs import Work, sidecar
-from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, server_arguments, serving_inputs
+from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, serving_inputs
 from triton_operator.spec import ConcurrencyRange, OfflineSweep, OnlineSweep
-from triton_operator.stages.reference import entrypoint
+from triton_operator.stages.reference import Dump, data_volumes, entrypoint
 from triton_operator.stages.step import Effects, Verdict, run, waiting
 
 LOOPBACK = "127.0.0.1"
@@ -28,7 +27,7 @@ DEFAULT_TOLERANCES = {"fp32": Tolerance(1e-4, 1e-4), "fp16": Tolerance(1e-2, 1e-
 
 
 def profile(
-    context: Context, source: SourceResult, reference: str, converted: tuple[Attempt, ...]
+    context: Context, dump: Dump, converted: tuple[Attempt, ...]
 ) -> tuple[Verdict, Effects, tuple[Attempt, ...]]:
     """The condition, the wishes and every candidate as far as it came.
 
@@ -39,7 +38,7 @@ def profile(
         if attempt.state != "Converted":
             attempts.append(attempt)
             continue
-        this = run(context, profile_work(context, source, reference, attempt), start=not busy)
+        this = run(context, profile_work(context, dump, attempt), start=not busy)
         effects += this.effects
         busy = busy or this.active
         if this.record is not None:
@@ -56,14 +55,14 @@ def profile(
     return _verdict(context, attempts), effects, tuple(attempts)
 
 
-def profile_work(context: Context, source: SourceResult, reference: str, attempt: Attempt) -> Work:
+def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
     """The Job's work; its key covers the server's whole container and everything that is asked of it."""
     spec = context.spec
     request = ProfileRequest(
         key="",
         revision=attempt.key,
-        reference=reference,
-        source=source.digest,
+        reference=dump.key,
+        source=dump.source.digest,
         model_name=context.model.name,
         max_batch_size=context.model.config.max_batch_size,
         format=attempt.candidate.format,
@@ -81,17 +80,20 @@ def profile_work(context: Context, source: SourceResult, reference: str, attempt
     key = names.result_key(
         "profile",
         request.to_json(),
-        server_arguments(context, attempt.key),
         serving_inputs(context),
         spec.gpu,
         spec.conversion.pod.image or context.images.converter,
     )
+    # A metric's arguments may name $(DATA) too.
+    volumes, mounts = data_volumes(context) if spec.metrics else ((), ())
     return Work(
         stage="profile",
         key=key,
         request=ProfileRequest(**{**vars(request), "key": key}),
         deadline_seconds=spec.performance.active_deadline_seconds,
         candidate=attempt.name,
+        volumes=volumes,
+        mounts=mounts,
         sidecar=sidecar(context, attempt.key),
     )
 

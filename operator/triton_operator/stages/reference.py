@@ -1,10 +1,11 @@
 """Reference: one Job runs the framework in fp32 over the dataloader and dumps what went in and came out."""
 
+from dataclasses import dataclass
+
 from triton_converters import claim as layout
 from triton_converters.reasons import Reason
 from triton_converters.request import Entrypoint, ModelCode, ReferenceRequest
 from triton_converters.result import ReferenceResult, SourceResult
-
 from triton_operator import names
 from triton_operator.context import Context
 from triton_operator.resources.jobs import Work, claim_volume
@@ -12,8 +13,17 @@ from triton_operator.spec import UserEntrypoint
 from triton_operator.stages.step import Effects, Verdict, run, waiting
 
 
-def refer(context: Context, source: SourceResult) -> tuple[Verdict, Effects, str, ReferenceResult | None]:
-    """The condition while it lasts, the wishes, the reference's key, and its result once it is there.
+@dataclass(frozen=True)
+class Dump:
+    """The framework's dump: what candidates are traced with and held against."""
+
+    source: SourceResult
+    key: str
+    result: ReferenceResult
+
+
+def refer(context: Context, source: SourceResult) -> tuple[Verdict, Effects, Dump | None]:
+    """The condition while it lasts, the wishes, and the dump once it is there.
 
     The framework's own run is part of converting: candidates are converted with its batches.
     """
@@ -23,27 +33,27 @@ def refer(context: Context, source: SourceResult) -> tuple[Verdict, Effects, str
         result = this.record.outcome.result
         assert isinstance(result, ReferenceResult)
         message = f"the framework ran over {result.samples} samples"
-        return Verdict("Converted", False, Reason.RUNNING, message), this.effects, work.key, result
+        return Verdict("Converted", False, Reason.RUNNING, message), this.effects, Dump(source, work.key, result)
     if this.failure is not None:
         verdict = Verdict("Converted", False, this.failure.reason, f"reference: {this.failure.message}")
-        return verdict, this.effects, work.key, None
+        return verdict, this.effects, None
     reason, message = waiting("the framework's own run over the dataloader", this, context)
-    return Verdict("Converted", False, reason, message), this.effects, work.key, None
+    return Verdict("Converted", False, reason, message), this.effects, None
 
 
 def reference_work(context: Context, source: SourceResult) -> Work:
     """The Job's work; its key covers all that can change the framework's outputs."""
-    spec, model = context.spec, context.model
-    code = model_code(context)
+    spec = context.spec
     request = ReferenceRequest(
         key="",
         source=source.digest,
-        model=code,
+        model=model_code(context),
         dataloader=entrypoint(context, spec.dataloader),
         max_samples=spec.accuracy.max_samples,
         needs_labels=bool(spec.accuracy.thresholds),
     )
-    key = names.result_key("reference", request.to_json(), spec.data, _image(context), spec.gpu, model.io_precision)
+    examples = examples_key(context, source)
+    key = names.result_key("reference", examples, request.max_samples, request.needs_labels)
     volumes, mounts = data_volumes(context)
     return Work(
         stage="reference",
@@ -54,6 +64,17 @@ def reference_work(context: Context, source: SourceResult) -> Work:
         mounts=mounts,
         gpu=True,
     )
+
+
+def examples_key(context: Context, source: SourceResult) -> str:
+    """Of the batches the framework is shown, and so of those that candidates are traced with.
+
+    How many samples there are changes them only below the maximum batch size, which is the dataloader's batch size.
+    """
+    spec = context.spec
+    batch_size = min(max(1, context.model.config.max_batch_size), spec.accuracy.max_samples)
+    code = [model_code(context), entrypoint(context, spec.dataloader)]
+    return names.result_key("examples", source.digest, code, spec.data, batch_size, _image(context), context.device)
 
 
 def model_code(context: Context) -> ModelCode:

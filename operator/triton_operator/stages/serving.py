@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from triton_converters.reasons import Reason
 from triton_converters.request import MeasureRequest
 from triton_converters.result import MeasureResult
-
 from triton_operator import names
 from triton_operator.attempt import Attempt
 from triton_operator.context import Context
@@ -15,6 +14,7 @@ from triton_operator.resources.server import server, serving_inputs
 from triton_operator.resources.services import preview_service, service
 from triton_operator.selection import best_row
 from triton_operator.stages.profiling import load, online
+from triton_operator.stages.reference import Dump
 from triton_operator.stages.step import Effects, Run, Verdict, run, waiting
 
 
@@ -23,7 +23,13 @@ class Rollout:
     """How far the target revision is."""
 
     available: Verdict
+    """Of what the Service points to."""
     measured: Verdict
+    """Of the target."""
+    blocking: Verdict | None
+    """What the target waits for or failed at; None: nothing."""
+    stalled: bool
+    """The target failed, until somebody changes something."""
     effects: Effects
     server: str
     """Name of the target's Deployment."""
@@ -31,96 +37,117 @@ class Rollout:
     """The Service points to it, as observed."""
     record: Record | None
     """The measurement through the preview Service."""
-    stalled: bool
 
 
-def serve(context: Context, reference: str, target: Attempt) -> Rollout:
+def serve(context: Context, dump: Dump, target: Attempt) -> Rollout:
     """Bring the target up beside what serves, measure it, and let the Service point to it."""
     body = server(context, target.key)
     name = body["metadata"]["name"]
     view = context.observed.servers.get(name)
-    serves = context.observed.serving == name
-    effects = Effects((body, preview_service(context, name)))
-    work = _measure_work(context, reference, target)
-    known = run(context, work, start=view is not None and view.ready)
-    # At rest the record is all that is left to look at; the Job stays for its log.
-    effects += known.effects
-    available, failed = _availability(context, view, name, serves)
-    measured, passed, ended = _measurement(context, target, known)
-    flips = serves or (view is not None and view.ready and ended and (passed or context.observed.serving is None))
-    points_to = name if flips else context.observed.serving
+    start, late = _start(context, name, view)
+    # The record is all that is looked at once there is one; the Job stays for its log.
+    known = run(context, _measure_work(context, dump, target), start=start is None)
+    measured = _measurement(context, target, known, start is None)
+    effects = Effects((body, preview_service(context, name))) + known.effects
+    # A first revision that breaks a constraint serves all the same, and the status says so: better than nothing.
+    may_serve = bool(measured.status) or (known.record is not None and context.serving is None)
+    serves = context.serving == name
+    points_to = name if start is None and may_serve else context.serving
     if points_to is not None:
         effects += Effects((service(context, points_to),))
-    return Rollout(available, measured, effects, name, serves, known.record, failed or (ended and not passed))
+    return Rollout(
+        available=_availability(context, name, start),
+        measured=measured,
+        blocking=start or (None if measured.status else measured),
+        stalled=late or known.failure is not None or (known.record is not None and not measured.status),
+        effects=effects,
+        server=name,
+        serves=serves,
+        record=known.record,
+    )
 
 
 def keep_serving(context: Context) -> Effects:
     """The Service of what serves, while the target is not known yet."""
-    if context.observed.serving is None:
+    if context.serving is None:
         return Effects()
-    return Effects((service(context, context.observed.serving),))
+    return Effects((service(context, context.serving),))
 
 
-def _availability(context: Context, view: ServerView | None, name: str, serves: bool) -> tuple[Verdict, bool]:
-    """The condition, and whether the server failed for good."""
-    if view is not None and view.ready and serves:
-        return Verdict("Available", True, Reason.AVAILABLE, f"Service {context.name} points to {name}"), False
-    other = context.observed.servers.get(context.observed.serving or "")
-    still = f"; {other.name} goes on serving" if other is not None and not serves else ""
-    up = other is not None and other.ready
-    if context.spec.serving.replicas == 0:
-        return Verdict("Available", False, Reason.ROLLING_OUT, "spec.serving.replicas is 0"), False
+def _availability(context: Context, target: str, start: Verdict | None) -> Verdict:
+    """Of what the Service points to, which may be another than the target."""
+    if context.serving in (None, target):
+        return start or Verdict("Available", True, Reason.AVAILABLE, f"Service {context.name} points to {target}")
+    return available(context)
+
+
+def available(context: Context) -> Verdict:
+    """Of what serves while another revision is made ready."""
+    view = context.observed.servers.get(context.serving or "")
     if view is None:
-        return Verdict("Available", up, Reason.ROLLING_OUT, f"Deployment {name} is created{still}"), False
-    late = view.progress_deadline_exceeded or _age(context, view) > context.spec.serving.progress_deadline_seconds
-    trouble = view.trouble
+        return Verdict("Available", None, Reason.WAITING, "nothing serves yet")
     if view.ready:
-        return Verdict("Available", up, Reason.ROLLING_OUT, f"{name} is ready and about to be measured{still}"), False
-    if late:
-        last = f": {trouble.message}" if trouble else ""
+        return Verdict("Available", True, Reason.AVAILABLE, f"{view.name} serves until another revision has passed")
+    if view.trouble is not None:
+        return Verdict("Available", False, view.trouble.reason, view.trouble.message)
+    return Verdict("Available", False, Reason.ROLLING_OUT, f"{view.name} has not as many pods ready as it wants")
+
+
+def _start(context: Context, name: str, view: ServerView | None) -> tuple[Verdict | None, bool]:
+    """What the target's server waits for, None where it is ready; and whether it is too late."""
+    if context.spec.serving.replicas == 0:
+        return Verdict("Available", False, Reason.ROLLING_OUT, "spec.serving.replicas is 0: no server is wanted"), False
+    if view is None:
+        return Verdict("Available", False, Reason.ROLLING_OUT, f"Deployment {name} is created"), False
+    if view.ready:
+        return None, False
+    if view.progress_deadline_exceeded or _age(context, view) > context.spec.serving.progress_deadline_seconds:
         seconds = context.spec.serving.progress_deadline_seconds
-        message = f"Deployment {name} was not ready within {seconds} s{last}{still}"
-        reason = trouble.reason if trouble else Reason.PROGRESS_DEADLINE_EXCEEDED
-        return Verdict("Available", up, reason, message), True
-    if trouble is not None:
-        return Verdict("Available", up, trouble.reason, trouble.message + still), False
-    return Verdict("Available", up, Reason.ROLLING_OUT, f"Deployment {name} starts{still}"), False
+        last = f": {view.trouble.message}" if view.trouble else ""
+        reason = view.trouble.reason if view.trouble else Reason.PROGRESS_DEADLINE_EXCEEDED
+        return Verdict("Available", False, reason, f"Deployment {name} was not ready within {seconds} s{last}"), True
+    if view.trouble is not None:
+        return Verdict("Available", False, view.trouble.reason, view.trouble.message), False
+    return Verdict("Available", False, Reason.ROLLING_OUT, f"Deployment {name} starts"), False
 
 
 def _age(context: Context, view: ServerView) -> float:
     """Seconds since the Deployment was made; a server that serves was ready once, so only a new one can be late."""
-    if context.observed.serving == view.name:
+    if context.serving == view.name:
         return 0.0
     return (context.now - view.created_at).total_seconds()
 
 
-def _measurement(context: Context, target: Attempt, known: Run) -> tuple[Verdict, bool, bool]:
-    """The condition, whether every constraint holds, and whether the measurement ended."""
-    selection = context.spec.selection
+def _measurement(context: Context, target: Attempt, known: Run, started: bool) -> Verdict:
+    """Of the online sweep through the preview Service."""
     if known.failure is not None:
-        return Verdict("PerformanceMeasured", False, known.failure.reason, known.failure.message), False, True
+        return Verdict("PerformanceMeasured", False, known.failure.reason, known.failure.message)
     if known.record is None:
+        if not started and not known.active:
+            return Verdict("PerformanceMeasured", None, Reason.WAITING, f"the server of {target.name} has to be ready")
         reason, message = waiting("the online sweep through the preview Service", known, context)
-        return Verdict("PerformanceMeasured", False, reason, message), False, False
+        return Verdict("PerformanceMeasured", False, reason, message)
     result = known.record.outcome.result
     assert isinstance(result, MeasureResult)
-    judged = result.online if selection.scenario == "Online" else ()
-    best = best_row(judged or result.online, selection.objectives, selection.constraints if judged else ())
+    selection = context.spec.selection
+    # Constraints on the offline sweep say nothing about this one.
+    constraints = selection.constraints if selection.scenario == "Online" else ()
+    best = best_row(result.online, selection.objectives, constraints)
     if best.violation is not None:
         message = (
             f"{target.name} through the preview Service: closest row ({best.load}) has {best.violation};"
             " relax the constraint, or look for what disturbs the node"
         )
-        return Verdict("PerformanceMeasured", False, Reason.CONSTRAINTS_NOT_MET, message), False, True
+        return Verdict("PerformanceMeasured", False, Reason.CONSTRAINTS_NOT_MET, message)
     message = f"{best.row.throughput:g} inferences/s, p99 {best.row.p99} us at {best.load}"
-    return Verdict("PerformanceMeasured", True, Reason.MEASURED, message), True, True
+    return Verdict("PerformanceMeasured", True, Reason.MEASURED, message)
 
 
-def _measure_work(context: Context, reference: str, target: Attempt) -> Work:
+def _measure_work(context: Context, dump: Dump, target: Attempt) -> Work:
     request = MeasureRequest(
         key="",
         revision=target.key,
-        reference=reference,
+        reference=dump.key,
         model_name=context.model.name,
         max_batch_size=context.model.config.max_batch_size,
         load=load(context, names.preview(context.name)),

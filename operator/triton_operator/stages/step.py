@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from triton_converters.reasons import Reason
-
 from triton_operator.context import Context
 from triton_operator.observed import JobView, Record, record_name
 from triton_operator.pod_trouble import Trouble

@@ -67,7 +67,9 @@ def parse(arguments: Mapping[str, str]) -> Config:
         if raw.get(key):
             raise ModelError(f"unable to load model '{name}', {key} is not supported by this backend for CPUs")
     if raw.get("model_operations", {}).get("op_library_filename"):
-        raise ModelError(f"unable to load model '{name}', op_library_filename is not supported by this backend for CPUs")
+        raise ModelError(
+            f"unable to load model '{name}', op_library_filename is not supported by this backend for CPUs"
+        )
     optimization = raw.get("optimization", {})
     accelerators = optimization.get("execution_accelerators", {})
     level = optimization.get("graph", {}).get("level")

@@ -80,8 +80,7 @@ def _options(config: Config) -> onnxruntime.SessionOptions:
     mode = config.integer("execution_mode") or 0
     if mode not in (0, 1):
         raise ModelError(
-            "Invalid configuration value provided. Expected values for  execution_mode are 0 or 1 but got "
-            f"{mode} ."
+            f"Invalid configuration value provided. Expected values for  execution_mode are 0 or 1 but got {mode} ."
         )
     options.execution_mode = (
         onnxruntime.ExecutionMode.ORT_PARALLEL if mode else onnxruntime.ExecutionMode.ORT_SEQUENTIAL

@@ -36,9 +36,7 @@ def value(name: str, type_: str, shape: Sequence[object]) -> Value:
     return Value(name, type_, tuple(dim if isinstance(dim, int) else -1 for dim in shape))
 
 
-def check(
-    config: Config, inputs: Sequence[Value], initializers: Sequence[Value], outputs: Sequence[Value]
-) -> None:
+def check(config: Config, inputs: Sequence[Value], initializers: Sequence[Value], outputs: Sequence[Value]) -> None:
     """Raise ModelError where the configuration does not fit the model.
 
     `initializers` are the initializers that a request may override: inputs that need not be there.
@@ -64,9 +62,7 @@ def _check_tensor(config: Config, tensor: Tensor, values: Sequence[Value], kind:
     found = {item.name: item for item in values}.get(tensor.name)
     if found is None:
         allowed = ", ".join(sorted(item.name for item in values))
-        raise ModelError(
-            f"unexpected inference {kind} '{tensor.name}', allowed {kind}s are: {allowed}"
-        )
+        raise ModelError(f"unexpected inference {kind} '{tensor.name}', allowed {kind}s are: {allowed}")
     if tensor.data_type not in DATA_TYPES.values():
         raise ModelError(
             f"unsupported datatype {tensor.data_type} for {kind} '{tensor.name}' for model '{config.name}'"
@@ -82,7 +78,8 @@ def _check_tensor(config: Config, tensor: Tensor, values: Sequence[Value], kind:
     elif any(dim != 1 for dim in tensor.dims):
         raise ModelError(
             f"unable to load model '{config.name}', scalar tensor '{tensor.name}', should only provide 1 in the model "
-            f"configuration when the model doesn't support batching. Model configuration provided: {shape(tensor.dims)}."
+            "configuration when the model doesn't support batching. Model configuration provided: "
+            f"{shape(tensor.dims)}."
         )
 
 

@@ -109,7 +109,8 @@ def _inputs_in_order(config: Config, arguments: list[Any], is_dict: bool) -> lis
     kinds = [item.type.kind() for item in arguments]
     if "DictType" in kinds[1:]:
         raise ModelError(
-            "Multiple inputs of kind DictType were detected. Only a single input of type Dict(str, Tensor) is supported."
+            "Multiple inputs of kind DictType were detected. "
+            "Only a single input of type Dict(str, Tensor) is supported."
         )
     for item in arguments:
         if item.type.kind() != "TensorType":

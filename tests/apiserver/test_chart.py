@@ -4,10 +4,11 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
+
+from lint import install_manifest
+from tests.apiserver.operator_process import ROOT, rendered
 from triton_operator.kinds import ALL
 from triton_operator.settings import Settings
-
-from tests.apiserver.operator_process import rendered
 
 Rules = set[tuple[str, str, str]]
 
@@ -88,3 +89,7 @@ def test_the_crd_is_installed_and_kept_as_asked(settings: tuple[str, ...], kept:
     assert len(crds) == installed
     for crd in crds:
         assert (crd["metadata"].get("annotations") == {"helm.sh/resource-policy": "keep"}) is kept
+
+
+def test_the_install_manifest_is_the_chart_with_its_defaults() -> None:
+    assert (ROOT / "manifests" / "install.yaml").read_text() == install_manifest.rendered(), "run `make generate`"

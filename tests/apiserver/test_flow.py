@@ -1,0 +1,160 @@
+"""From a new object to Ready against a real API server, with the Jobs' answers given by hand, and then silence.
+
+Every object of the plan passes the API server's validation, comes back with its defaults, and is at rest there.
+"""
+
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from devcluster.apiserver import ApiServer
+from tests.apiserver.custom_resources import FULL, MINIMAL, changed
+from tests.apiserver.kubectl import Kubectl
+from tests.apiserver.node import Node
+from tests.apiserver.operator_process import Operator, eventually
+from tests.apiserver.test_operator import children, condition, kinds, settled, writes
+
+JSON = dict[str, Any]
+MODEL = "spec.models.0"
+VARIANTS: dict[str, JSON] = {
+    "minimal": MINIMAL,
+    "full": FULL,
+    "retained": changed(FULL, {"spec.repository.retentionPolicy.whenDeleted": "Retain"}),
+    "existing claim, ConfigMap as source": changed(
+        MINIMAL, {"spec.repository": {"claimName": "models"}, "spec.source.uri": "configmap://digits"}
+    ),
+    "shared by nodes, no GPU, own images": changed(
+        FULL,
+        {
+            "spec.gpu": ...,
+            f"{MODEL}.candidates": [{"name": "onnx-fp32", "format": "onnx", "precision": "fp32"}],
+            "spec.repository.claimTemplate": {"accessModes": ["ReadWriteMany"], "size": "1024Mi"},
+            "spec.conversion.pod.resources": {"requests": {"cpu": "1500m"}, "limits": {"memory": "0.5Gi"}},
+            "spec.serving.pod": FULL["spec"]["conversion"]["pod"],
+            "spec.serving.replicas": 3,
+        },
+    ),
+    "empty options": changed(
+        MINIMAL,
+        {
+            "spec.source.revision": "",
+            "spec.serving": {
+                "image": "",
+                "backendConfig": [],
+                "pod": {"labels": {}, "tolerations": [{"operator": "Exists", "effect": ""}], "affinity": {}},
+            },
+            "spec.conversion": {"pod": {"resources": {}, "nodeSelector": {}, "imagePullSecrets": []}},
+            "spec.gpu": {"count": 0},
+        },
+    ),
+}
+
+
+def test_ready_and_then_silent(
+    operator_kubeconfig: Path, apiserver: ApiServer, cluster_kubectl: Kubectl, tmp_path: Path
+) -> None:
+    """All variants at once, each in a namespace of its own; then a restart, which writes nothing either."""
+    places = {}
+    for number, (variant, body) in enumerate(VARIANTS.items()):
+        cluster_kubectl("create", "namespace", f"flow-{number}")
+        places[variant] = cluster_kubectl.within(f"flow-{number}")
+        places[variant]("create", "-f", "-", body=body)
+    with ExitStack() as stack:
+        first = stack.enter_context(Operator(operator_kubeconfig, tmp_path / "first"))
+        nodes = {variant: stack.enter_context(Node(place)) for variant, place in places.items()}
+        for variant, place in places.items():
+            is_ready(variant, place)
+            ended_as_planned(variant, nodes[variant])
+        before = settled(apiserver)
+        passes = first.metric("triton_operator_reconcile_seconds_count")
+        time.sleep(7)
+        assert writes(apiserver)[len(before) :] == []
+        assert first.metric("triton_operator_reconcile_seconds_count") == passes, "nothing is waited for"
+    log = first.log.read_text()
+    assert "Traceback" not in log
+    assert "forbidden" not in log
+    drifts = [line for line in log.splitlines() if ": apply " in line and "(missing)" not in line]
+    # What the plan changes in objects that are there: records, the Services' selectors.
+    assert all("ConfigMap" in line or "Service" in line for line in drifts), drifts
+    with Operator(operator_kubeconfig, tmp_path / "second") as second:
+        second.wait_ready()
+        time.sleep(5)
+        assert writes(apiserver)[len(before) :] == []
+        assert second.metric("triton_operator_reconcile_seconds_count") == len(VARIANTS)
+    for place in places.values():
+        place("delete", "td", "--all")
+
+
+def is_ready(variant: str, kubectl: Kubectl) -> None:
+    def ready() -> bool:
+        found = condition(kubectl, "Ready")
+        assert found.get("status") == "True", f"{variant}: {found}"
+        return True
+
+    eventually(ready, within=90)
+
+
+def ended_as_planned(variant: str, node: Node) -> None:
+    candidates = [each["name"] for each in VARIANTS[variant]["spec"]["models"][0]["candidates"]]
+    middle = sorted(f"{stage} {name}" for stage in ("convert", "profile") for name in candidates)
+    assert node.ended[:2] == ["source", "reference"], variant
+    assert sorted(node.ended[2:-1]) == middle, variant
+    assert node.ended[-1].startswith("measure"), variant
+
+
+def test_a_server_edited_by_hand_is_put_right(operator: Operator, apiserver: ApiServer, kubectl: Kubectl) -> None:
+    with Node(kubectl):
+        kubectl("create", "-f", "-", body=MINIMAL)
+        eventually(lambda: condition(kubectl, "Ready").get("status") == "True", within=60)
+        settled(apiserver)
+        before = {body["metadata"]["name"]: body["spec"] for body in children(kubectl) if body["kind"] == "Service"}
+        (server,) = kubectl.items("deployments")
+        name = server["metadata"]["name"]
+        kubectl("scale", "deployment", name, "--replicas=0")
+        eventually(lambda: kubectl.get("deployment", name)["spec"]["replicas"] == 1)
+        kubectl("set", "env", f"deployment/{name}", "-c", "tritonserver", "MINE=1")
+        args = '[{"op": "replace", "path": "/spec/template/spec/containers/0/args/2", "value": "--edited"}]'
+        kubectl("patch", "deployment", name, "--type=json", "-p", args)
+        wanted = server["spec"]["template"]["spec"]["containers"][0]["args"]
+
+        def found() -> JSON:
+            container: JSON = kubectl.get("deployment", name)["spec"]["template"]["spec"]["containers"][0]
+            return container
+
+        eventually(lambda: found()["args"] == wanted)
+        assert found()["env"] == [{"name": "MINE", "value": "1"}], "what is not ours stays"
+        for service in before:
+            # One key more would let it select nothing.
+            kubectl("patch", "service", service, "--type=merge", "-p", '{"spec": {"selector": {"mine": "1"}}}')
+        eventually(
+            lambda: (
+                before
+                == {body["metadata"]["name"]: body["spec"] for body in children(kubectl) if body["kind"] == "Service"}
+            )
+        )
+        eventually(lambda: condition(kubectl, "Ready").get("status") == "True")
+
+
+def test_an_edited_spec_is_followed_and_the_old_server_goes(operator: Operator, kubectl: Kubectl) -> None:
+    with Node(kubectl) as node:
+        kubectl("create", "-f", "-", body=MINIMAL)
+        eventually(lambda: condition(kubectl, "Ready").get("status") == "True", within=60)
+        (old,) = kubectl.items("deployments")
+        measured = len(node.ended)
+        patch = '{"spec": {"serving": {"pinnedMemoryPoolBytes": 1048576}}}'
+        kubectl("patch", "td", "digits", "--type=merge", "-p", patch)
+
+        def replaced() -> bool:
+            ready = condition(kubectl, "Ready")
+            return (ready["status"], ready["observedGeneration"]) == ("True", 2) and len(
+                kubectl.items("deployments")
+            ) == 1
+
+        eventually(replaced, within=60)
+        (new,) = kubectl.items("deployments")
+        assert new["metadata"]["name"] != old["metadata"]["name"]
+        assert {stage.partition(" ")[0] for stage in node.ended[measured:]} == {"profile", "measure"}, "nothing else"
+        events = {event["reason"] for event in kubectl.items("events", "--field-selector=involvedObject.name=digits")}
+        assert {"Resolved", "Converted", "Ready"} <= events
+        assert kinds(children(kubectl)).count("Service") == 2

@@ -1,0 +1,129 @@
+"""What Jobs answer in the simulation, and how they fare otherwise."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from triton_converters.document import Document
+from triton_converters.reasons import Reason
+from triton_converters.request import (
+    ConvertRequest,
+    MeasureRequest,
+    ProfileRequest,
+    ReferenceRequest,
+    SourceRequest,
+)
+from triton_converters.result import (
+    EXIT_FINAL,
+    Accuracy,
+    ConvertResult,
+    Environment,
+    MeasureResult,
+    Outcome,
+    ProfileResult,
+    ReferenceResult,
+    Row,
+    Signature,
+    SourceResult,
+    Tensor,
+)
+
+REQUESTS: dict[str, Any] = {
+    "source": SourceRequest,
+    "reference": ReferenceRequest,
+    "convert": ConvertRequest,
+    "profile": ProfileRequest,
+    "measure": MeasureRequest,
+}
+THROUGHPUT = {("ts-trace", "fp32"): 1000, ("ts-script", "fp32"): 900, ("onnx", "fp32"): 2000, ("onnx", "fp16"): 1500}
+"""Inferences per second at concurrency 1."""
+ENVIRONMENT = Environment("2.51.0", "cpu", "", "", "a CPU, 2 cores", ("perf_analyzer -m digits",))
+INPUT, OUTPUT = Tensor("INPUT__0", "FP32", (1, 8, 8)), Tensor("OUTPUT__0", "FP32", (10,))
+
+
+@dataclass(frozen=True)
+class Fate:
+    """How a Job's pod fares."""
+
+    exit_code: int = 0
+    reason: Reason | None = None
+    """What the stage says when it fails; None: it says nothing readable."""
+    message: str = ""
+    killed: str = ""
+    """The kubelet's reason: OOMKilled, say."""
+    answer: str | None = None
+    """The termination message in place of a result."""
+    sidecar_exit: int = 0
+    """How the sidecar ends when the pod does."""
+    sidecar_crashes: str = ""
+    """tritonserver's last words as it ends again and again; the client never starts then."""
+    pending: dict[str, Any] | None = None
+    """The pod's status as long as it cannot start."""
+    p99: int = 5000
+    """Microseconds, of every measured row."""
+
+
+GOOD = Fate()
+FINAL = Fate(exit_code=EXIT_FINAL, reason=Reason.USER_CODE_FAILED, message="model.py, line 3: no")
+Fates = Callable[[str, str, Any], Fate]
+"""(stage, candidate, request) -> fate."""
+
+
+def all_good(stage: str, candidate: str, request: Any) -> Fate:
+    """Nothing goes wrong."""
+    return GOOD
+
+
+def when(stage: str, fate: Fate, *candidates: str) -> Fates:
+    """That fate for one stage (of some candidates); all else is good."""
+
+    def fates(this_stage: str, candidate: str, request: Any) -> Fate:
+        return fate if this_stage == stage and (not candidates or candidate in candidates) else GOOD
+
+    return fates
+
+
+def message(stage: str, request: Any, fate: Fate) -> str:
+    """A container's termination message."""
+    if fate.answer is not None:
+        return fate.answer
+    if fate.exit_code == 0:
+        return Outcome(stage, request.key, _result(stage, request, fate)).to_json()
+    if fate.reason is None:
+        return fate.message
+    return Outcome(stage, request.key, None, fate.reason, fate.message).to_json()
+
+
+def row(concurrency: int, throughput: float, p99: int) -> Row:
+    """A stable point of batch 1."""
+    half = p99 // 2
+    return Row(1, concurrency, throughput, 10, 20, 30, 1, 40, 1, 10, half, p99 - 2, p99 - 1, p99, half, True)
+
+
+def _result(stage: str, request: Any, fate: Fate) -> Document:
+    if stage == "source":
+        return SourceResult(hashlib.sha256(request.uri.encode()).hexdigest(), 3, 1000)
+    if stage == "reference":
+        return ReferenceResult(Signature((INPUT,), (OUTPUT,), request.model.max_batch_size), 64, 8, 1.0)
+    if stage == "convert":
+        return ConvertResult("e" * 64, 1000, ("FP32",), 1.0, ())
+    if stage == "measure":
+        return MeasureResult(_online(request, 1000, fate), ENVIRONMENT)
+    throughput = THROUGHPUT[request.format, request.precision]
+    metric = Accuracy("accuracy", 0.98, 0.98, "minimum 0.95", True)
+    return ProfileResult(
+        passed=True,
+        reason=str(Reason.PASSED),
+        message="",
+        max_absolute_error=1e-6,
+        accuracy=(metric,),
+        samples=64,
+        offline=tuple(row(1, throughput, fate.p99) for _ in request.offline.batch_sizes),
+        online=_online(request, throughput, fate),
+        environment=ENVIRONMENT,
+    )
+
+
+def _online(request: Any, throughput: float, fate: Fate) -> tuple[Row, ...]:
+    return tuple(row(each, throughput * (1 + each / 10), fate.p99) for each in request.online.concurrencies)

@@ -1,0 +1,255 @@
+"""What fails ends, is named, and disturbs nothing that serves."""
+
+import pytest
+
+from tests.simulation.answers import FINAL, GOOD, Fate, when
+from tests.simulation.cluster import ORDER, Cluster
+from tests.simulation.deployments import CANDIDATES, a_model, a_spec
+from triton_converters.reasons import Reason
+
+NAMES = [each["name"] for each in CANDIDATES]
+STAGES = ["source", "reference", "convert", "profile", "measure"]
+WIDER = [a_model(config={"maxBatchSize": 16})]
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_that_fails_for_good_stalls_and_says_why(stage: str) -> None:
+    cluster = Cluster(a_spec(), when(stage, FINAL))
+    cluster.settle()
+    for kind, status in (("Ready", "False"), ("Reconciling", "False"), ("Stalled", "True")):
+        assert cluster.condition(kind)["status"] == status
+    assert "model.py, line 3" in cluster.condition("Ready")["message"]
+    assert cluster.serving() is None
+    assert [each.type for each in cluster.events if each.message.startswith("Stalled")] == ["Warning"]
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_new_generation_that_fails_leaves_the_old_one_serving(serving: Cluster, stage: str) -> None:
+    before = {key: serving.status[key] for key in ("serving", "endpoint", "performance", "accuracy")}
+    first = serving.serving()
+    serving.fates = when(stage, FINAL)
+    serving.edit(models=WIDER, source={"uri": "pvc://models/other"})
+    serving.settle()
+    assert serving.serving() == first
+    assert ("Deployment", first) in serving.objects
+    assert serving.condition("Available")["status"] == "True"
+    assert serving.condition("Stalled")["status"] == "True"
+    assert {key: serving.status[key] for key in before} == before
+
+
+@pytest.mark.parametrize("stage", ["convert", "profile"])
+def test_a_candidate_that_fails_stops_no_other(stage: str) -> None:
+    cluster = Cluster(a_spec(), when(stage, FINAL, "onnx-fp32"))
+    cluster.settle()
+    failed = cluster.candidate("onnx-fp32")
+    assert (failed["state"], failed["reason"], failed["message"]) == (
+        "Failed",
+        "UserCodeFailed",
+        "model.py, line 3: no",
+    )
+    assert cluster.condition("Ready")["status"] == "True"
+    assert cluster.status["serving"]["candidate"] == "onnx-fp16"
+    assert [each.reason for each in cluster.events].count("UserCodeFailed") == 1
+
+
+def test_deleting_a_failed_job_is_asking_for_another_try() -> None:
+    cluster = Cluster(a_spec(), when("reference", FINAL))
+    cluster.settle()
+    assert cluster.started("reference") == 1
+    cluster.fates = when("reference", GOOD)
+    cluster.delete("Job", next(name for _, name in cluster.objects if "-reference-" in name and "-uid-" not in name))
+    cluster.settle()
+    assert cluster.started("reference") == 2
+    assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_killed_for_memory_names_the_limit_and_more_memory_is_another_try() -> None:
+    limits = {"pod": {"resources": {"limits": {"memory": "64Mi"}}}}
+    killed = Fate(exit_code=137, killed="OOMKilled")
+    cluster = Cluster(a_spec(conversion=limits), when("convert", killed, "onnx-fp32"))
+    cluster.settle()
+    failed = cluster.candidate("onnx-fp32")
+    assert (failed["state"], failed["reason"]) == ("Failed", "OutOfMemory")
+    assert "limit of 64Mi" in failed["message"]
+    assert "spec.conversion.pod.resources" in failed["message"]
+    story = len(cluster.story)
+    cluster.fates = when("convert", GOOD)
+    cluster.edit(conversion={"pod": {"resources": {"limits": {"memory": "1Gi"}}}})
+    cluster.settle()
+    assert cluster.story[story : story + 2] == ["convert onnx-fp32", "profile onnx-fp32"]
+    assert cluster.status["serving"]["candidate"] == "onnx-fp32"
+
+
+def test_a_container_that_dies_without_a_result_is_quoted() -> None:
+    died = Fate(exit_code=139, message="loading\nSegmentation fault")
+    cluster = Cluster(a_spec(), when("reference", died))
+    cluster.settle()
+    ready = cluster.condition("Ready")
+    assert ready["reason"] == "Crashed"
+    assert "exit code 139: loading | Segmentation fault" in ready["message"]
+
+
+@pytest.mark.parametrize("answer", ["", "not a result", '{"stage":"reference","key":"0","result":{}}'])
+def test_success_without_a_valid_result_is_a_failure(answer: str) -> None:
+    cluster = Cluster(a_spec(), when("reference", Fate(answer=answer)))
+    cluster.settle()
+    assert cluster.condition("Ready")["reason"] == "ResultMissing"
+    assert cluster.started("reference") == 1
+
+
+@pytest.mark.parametrize(
+    "order", [("containers", "pod", "job"), ("containers", "job", "pod"), ("job", "containers", "pod")]
+)
+@pytest.mark.parametrize("fate", [GOOD, FINAL, Fate(exit_code=137, killed="OOMKilled")])
+def test_watches_that_lag_tell_the_same_story(order: tuple[str, ...], fate: Fate) -> None:
+    clusters = [Cluster(a_spec(), when("profile", fate, "onnx-fp32"), order=each) for each in (order, ORDER)]
+    for cluster in clusters:
+        cluster.settle()
+    lagging, prompt = clusters
+    assert lagging.story == prompt.story
+    told = [[each for each in cluster.events if each.message.startswith("candidate")] for cluster in clusters]
+    assert told[0] == told[1]
+    assert [lagging.candidate(each)["reason"] for each in NAMES] == [prompt.candidate(each)["reason"] for each in NAMES]
+
+
+@pytest.mark.parametrize("exit_code", [1, 137, 143])
+def test_how_a_sidecar_ends_with_its_pod_is_no_crash(exit_code: int) -> None:
+    cluster = Cluster(a_spec(), when("profile", Fate(sidecar_exit=exit_code)))
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+    assert [cluster.candidate(each)["reason"] for each in NAMES if each != "onnx-fp32"] == ["NotBest"] * 3
+
+
+def test_a_client_that_fails_is_not_mistaken_for_a_server_that_crashed() -> None:
+    fate = Fate(exit_code=42, reason=Reason.METRIC_FAILED, message="metrics.py, line 2", sidecar_exit=143)
+    cluster = Cluster(a_spec(), when("profile", fate))
+    cluster.settle()
+    assert {cluster.candidate(each)["reason"] for each in NAMES} == {"MetricFailed"}
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("error: creating server: Internal - failed to load all models", "ModelLoadFailed"),
+        ("Signal (11) received.", "ServerCrashed"),
+    ],
+)
+def test_a_sidecar_that_crash_loops_fails_its_candidate_in_its_own_words(words: str, reason: str) -> None:
+    cluster = Cluster(a_spec(), when("profile", Fate(sidecar_crashes=words), "onnx-fp32"))
+    cluster.settle()
+    failed = cluster.candidate("onnx-fp32")
+    assert (failed["state"], failed["reason"]) == ("Failed", reason)
+    assert words in failed["message"]
+    assert cluster.status["serving"]["candidate"] == "onnx-fp16"
+    assert cluster.active("profile") == []
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "words"),
+    [
+        (
+            {"conditions": [{"type": "PodScheduled", "status": "False", "message": "1 Insufficient nvidia.com/gpu."}]},
+            "Unschedulable",
+            "1 Insufficient nvidia.com/gpu.",
+        ),
+        (
+            {"containerStatuses": [{"name": "x", "state": {"waiting": {"reason": "ImagePullBackOff"}}}]},
+            "ImagePullFailed",
+            "ImagePullBackOff",
+        ),
+        (
+            {"containerStatuses": [{"name": "x", "state": {"waiting": {"reason": "CreateContainerConfigError"}}}]},
+            "ContainerConfigInvalid",
+            "CreateContainerConfigError",
+        ),
+    ],
+)
+@pytest.mark.parametrize("stage", ["source", "reference", "convert", "profile"])
+def test_a_pod_that_cannot_start_is_shown_and_does_not_stall(
+    stage: str, status: dict[str, object], reason: str, words: str
+) -> None:
+    cluster = Cluster(a_spec(), when(stage, Fate(pending={"phase": "Pending"} | status)))
+    cluster.run(25)
+    ready = cluster.condition("Ready")
+    assert ready["reason"] == reason
+    assert words in ready["message"]
+    assert cluster.condition("Stalled")["status"] == "False"
+    assert cluster.intent().requeue_after == 5.0
+    cluster.fates = when(stage, GOOD)
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_a_server_that_never_gets_ready_stalls_at_its_deadline() -> None:
+    cluster = Cluster(a_spec(serving={"progressDeadlineSeconds": 20}), starts=lambda name: False)
+    cluster.run(70)
+    for kind in ("Available", "Ready", "Stalled"):
+        assert cluster.condition(kind)["reason"] == "ProgressDeadlineExceeded"
+    assert cluster.condition("Stalled")["status"] == "True"
+    assert cluster.serving() is None
+
+
+def test_a_target_that_never_gets_ready_is_named_and_the_old_revision_serves(serving: Cluster) -> None:
+    first = serving.serving()
+    serving.starts = lambda name: name == first
+    serving.edit(models=WIDER, serving={"progressDeadlineSeconds": 20})
+    serving.run(80)
+    assert serving.serving() == first
+    assert (serving.condition("Stalled")["status"], serving.condition("Available")["status"]) == ("True", "True")
+    assert serving.condition("Ready")["reason"] == "ProgressDeadlineExceeded"
+    serving.starts = lambda name: True
+    serving.settle()
+    assert serving.condition("Ready")["status"] == "True"
+
+
+def test_a_source_that_comes_later_is_found() -> None:
+    missing = Fate(exit_code=42, reason=Reason.SOURCE_NOT_FOUND, message="nothing at digits")
+    cluster = Cluster(a_spec(), when("source", missing))
+    cluster.run(12)
+    resolved = cluster.condition("SourceResolved")
+    assert (resolved["status"], resolved["reason"]) == ("False", "SourceNotFound")
+    assert cluster.condition("Stalled")["status"] == "False"
+    cluster.run(40)
+    assert cluster.condition("Stalled")["status"] == "True"
+    cluster.fates = when("source", GOOD)
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+
+
+@pytest.mark.parametrize("steps", range(0, 50, 7))
+def test_a_service_deleted_by_hand_is_back_in_the_next_pass(serving: Cluster, steps: int) -> None:
+    serving.edit(models=WIDER)
+    serving.run(steps)
+    before = serving.serving()
+    serving.delete("Service", "digits")
+    serving.act()
+    assert serving.serving() == before
+    assert ("Deployment", before) in serving.objects
+
+
+@pytest.mark.parametrize("steps", range(0, 50, 7))
+def test_results_deleted_by_hand_come_back(steps: int) -> None:
+    cluster = Cluster(a_spec())
+    cluster.run(steps)
+    cluster.delete("ConfigMap", "digits-results") if ("ConfigMap", "digits-results") in cluster.objects else None
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+    assert len(cluster.story) == 13, "a finished Job says its result again"
+
+
+def test_everything_deleted_by_hand_ends_at_the_same_status(serving: Cluster) -> None:
+    before = serving.status
+    serving.objects.clear()
+    serving.settle()
+    assert {each: serving.status[each] for each in ("candidates", "serving", "accuracy")} == {
+        each: before[each] for each in ("candidates", "serving", "accuracy")
+    }
+    assert serving.condition("Ready")["status"] == "True"
+
+
+def test_a_lost_status_is_written_again(serving: Cluster) -> None:
+    before = serving.status
+    serving.status = {"observedGeneration": -1}
+    serving.settle()
+    keep = {key for key in before if key != "conditions"}
+    assert {key: serving.status[key] for key in keep} == {key: before[key] for key in keep}

@@ -1,0 +1,237 @@
+"""From a new object to Ready, and from one revision to the next."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.simulation.answers import Fate, when
+from tests.simulation.cluster import Cluster
+from tests.simulation.deployments import a_model, a_spec
+
+OTHER_SOURCE = {"uri": "pvc://models/digits", "revision": "v2"}
+WIDER = [a_model(config={"maxBatchSize": 16, "dynamicBatching": {}})]
+
+
+def test_a_new_object_becomes_ready_through_every_stage_in_order(serving: Cluster) -> None:
+    assert serving.story == [
+        "source",
+        "reference",
+        "convert ts-trace-fp32",
+        "convert ts-script-fp32",
+        "convert onnx-fp32",
+        "convert onnx-fp16",
+        "profile ts-trace-fp32",
+        "profile ts-script-fp32",
+        "profile onnx-fp32",
+        "profile onnx-fp16",
+        "server",
+        "measure onnx-fp32",
+        "service",
+    ]
+    assert serving.condition("Ready")["status"] == "True"
+    assert serving.status["serving"]["candidate"] == "onnx-fp32"
+
+
+def test_at_rest_a_pass_writes_nothing_says_nothing_and_wakes_nobody(serving: Cluster) -> None:
+    for _ in range(3):
+        serving.step()
+        wanted = serving.intent()
+        assert (wanted.deletions, wanted.events, wanted.requeue_after) == ((), (), None)
+        assert serving.act() == 0
+
+
+def test_the_first_pass_shows_every_condition() -> None:
+    cluster = Cluster(a_spec())
+    cluster.act()
+    shown = {each["type"]: (each["status"], each["observedGeneration"]) for each in cluster.status["conditions"]}
+    assert len(shown) == 9
+    assert {generation for _, generation in shown.values()} == {1}
+    assert (shown["Ready"][0], shown["Reconciling"][0], shown["Stalled"][0]) == ("False", "True", "False")
+    assert shown["Selected"][0] == "Unknown"
+
+
+@pytest.mark.parametrize("parallelism", [1, 2, 3])
+def test_conversions_run_so_many_at_a_time_and_profiles_alone_after_them(parallelism: int) -> None:
+    cluster = Cluster(a_spec(conversion={"parallelism": parallelism}))
+    most = 0
+    for _ in range(60):
+        cluster.act()
+        converting, profiling = cluster.active("convert"), cluster.active("profile")
+        assert len(profiling) <= 1
+        assert not (converting and profiling)
+        most = max(most, len(converting))
+        cluster.step()
+    assert most == parallelism
+
+
+def test_the_old_revision_serves_until_the_new_one_has_passed(serving: Cluster) -> None:
+    first = serving.serving()
+    serving.edit(models=WIDER)
+    while "flip" not in serving.story:
+        serving.act()
+        if "flip" not in serving.story:
+            assert serving.serving() == first
+        assert ("Deployment", first) in serving.objects, "the old server goes before the Service was seen to point away"
+        assert serving.condition("Available")["status"] == "True"
+        serving.step()
+    assert serving.story[-2:] == ["measure onnx-fp32", "flip"]
+    serving.settle()
+    assert serving.serving() != first
+    assert [each["metadata"]["name"] for each in serving.of_kind("Deployment")] == [serving.serving()]
+
+
+def test_target_is_shown_only_while_it_is_not_what_serves(serving: Cluster) -> None:
+    assert "target" not in serving.status
+    serving.edit(models=WIDER)
+    seen = set()
+    for _ in range(60):
+        serving.act()
+        seen.add(serving.status.get("target", {}).get("candidate"))
+        serving.step()
+    assert seen == {None, "onnx-fp32"}
+    assert "target" not in serving.status
+
+
+def test_going_back_runs_no_stage_again(serving: Cluster) -> None:
+    first = serving.serving()
+    serving.edit(models=WIDER)
+    serving.settle()
+    story = len(serving.story)
+    serving.edit(models=[a_model()])
+    serving.settle()
+    assert serving.serving() == first
+    assert serving.story[story:] == ["server", "flip"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"serving": {"replicas": 3}},
+        {"serving": {"progressDeadlineSeconds": 900}},
+        {"suspend": True},
+        {"conversion": {"parallelism": 4, "activeDeadlineSeconds": 60}},
+        {"performance": {"activeDeadlineSeconds": 60}},
+        {"selection": {"constraints": [{"metric": "P99LatencyMicroseconds", "maximum": "9999"}]}},
+    ],
+)
+def test_an_edit_that_changes_no_result_runs_nothing(serving: Cluster, fields: dict[str, object]) -> None:
+    before, story = serving.serving(), list(serving.story)
+    serving.edit(**fields)
+    serving.settle()
+    assert (serving.serving(), serving.story) == (before, story)
+    assert serving.condition("Ready")["status"] == "True"
+    assert serving.status["observedGeneration"] == 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "stages"),
+    [
+        (
+            {"accuracy": {"maxSamples": 100, "thresholds": [{"metric": "accuracy", "minimum": "0.9"}]}},
+            {"reference", "measure"},
+        ),
+        ({"metrics": {"entrypoint": "other.py"}}, set()),
+        ({"serving": {"pod": {"resources": {"limits": {"memory": "2Gi"}}}}}, {"measure"}),
+        ({"performance": {"online": {"concurrency": {"start": 8, "end": 8}}}}, {"measure"}),
+    ],
+)
+def test_an_edit_runs_no_more_stages_than_it_must(
+    serving: Cluster, fields: dict[str, object], stages: set[str]
+) -> None:
+    story = len(serving.story)
+    serving.edit(**fields)
+    serving.settle()
+    ran = {each.split()[0] for each in serving.story[story:]} - {"server", "flip"}
+    assert ran == stages | {"profile"}
+    assert serving.condition("Ready")["status"] == "True"
+
+
+def test_more_replicas_are_the_same_deployment(serving: Cluster) -> None:
+    serving.edit(serving={"replicas": 3})
+    serving.settle()
+    (deployment,) = serving.of_kind("Deployment")
+    assert deployment["spec"]["replicas"] == 3
+
+
+def test_an_operator_with_newer_images_writes_nothing(serving: Cluster) -> None:
+    serving.settings = replace(serving.settings, converter_image="c:2", server_image="s:2", server_arguments=("--x=1",))
+    assert serving.act() == 0
+
+
+def test_newer_images_are_taken_with_the_next_generation(serving: Cluster) -> None:
+    serving.settings = replace(serving.settings, server_image="s:2")
+    serving.edit(suspend=False)
+    serving.settle()
+    assert serving.status["images"]["server"] == "s:2"
+    assert serving.story[-3:] == ["server", "measure onnx-fp32", "flip"]
+
+
+def test_suspended_starts_no_job_and_keeps_what_serves(serving: Cluster) -> None:
+    new = Cluster(a_spec(suspend=True))
+    new.settle()
+    assert new.story == []
+    assert [new.condition(each)["reason"] for each in ("Ready", "Reconciling")] == ["Suspended", "Suspended"]
+    new.edit(suspend=False)
+    new.settle()
+    assert new.condition("Ready")["status"] == "True"
+    first, story = serving.serving(), list(serving.story)
+    serving.edit(suspend=True, source=OTHER_SOURCE)
+    serving.settle()
+    assert (serving.serving(), serving.story) == (first, story)
+
+
+def test_jobs_of_an_older_generation_are_cancelled() -> None:
+    cluster = Cluster(a_spec())
+    while not cluster.active("convert"):
+        cluster.act()
+        cluster.step()
+    cluster.edit(source=OTHER_SOURCE)
+    cluster.act()
+    assert cluster.active("convert") == []
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_finished_jobs_of_the_plan_stay_for_their_logs(serving: Cluster) -> None:
+    assert len(serving.of_kind("Job")) == len(serving.story) - 2
+
+
+def test_what_was_measured_when_does_not_change_as_time_passes(serving: Cluster) -> None:
+    measured_at = serving.status["performance"]["measuredAt"]
+    assert measured_at < serving.condition("Ready")["lastTransitionTime"]
+    for job in [each["metadata"]["name"] for each in serving.of_kind("Job")]:
+        serving.delete("Job", job)
+    serving.run(3)
+    assert serving.status["performance"]["measuredAt"] == measured_at
+
+
+def test_nothing_meets_the_constraints_and_nothing_is_rolled_out() -> None:
+    cluster = Cluster(a_spec(selection={"constraints": [{"metric": "P99LatencyMicroseconds", "maximum": "1000"}]}))
+    cluster.settle()
+    assert cluster.condition("Ready")["reason"] == "ConstraintsNotMet"
+    assert cluster.condition("Stalled")["status"] == "True"
+    assert "the closest is onnx-fp32" in cluster.condition("Selected")["message"]
+    assert {each["satisfiesConstraints"] for each in cluster.status["candidates"]} == {False}
+    assert cluster.of_kind("Deployment") == []
+
+
+def test_a_constraint_broken_through_the_preview_moves_no_traffic(serving: Cluster) -> None:
+    first = serving.serving()
+    serving.fates = when("measure", Fate(p99=20_000))
+    serving.edit(models=WIDER)
+    serving.settle()
+    measured = serving.condition("PerformanceMeasured")
+    assert (measured["status"], measured["reason"]) == ("False", "ConstraintsNotMet")
+    assert "P99LatencyMicroseconds 20000, maximum 10000" in serving.condition("Ready")["message"]
+    assert (serving.serving(), serving.condition("Available")["status"]) == (first, "True")
+
+
+def test_a_first_revision_that_breaks_a_constraint_serves_and_the_status_says_so() -> None:
+    cluster = Cluster(a_spec(), when("measure", Fate(p99=20_000)))
+    cluster.settle()
+    assert cluster.serving() is not None
+    assert cluster.condition("Available")["status"] == "True"
+    assert (cluster.condition("Ready")["status"], cluster.condition("Ready")["reason"]) == (
+        "False",
+        "ConstraintsNotMet",
+    )
