@@ -8,13 +8,9 @@ from typing import Any
 from kubernetes import client, config
 from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import ConflictError, NotFoundError
-from tests.simulation.results import answer
 
 from tests.apiserver.kubectl import Kubectl
-<<<<<<< HEAD
-=======
 from tests.simulation.answers import GOOD, REQUESTS, message
->>>>>>> shell
 from triton_operator import names
 
 JSON = dict[str, Any]
