@@ -58,7 +58,7 @@ def measure(cluster: Cluster) -> list[float]:
     cluster.run("kubectl", "create", "namespace", NAMESPACE)
     cluster.run("kubectl", "apply", "--filename", "-", stdin=json.dumps(claim()))
     recorder = Recorder(str(cluster.kubeconfig), NAMESPACE, {"Job": "batch/v1"})
-    api = client.CustomObjectsApi(config.new_client_from_config(str(cluster.kubeconfig)))  # type: ignore[no-untyped-call]
+    api = client.CustomObjectsApi(config.new_client_from_config(str(cluster.kubeconfig)))
     names = [f"latency-{number:02d}" for number in range(COUNT)]
     sent: dict[str, float] = {}
     for name in names:

@@ -20,8 +20,8 @@ class Recorder:
         self.namespace = namespace
         self._seen: dict[str, list[tuple[float, Resource]]] = {kind: [] for kind in kinds}
         self._news = threading.Condition()
-        self._api: client.ApiClient = config.new_client_from_config(kubeconfig)  # type: ignore[no-untyped-call]
-        resources = dynamic.DynamicClient(self._api).resources  # type: ignore[no-untyped-call]
+        self._api: client.ApiClient = config.new_client_from_config(kubeconfig)
+        resources = dynamic.DynamicClient(self._api).resources
         for kind, version in kinds.items():
             resource = resources.get(api_version=version, kind=kind)
             threading.Thread(target=self._follow, args=(kind, resource), daemon=True).start()

@@ -8,10 +8,10 @@ from typing import Any
 from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 from rich.console import Console
-from triton_operator.status import TritonDeploymentStatus
 
 from demo.example import NAME, NAMESPACE, TRAIN_JOB, status_of
 from demo.progress import Display, is_ready, stalled_seconds
+from triton_operator.status import TritonDeploymentStatus
 
 POLL_SECONDS = 1.0
 TRAIN_SECONDS = 300
@@ -28,7 +28,7 @@ class Watcher:
     """Looks at the example once a second through one connection, which costs the measured server next to nothing."""
 
     def __init__(self, kubeconfig: str, console: Console) -> None:
-        api = config.new_client_from_config(kubeconfig)  # type: ignore[no-untyped-call]
+        api = config.new_client_from_config(kubeconfig)
         self.batch = client.BatchV1Api(api)
         self.custom = client.CustomObjectsApi(api)
         self.console = console

@@ -4,10 +4,10 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
-from triton_operator.kinds import ALL
-from triton_operator.settings import Settings
 
 from tests.apiserver.operator_process import rendered
+from triton_operator.kinds import ALL
+from triton_operator.settings import Settings
 
 Rules = set[tuple[str, str, str]]
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from triton_operator import crdgen
 from triton_operator.crdgen import NotStructuralError, crd, files, structural
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from triton_operator.drift import drift
 
 JSON = dict[str, Any]

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+
 from triton_operator.ownership import Control, control, ours
 
 JSON = dict[str, Any]

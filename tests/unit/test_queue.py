@@ -9,6 +9,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
 from triton_operator.queue import LONGEST_BACKOFF_SECONDS, Result, Schedule, WorkQueue
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from triton_operator import store as store_module
 from triton_operator.kinds import JOB, POD, TRITON_DEPLOYMENT
 from triton_operator.names import DEPLOYMENT_LABEL

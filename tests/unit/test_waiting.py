@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+
 from triton_operator.waiting import waiting_for
 
 CREATED = datetime(2026, 11, 21, 10, tzinfo=UTC)
