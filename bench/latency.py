@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from devcluster.paths import ClusterError
 from rich.console import Console
 from rich.table import Table
 
@@ -18,6 +17,7 @@ from bench.overhead import Overhead
 from demo.waiting import DemoError, Watcher
 from deploy.command import ROOT, Cluster, CommandError
 from deploy.environment import set_up, step
+from devcluster.paths import ClusterError
 
 RESULTS = ROOT / "bench/results"
 

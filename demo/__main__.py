@@ -3,10 +3,7 @@
 import sys
 import time
 
-from devcluster.paths import ClusterError
 from rich.console import Console
-from triton_operator.spec import TritonDeploymentSpec
-from triton_operator.status import TritonDeploymentStatus
 from tritonclient.utils import InferenceServerException
 
 from demo import diagnosis, endpoint, example, inference, report, verdict
@@ -14,6 +11,9 @@ from demo.waiting import DemoError, Watcher
 from deploy.command import Cluster, CommandError
 from deploy.environment import set_up, step
 from deploy.images import load
+from devcluster.paths import ClusterError
+from triton_operator.spec import TritonDeploymentSpec
+from triton_operator.status import TritonDeploymentStatus
 
 TABLE_WIDTH = 170
 GRPC_PORT = 8001

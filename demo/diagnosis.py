@@ -9,6 +9,7 @@ from deploy.install import RELEASE
 
 PODS = 3
 LINES = 25
+LINE_CHARACTERS = 500
 
 
 def report(cluster: Cluster) -> str:
@@ -18,9 +19,10 @@ def report(cluster: Cluster) -> str:
 
 def _attempt(read: Any, cluster: Cluster) -> str:
     try:
-        return str(read(cluster)).rstrip() or "none"
+        text = str(read(cluster)).rstrip() or "none"
     except CommandError as error:
-        return str(error)
+        text = str(error)
+    return "\n".join(line[:LINE_CHARACTERS] for line in text.splitlines())
 
 
 def _conditions(cluster: Cluster) -> str:

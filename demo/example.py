@@ -5,9 +5,9 @@ import tempfile
 from pathlib import Path
 
 import yaml
-from triton_operator.status import TritonDeploymentStatus
 
 from deploy.command import ROOT, Cluster
+from triton_operator.status import TritonDeploymentStatus
 
 NAMESPACE = "digits"
 NAME = "digits"

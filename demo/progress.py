@@ -8,6 +8,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
+
 from triton_operator.status import CandidateStatus, Condition, TritonDeploymentStatus
 
 STAGES = ("SourceResolved", "Converted", "Verified", "Selected", "Available", "PerformanceMeasured")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from rich.table import Table
+
 from triton_operator.status import AccuracyStatus, CandidateStatus, RowStatus
 
 ROW_COLUMNS = (

@@ -8,10 +8,10 @@ from typing import Any
 from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 from rich.console import Console
-from triton_operator.status import TritonDeploymentStatus
 
 from demo.example import NAME, NAMESPACE, TRAIN_JOB, status_of
 from demo.progress import Display, is_ready, stalled_seconds
+from triton_operator.status import TritonDeploymentStatus
 
 POLL_SECONDS = 1.0
 TRAIN_SECONDS = 300

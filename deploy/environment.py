@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from devcluster.kubeconfig import foreign_kubeconfig
-from devcluster.paths import cluster_paths
-
 from deploy.command import Cluster
 from deploy.install import install
+from devcluster.kubeconfig import foreign_kubeconfig
+from devcluster.paths import cluster_paths
 
 UP_SECONDS = 3600
 """The first start builds Kubernetes from its Go modules."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml
 
-from deploy.command import Cluster
+from deploy.command import Cluster, CommandError
 from deploy.images import load
 
 RELEASE = "triton-operator"
@@ -31,8 +31,20 @@ def install(kubeconfig: str | Path) -> None:
     """
     cluster = Cluster(Path(kubeconfig))
     references = load(cluster, *IMAGES)
-    cluster.run(
-        "helm", "upgrade", RELEASE, CHART, "--install", "--namespace", NAMESPACE, "--create-namespace",
-        "--take-ownership", "--values", "-", "--wait", "--timeout", f"{READY_SECONDS}s",
-        stdin=yaml.safe_dump(values(references)), timeout=READY_SECONDS + 60,
-    )  # fmt: skip
+    try:
+        cluster.run(
+            "helm", "upgrade", RELEASE, CHART, "--install", "--namespace", NAMESPACE, "--create-namespace",
+            "--take-ownership", "--values", "-", "--wait", "--timeout", f"{READY_SECONDS}s",
+            stdin=yaml.safe_dump(values(references)), timeout=READY_SECONDS + 60,
+        )  # fmt: skip
+    except CommandError as error:
+        raise CommandError(f"{error}\nThe operator's log ends:\n{_last_words(cluster)}") from error
+
+
+def _last_words(cluster: Cluster) -> str:
+    """The end of the operator's log, or why it has none."""
+    try:
+        log = cluster.run("kubectl", "logs", f"deployment/{RELEASE}", "--namespace", NAMESPACE, "--tail=5")
+    except CommandError as error:
+        return str(error)
+    return "\n".join(line[:500] for line in log.splitlines()) or "it printed nothing"

@@ -5,7 +5,6 @@ from typing import Self
 
 from triton_converters.reasons import Reason
 from triton_converters.result import ProfileResult
-
 from triton_operator.pod_trouble import Trouble
 from triton_operator.spec import Candidate
 from triton_operator.status import CandidateState

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from triton_converters.result import ReferenceResult, SourceResult
-
 from triton_operator.attempt import Attempt
 from triton_operator.selection import Choice
 from triton_operator.stages.serving import Rollout

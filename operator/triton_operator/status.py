@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
-from triton_converters.reasons import Reason
 
+from triton_converters.reasons import Reason
 from triton_operator.spec import ApiType
 
 ConditionType = Literal[

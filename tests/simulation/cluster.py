@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from tests.simulation.answers import REQUESTS, Fate, Fates, all_good, message
 from triton_converters.result import EXIT_FINAL
 from triton_operator import names
 from triton_operator.deployment import parse
@@ -18,8 +19,6 @@ from triton_operator.drift import drift
 from triton_operator.observed import observe
 from triton_operator.plan import Event, Plan, Reference, plan
 from triton_operator.settings import Settings
-
-from tests.simulation.answers import REQUESTS, Fate, Fates, all_good, message
 
 Body = dict[str, Any]
 SETTINGS = Settings(converter_image="example/converter:1", server_image="example/server:1")

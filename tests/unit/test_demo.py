@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 import yaml
 from rich.console import Console
+
+from demo import inference, progress, report, verdict
+from demo.example import FOLDER, REQUEST
 from triton_operator.spec import TritonDeploymentSpec
 from triton_operator.status import (
     AccuracyStatus,
@@ -17,9 +20,6 @@ from triton_operator.status import (
     RowStatus,
     TritonDeploymentStatus,
 )
-
-from demo import inference, progress, report, verdict
-from demo.example import FOLDER, REQUEST
 
 SPEC = TritonDeploymentSpec.model_validate(
     yaml.safe_load((FOLDER / "tritondeployment.yaml").read_text(encoding="utf-8"))["spec"]

@@ -2,9 +2,9 @@ import re
 from pathlib import Path
 
 import pytest
-from triton_converters.reasons import Reason
 
 from docs import generate_reasons
+from triton_converters.reasons import Reason
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("manifests/**/*.md")])

@@ -8,6 +8,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 import yaml
+
 from triton_operator.spec import TritonDeploymentSpec
 
 ROOT = Path(__file__).resolve().parents[2]

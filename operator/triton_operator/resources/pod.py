@@ -3,7 +3,6 @@
 from typing import Any
 
 from triton_converters import claim as layout
-
 from triton_operator import names
 from triton_operator.context import Context
 from triton_operator.resources.claim import shared_by_nodes

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from triton_converters.reasons import Reason
 from triton_converters.result import Row
-
 from triton_operator.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.pod_trouble import Trouble

@@ -2,7 +2,6 @@
 
 from triton_converters.reasons import Reason
 from triton_converters.request import ConvertRequest, ModelConfig
-
 from triton_operator import names
 from triton_operator.attempt import Attempt
 from triton_operator.context import Context

@@ -11,7 +11,6 @@ from triton_converters.request import (
     Tolerance,
 )
 from triton_converters.result import ProfileResult
-
 from triton_operator import names
 from triton_operator.attempt import Attempt
 from triton_operator.context import Context

@@ -6,7 +6,6 @@ from triton_converters import claim as layout
 from triton_converters.reasons import Reason
 from triton_converters.request import Entrypoint, ModelCode, ReferenceRequest
 from triton_converters.result import ReferenceResult, SourceResult
-
 from triton_operator import names
 from triton_operator.context import Context
 from triton_operator.resources.jobs import Work, claim_volume

@@ -6,7 +6,6 @@ from triton_converters import claim as layout
 from triton_converters.reasons import Reason
 from triton_converters.request import SourceRequest
 from triton_converters.result import SourceResult
-
 from triton_operator import names
 from triton_operator.context import Context
 from triton_operator.resources.jobs import Work, claim_volume, job
@@ -43,6 +42,16 @@ def resolve(context: Context) -> tuple[Verdict, Effects, SourceResult | None, bo
         return verdict, this.effects, None, age >= STALLED_SECONDS
     reason, message = waiting(f"reading {context.spec.source.uri}", this, context)
     return Verdict("SourceResolved", False, reason, message), this.effects, None, False
+
+
+def claim_lost(context: Context) -> Verdict | None:
+    """The condition where the claim's volume is gone, and every result with it."""
+    claim = context.observed.claim
+    if claim is None or claim.get("status", {}).get("phase") != "Lost":
+        return None
+    name, volume = claim["metadata"]["name"], claim["spec"].get("volumeName", "")
+    message = f"PersistentVolumeClaim {name} lost its volume {volume}: delete the claim, and all is made anew"
+    return Verdict("SourceResolved", False, Reason.CLAIM_LOST, message)
 
 
 def _work(context: Context) -> Work:
