@@ -4,20 +4,12 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
-<<<<<<< HEAD:tests/apiserver/test_chart.py
 
 from lint import install_manifest
 from tests.apiserver.operator_process import ROOT, rendered
 from triton_operator.kinds import ALL
 from triton_operator.settings import Settings
 
-=======
-
-from tests.apiserver.operator_process import rendered
-from triton_operator.kinds import ALL
-from triton_operator.settings import Settings
-
->>>>>>> examples:tests/unit/test_chart.py
 Rules = set[tuple[str, str, str]]
 
 
