@@ -24,9 +24,10 @@ from triton_operator.status import (
     TritonDeploymentStatus,
     merge_conditions,
 )
+from triton_operator.status_limit import bounded, shortened
 
-MESSAGE_CHARACTERS = 300
-"""Of a candidate: with 16 candidates and 24 rows the status stays under 32 KiB."""
+MESSAGE_BYTES = 480
+"""Of a candidate: what fails is explained in a sentence or two; the Job's log has the rest."""
 
 
 def status(context: Context, progress: Progress) -> TritonDeploymentStatus:
@@ -35,7 +36,7 @@ def status(context: Context, progress: Progress) -> TritonDeploymentStatus:
     digest = f"sha256:{progress.source.digest}" if progress.source else ""
     up = context.serving is not None
     serving, accuracy, performance = _of_what_serves(context, progress)
-    return TritonDeploymentStatus(
+    whole = TritonDeploymentStatus(
         observed_generation=context.deployment.generation,
         conditions=merge_conditions(old.conditions, conditions(context, progress)),
         images=context.images,
@@ -48,6 +49,7 @@ def status(context: Context, progress: Progress) -> TritonDeploymentStatus:
         accuracy=accuracy if up else [],
         performance=performance if up else None,
     )
+    return bounded(whole)
 
 
 def _signature(signature: Signature) -> SignatureStatus:
@@ -65,15 +67,12 @@ def _signature(signature: Signature) -> SignatureStatus:
 def _candidate(attempt: Attempt, ranking: Sequence[Choice]) -> CandidateStatus:
     choice = next((each for each in ranking if each.name == attempt.name), None)
     candidate, profile = attempt.candidate, attempt.profile
-    message = attempt.message
-    if len(message) > MESSAGE_CHARACTERS:
-        message = f"{message[:80]} ... {message[85 - MESSAGE_CHARACTERS :]}"
     return CandidateStatus(
         name=attempt.name,
         members=[f"{candidate.format}-{candidate.precision}-{candidate.accelerator}"],
         state=attempt.state,
         reason=str(attempt.reason or ""),
-        message=message,
+        message=shortened(attempt.message, MESSAGE_BYTES),
         key=attempt.key,
         max_absolute_error=f"{profile.max_absolute_error:.3g}" if profile else "",
         metrics=[MetricValue(metric=each.metric, value=decimal(each.served)) for each in profile.accuracy]
