@@ -280,7 +280,7 @@ CLUSTER = (
         },
         "Converted",
         "OutOfMemory",
-        r"resources\.limits\.memory",
+        r"64Mi.*spec\.conversion\.pod\.resources",
     ),
     BadInput(
         "data-claim-missing",
