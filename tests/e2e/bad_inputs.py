@@ -274,10 +274,13 @@ CLUSTER = (
     ),
     BadInput(
         "killed-for-memory",
-        {"conversion": {"pod": {"resources": {"limits": {"memory": "64Mi"}}}}},
+        {
+            "conversion": {"pod": {"resources": {"limits": {"memory": "64Mi"}}}},
+            "accuracy": {"maxSamples": 16},
+        },
         "Converted",
         "OutOfMemory",
-        "64Mi",
+        r"64Mi.*spec\.conversion\.pod\.resources",
     ),
     BadInput(
         "data-claim-missing",

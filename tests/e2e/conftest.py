@@ -40,7 +40,7 @@ LANES: dict[str, Callable[[Suite], Any]] = {
     "from_configmap": configmap.run,
 }
 """By the fixture that gives its outcome; those that take longest come first."""
-LANES_AT_A_TIME = 2
+LANES_AT_A_TIME = 4
 CRD = "crds/tritondeployments.triton-operator.dev.yaml"
 """Helm keeps it, as it should for a user."""
 LAST = "test_rest"
