@@ -14,7 +14,8 @@ help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 venv: $(VENV)/.done ## The development environment, from the lock file
-$(VENV)/.done: requirements/dev.txt
+# Its name is a hash of the lock file: a fresh clone finds it and leaves it alone.
+$(VENV)/.done:
 	python3 -m venv --clear $(VENV)
 	$(VENV)/bin/pip install --quiet --require-hashes -r requirements/dev.txt
 	touch $@
