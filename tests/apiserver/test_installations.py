@@ -30,6 +30,8 @@ def test_in_some_namespaces_with_rules_there_only(cluster_kubectl: Kubectl, tmp_
         created(cluster_kubectl.within("green"))
         assert red.items("jobs") == []
         assert red.get("td", "digits")["status"] == {"observedGeneration": -1}
+    for name in ("blue", "green", "red"):
+        cluster_kubectl.within(name)("delete", "td", "--all")
     lines = [json.loads(line) for line in operator.log.read_text().splitlines()]
     assert any("blue/digits: apply Job" in line["message"] for line in lines)
     assert not any("forbidden" in line["message"] for line in lines)
