@@ -36,26 +36,28 @@ def convert(task: Task, directory: Path) -> None:
 
 
 def _export_torchscript(task: Task, served: Any, path: Path) -> None:
-    opset = task.request.onnx_opset
-    highest = torch.onnx._constants.ONNX_TORCHSCRIPT_EXPORTER_MAX_OPSET
-    if opset > highest:
-        raise _unsupported(
-            f"the TorchScript exporter of torch {torch.__version__} writes opsets up to {highest}", opset
-        )
     tensors = (*task.signature.inputs, *task.signature.outputs)
-    torch.onnx.export(
-        served,
-        task.tensors,
-        str(path),
-        dynamo=False,
-        opset_version=opset,
-        input_names=list(task.framework.inputs),
-        output_names=list(task.framework.outputs),
-        dynamic_axes={
-            tensor.name: {axis: _symbol(tensor, axis, task.signature) for axis in varying_axes(tensor, task.signature)}
-            for tensor in tensors
-        },
-    )
+    axes = {
+        tensor.name: {axis: _symbol(tensor, axis, task.signature) for axis in varying_axes(tensor, task.signature)}
+        for tensor in tensors
+    }
+    try:
+        torch.onnx.export(
+            served,
+            task.tensors,
+            str(path),
+            dynamo=False,
+            opset_version=task.request.onnx_opset,
+            input_names=list(task.framework.inputs),
+            output_names=list(task.framework.outputs),
+            dynamic_axes=axes,
+        )
+    except ValueError as error:
+        if "opset" not in str(error):
+            raise
+        raise _unsupported(
+            f"the TorchScript exporter of torch {torch.__version__}: {error}", task.request.onnx_opset
+        ) from error
 
 
 def _export_dynamo(task: Task, served: Any, path: Path) -> None:
@@ -64,6 +66,9 @@ def _export_dynamo(task: Task, served: Any, path: Path) -> None:
         dict.fromkeys(varying_axes(tensor, task.signature), torch.export.Dim.DYNAMIC)
         for tensor in task.signature.inputs
     )
+    # torch 2.6 asks for the number of elements of a symbolic tensor where the weights of a matmul want no gradient.
+    for parameter in task.framework.module.parameters():
+        parameter.requires_grad_(parameter.is_floating_point())
     program = torch.onnx.export(
         served,
         task.tensors,

@@ -26,6 +26,8 @@ from triton_converters.user_code import location
 WARNINGS = 4
 """Warnings kept, of WARNING_CHARACTERS each: all must fit into the termination message."""
 WARNING_CHARACTERS = 240
+MEANING_CHARACTERS = 500
+"""Of an exporter's error, which may quote the whole graph."""
 
 
 def run(request: ConvertRequest) -> ConvertResult:
@@ -89,7 +91,7 @@ def write_model(request: ConvertRequest, signature: Signature, directory: Path) 
             traceback.print_exc()
             message = f"{request.format} {request.precision}: {_meaning(error)} (at {_place(error, framework)})"
             raise StageError(Reason.CONVERSION_FAILED, message) from error
-    return collected + [_line(warning) for warning in caught if _concerns_user(warning)]
+    return collected + [_line(warning) for warning in caught if _concerns_user(warning, framework.source)]
 
 
 def _halve(module: Any) -> list[str]:
@@ -102,9 +104,9 @@ def _halve(module: Any) -> list[str]:
     return [f"{name} has values outside the range of fp16 (65504)"[:WARNING_CHARACTERS] for name in lost]
 
 
-def _concerns_user(warning: warnings.WarningMessage) -> bool:
-    """The tracer's warnings name what was frozen; deprecations inside the libraries say nothing about this model."""
-    return warning.category.__name__ in ("TracerWarning", "UserWarning", "OnnxExporterWarning")
+def _concerns_user(warning: warnings.WarningMessage, source: Path) -> bool:
+    """The tracer's warnings name what was frozen; of others, those of the libraries say nothing about this model."""
+    return warning.category.__name__ == "TracerWarning" or Path(warning.filename).is_relative_to(source)
 
 
 def _line(warning: warnings.WarningMessage) -> str:
@@ -113,10 +115,12 @@ def _line(warning: warnings.WarningMessage) -> str:
 
 
 def _meaning(error: BaseException) -> str:
-    """The first line that says something, of the error that began it: exporters wrap theirs in advice."""
+    """What the error that began it says: exporters wrap theirs in advice, TorchScript puts its own last."""
     root = _root(error)
     lines = [line.strip() for line in str(root).splitlines() if line.strip(" ^~-=")]
-    return f"{type(root).__name__}: {lines[0]:.600}" if lines else type(root).__name__
+    causes = [line for line in lines[1:] if re.match(r"\w+(Error|Exception): ", line)]
+    text = causes[-1] if causes else " ".join([type(root).__name__ + ":", *lines])
+    return f"{text[:MEANING_CHARACTERS]} ..." if len(text) > MEANING_CHARACTERS else text
 
 
 def _place(error: BaseException, framework: Any) -> str:

@@ -48,6 +48,8 @@ def load(source: Path, model: ModelCode, output_format: str) -> Framework:
     # TensorFloat-32 would make the reference itself inexact.
     torch.backends.cudnn.allow_tf32 = False
     torch.set_float32_matmul_precision("highest")
+    # The fused attention that evaluation mode takes has no ONNX operator, and cuts padding off its output.
+    torch.backends.mha.set_fastpath_enabled(False)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     module = module.requires_grad_(False).float().to(device)
     return Framework(module, *names, source, path, device)

@@ -67,6 +67,13 @@ def test_a_graph_that_does_not_convert_to_the_opset_is_unsupported(convert: Conv
     assert "opset 11 was asked" in error.message
 
 
+def test_a_dimension_that_the_dynamo_exporter_fixes_is_named(convert: Convert) -> None:
+    """torch 2.6 unrolls recurrent layers over the example's length."""
+    error = refusal(convert, "Recurrent", "onnx", exporter="Dynamo", opset=18)
+    assert error.reason is Reason.CONVERSION_FAILED
+    assert "inferred to be a constant (6)" in error.message
+
+
 @pytest.mark.parametrize("format_name", ["ts-trace", "ts-script"])
 @pytest.mark.parametrize("names", [{"inputs": "IN__1,IN__0"}, {"outputs": "OUT__3,OUT__4"}])
 def test_names_that_triton_s_pytorch_backend_reads_as_other_positions(

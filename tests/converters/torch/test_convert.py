@@ -60,6 +60,29 @@ def test_the_file_answers_what_the_framework_answered(
     assert weight_data_types(model_file(REVISION, "small", format_name), format_name) == result.data_types
 
 
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+@pytest.mark.parametrize(("format_name", "exporter"), [each for each in FORMATS if each[1] != "TorchScript"])
+def test_attention_takes_any_length(convert: Convert, format_name: str, exporter: str, precision: str) -> None:
+    convert("Attention", format_name, precision, exporter or "TorchScript", 18)
+    for batch in batches():
+        assert_agrees(format_name, precision, batch, slice(0, 2))
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+def test_attention_of_one_length_exports_by_torchscript(convert: Convert, precision: str) -> None:
+    """Of varying ones that exporter of torch 2.6 fixes a size inside the graph; the served gate sees it."""
+    convert("Attention", "onnx", precision, loader={"batches": "1"})
+    assert_agrees("onnx", precision, batches()[0], slice(0, 2))
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+@pytest.mark.parametrize("format_name", ["ts-trace", "ts-script", "onnx"])
+def test_recurrent_layers_take_any_length(convert: Convert, format_name: str, precision: str) -> None:
+    convert("Recurrent", format_name, precision)
+    for batch in batches():
+        assert_agrees(format_name, precision, batch, slice(0, 2))
+
+
 @pytest.mark.parametrize("exporter", ["TorchScript", "Dynamo"])
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])
 def test_every_weight_in_an_onnx_file_is_of_the_asked_precision(

@@ -26,6 +26,8 @@ def get_dataloader_fn(
                 return {"steps": normal(size, length, 4), "mask": random.random((size, length)) > 0.3}
             case "Points":
                 return {"points": normal(6 + number, 3)}
+            case "Attention" | "Recurrent":
+                return {"x": normal(size, 6 + number, 8)}
         if kind == "Branching":
             return {"x": np.abs(normal(size, 4)) * (-1) ** number}
         return {"x": normal(size, 4)}

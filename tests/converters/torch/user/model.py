@@ -45,6 +45,29 @@ class Masked(nn.Module):  # type: ignore[misc]
         return {"tags": tags, "summary": tags.sum(dim=1), "unused": steps}
 
 
+class Attention(nn.Module):  # type: ignore[misc]
+    """Sequences (batch, time, 8) to (batch, time, 8); the evaluation mode of torch's own layers is a fused operator."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.encoder(x)
+
+
+class Recurrent(nn.Module):  # type: ignore[misc]
+    """Sequences (batch, time, 8) to (batch, time, 6)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.GRU(8, 6, num_layers=2, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layers(x)[0]
+
+
 class Points(nn.Module):  # type: ignore[misc]
     """A cloud (points, 3) without batch dimension to one direction (3)."""
 
