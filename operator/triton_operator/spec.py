@@ -526,7 +526,7 @@ class Serving(ApiType):
     progress_deadline_seconds: Annotated[int, Field(ge=10, le=86400)] = 600
     """How long a server may take to load its model. Default 600."""
     pod: Pod = Field(default_factory=Pod)
-    """Of server pods, and of the server that a profile Job holds."""
+    """Of server pods, and of the server that a profile Job holds; that Job's pod runs where server pods do."""
 
 
 class TritonDeploymentSpec(ApiType):

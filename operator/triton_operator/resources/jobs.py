@@ -123,7 +123,7 @@ def _pod(context: Context, work: Work, settings: Pod) -> dict[str, Any]:
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": mounts,
     }
-    spec = pod.pod_spec(context, settings, gpu=work.gpu or work.sidecar is not None)
+    spec = pod.pod_spec(context, _placement(context, work), gpu=work.gpu or work.sidecar is not None)
     spec |= {
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": 5,
@@ -131,6 +131,15 @@ def _pod(context: Context, work: Work, settings: Pod) -> dict[str, Any]:
         "volumes": volumes,
     }
     return spec | {"initContainers": init} if init else spec
+
+
+def _placement(context: Context, work: Work) -> Pod:
+    """Where the pod runs: one that holds a server runs where servers do, or its figures would be of another node."""
+    own, serving = context.spec.conversion.pod, context.spec.serving.pod
+    if work.sidecar is None:
+        return own
+    secrets = {each.name: each for each in [*serving.image_pull_secrets, *own.image_pull_secrets]}
+    return serving.model_copy(update={"image_pull_secrets": list(secrets.values())})
 
 
 def _copy(context: Context, mount: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,223 @@
+"""Every pod is restricted, has what its stage needs and no more; every object is of a kind the operator may apply."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.simulation.cluster import Cluster
+from tests.simulation.deployments import a_model, a_spec
+from triton_converters.request import ReferenceRequest
+from triton_operator import kinds
+
+Body = dict[str, Any]
+POD = {
+    "image": "example/torch:1",
+    "resources": {"limits": {"cpu": "1500m", "memory": "4Gi"}},
+    "nodeSelector": {"pool": "gpu"},
+    "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}],
+    "imagePullSecrets": [{"name": "registry"}],
+    "labels": {"team": "vision", "triton-operator.dev/deployment": "another"},
+    "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}},
+}
+POOLS = ("conversion", "serving")
+RICH = a_spec(
+    models=[a_model(candidates=[{"name": "onnx-fp32", "format": "onnx", "precision": "fp32", "accelerator": "cuda"}])],
+    data={"uri": "pvc://datasets/imagenet/val"},
+    dataloader={"entrypoint": "dataloader.py", "arguments": {"path": "$(DATA)/images"}},
+    gpu={"product": "NVIDIA-H200", "count": 2},
+    conversion={"pod": POD},
+    serving={"pod": {key: value for key, value in POD.items() if key != "image"}},
+)
+
+
+@pytest.fixture(scope="module")
+def applied() -> dict[str, Body]:
+    """What is applied on the way to Ready, by stage (Jobs) or kind."""
+    cluster, found = Cluster(RICH), {}
+    for _ in range(80):
+        for each in cluster.intent().objects:
+            found[each["metadata"]["labels"].get("triton-operator.dev/stage", each["kind"])] = each
+        cluster.act()
+        cluster.step()
+    assert cluster.condition("Ready")["status"] == "True"
+    return found
+
+
+def pods(applied: dict[str, Body]) -> Iterator[tuple[str, Body]]:
+    for name, each in applied.items():
+        if "template" in each.get("spec", {}):
+            yield name, each["spec"]["template"]["spec"]
+
+
+def containers(pod: Body) -> list[Body]:
+    return [*pod.get("initContainers", []), *pod["containers"]]
+
+
+def environment(pod: Body) -> dict[str, str]:
+    return {each["name"]: each["value"] for each in pod["containers"][0].get("env", [])}
+
+
+def test_every_object_is_of_a_kind_that_is_watched_and_may_be_applied(applied: dict[str, Body]) -> None:
+    for each in applied.values():
+        kind = kinds.kind_of(each)
+        assert kind in kinds.CHILDREN
+        assert {"create", "patch"} <= kind.verbs
+
+
+def test_every_object_goes_with_its_owner_and_says_whose_it_is(applied: dict[str, Body]) -> None:
+    for each in applied.values():
+        (owner,) = each["metadata"]["ownerReferences"]
+        assert (owner["kind"], owner["name"], owner["controller"]) == ("TritonDeployment", "digits", True)
+        labels = each["metadata"]["labels"]
+        assert labels["triton-operator.dev/deployment"] == "digits"
+        assert labels["app.kubernetes.io/managed-by"] == "triton-operator"
+
+
+def test_every_pod_meets_the_restricted_standard(applied: dict[str, Body]) -> None:
+    names = dict(pods(applied))
+    assert set(names) == {"source", "reference", "convert", "profile", "measure", "Deployment"}
+    for pod in names.values():
+        security = pod["securityContext"]
+        assert security["runAsNonRoot"] is True
+        assert security["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert pod["automountServiceAccountToken"] is False
+        assert pod["enableServiceLinks"] is False
+        assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
+        for container in containers(pod):
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "capabilities": {"drop": ["ALL"]},
+                "readOnlyRootFilesystem": True,
+            }
+
+
+def test_commands_are_lists_and_no_shell_is_among_them(applied: dict[str, Body]) -> None:
+    for _, pod in pods(applied):
+        for container in containers(pod):
+            argv = [*container.get("command", []), *container.get("args", [])]
+            assert argv[0] in ("python3", "tritonserver", "cp")
+
+
+def test_the_gpu_goes_to_who_runs_the_model(applied: dict[str, Body]) -> None:
+    def gpus(container: Body) -> str | None:
+        count: str | None = container.get("resources", {}).get("limits", {}).get("nvidia.com/gpu")
+        return count
+
+    found = {(name, each["name"]): gpus(each) for name, pod in pods(applied) for each in containers(pod)}
+    having = {key for key, count in found.items() if count == "2"}
+    assert having == {
+        ("reference", "reference"),
+        ("convert", "convert"),
+        ("profile", "tritonserver"),
+        ("Deployment", "tritonserver"),
+    }
+    assert {count for key, count in found.items() if key not in having} == {None}
+    for name, pod in pods(applied):
+        product = pod["nodeSelector"].get("nvidia.com/gpu.product")
+        assert product == (None if name in ("source", "measure") else "NVIDIA-H200")
+
+
+def test_placement_is_the_users_and_the_claims(applied: dict[str, Body]) -> None:
+    for _, pod in pods(applied):
+        assert pod["nodeSelector"]["pool"] == "gpu"
+        assert pod["tolerations"] == [{"key": "nvidia.com/gpu", "operator": "Exists"}]
+        assert pod["imagePullSecrets"] == [{"name": "registry"}]
+        user, own = pod["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+        assert user == {"topologyKey": "zone"}
+        assert own["topologyKey"] == "kubernetes.io/hostname"
+        assert own["labelSelector"] == {"matchLabels": {"triton-operator.dev/deployment": "digits"}}
+
+
+def test_a_server_is_profiled_where_servers_run() -> None:
+    pools = {name: {"pod": {"nodeSelector": {"pool": name}, "imagePullSecrets": [{"name": name}]}} for name in POOLS}
+    cluster = Cluster(a_spec(**pools))
+    while not cluster.active("profile"):
+        cluster.act()
+        cluster.step()
+    profile = next(each for each in cluster.of_kind("Job") if "-profile-" in each["metadata"]["name"])
+    pod = profile["spec"]["template"]["spec"]
+    assert pod["nodeSelector"] == {"pool": "serving"}
+    assert pod["imagePullSecrets"] == [{"name": "serving"}, {"name": "conversion"}]
+
+
+def test_the_users_labels_never_replace_ours(applied: dict[str, Body]) -> None:
+    for each in applied.values():
+        if "template" in each.get("spec", {}):
+            labels = each["spec"]["template"]["metadata"]["labels"]
+            assert (labels["team"], labels["triton-operator.dev/deployment"]) == ("vision", "digits")
+
+
+def test_threads_follow_the_cpu_limit_and_pickles_stay_shut(applied: dict[str, Body]) -> None:
+    for stage in ("reference", "convert"):
+        found = environment(dict(pods(applied))[stage])
+        assert (found["OMP_NUM_THREADS"], found["TORCH_FORCE_WEIGHTS_ONLY_LOAD"]) == ("2", "1")
+        assert found["HOME"] == "/tmp"  # noqa: S108
+
+
+def test_an_image_of_the_users_gets_our_converters(applied: dict[str, Body]) -> None:
+    pod = dict(pods(applied))["convert"]
+    assert pod["containers"][0]["image"] == "example/torch:1"
+    assert environment(pod)["PYTHONPATH"] == "/converters"
+    assert pod["initContainers"][0]["image"] == "example/converter:1"
+
+
+def test_only_who_writes_may_write_to_the_claim(applied: dict[str, Body]) -> None:
+    for name, pod in pods(applied):
+        for container in containers(pod):
+            mounts = {each["mountPath"]: each.get("readOnly", False) for each in container["volumeMounts"]}
+            if "/repository" in mounts:
+                assert mounts["/repository"] is (container["name"] == "tritonserver"), name
+            assert mounts.get("/source", True)
+            assert mounts.get("/data", True)
+
+
+def test_no_mount_has_a_sub_path_that_may_be_missing(applied: dict[str, Body]) -> None:
+    for _, pod in pods(applied):
+        assert not any("subPath" in each for container in containers(pod) for each in container["volumeMounts"])
+
+
+def test_the_data_is_where_the_arguments_say(applied: dict[str, Body]) -> None:
+    pod = dict(pods(applied))["reference"]
+    request = ReferenceRequest.from_json(pod["containers"][0]["args"][1])
+    assert request.dataloader.arguments == {"path": "/data/imagenet/val/images"}
+    assert {"name": "data", "persistentVolumeClaim": {"claimName": "datasets", "readOnly": True}} in pod["volumes"]
+
+
+def test_jobs_are_reached_by_nobody_and_reach_only_names_and_their_own_server(applied: dict[str, Body]) -> None:
+    spec = applied["NetworkPolicy"]["spec"]
+    assert spec["policyTypes"] == ["Ingress", "Egress"]
+    assert "ingress" not in spec
+    own, dns = spec["egress"]
+    assert own == {"to": [{"podSelector": {"matchLabels": {"triton-operator.dev/deployment": "digits"}}}]}
+    assert {each["port"] for each in dns["ports"]} == {53}
+
+
+def test_a_job_that_cannot_mend_itself_is_not_tried_again(applied: dict[str, Body]) -> None:
+    rules = applied["convert"]["spec"]["podFailurePolicy"]["rules"]
+    assert rules[0]["onExitCodes"] == {"containerName": "convert", "operator": "In", "values": [42]}
+    assert rules[1]["onPodConditions"] == [{"type": "DisruptionTarget", "status": "True"}]
+
+
+def test_requests_are_drained_before_the_server_unloads_its_model(applied: dict[str, Body]) -> None:
+    pod = dict(pods(applied))["Deployment"]
+    (server,) = pod["containers"]
+    drain = server["lifecycle"]["preStop"]["sleep"]["seconds"]
+    age = next(each for each in server["args"] if each.startswith("--grpc-max-connection-age="))
+    waits = next(each for each in server["args"] if each.startswith("--exit-timeout-secs="))
+    assert int(age.partition("=")[2]) * 1.1 < drain * 1000, "gRPC lets a connection live up to a tenth longer"
+    assert drain + int(waits.partition("=")[2]) < pod["terminationGracePeriodSeconds"]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"backend": "hps", "name": "ps", "value": "/a.json"}, "--backend-config=hps,ps=/a.json"),
+        ({"name": "default-max-batch-size", "value": "4"}, "--backend-config=default-max-batch-size=4"),
+    ],
+)
+def test_backend_settings_are_as_tritonserver_takes_them(given: Body, expected: str) -> None:
+    cluster = Cluster(a_spec(serving={"backendConfig": [given]}))
+    cluster.settle()
+    (deployment,) = cluster.of_kind("Deployment")
+    assert expected in deployment["spec"]["template"]["spec"]["containers"][0]["args"]
