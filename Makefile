@@ -90,7 +90,7 @@ test-fast: venv ## Everything that needs neither images nor a cluster: seconds
 	pytest -m "not (apiserver or cluster or e2e or images or torch)" tests
 
 test-apiserver: venv cluster-binaries ## On a real API server and etcd, without a node
-	pytest -m apiserver tests
+	pytest -m apiserver tests/apiserver
 
 test-torch: venv ## The converters, inside the converter image
 	python3 -m images build converter
@@ -101,11 +101,11 @@ test-torch: venv ## The converters, inside the converter image
 	  --rootdir /src -c /src/pyproject.toml -p no:cacheprovider -m torch /src/tests/converters
 
 test-images: venv ## tritonserver's backends, the gates and perf_analyzer on real servers
-	pytest -m images tests
+	pytest -m images tests/images tests/profile
 
 # Somebody else's cluster is neither started nor removed.
 test-cluster: venv ## The development cluster: up, down, killed, up again
-	$(if $(KUBECONFIG),@echo "KUBECONFIG is set: the development cluster is not tested",pytest -m cluster tests)
+	$(if $(KUBECONFIG),@echo "KUBECONFIG is set: the development cluster is not tested",pytest -m cluster tests/devcluster)
 
 test-e2e: venv ## The operator on a real cluster, as its users meet it
-	pytest -m e2e tests
+	pytest -m e2e tests/e2e

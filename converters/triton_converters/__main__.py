@@ -82,6 +82,10 @@ def _outcome(arguments: Sequence[str]) -> tuple[Outcome, int]:
         traceback.print_exc()
         message = f"the user's code ended the process with {error.code!r} at {_where(error)}; return instead"
         return Outcome(name, key, None, Reason.USER_CODE_EXITED, message), EXIT_FINAL
+    except ModuleNotFoundError as error:
+        traceback.print_exc()
+        message = f"the image lacks the Python package {error.name}: it needs those of requirements/converters.txt"
+        return Outcome(name, key, None, Reason.CRASHED, message), EXIT_FINAL
     except Exception as error:
         traceback.print_exc()
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -113,9 +117,10 @@ def _run(name: str, key: str, request: Document) -> Document:
 
 
 def _full(error: OSError) -> str:
-    """Name the mount that is full: the claim, unless the error names a file elsewhere."""
-    path = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else claim.MOUNT
-    mount = claim.MOUNT if path.is_relative_to(claim.MOUNT) else path.parent
+    """Name the mount that is full: the claim, unless the error names files elsewhere alone."""
+    names = [Path(os.fsdecode(name)) for name in (error.filename, error.filename2) if isinstance(name, str | bytes)]
+    on_claim = not names or any(name.is_relative_to(claim.MOUNT) for name in names)
+    mount = claim.MOUNT if on_claim else names[-1].parent
     try:
         usage = shutil.disk_usage(mount)
         figures = f" ({usage.used / 2**20:.1f} MiB of {usage.total / 2**20:.1f} MiB used)"

@@ -70,6 +70,18 @@ def test_another_precision_than_the_label_is_refused(tmp_path: Path, kind: str, 
     assert asked in caught.value.message
 
 
+@pytest.mark.parametrize(("asked", "passes"), [("fp16", True), ("fp32", False)])
+def test_most_elements_decide(tmp_path: Path, asked: str, passes: bool) -> None:
+    weights = [initializer("w", "float16", 4, 4), initializer("scales", "float32", 4)]
+    path = write(tmp_path, [IDENTITY], *weights)
+    if passes:
+        assert check_precision(path, "onnx", asked) == ("FP16", "FP32")
+    else:
+        with pytest.raises(StageError) as caught:
+            check_precision(path, "onnx", asked)
+        assert "FP16, FP32" in caught.value.message
+
+
 @pytest.mark.parametrize(("kind", "asked"), [("float32", "fp32"), ("float16", "fp16"), ("int64", "fp16")])
 def test_the_labelled_precision_passes(tmp_path: Path, kind: str, asked: str) -> None:
     path = write(tmp_path, [IDENTITY], initializer("w", kind, 4, 4))

@@ -94,6 +94,7 @@ def test_anything_else_under_the_key_is_not_replayed(run: Run, content: str) -> 
         (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), Reason.STORAGE_FULL, 1, "No space left"),
         (OSError(errno.EDQUOT, os.strerror(errno.EDQUOT)), Reason.STORAGE_FULL, 1, "uota exceeded"),
         (OSError(errno.EIO, os.strerror(errno.EIO)), Reason.CRASHED, 1, "Input/output error at"),
+        (ModuleNotFoundError("No", name="onnx"), Reason.CRASHED, EXIT_FINAL, "the image lacks the Python package onnx"),
         (ZeroDivisionError("division by zero"), Reason.CRASHED, 1, "ZeroDivisionError: division by zero at"),
     ],
 )
@@ -104,8 +105,10 @@ def test_every_failure_has_a_reason(run: Run, error: BaseException, reason: Reas
     assert not claim.reference_directory(KEY).exists()
 
 
-def test_a_full_claim_is_named(run: Run, mount: Path) -> None:
-    _, outcome = run(raising(OSError(errno.ENOSPC, "No space left on device", str(mount / "references" / "x"))))
+@pytest.mark.parametrize("names", [("references/x",), ("/source/model.py", None, "sources/.tmp-x/model.py"), ()])
+def test_a_full_claim_is_named(run: Run, mount: Path, names: tuple[str | None, ...]) -> None:
+    files = [name and str(mount / name) for name in names]
+    _, outcome = run(raising(OSError(errno.ENOSPC, "No space left on device", *files)))
     assert f"no space is left on {mount} (" in outcome.message
 
 

@@ -1,8 +1,5 @@
 """What ts-trace and ts-script share: naming, saving, and a look at the saved file."""
 
-import errno
-import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -44,15 +41,12 @@ def check_names(tensors: tuple[Tensor, ...], kind: str) -> None:
 
 
 def save(module: Any, path: Path) -> None:
-    """Save a script module; raises OSError(ENOSPC) where torch's own error hides a full disk."""
-    try:
-        module.save(str(path))
-    except RuntimeError as error:
-        needed = sum(tensor.numel() * tensor.element_size() for tensor in module.state_dict().values())
-        written = path.stat().st_size if path.exists() else 0
-        if shutil.disk_usage(path.parent).free < needed - written + 2**16:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
-        raise
+    """Save a script module by way of memory; raises OSError (ENOSPC included).
+
+    Where the disk is full, torch's own file writer leaves a cut file without a word, or aborts the process.
+    """
+    with path.open("wb") as file:
+        file.write(module.save_to_buffer())
 
 
 def _check_file(task: Task, path: Path) -> None:
