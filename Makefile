@@ -7,20 +7,26 @@ VENV := $(CACHE)/venv-$(shell sha256sum requirements/dev.txt | cut -c1-12)
 export PATH := $(VENV)/bin:$(PATH)
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/converters:$(CURDIR)
 
+LOCK_IMAGE := uv pip compile -q --python-version 3.13 --python-platform x86_64-manylinux_2_40 --generate-hashes --no-header
+
 .PHONY: help venv lock
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 venv: $(VENV)/.done ## The development environment, from the lock file
-$(VENV)/.done: requirements/dev.txt
+# Its name is a hash of the lock file: a fresh clone finds it and leaves it alone.
+$(VENV)/.done:
 	python3 -m venv --clear $(VENV)
 	$(VENV)/bin/pip install --quiet --require-hashes -r requirements/dev.txt
 	touch $@
 
-lock: ## Resolve the dependencies of pyproject.toml anew
-	for extra in operator converters; do \
-	  uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra $$extra pyproject.toml -o requirements/$$extra.txt; done
+lock: ## Resolve the dependencies of pyproject.toml and of the images anew
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra operator pyproject.toml -o requirements/operator.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --all-extras pyproject.toml -o requirements/dev.txt
+	$(LOCK_IMAGE) --extra converters pyproject.toml images/converter/requirements.in -o requirements/image-converter.txt
+	$(LOCK_IMAGE) --no-deps images/tritonserver-cpu/requirements.in -c requirements/image-converter.txt \
+	  -o requirements/image-tritonserver-cpu.txt
+	$(LOCK_IMAGE) images/digits-trainer/requirements.in -o requirements/image-digits-trainer.txt
 
 .PHONY: images cluster-up cluster-down cluster-binaries
 images: ## Build every container image that changed, into the cache
@@ -84,7 +90,7 @@ test-fast: venv ## Everything that needs neither images nor a cluster: seconds
 	pytest -m "not (apiserver or cluster or e2e or images or torch)" tests
 
 test-apiserver: venv cluster-binaries ## On a real API server and etcd, without a node
-	pytest -m apiserver tests
+	pytest -m apiserver tests/apiserver
 
 test-torch: venv ## The converters, inside the converter image
 	python3 -m images build converter
@@ -95,11 +101,11 @@ test-torch: venv ## The converters, inside the converter image
 	  --rootdir /src -c /src/pyproject.toml -p no:cacheprovider -m torch /src/tests/converters
 
 test-images: venv ## tritonserver's backends, the gates and perf_analyzer on real servers
-	pytest -m images tests
+	pytest -m images tests/images tests/profile
 
 # Somebody else's cluster is neither started nor removed.
 test-cluster: venv ## The development cluster: up, down, killed, up again
-	$(if $(KUBECONFIG),@echo "KUBECONFIG is set: the development cluster is not tested",pytest -m cluster tests)
+	$(if $(KUBECONFIG),@echo "KUBECONFIG is set: the development cluster is not tested",pytest -m cluster tests/devcluster)
 
 test-e2e: venv ## The operator on a real cluster, as its users meet it
-	pytest -m e2e tests
+	pytest -m e2e tests/e2e

@@ -2,18 +2,22 @@
 
 import logging
 import os
+import sys
 
 import kopf
 
 from triton_operator import handlers
 from triton_operator.controller import Controller
 from triton_operator.metrics import Metrics, serve
-from triton_operator.settings import Settings
+from triton_operator.settings import Settings, SettingsError
 
 
 def main() -> None:
     """Read the environment, serve metrics and probes, and run kopf in this thread."""
-    settings = Settings.from_environment(os.environ)
+    try:
+        settings = Settings.from_environment(os.environ)
+    except SettingsError as error:
+        sys.exit(f"triton-operator: {error}; the chart sets it")
     kopf.configure(log_format=kopf.LogFormat.JSON if settings.log_format == "json" else kopf.LogFormat.FULL)
     # kopf says "Handler 'pods-seen' succeeded" for every event.
     logging.getLogger("kopf.objects").setLevel(logging.WARNING)

@@ -87,7 +87,7 @@ class Controller:
         return "" if self._queue is not None else "the API server's objects are not listed yet"
 
     async def _longest_pass(self) -> float:
-        return self._queue.oldest_pass_seconds() if self._queue else 0.0
+        return 0.0 if self._queue is None else self._queue.oldest_pass_seconds()
 
     async def _list_forever(self, cluster: Cluster, queue: WorkQueue[Key]) -> None:
         while True:

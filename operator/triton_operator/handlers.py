@@ -8,9 +8,12 @@ from typing import Any
 
 import kopf
 
+from triton_operator.cluster import ClusterError
 from triton_operator.controller import Controller
 from triton_operator.kinds import CHILDREN, TRITON_DEPLOYMENT, Kind
 from triton_operator.names import MANAGED_BY_SELECTOR
+
+START_AGAIN_SECONDS = 2.0
 
 
 def registry(controller: Controller) -> kopf.OperatorRegistry:
@@ -20,7 +23,11 @@ def registry(controller: Controller) -> kopf.OperatorRegistry:
     @kopf.on.startup(registry=handlers)
     async def start(settings: kopf.OperatorSettings, **_: Any) -> None:
         configure(settings)
-        await controller.start()
+        try:
+            await controller.start()
+        except ClusterError as error:
+            # No CRD yet, or no API server.
+            raise kopf.TemporaryError(str(error), delay=START_AGAIN_SECONDS) from error
 
     @kopf.on.cleanup(registry=handlers)
     async def stop(**_: Any) -> None:
@@ -62,8 +69,6 @@ def configure(settings: kopf.OperatorSettings) -> None:
     settings.posting.enabled = False
     # A worker of kopf does nothing but copy an object into the store; it need not linger for the next event.
     settings.queueing.idle_timeout = 1
-    # start() failed (no CRD yet, API server away): soon again.
-    settings.execution.default_backoff = 5
     # Running passes get so long to end; the pod's grace period is longer.
     settings.process.ultimate_exiting_timeout = 60
     # Unused, as nothing is written to objects; never kopf's own default names if that ever changes.

@@ -1,47 +1,16 @@
 """The children of a TritonDeployment as one pass sees them: parsed once, no client. Pure."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from triton_converters.document import DocumentError
 from triton_converters.reasons import Reason
-from triton_converters.result import EXIT_FINAL, Outcome
+from triton_converters.result import Outcome
 from triton_operator import names
-from triton_operator.pod_trouble import SERVER, Trouble, disrupted, ended, ending, no_pod, pod_trouble, server_crash
-
-JobState = Literal["Active", "Succeeded", "Failed"]
-
-
-@dataclass(frozen=True)
-class Record:
-    """What a Job answered, and when."""
-
-    outcome: Outcome
-    text: str
-    """The termination message as it was."""
-    finished_at: str
-    """RFC 3339, UTC."""
-
-
-@dataclass(frozen=True)
-class JobView:
-    """A Job with its newest pod's words."""
-
-    name: str
-    stage: str
-    key: str
-    state: JobState
-    record: Record | None
-    """Of a Job that succeeded with a valid answer."""
-    failure: Trouble | None
-    """Of a Job that failed, or whose sidecar crashed."""
-    pending: Trouble | None
-    """What keeps its pod from running."""
-    sidecar_crashed: bool
-    """By itself it never fails the Job."""
-    body: Mapping[str, Any] = field(repr=False)
+from triton_operator.job_view import JobView, Record, job_view
+from triton_operator.pod_trouble import SERVER, Trouble, containers, pod_trouble, server_crash
 
 
 @dataclass(frozen=True)
@@ -74,6 +43,7 @@ class Observed:
     serving: str | None
     """Name of the Deployment that the Service points to."""
     claim: Mapping[str, Any] | None
+    """The one the operator made."""
 
 
 def record_name(stage: str, key: str) -> str:
@@ -83,6 +53,8 @@ def record_name(stage: str, key: str) -> str:
 
 FAILURE = "failure."
 FINISHED = "finished."
+CLAIM = "claim"
+"""Entry of the results: uid of the claim they lie on. On another claim they are not."""
 
 
 def observe(deployment: str, children: Iterable[Mapping[str, Any]]) -> Observed:
@@ -91,8 +63,13 @@ def observe(deployment: str, children: Iterable[Mapping[str, Any]]) -> Observed:
     for child in children:
         by_kind.setdefault(child["kind"], []).append(child)
     pods, events = by_kind.get("Pod", []), by_kind.get("Event", [])
-    jobs = [_job(job, pods, events) for job in by_kind.get("Job", [])]
-    records, failures = _recorded(_named(by_kind.get("ConfigMap", []), names.results(deployment)))
+    claim = _named(by_kind.get("PersistentVolumeClaim", []), names.claim(deployment))
+    jobs = [job_view(job, pods, events) for job in by_kind.get("Job", [])]
+    entries = (_named(by_kind.get("ConfigMap", []), names.results(deployment)) or {}).get("data") or {}
+    records, failures = _recorded(entries)
+    if claim is not None and entries.get(CLAIM, claim["metadata"]["uid"]) != claim["metadata"]["uid"]:
+        records, failures = {}, {}
+        jobs = [_forgotten(job) if _older(job.body, claim) else job for job in jobs]
     for job in jobs:
         if job.record is not None:
             records.setdefault(record_name(job.stage, job.key), job.record)
@@ -103,7 +80,7 @@ def observe(deployment: str, children: Iterable[Mapping[str, Any]]) -> Observed:
         records=records,
         failures=failures,
         serving=None if service is None else service["spec"].get("selector", {}).get(names.REVISION_LABEL),
-        claim=_named(by_kind.get("PersistentVolumeClaim", []), names.claim(deployment)),
+        claim=claim,
     )
 
 
@@ -111,9 +88,17 @@ def _named(objects: Iterable[Mapping[str, Any]], name: str) -> Mapping[str, Any]
     return next((each for each in objects if each["metadata"]["name"] == name), None)
 
 
-def _recorded(config_map: Mapping[str, Any] | None) -> tuple[dict[str, Record], dict[str, Trouble]]:
+def _older(job: Mapping[str, Any], claim: Mapping[str, Any]) -> bool:
+    return bool(job["metadata"]["creationTimestamp"] < claim["metadata"]["creationTimestamp"])
+
+
+def _forgotten(job: JobView) -> JobView:
+    """A Job whose result is lost, whatever it said: it is run again."""
+    return replace(job, state="Succeeded", record=None, failure=None, pending=None, sidecar_crashed=False)
+
+
+def _recorded(entries: Mapping[str, str]) -> tuple[dict[str, Record], dict[str, Trouble]]:
     """Records and declared failures; an entry that somebody broke counts as absent, and its Job replays."""
-    entries = (config_map or {}).get("data") or {}
     records, failures = {}, {}
     for name, text in entries.items():
         try:
@@ -127,114 +112,21 @@ def _recorded(config_map: Mapping[str, Any] | None) -> tuple[dict[str, Record], 
     return records, failures
 
 
-def _job(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: list[Mapping[str, Any]]) -> JobView:
-    labels = job["metadata"]["labels"]
-    name, stage, key = job["metadata"]["name"], labels.get(names.STAGE_LABEL, ""), labels.get(names.KEY_LABEL, "")
-    own = sorted(
-        (pod for pod in pods if _controlled_by(pod, job)), key=lambda pod: pod["metadata"].get("creationTimestamp", "")
-    )
-    newest = own[-1] if own else None
-    state, why = _state(job)
-    # Jobs and pods arrive over different watches: of a Job that ended, the pod may still be seen to run.
-    if newest is not None and not ended(newest) and why.get("reason") != "DeadlineExceeded":
-        state = "Active"
-    record, failure, pending, crashed = None, None, None, None
-    if state == "Succeeded":
-        record = next((found for pod in reversed(own) if (found := _record(pod, stage, key))), None)
-        if record is None and own:
-            failure = Trouble(
-                Reason.RESULT_MISSING,
-                f"Job {name} succeeded without a valid result: user code ended the process before the stage was done",
-            )
-    elif state == "Failed":
-        failure = _failure(job, own, stage, key, why)
-    elif newest is None:
-        pending = no_pod(job, events)
-    elif ended(newest):
-        pending = _again(newest, stage, key)
-    else:
-        crashed = server_crash(newest)
-        pending = pod_trouble(newest, events)
-    return JobView(name, stage, key, state, record, failure or crashed, pending, crashed is not None, job)
-
-
-def _again(pod: Mapping[str, Any], stage: str, key: str) -> Trouble | None:
-    """A failure of a pod whose Job has more tries; None where the Job is about to end with it."""
-    codes = {each.get("state", {}).get("terminated", {}).get("exitCode") for each in _containers(pod)}
-    failure = None if EXIT_FINAL in codes else _ending(pod, stage, key)
-    return Trouble(failure.reason, f"{failure.message}; the Job tries again") if failure else None
-
-
-def _state(job: Mapping[str, Any]) -> tuple[JobState, Mapping[str, Any]]:
-    for condition in job.get("status", {}).get("conditions", []):
-        # SuccessCriteriaMet and FailureTarget come first, while pods still end; their messages may be incomplete.
-        if condition["type"] in ("Complete", "Failed") and condition["status"] == "True":
-            return ("Succeeded" if condition["type"] == "Complete" else "Failed"), condition
-    return "Active", {}
-
-
-def _failure(
-    job: Mapping[str, Any], pods: list[Mapping[str, Any]], stage: str, key: str, why: Mapping[str, Any]
-) -> Trouble:
-    name = job["metadata"]["name"]
-    if why.get("reason") == "DeadlineExceeded":
-        seconds = job["spec"].get("activeDeadlineSeconds")
-        waiting = next((found for pod in pods if (found := pod_trouble(pod, []))), None)
-        last = f"; last seen: {waiting.message}" if waiting else ""
-        return Trouble(
-            Reason.DEADLINE_EXCEEDED, f"Job {name} ran past its activeDeadlineSeconds of {seconds}{last}: raise it"
-        )
-    for pod in reversed(pods):
-        if failure := _ending(pod, stage, key):
-            return failure
-    return Trouble(Reason.CRASHED, f"Job {name} failed: {why.get('message', 'its pods are gone')}")
-
-
-def _ending(pod: Mapping[str, Any], stage: str, key: str) -> Trouble | None:
-    """How the pod's own container failed; None where it did not, or where the cluster ended the pod."""
-    if disrupted(pod):
-        return None
-    for container in _containers(pod):
-        end = container.get("state", {}).get("terminated")
-        if end and end.get("exitCode") != 0:
-            return _said(end, stage, key) or ending(pod, container["name"], end, Reason.CRASHED)
-    return None
-
-
-def _said(terminated: Mapping[str, Any], stage: str, key: str) -> Trouble | None:
-    """The reason the stage itself gave."""
-    outcome = _outcome(terminated, stage, key)
-    return Trouble(outcome.reason, outcome.message) if outcome is not None and outcome.reason is not None else None
-
-
-def _record(pod: Mapping[str, Any], stage: str, key: str) -> Record | None:
-    for container in _containers(pod):
-        ended = container.get("state", {}).get("terminated")
-        if ended and ended.get("exitCode") == 0:
-            outcome = _outcome(ended, stage, key)
-            if outcome is not None and outcome.result is not None:
-                return Record(outcome, ended["message"], ended.get("finishedAt", ""))
-    return None
-
-
-def _outcome(terminated: Mapping[str, Any], stage: str, key: str) -> Outcome | None:
-    try:
-        outcome = Outcome.from_json(terminated.get("message", ""))
-    except DocumentError:
-        return None
-    return outcome if (outcome.stage, outcome.key) == (stage, key) else None
-
-
 def _server(body: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: list[Mapping[str, Any]]) -> ServerView:
     name, status = body["metadata"]["name"], body.get("status", {})
     own = [pod for pod in pods if pod["metadata"].get("labels", {}).get(names.REVISION_LABEL) == name]
-    troubles = [found for pod in own if (found := server_crash(pod) or pod_trouble(pod, events))]
+    refused = [
+        Trouble(Reason.APPLY_REFUSED, f"Deployment {name} gets no pod: {condition.get('message', '')}")
+        for condition in status.get("conditions", [])
+        if condition["type"] == "ReplicaFailure" and condition["status"] == "True"
+    ]
+    troubles = refused + [found for pod in own if (found := server_crash(pod) or pod_trouble(pod, events))]
     wanted = body["spec"].get("replicas", 1)
     current = status.get("observedGeneration") == body["metadata"].get("generation")
     images = [
         container["imageID"]
         for pod in own
-        for container in _containers(pod)
+        for container in containers(pod)
         if container["name"] == SERVER and container.get("imageID")
     ]
     return ServerView(
@@ -249,13 +141,3 @@ def _server(body: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
         ),
         body=body,
     )
-
-
-def _containers(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    statuses: list[Mapping[str, Any]] = pod.get("status", {}).get("containerStatuses", [])
-    return statuses
-
-
-def _controlled_by(pod: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:
-    uid = owner["metadata"].get("uid")
-    return any(reference.get("uid") == uid for reference in pod["metadata"].get("ownerReferences", []))

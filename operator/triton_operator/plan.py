@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from triton_converters.reasons import Reason
-from triton_operator import report
+from triton_operator import conditions, report
 from triton_operator.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.deployment import TritonDeployment
@@ -15,7 +15,7 @@ from triton_operator.resources.claim import claim
 from triton_operator.resources.network_policy import network_policy
 from triton_operator.resources.results import results
 from triton_operator.settings import Settings
-from triton_operator.stages import choosing, conversion, profiling, reference, serving, source
+from triton_operator.stages import choosing, conversion, profiling, reference, serving, source, step
 from triton_operator.stages.step import Verdict
 from triton_operator.status import TritonDeploymentStatus
 
@@ -70,7 +70,7 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
         objects=(*objects, *effects.objects),
         deletions=_deletions(context, progress),
         status=status,
-        events=tuple(Event(*each) for each in report.transitions(deployment.status, status)),
+        events=tuple(Event(*each) for each in conditions.transitions(deployment.status, status)),
         requeue_after=_requeue(context, status),
     )
 
@@ -78,6 +78,8 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
 def _walk(context: Context) -> Progress:
     """Through the stages in order; the first that must wait ends the walk."""
     attempts = tuple(Attempt(candidate) for candidate in context.model.candidates)
+    if lost := source.claim_lost(context):
+        return Progress((lost,), step.Effects(), attempts, stalled=True)
     resolved, effects, published, stalled = source.resolve(context)
     if published is None:
         return Progress((resolved,), effects, attempts, stalled=stalled)

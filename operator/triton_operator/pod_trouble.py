@@ -107,6 +107,12 @@ def disrupted(pod: Mapping[str, Any]) -> bool:
     )
 
 
+def containers(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Statuses of a pod's own containers, without those that start before."""
+    statuses: list[Mapping[str, Any]] = pod.get("status", {}).get("containerStatuses", [])
+    return statuses
+
+
 def _hint(condition: Mapping[str, Any]) -> str:
     message = condition.get("message", "")
     if "Insufficient" in message:

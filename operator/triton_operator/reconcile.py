@@ -170,7 +170,8 @@ class Reconciler:
             # Deleted in the meantime.
             return False
         self._store.put(TRITON_DEPLOYMENT, written)
-        self._wrote(owner, "status", owner, "")
+        ready = next((item for item in status.conditions if item.type == "Ready"), None)
+        self._wrote(owner, "status", owner, f"Ready {ready.status}, {ready.reason}" if ready else "")
         for event in events:
             try:
                 self._cluster.create_event(event_body(owner, event.type, event.reason, event.message, now))

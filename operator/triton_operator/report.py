@@ -1,24 +1,17 @@
-"""From the flow's progress to the status, and from the difference of two statuses to Events. Pure."""
+"""From the flow's progress to the status. Pure."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from datetime import UTC
-from typing import get_args
+from collections.abc import Sequence
 
-from triton_converters.reasons import Reason
 from triton_converters.result import MeasureResult, ProfileResult, Row, Signature
 from triton_operator.attempt import Attempt
+from triton_operator.conditions import conditions
 from triton_operator.context import Context
 from triton_operator.progress import Progress
 from triton_operator.resources.services import endpoint
 from triton_operator.selection import Choice, best_row
-from triton_operator.stages.serving import available
-from triton_operator.stages.step import Verdict
 from triton_operator.status import (
     AccuracyStatus,
     CandidateStatus,
-    Condition,
-    ConditionType,
     EnvironmentStatus,
     MetricValue,
     PerformanceStatus,
@@ -29,16 +22,12 @@ from triton_operator.status import (
     TargetStatus,
     TensorStatus,
     TritonDeploymentStatus,
-    condition,
     merge_conditions,
 )
+from triton_operator.status_limit import bounded, shortened
 
-MESSAGE_CHARACTERS = 300
-"""Of a candidate: with 16 candidates and 24 rows the status stays under 32 KiB."""
-UNDECIDED = {Reason.PENDING, Reason.WAITING, Reason.RUNNING, Reason.SUSPENDED}
-"""Reasons of a stage that may still go either way."""
-QUIET = UNDECIDED | {Reason.ROLLING_OUT, Reason.PROGRESSING}
-"""Reasons of work that goes on: no cause for a Warning."""
+MESSAGE_BYTES = 480
+"""Of a candidate: what fails is explained in a sentence or two; the Job's log has the rest."""
 
 
 def status(context: Context, progress: Progress) -> TritonDeploymentStatus:
@@ -47,9 +36,9 @@ def status(context: Context, progress: Progress) -> TritonDeploymentStatus:
     digest = f"sha256:{progress.source.digest}" if progress.source else ""
     up = context.serving is not None
     serving, accuracy, performance = _of_what_serves(context, progress)
-    return TritonDeploymentStatus(
+    whole = TritonDeploymentStatus(
         observed_generation=context.deployment.generation,
-        conditions=merge_conditions(old.conditions, _conditions(context, progress)),
+        conditions=merge_conditions(old.conditions, conditions(context, progress)),
         images=context.images,
         source=SourceStatus(digest=digest, revision=context.spec.source.revision) if progress.source else None,
         signature=_signature(progress.reference.signature) if progress.reference else None,
@@ -60,71 +49,7 @@ def status(context: Context, progress: Progress) -> TritonDeploymentStatus:
         accuracy=accuracy if up else [],
         performance=performance if up else None,
     )
-
-
-def transitions(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str]]:
-    """Type, reason and message of an Event for each condition and candidate that changed."""
-    known = {each.type: (each.status, each.reason) for each in old.conditions}
-    for each in new.conditions:
-        if each.type in ("Ready", "Stalled", "Reconciling") and (each.status != "True" or each.type == "Reconciling"):
-            continue
-        if known.get(each.type) == (each.status, each.reason) or each.reason in (Reason.WAITING, Reason.PENDING):
-            continue
-        bad = each.type == "Stalled" or (each.status != "True" and each.reason not in QUIET)
-        yield "Warning" if bad else "Normal", each.reason, f"{each.type}: {each.message}"
-    states = {each.name: each.state for each in old.candidates}
-    for candidate in new.candidates:
-        if candidate.state == "Failed" and states.get(candidate.name) != "Failed":
-            yield "Warning", candidate.reason, f"candidate {candidate.name}: {candidate.message}"
-
-
-def _conditions(context: Context, progress: Progress) -> list[Condition]:
-    verdicts = {verdict.type: verdict for verdict in progress.verdicts}
-    for kind in get_args(ConditionType)[3:]:
-        if kind not in verdicts:
-            verdicts[kind] = _not_reached(context, kind)
-    stages = [_undecided(verdicts[kind]) for kind in get_args(ConditionType)[3:]]
-    summary = _summary(context, progress, stages)
-    now = context.now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    generation = context.deployment.generation
-    return [
-        condition(each.type, each.status, each.reason, each.message, generation, now) for each in (*summary, *stages)
-    ]
-
-
-def _undecided(verdict: Verdict) -> Verdict:
-    """Unknown while the stage goes on: False is said of what failed, or is in trouble."""
-    return replace(verdict, status=None) if verdict.reason in UNDECIDED else verdict
-
-
-def _not_reached(context: Context, kind: ConditionType) -> Verdict:
-    if kind == "Available" and context.serving is not None:
-        return available(context)
-    return Verdict(kind, None, Reason.WAITING, "an earlier stage has to finish first")
-
-
-def _summary(context: Context, progress: Progress, stages: Sequence[Verdict]) -> list[Verdict]:
-    """Ready, Reconciling and Stalled, as kstatus reads them."""
-    rollout = progress.rollout
-    clear = Verdict("Stalled", False, Reason.NO_STALL, "nothing is in the way")
-    if rollout is not None and rollout.serves and rollout.blocking is None:
-        return [
-            Verdict("Ready", True, Reason.READY, f"{context.name} serves, verified and measured"),
-            Verdict("Reconciling", False, Reason.READY, "nothing is left to do"),
-            clear,
-        ]
-    if rollout is None:
-        first = next(verdict for verdict in stages if not verdict.status)
-    else:
-        flip = Verdict("Available", False, Reason.ROLLING_OUT, "the Service is about to point to the new revision")
-        first = rollout.blocking or flip
-    ready = Verdict("Ready", False, first.reason, first.message)
-    if progress.stalled:
-        stopped = Verdict("Reconciling", False, first.reason, "nothing more is tried until something changes")
-        return [ready, stopped, Verdict("Stalled", True, first.reason, first.message)]
-    if first.reason is Reason.SUSPENDED:
-        return [ready, Verdict("Reconciling", False, first.reason, first.message), clear]
-    return [ready, Verdict("Reconciling", True, Reason.PROGRESSING, first.message), clear]
+    return bounded(whole)
 
 
 def _signature(signature: Signature) -> SignatureStatus:
@@ -142,15 +67,12 @@ def _signature(signature: Signature) -> SignatureStatus:
 def _candidate(attempt: Attempt, ranking: Sequence[Choice]) -> CandidateStatus:
     choice = next((each for each in ranking if each.name == attempt.name), None)
     candidate, profile = attempt.candidate, attempt.profile
-    message = attempt.message
-    if len(message) > MESSAGE_CHARACTERS:
-        message = f"{message[:80]} ... {message[85 - MESSAGE_CHARACTERS :]}"
     return CandidateStatus(
         name=attempt.name,
         members=[f"{candidate.format}-{candidate.precision}-{candidate.accelerator}"],
         state=attempt.state,
         reason=str(attempt.reason or ""),
-        message=message,
+        message=shortened(attempt.message, MESSAGE_BYTES),
         key=attempt.key,
         max_absolute_error=f"{profile.max_absolute_error:.3g}" if profile else "",
         metrics=[MetricValue(metric=each.metric, value=decimal(each.served)) for each in profile.accuracy]

@@ -30,16 +30,16 @@ def waiting_for(children: Iterable[Body], now: datetime) -> list[str]:
         if _created(body) + PATIENCE <= now
         and (
             (body["kind"] == "Pod" and body.get("status", {}).get("phase") == "Pending")
-            or (body["kind"] == "Job" and not _finished(body) and body["metadata"]["uid"] not in with_pods)
+            or (body["kind"] == "Job" and _works(body) and body["metadata"]["uid"] not in with_pods)
         )
     ]
 
 
-def _finished(job: Body) -> bool:
+def _works(job: Body) -> bool:
+    """Whether the Job controller is to make pods for it."""
     conditions = job.get("status", {}).get("conditions", [])
-    return any(
-        condition["type"] in {"Complete", "Failed"} and condition["status"] == "True" for condition in conditions
-    )
+    finished = any(each["type"] in {"Complete", "Failed"} and each["status"] == "True" for each in conditions)
+    return not finished and not job.get("spec", {}).get("suspend", False)
 
 
 def _created(body: Body) -> datetime:

@@ -49,7 +49,7 @@ FULL: JSON = {
                 "candidates": [
                     {"name": "onnx-trt-fp16", "format": "onnx", "precision": "fp16", "accelerator": "trt"},
                     {"name": "trace-fp32", "format": "ts-trace", "precision": "fp32", "accelerator": "none"},
-                    {"name": "script-fp16", "format": "ts-script", "precision": "fp16", "accelerator": "cuda"},
+                    {"name": "script-fp32", "format": "ts-script", "precision": "fp32", "accelerator": "cuda"},
                 ],
                 "onnx": {"opset": 17, "exporter": "Dynamo"},
             }

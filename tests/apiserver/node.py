@@ -8,13 +8,12 @@ from typing import Any
 from kubernetes import client, config
 from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import ConflictError, NotFoundError
-from tests.simulation.results import answer
 
 from tests.apiserver.kubectl import Kubectl
+from tests.simulation.answers import GOOD, REQUESTS, message
 from triton_operator import names
 
 JSON = dict[str, Any]
-STAGES = ("source", "reference", "convert", "profile", "measure")
 
 
 class Node:
@@ -67,7 +66,8 @@ class Node:
 
     def _end(self, job: JSON) -> None:
         labels, template = job["metadata"]["labels"], job["spec"]["template"]
-        stage, candidate = labels[names.STAGE_LABEL], labels.get(names.CANDIDATE_LABEL, "")
+        stage, request = template["spec"]["containers"][0]["args"]
+        candidate = labels.get(names.CANDIDATE_LABEL, "")
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": job["metadata"]["name"]}
         metadata = {
@@ -80,7 +80,7 @@ class Node:
         terminated = {
             "exitCode": 0,
             "reason": "Completed",
-            "message": answer(stage, labels[names.KEY_LABEL], candidate),
+            "message": message(stage, REQUESTS[stage].from_json(request), GOOD),
             "startedAt": now,
             "finishedAt": now,
         }

@@ -41,18 +41,19 @@ def eventually(look: Callable[[], Found], within: float = 15.0) -> Found:
         time.sleep(0.05)
 
 
-def rendered(*settings: str) -> list[dict[str, Any]]:
+def rendered(*settings: str, namespace: str = NAMESPACE) -> list[dict[str, Any]]:
     """The chart's objects."""
-    argv = [str(program("helm")), "template", "triton-operator", str(CHART), f"--namespace={NAMESPACE}"]
+    argv = [str(program("helm")), "template", "triton-operator", str(CHART), f"--namespace={namespace}"]
     outcome = subprocess.run([*argv, *settings], capture_output=True, text=True, check=True)
     return [body for body in yaml.safe_load_all(outcome.stdout) if body]
 
 
-def install_account(admin: Kubectl, folder: Path, *settings: str) -> Path:
+def install_account(admin: Kubectl, folder: Path, *settings: str, namespace: str = NAMESPACE) -> Path:
     """Create the chart's ServiceAccount and rules; a kubeconfig that acts as that account."""
-    rules = [body for body in rendered(*settings) if body["kind"].startswith(("ServiceAccount", "Role", "ClusterRole"))]
-    admin("apply", "-f", "-", body=[{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}, *rules])
-    token = admin.within(NAMESPACE)("create", "token", "triton-operator", "--duration=3h").strip()
+    bodies = rendered(*settings, namespace=namespace)
+    rules = [body for body in bodies if body["kind"].startswith(("ServiceAccount", "Role", "ClusterRole"))]
+    admin("apply", "-f", "-", body=[{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}, *rules])
+    token = admin.within(namespace)("create", "token", "triton-operator", "--duration=3h").strip()
     config = json.loads(admin("config", "view", "--raw", "--flatten", "-o", "json"))
     config["users"][0]["user"] = {"token": token}
     kubeconfig = folder / "operator-kubeconfig"

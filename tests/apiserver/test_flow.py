@@ -81,7 +81,7 @@ def test_ready_and_then_silent(
         second.wait_ready()
         time.sleep(5)
         assert writes(apiserver)[len(before) :] == []
-        assert second.metric("triton_operator_reconcile_seconds_count") == len(VARIANTS)
+        assert second.metric("triton_operator_reconcile_seconds_count") >= len(VARIANTS)
     for place in places.values():
         place("delete", "td", "--all")
 

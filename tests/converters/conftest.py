@@ -12,8 +12,8 @@ from triton_converters import claim
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Where torch is not, ``-m "not torch"`` cannot even import the modules it leaves out."""
-    left_out = "torch" in config.option.markexpr and importlib.util.find_spec("torch") is None
+    """Where torch is not, any -m but ``-m torch`` cannot even import the modules it leaves out."""
+    left_out = config.option.markexpr not in ("", "torch") and importlib.util.find_spec("torch") is None
     return True if left_out and collection_path == Path(__file__).parent / "torch" else None
 
 

@@ -1,6 +1,7 @@
 """What a user can get wrong, and what the status has to say about it.
 
-Each is applied as a new generation of an object that already serves. ``condition`` is the first that is not True.
+Each is applied as a new generation of an object that already serves. ``condition`` is the first that is not True; where
+a new server does not start that is Ready: Available is of what serves.
 """
 
 from collections.abc import Mapping
@@ -273,10 +274,13 @@ CLUSTER = (
     ),
     BadInput(
         "killed-for-memory",
-        {"conversion": {"pod": {"resources": {"limits": {"memory": "64Mi"}}}}},
+        {
+            "conversion": {"pod": {"resources": {"limits": {"memory": "64Mi"}}}},
+            "accuracy": {"maxSamples": 16},
+        },
         "Converted",
         "OutOfMemory",
-        "64Mi",
+        r"64Mi.*spec\.conversion\.pod\.resources",
     ),
     BadInput(
         "data-claim-missing",
@@ -289,7 +293,7 @@ CLUSTER = (
     BadInput(
         "second-replica-finds-no-node",
         {"serving": {"replicas": 2, "pod": EXCLUSIVE, "progressDeadlineSeconds": 20}},
-        "Available",
+        "Ready",
         "Unschedulable",
         "anti-affinity",
     ),

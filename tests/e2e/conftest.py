@@ -26,7 +26,7 @@ from tests.e2e.kubectl import Kubectl
 from tests.e2e.suite import Suite
 from tests.e2e.watching import Watch
 
-HOSTS = ("host-1", "host-2", "host-3")
+HOSTS = ("host-1", "host-2")
 MODELS = dict.fromkeys((*HOSTS, evolution.NAME), "classifier")
 LANES: dict[str, Callable[[Suite], Any]] = {
     "happy_object": happy.run,
@@ -40,7 +40,7 @@ LANES: dict[str, Callable[[Suite], Any]] = {
     "from_configmap": configmap.run,
 }
 """By the fixture that gives its outcome; those that take longest come first."""
-LANES_AT_A_TIME = 3
+LANES_AT_A_TIME = 4
 CRD = "crds/tritondeployments.triton-operator.dev.yaml"
 """Helm keeps it, as it should for a user."""
 LAST = "test_rest"
@@ -115,6 +115,7 @@ def lanes(suite: Suite, wanted: frozenset[str]) -> Iterator[dict[str, "Future[An
     """The lanes that are wanted, as futures."""
     with ThreadPoolExecutor(LANES_AT_A_TIME) as executor:
         yield {name: executor.submit(run, suite) for name, run in LANES.items() if name in wanted}
+        suite.watch.stop()
         executor.shutdown(cancel_futures=True)
 
 
@@ -126,6 +127,7 @@ def bad_inputs(request: pytest.FixtureRequest, suite: Suite, lanes: object) -> I
     hosts = tuple(suite.new(name) for name in HOSTS)
     with ThreadPoolExecutor(len(HOSTS)) as executor:
         yield Hosts(hosts, tuple(case for case in cases if isinstance(case, BadInput)), executor)
+        suite.watch.stop()
         executor.shutdown(cancel_futures=True)
 
 

@@ -11,6 +11,7 @@ from tests.e2e.applied import PATIENCE_SECONDS, Applied
 from tests.e2e.bad_inputs import BadInput
 from tests.e2e.kubectl import Object
 from tests.e2e.state import State
+from tests.e2e.watching import Sighting
 
 SETTLING_SECONDS = 20.0
 """How long a first report of a failure may still be made more precise."""
@@ -23,7 +24,7 @@ class Outcome:
     host: str
     state: State
     reported_after_seconds: float | None
-    """From the end of the failed pod to the report; None where no pod failed."""
+    """From the end of the first pod that failed to the first report; None where no pod failed."""
     revision_before: str
     selector_before: Mapping[str, str]
     selector_after: Mapping[str, str]
@@ -99,7 +100,7 @@ def run_case(host: Applied, case: BadInput) -> Outcome:
     return Outcome(
         host=host.name,
         state=seen.state,
-        reported_after_seconds=delay(host, seen.time, since),
+        reported_after_seconds=delay(host, first_report(host, case, generation) or seen, since),
         revision_before=before,
         selector_before=selector,
         selector_after=service_selector(host),
@@ -134,15 +135,22 @@ def finished(job: Object) -> bool:
     return any(each["type"] in ("Complete", "Failed") and each["status"] == "True" for each in conditions)
 
 
-def delay(host: Applied, reported: float, since: float) -> float | None:
-    """Seconds from the end of the newest pod that failed since then to the report."""
+def first_report(host: Applied, case: BadInput, generation: int) -> Sighting | None:
+    """The first version of the generation that gave the case's reason."""
+    seen = host.watch.history(host.kubectl.namespace, host.name)
+    of_generation = (each for each in seen if each.state.generation == generation)
+    return next((each for each in of_generation if each.state.says(case.condition, case.reason)), None)
+
+
+def delay(host: Applied, reported: Sighting, since: float) -> float | None:
+    """Seconds from the end of the first pod that failed since then, and is still there, to the report."""
     ends = [
         ended
         for pod in host.children("pods")
         for container in pod["status"].get("containerStatuses", [])
         if (ended := _end(container)) >= since - 1
     ]
-    return reported - max(ends) if ends else None
+    return reported.time - min(ends) if ends else None
 
 
 def _end(container: Object) -> float:

@@ -1,11 +1,15 @@
 """A pod that keeps asking the servers under test, and what it reports."""
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tests.e2e.kubectl import Kubectl
+from tests.e2e.kubectl import Kubectl, Object
 from tests.e2e.manifests import read
+
+PATIENCE_SECONDS = 20.0
+"""A request may take its whole timeout before its second is reported."""
 
 
 @dataclass(frozen=True)
@@ -25,14 +29,25 @@ class Prober:
     kubectl: Kubectl
 
     def answers(self, service: str, since: float, until: float) -> Answers:
-        """What the targets of that Service answered between two times (seconds since the epoch), by both clients."""
-        reports = [json.loads(line) for line in self.kubectl.run("logs", "prober").splitlines()]
-        chosen = [each for each in reports if each["url"] == url_of(service) and since <= each["time"] <= until + 1]
+        """What the Service answered between two times (seconds since the epoch), to both clients."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        reports = self._reports(service)
+        while {each["keeps"] for each in reports if each["time"] > until} != {True, False}:
+            if time.monotonic() > deadline:
+                raise AssertionError(f"the prober is silent about {service}: {self.kubectl.logs('prober', tail=20)}")
+            time.sleep(1)
+            reports = self._reports(service)
+        # A report tells of the second before it.
+        chosen = [each for each in reports if since <= each["time"] <= until + 2]
         return Answers(
             answered=sum(each["answered"] for each in chosen),
             failures=tuple(failure for each in chosen for failure in each["failed"]),
             different=frozenset(answer for each in chosen for answer in each["answers"]),
         )
+
+    def _reports(self, service: str) -> list[Object]:
+        reports: list[Object] = [json.loads(line) for line in self.kubectl.run("logs", "prober").splitlines()]
+        return [each for each in reports if each["url"] == url_of(service)]
 
 
 def start(kubectl: Kubectl, image: str, models: Mapping[str, str]) -> Prober:

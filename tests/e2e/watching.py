@@ -35,10 +35,12 @@ class Watch:
         threading.Thread(target=self._follow, daemon=True).start()
 
     def stop(self) -> None:
-        """End the watch."""
+        """End the watch, and all waiting on it."""
         self._stopped = True
         if self._process:
             self._process.terminate()
+        with self._changed:
+            self._changed.notify_all()
 
     def history(self, namespace: str, name: str) -> list[Sighting]:
         """All versions seen, oldest first."""
@@ -46,7 +48,7 @@ class Watch:
             return list(self._history[namespace, name])
 
     def wait(self, namespace: str, name: str, until: Callable[[State], bool], seconds: float) -> Sighting | None:
-        """The newest version once ``until`` holds for it; None where it did not hold in time."""
+        """The newest version once ``until`` holds for it; None where it did not hold in time or the watch has ended."""
         deadline = time.monotonic() + seconds
         with self._changed:
             while True:
@@ -54,7 +56,7 @@ class Watch:
                 if seen and until(seen[-1].state):
                     return seen[-1]
                 left = deadline - time.monotonic()
-                if left <= 0:
+                if left <= 0 or self._stopped:
                     return None
                 self._changed.wait(left)
 

@@ -46,7 +46,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Se
     yield start_server
     for server in servers:
         if server.process.poll() is None:
-            server.stop()
+            server.stop(patience=60)  # twice the time that tritonserver gives its models to end
 
 
 @pytest.fixture(scope="session")

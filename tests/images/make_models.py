@@ -112,8 +112,6 @@ def good(root: Path) -> None:
         write(root / f"{backend}_warm", config(backend, *io, 8, warm), model, examples)
         (root / f"{backend}_warm" / "warmup").mkdir()
         np.arange(8, dtype=np.float32).tofile(root / f"{backend}_warm" / "warmup" / "x.raw")
-        accelerated = 'optimization { execution_accelerators { gpu_execution_accelerator: [{ name: "tensorrt" }] } }'
-        write(root / f"{backend}_accelerated", config(backend, *io, 8, accelerated), model, examples)
 
     table = helper.make_tensor("table", TensorProto.FLOAT, [4, 2], list(range(8)))
     gather = graph(
@@ -122,9 +120,10 @@ def good(root: Path) -> None:
         [value("y", TensorProto.FLOAT, ["batch", 1, 2])],
         [table],
     )
+    accelerated = 'optimization { execution_accelerators { gpu_execution_accelerator: [{ name: "tensorrt" }] } }'
     lookup = [tensor("x", "INT64", "1")], [tensor("y", "FP32", "1, 2")]
-    write(root / "onnxruntime_lookup", config("onnxruntime", *lookup, 8), gather)
-    write(root / "pytorch_lookup", config("pytorch", *lookup, 8), Lookup())
+    write(root / "onnxruntime_lookup", config("onnxruntime", *lookup, 8, accelerated), gather)
+    write(root / "pytorch_lookup", config("pytorch", *lookup, 8, accelerated), Lookup())
 
     write(
         root / "onnxruntime_types",
@@ -188,10 +187,7 @@ def bad(root: Path) -> None:
         write(root / f"{backend}_corrupt", config(backend, X, Y, 8), b"not a model")
         write(root / f"{backend}_missing", config(backend, X, Y, 8), None)
         write(root / f"{backend}_inputs", config(backend, [*X, tensor("z", "FP32", "4")], Y, 8), model, examples)
-        write(root / f"{backend}_string", config(backend, [tensor("x", "STRING", "4")], Y, 8), model, examples)
         write(root / f"{backend}_bf16", config(backend, [tensor("x", "BF16", "4")], Y, 8), model, examples)
-        parameter = f'parameters {{ key: "{THREADS[backend]}" value {{ string_value: "many" }} }}'
-        write(root / f"{backend}_parameter", config(backend, X, Y, 8, parameter), model, examples)
     for name, inputs, outputs, batch in (
         ("input_name", [tensor("wrong", "FP32", "4")], Y, 8),
         ("output_name", X, [tensor("wrong", "FP32", "4")], 8),
@@ -202,6 +198,10 @@ def bad(root: Path) -> None:
         ("unbatched", X, Y, 0),
     ):
         write(root / f"onnxruntime_{name}", config("onnxruntime", inputs, outputs, batch), double)
+    string = [tensor("x", "STRING", "4")]
+    write(root / "onnxruntime_string", config("onnxruntime", string, Y, 8), double)
+    threads = 'parameters { key: "intra_op_thread_count" value { string_value: "many" } }'
+    write(root / "onnxruntime_parameter", config("onnxruntime", X, Y, 8, threads), double)
     accelerator = 'optimization { execution_accelerators { cpu_execution_accelerator: [{ name: "openvino" }] } }'
     write(root / "onnxruntime_accelerator", config("onnxruntime", X, Y, 8, accelerator), double)
     fixed = graph(DOUBLE, [value("x", dims=[1, 4])], [value("y", dims=[1, 4])])
@@ -211,8 +211,6 @@ def bad(root: Path) -> None:
     # Loads, as in the native backend, and fails when it answers.
     write(root / "pytorch_output_type", config("pytorch", X, [tensor("y", "INT32", "4")], 8), Double(), examples)
 
-
-THREADS = {"onnxruntime": "intra_op_thread_count", "pytorch": "INTRA_OP_THREAD_COUNT"}
 
 if __name__ == "__main__":
     good(Path(sys.argv[1], "good"))

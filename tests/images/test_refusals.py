@@ -35,8 +35,6 @@ MESSAGES = {
     "pytorch_inputs": "configuration expects 2 inputs, model provides 1",
     "pytorch_missing": "unable to find '/models/pytorch_missing/1/model.pt'",
     "pytorch_output_index": "output OUTPUT__1 in the model configuration refers to an output index which doesn't exist",
-    "pytorch_parameter": "parameter 'INTRA_OP_THREAD_COUNT' with value 'many'",
-    "pytorch_string": "datatype TYPE_STRING of 'x' is not supported by this backend for CPUs",
 }
 
 

@@ -247,6 +247,24 @@ def test_everything_deleted_by_hand_ends_at_the_same_status(serving: Cluster) ->
     assert serving.condition("Ready")["status"] == "True"
 
 
+def test_results_on_a_claim_that_is_gone_are_made_anew(serving: Cluster) -> None:
+    revision = serving.status["serving"]["revision"]
+    serving.step()
+    serving.delete("PersistentVolumeClaim", "digits-repository")
+    story = list(serving.story)
+    serving.settle()
+    assert serving.story == story + story[:10] + ["measure onnx-fp32"]
+    assert serving.status["serving"]["revision"] == revision
+    assert serving.condition("Ready")["status"] == "True"
+
+
+def test_a_claim_that_lost_its_volume_is_named(serving: Cluster) -> None:
+    serving.objects["PersistentVolumeClaim", "digits-repository"]["status"] = {"phase": "Lost"}
+    serving.run(2)
+    assert (serving.condition("Stalled")["reason"], serving.condition("Stalled")["status"]) == ("ClaimLost", "True")
+    assert serving.serving() is not None
+
+
 def test_a_lost_status_is_written_again(serving: Cluster) -> None:
     before = serving.status
     serving.status = {"observedGeneration": -1}

@@ -29,6 +29,7 @@ def a_body(kind: str, status: dict[str, Any], job: str = "") -> dict[str, Any]:
         ([a_body("Job", {"conditions": [{"type": "Failed", "status": "True"}]})], []),
         ([a_body("Job", {"conditions": [{"type": "FailureTarget", "status": "True"}]})], ["job"]),
         ([a_body("Job", {}), a_body("Pod", {"phase": "Running"}, job="job")], []),
+        ([a_body("Job", {}) | {"spec": {"suspend": True}}], []),
         ([a_body("Service", {})], []),
     ],
 )

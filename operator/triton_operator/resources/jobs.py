@@ -1,6 +1,7 @@
 """The Jobs: one shape, five stages."""
 
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from triton_converters.document import Document
 from triton_converters.result import EXIT_FINAL
 from triton_operator import names
 from triton_operator.context import Context
+from triton_operator.quantity import amount
 from triton_operator.resources import pod
 from triton_operator.resources.server import server_container
 from triton_operator.spec import Pod
@@ -151,6 +153,9 @@ def _environment(context: Context, own_image: str) -> list[dict[str, str]]:
         "TORCH_FORCE_WEIGHTS_ONLY_LOAD": "1",
         "GPU_PRODUCT": context.spec.gpu.product if context.spec.gpu else "",
     }
+    if cpus := amount(context.spec.conversion.pod.resources.limits.get("cpu")):
+        # torch would start a thread for each of the node's cores and be throttled.
+        variables["OMP_NUM_THREADS"] = str(ceil(cpus))
     if own_image:
         variables["PYTHONPATH"] = COPIED_CONVERTERS
     return [{"name": name, "value": value} for name, value in variables.items() if value]

@@ -6,7 +6,7 @@ from typing import Any
 from triton_converters.result import Outcome
 from triton_operator import names
 from triton_operator.context import Context
-from triton_operator.observed import FAILURE, FINISHED
+from triton_operator.observed import CLAIM, FAILURE, FINISHED
 from triton_operator.pod_trouble import Trouble
 
 KEPT = 96
@@ -18,7 +18,8 @@ def results(context: Context, needed: set[str], failures: Mapping[str, Trouble])
     records = context.observed.records
     others = sorted(records.keys() - needed, key=lambda name: (records[name].finished_at, name), reverse=True)
     kept = [name for name in records if name in needed] + others[:KEPT]
-    data = {}
+    claim = context.observed.claim
+    data = {CLAIM: claim["metadata"]["uid"]} if claim is not None else {}
     for name in sorted(kept):
         data[name] = records[name].text
         data[FINISHED + name] = records[name].finished_at

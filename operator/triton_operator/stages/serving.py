@@ -8,7 +8,8 @@ from triton_converters.result import MeasureResult
 from triton_operator import names
 from triton_operator.attempt import Attempt
 from triton_operator.context import Context
-from triton_operator.observed import Record, ServerView
+from triton_operator.job_view import Record
+from triton_operator.observed import ServerView
 from triton_operator.resources.jobs import Work
 from triton_operator.resources.server import server, serving_inputs
 from triton_operator.resources.services import preview_service, service

@@ -44,6 +44,16 @@ def resolve(context: Context) -> tuple[Verdict, Effects, SourceResult | None, bo
     return Verdict("SourceResolved", False, reason, message), this.effects, None, False
 
 
+def claim_lost(context: Context) -> Verdict | None:
+    """The condition where the claim's volume is gone, and every result with it."""
+    claim = context.observed.claim
+    if claim is None or claim.get("status", {}).get("phase") != "Lost":
+        return None
+    name, volume = claim["metadata"]["name"], claim["spec"].get("volumeName", "")
+    message = f"PersistentVolumeClaim {name} lost its volume {volume}: delete the claim, and all is made anew"
+    return Verdict("SourceResolved", False, Reason.CLAIM_LOST, message)
+
+
 def _work(context: Context) -> Work:
     source = context.spec.source
     path = source.uri.partition("://")[2].partition("/")[2].strip("/")

@@ -42,11 +42,9 @@ def probe(model, url, keep):
         now = int(time.time())
         if now != second:
             if answered or failed:
-                report = {"model": model, "url": url, "keeps": keep, "time": time.time()}
-                print(
-                    json.dumps(report | {"answered": answered, "failed": failed, "answers": sorted(answers)}),
-                    flush=True,
-                )
+                report = {"model": model, "url": url, "keeps": keep, "time": time.time(), "answered": answered}
+                # One write: print writes the end of the line by itself, and threads share the file.
+                sys.stdout.write(json.dumps(report | {"failed": failed, "answers": sorted(answers)}) + "\n")
             second, answered, failed, answers = now, 0, [], set()
         time.sleep(PERIOD_SECONDS)
 

@@ -1,0 +1,84 @@
+"""From the stages' verdicts to conditions, and from the difference of two statuses to Events. Pure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC
+from typing import get_args
+
+from triton_converters.reasons import Reason
+from triton_operator.context import Context
+from triton_operator.progress import Progress
+from triton_operator.stages.serving import available
+from triton_operator.stages.step import Verdict
+from triton_operator.status import Condition, ConditionType, TritonDeploymentStatus, condition
+
+UNDECIDED = {Reason.PENDING, Reason.WAITING, Reason.RUNNING, Reason.SUSPENDED}
+"""Reasons of a stage that may still go either way."""
+QUIET = UNDECIDED | {Reason.ROLLING_OUT, Reason.PROGRESSING}
+"""Reasons of work that goes on: no cause for a Warning."""
+
+
+def conditions(context: Context, progress: Progress) -> list[Condition]:
+    """All of them, as observed now: the three that sum up, then the stages' in their order."""
+    verdicts = {verdict.type: verdict for verdict in progress.verdicts}
+    for kind in get_args(ConditionType)[3:]:
+        if kind not in verdicts:
+            verdicts[kind] = _not_reached(context, kind)
+    stages = [_undecided(verdicts[kind]) for kind in get_args(ConditionType)[3:]]
+    summary = _summary(context, progress, stages)
+    now = context.now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    generation = context.deployment.generation
+    return [
+        condition(each.type, each.status, each.reason, each.message, generation, now) for each in (*summary, *stages)
+    ]
+
+
+def _undecided(verdict: Verdict) -> Verdict:
+    """Unknown while the stage goes on: False is said of what failed, or is in trouble."""
+    return replace(verdict, status=None) if verdict.reason in UNDECIDED else verdict
+
+
+def _not_reached(context: Context, kind: ConditionType) -> Verdict:
+    if kind == "Available" and context.serving is not None:
+        return available(context)
+    return Verdict(kind, None, Reason.WAITING, "an earlier stage has to finish first")
+
+
+def _summary(context: Context, progress: Progress, stages: Sequence[Verdict]) -> list[Verdict]:
+    """Ready, Reconciling and Stalled, as kstatus reads them."""
+    rollout = progress.rollout
+    clear = Verdict("Stalled", False, Reason.NO_STALL, "nothing is in the way")
+    if rollout is not None and rollout.serves and rollout.blocking is None:
+        return [
+            Verdict("Ready", True, Reason.READY, f"{context.name} serves, verified and measured"),
+            Verdict("Reconciling", False, Reason.READY, "nothing is left to do"),
+            clear,
+        ]
+    if rollout is None:
+        first = next(verdict for verdict in stages if not verdict.status)
+    else:
+        flip = Verdict("Available", False, Reason.ROLLING_OUT, "the Service is about to point to the new revision")
+        first = rollout.blocking or flip
+    ready = Verdict("Ready", False, first.reason, first.message)
+    if progress.stalled:
+        stopped = Verdict("Reconciling", False, first.reason, "nothing more is tried until something changes")
+        return [ready, stopped, Verdict("Stalled", True, first.reason, first.message)]
+    if first.reason is Reason.SUSPENDED:
+        return [ready, Verdict("Reconciling", False, first.reason, first.message), clear]
+    return [ready, Verdict("Reconciling", True, Reason.PROGRESSING, first.message), clear]
+
+
+def transitions(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str]]:
+    """Type, reason and message of an Event for each condition and candidate that changed."""
+    known = {each.type: (each.status, each.reason) for each in old.conditions}
+    for each in new.conditions:
+        if each.type in ("Ready", "Stalled", "Reconciling") and (each.status != "True" or each.type == "Reconciling"):
+            continue
+        if known.get(each.type) == (each.status, each.reason) or each.reason in (Reason.WAITING, Reason.PENDING):
+            continue
+        bad = each.type == "Stalled" or (each.status != "True" and each.reason not in QUIET)
+        yield "Warning" if bad else "Normal", each.reason, f"{each.type}: {each.message}"
+    states = {each.name: each.state for each in old.candidates}
+    for candidate in new.candidates:
+        if candidate.state == "Failed" and states.get(candidate.name) != "Failed":
+            yield "Warning", candidate.reason, f"candidate {candidate.name}: {candidate.message}"

@@ -1,0 +1,147 @@
+"""A Job as one pass sees it: what its pods said, how it failed, what keeps it from running. Pure."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from triton_converters.document import DocumentError
+from triton_converters.reasons import Reason
+from triton_converters.result import EXIT_FINAL, Outcome
+from triton_operator import names
+from triton_operator.pod_trouble import Trouble, containers, disrupted, ended, ending, no_pod, pod_trouble, server_crash
+
+JobState = Literal["Active", "Succeeded", "Failed"]
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a Job answered, and when."""
+
+    outcome: Outcome
+    text: str
+    """The termination message as it was."""
+    finished_at: str
+    """RFC 3339, UTC."""
+
+
+@dataclass(frozen=True)
+class JobView:
+    """A Job with its newest pod's words."""
+
+    name: str
+    stage: str
+    key: str
+    state: JobState
+    record: Record | None
+    """Of a Job that succeeded with a valid answer."""
+    failure: Trouble | None
+    """Of a Job that failed, or whose sidecar crashed."""
+    pending: Trouble | None
+    """What keeps its pod from running."""
+    sidecar_crashed: bool
+    """By itself it never fails the Job."""
+    body: Mapping[str, Any] = field(repr=False)
+
+
+def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: list[Mapping[str, Any]]) -> JobView:
+    """Read a Job, its pods among `pods`, and Events about it and them."""
+    labels = job["metadata"]["labels"]
+    name, stage, key = job["metadata"]["name"], labels.get(names.STAGE_LABEL, ""), labels.get(names.KEY_LABEL, "")
+    own = sorted(
+        (pod for pod in pods if _controlled_by(pod, job)), key=lambda pod: pod["metadata"].get("creationTimestamp", "")
+    )
+    newest = own[-1] if own else None
+    state, why = _state(job)
+    # Jobs and pods arrive over different watches: of a Job that ended, the pod may still be seen to run.
+    if newest is not None and not ended(newest) and why.get("reason") != "DeadlineExceeded":
+        state = "Active"
+    record, failure, pending, crashed = None, None, None, None
+    if state == "Succeeded":
+        record = next((found for pod in reversed(own) if (found := _record(pod, stage, key))), None)
+        if record is None and own:
+            failure = Trouble(
+                Reason.RESULT_MISSING,
+                f"Job {name} succeeded without a valid result: user code ended the process before the stage was done",
+            )
+    elif state == "Failed":
+        failure = _failure(job, own, stage, key, why)
+    elif newest is None:
+        pending = no_pod(job, events)
+    elif ended(newest):
+        pending = _again(newest, stage, key)
+    else:
+        crashed = server_crash(newest)
+        pending = pod_trouble(newest, events)
+    return JobView(name, stage, key, state, record, failure or crashed, pending, crashed is not None, job)
+
+
+def _again(pod: Mapping[str, Any], stage: str, key: str) -> Trouble | None:
+    """A failure of a pod whose Job has more tries; None where the Job is about to end with it."""
+    codes = {each.get("state", {}).get("terminated", {}).get("exitCode") for each in containers(pod)}
+    failure = None if EXIT_FINAL in codes else _ending(pod, stage, key)
+    return Trouble(failure.reason, f"{failure.message}; the Job tries again") if failure else None
+
+
+def _state(job: Mapping[str, Any]) -> tuple[JobState, Mapping[str, Any]]:
+    for condition in job.get("status", {}).get("conditions", []):
+        # SuccessCriteriaMet and FailureTarget come first, while pods still end; their messages may be incomplete.
+        if condition["type"] in ("Complete", "Failed") and condition["status"] == "True":
+            return ("Succeeded" if condition["type"] == "Complete" else "Failed"), condition
+    return "Active", {}
+
+
+def _failure(
+    job: Mapping[str, Any], pods: list[Mapping[str, Any]], stage: str, key: str, why: Mapping[str, Any]
+) -> Trouble:
+    name = job["metadata"]["name"]
+    if why.get("reason") == "DeadlineExceeded":
+        seconds = job["spec"].get("activeDeadlineSeconds")
+        waiting = next((found for pod in pods if (found := pod_trouble(pod, []))), None)
+        last = f"; last seen: {waiting.message}" if waiting else ""
+        return Trouble(
+            Reason.DEADLINE_EXCEEDED, f"Job {name} ran past its activeDeadlineSeconds of {seconds}{last}: raise it"
+        )
+    for pod in reversed(pods):
+        if failure := _ending(pod, stage, key):
+            return failure
+    return Trouble(Reason.CRASHED, f"Job {name} failed: {why.get('message', 'its pods are gone')}")
+
+
+def _ending(pod: Mapping[str, Any], stage: str, key: str) -> Trouble | None:
+    """How the pod's own container failed; None where it did not, or where the cluster ended the pod."""
+    if disrupted(pod):
+        return None
+    for container in containers(pod):
+        end = container.get("state", {}).get("terminated")
+        if end and end.get("exitCode") != 0:
+            return _said(end, stage, key) or ending(pod, container["name"], end, Reason.CRASHED)
+    return None
+
+
+def _said(terminated: Mapping[str, Any], stage: str, key: str) -> Trouble | None:
+    """The reason the stage itself gave."""
+    outcome = _outcome(terminated, stage, key)
+    return Trouble(outcome.reason, outcome.message) if outcome is not None and outcome.reason is not None else None
+
+
+def _record(pod: Mapping[str, Any], stage: str, key: str) -> Record | None:
+    for container in containers(pod):
+        end = container.get("state", {}).get("terminated")
+        if end and end.get("exitCode") == 0:
+            outcome = _outcome(end, stage, key)
+            if outcome is not None and outcome.result is not None:
+                return Record(outcome, end["message"], end.get("finishedAt", ""))
+    return None
+
+
+def _outcome(terminated: Mapping[str, Any], stage: str, key: str) -> Outcome | None:
+    try:
+        outcome = Outcome.from_json(terminated.get("message", ""))
+    except DocumentError:
+        return None
+    return outcome if (outcome.stage, outcome.key) == (stage, key) else None
+
+
+def _controlled_by(pod: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:
+    uid = owner["metadata"].get("uid")
+    return any(reference.get("uid") == uid for reference in pod["metadata"].get("ownerReferences", []))

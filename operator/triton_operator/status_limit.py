@@ -1,0 +1,54 @@
+"""Keeps a status under its limit, whatever users' code and the cluster have to say. Pure.
+
+An object of etcd may hold 1.5 MiB, but every watcher gets the whole status with every change of it. What is left out
+here is not lost: the results ConfigMap holds each Job's whole answer, the Job's log each message.
+"""
+
+from collections.abc import Callable
+
+from triton_operator.status import CandidateStatus, TritonDeploymentStatus
+
+LIMIT_BYTES = 32 * 1024
+
+
+def bounded(status: TritonDeploymentStatus) -> TritonDeploymentStatus:
+    """The status itself where it fits, else with less of what is said least usefully, in this order."""
+    steps: tuple[Callable[[TritonDeploymentStatus], TritonDeploymentStatus], ...] = (
+        _with_candidates(lambda each: each.model_copy(update={"metrics": each.metrics[:3]})),
+        _with_candidates(lambda each: each.model_copy(update={"message": shortened(each.message, 160)})),
+        _with_conditions(320),
+        _with_candidates(lambda each: each.model_copy(update={"metrics": [], "message": shortened(each.message, 40)})),
+    )
+    for step in steps:
+        if size(status) <= LIMIT_BYTES:
+            break
+        status = step(status)
+    return status
+
+
+def size(status: TritonDeploymentStatus) -> int:
+    """Bytes of the status as the API server gets it."""
+    return len(status.model_dump_json(by_alias=True, exclude_none=True).encode())
+
+
+def shortened(message: str, length: int) -> str:
+    """At most ``length`` bytes, the middle left out: what happened stands first, what to do about it last."""
+    text = message.encode()
+    if len(text) <= length:
+        return message
+    head = text[: length // 4].decode(errors="ignore")
+    return f"{head} ... {text[-(length - length // 4 - 5) :].decode(errors='ignore')}"
+
+
+def _with_candidates(
+    change: Callable[[CandidateStatus], CandidateStatus],
+) -> Callable[[TritonDeploymentStatus], TritonDeploymentStatus]:
+    return lambda status: status.model_copy(update={"candidates": [change(each) for each in status.candidates]})
+
+
+def _with_conditions(length: int) -> Callable[[TritonDeploymentStatus], TritonDeploymentStatus]:
+    def change(status: TritonDeploymentStatus) -> TritonDeploymentStatus:
+        shorter = [each.model_copy(update={"message": shortened(each.message, length)}) for each in status.conditions]
+        return status.model_copy(update={"conditions": shorter})
+
+    return change

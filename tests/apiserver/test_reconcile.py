@@ -1,0 +1,187 @@
+"""Single passes against a real API server: what becomes of errors of each kind."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from devcluster.apiserver import ApiServer
+from tests.apiserver.custom_resources import MINIMAL, changed
+from tests.apiserver.kubectl import Kubectl
+from tests.apiserver.test_operator import children, condition
+from triton_operator import reconcile as reconcile_module
+from triton_operator.cluster import Cluster, UnavailableError
+from triton_operator.kinds import CHILDREN, TRITON_DEPLOYMENT
+from triton_operator.metrics import Metrics
+from triton_operator.plan import plan
+from triton_operator.queue import Result
+from triton_operator.reconcile import LONGEST_FIGHT, Reconciler
+from triton_operator.settings import Settings
+from triton_operator.store import Key, Store
+
+JSON = dict[str, Any]
+PlanFunction = Callable[..., Any]
+
+
+class Bench:
+    """A reconciler whose store is filled on demand, as no watch fills it."""
+
+    def __init__(self, kubectl: Kubectl) -> None:
+        self.cluster = Cluster.connect(connections=1)
+        self.store = Store()
+        self.metrics = Metrics()
+        self.now = datetime.now(UTC)
+        self.key = Key(kubectl.namespace, "digits")
+        settings = Settings("converter:test", "server:test")
+        self.reconciler = Reconciler(self.cluster, self.store, settings, self.metrics, lambda: self.now)
+
+    def look(self) -> None:
+        """What watches would have told by now."""
+        for kind in (TRITON_DEPLOYMENT, *CHILDREN):
+            self.store.replace(kind, self.key.namespace, *self.cluster.list_all(kind, self.key.namespace, ""))
+
+    def reconcile(self) -> Result:
+        return self.reconciler.reconcile(self.key)
+
+    def errors(self, reason: str) -> float:
+        return (
+            self.metrics.registry.get_sample_value("triton_operator_reconcile_errors_total", {"reason": reason}) or 0.0
+        )
+
+
+@pytest.fixture
+def bench(apiserver: ApiServer, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    """With a TritonDeployment `digits` in the store."""
+    monkeypatch.setenv("KUBECONFIG", str(apiserver.kubeconfig))
+    kubectl("create", "-f", "-", body=MINIMAL)
+    this = Bench(kubectl)
+    this.look()
+    return this
+
+
+def planned(monkeypatch: pytest.MonkeyPatch, function: Callable[[Any], Any]) -> None:
+    """Let `function` change or replace every plan."""
+    monkeypatch.setattr(reconcile_module, "plan", lambda *arguments: function(plan(*arguments)))
+
+
+def test_passes_until_one_writes_nothing(bench: Bench, kubectl: Kubectl) -> None:
+    results = [bench.reconcile() for _ in range(4)]
+    assert results[0] == Result(again_after=0.0)
+    assert results[-1] == results[-2] == Result(again_after=5.0), "while it waits for its Job it looks again"
+    assert kubectl.get("td", "digits")["status"]["observedGeneration"] == 1
+
+
+def test_a_bug_is_counted_and_leads_to_a_pause(
+    bench: Bench, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    planned(monkeypatch, lambda intent: 1 // 0)
+    assert bench.reconcile() == Result(failed=True)
+    assert bench.errors("Bug") == 1
+    assert "ZeroDivisionError" in caplog.text
+    assert kubectl.get("td", "digits")["status"] == {"observedGeneration": -1}
+
+
+def test_no_answer_leads_to_a_pause_without_a_traceback(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def no_answer(body: JSON) -> JSON:
+        raise UnavailableError("no answer")
+
+    monkeypatch.setattr(bench.cluster, "apply", no_answer)
+    assert bench.reconcile() == Result(failed=True)
+    assert bench.errors("Unavailable") == 1
+    assert "Traceback" not in caplog.text
+
+
+def test_an_old_view_writes_no_status(bench: Bench, kubectl: Kubectl) -> None:
+    kubectl("patch", "td", "digits", "--type=merge", "-p", '{"spec": {"suspend": true}}')
+    assert bench.reconcile() == Result(failed=True)
+    assert bench.errors("Conflict") == 1
+    assert kubectl.get("td", "digits")["status"] == {"observedGeneration": -1}
+    bench.look()
+    bench.reconcile()
+    assert kubectl.get("td", "digits")["status"]["observedGeneration"] == 2
+
+
+def test_an_object_that_is_gone_needs_nothing(bench: Bench, kubectl: Kubectl) -> None:
+    kubectl("delete", "td", "digits")
+    bench.look()
+    assert bench.reconcile() == Result()
+    assert children(kubectl) == []
+
+
+def test_an_object_deleted_meanwhile_is_no_error(bench: Bench, kubectl: Kubectl) -> None:
+    kubectl("delete", "td", "digits")
+    assert not bench.reconcile().failed
+    assert kubectl.items("td") == []
+
+
+def test_a_spec_of_another_version_is_named(bench: Bench, kubectl: Kubectl) -> None:
+    """What the CRD refuses now may have been stored before."""
+    body = bench.store.deployment(bench.key)
+    assert body is not None
+    newer = str(int(body["metadata"]["resourceVersion"]) + 1)
+    stored = changed(body, {"spec.models.0.format": "keras", "metadata.resourceVersion": newer})
+    bench.store.put(TRITON_DEPLOYMENT, stored)
+    assert bench.reconcile() == Result(failed=True), "the version is not the API server's: nothing is written"
+    unversioned = changed(stored, {"metadata.resourceVersion": body["metadata"]["resourceVersion"]})
+    bench.store.remove(TRITON_DEPLOYMENT, changed(stored, {"metadata.resourceVersion": "1"}))
+    bench.store._objects[TRITON_DEPLOYMENT][bench.key] = unversioned
+    assert bench.reconcile() == Result()
+    stalled = condition(kubectl, "Stalled")
+    assert (stalled["status"], stalled["reason"]) == ("True", "InvalidSpec")
+    assert "spec.models.0.format" in stalled["message"]
+    assert [event["reason"] for event in kubectl.items("events")] == ["InvalidSpec"]
+
+
+def test_somebody_who_undoes_everything_is_not_fought_at_full_speed(
+    bench: Bench, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes = 0
+
+    def other_label(intent: Any) -> Any:
+        nonlocal passes
+        passes += 1
+        results = changed(intent.objects[-1], {"metadata.labels.turn": str(passes)})
+        return replace(intent, objects=(*intent.objects[:-1], results))
+
+    planned(monkeypatch, other_label)
+    outcomes = [bench.reconcile() for _ in range(LONGEST_FIGHT + 2)]
+    assert outcomes == [Result(again_after=0.0)] * LONGEST_FIGHT + [Result(failed=True)] * 2
+    assert bench.errors("Fight") == 2
+    monkeypatch.undo()
+
+
+def test_what_keeps_a_pod_waiting_is_read_from_its_events(bench: Bench, kubectl: Kubectl) -> None:
+    while bench.reconcile() == Result(again_after=0.0):
+        continue
+    (job,) = kubectl.items("jobs")
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "controller": True}
+    owner |= {"name": job["metadata"]["name"], "uid": job["metadata"]["uid"]}
+    template = job["spec"]["template"]
+    metadata = {"name": "source-pod", "labels": template["metadata"]["labels"], "ownerReferences": [owner]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+    kubectl("create", "-f", "-", body=pod)
+    uid = kubectl.get("pod", "source-pod")["metadata"]["uid"]
+    words = 'MountVolume.SetUp failed for volume "source": configmap "digits" not found'
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "mount", "namespace": kubectl.namespace},
+        "involvedObject": {"kind": "Pod", "namespace": kubectl.namespace, "name": "source-pod", "uid": uid},
+        "reason": "FailedMount",
+        "message": words,
+        "type": "Warning",
+    }
+    kubectl("create", "-f", "-", body=event)
+    bench.look()
+    bench.reconcile()
+    assert condition(kubectl, "SourceResolved")["reason"] != "MountFailed", "it may only be slow"
+    bench.now += timedelta(seconds=5)
+    bench.reconcile()
+    resolved = condition(kubectl, "SourceResolved")
+    assert resolved["reason"] == "MountFailed"
+    assert words in resolved["message"]
+    assert bench.reconcile() == Result(again_after=5.0)

@@ -1,0 +1,58 @@
+"""One pass a case, from files to files; README.md has the format."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from triton_operator.deployment import parse
+from triton_operator.observed import observe
+from triton_operator.plan import Plan, plan
+from triton_operator.settings import Settings
+
+HERE = Path(__file__).parent
+CASES = sorted(path.parent for path in HERE.glob("*/cr.yaml"))
+SETTINGS = Settings(converter_image="example/converter:1", server_image="example/server:1")
+
+
+class Plain(yaml.SafeDumper):
+    """No anchors: a golden file is for reading."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Write what is shared twice."""
+        return True
+
+
+def run(case: Path) -> Plan:
+    """What plan() wants in a case."""
+    text = (case / "cr.yaml").read_text(encoding="utf-8")
+    now = datetime.fromisoformat(text.partition("\n")[0].removeprefix("# now: "))
+    body = yaml.safe_load(text)
+    children = yaml.safe_load((case / "observed.yaml").read_text(encoding="utf-8"))
+    return plan(parse(body), observe(body["metadata"]["name"], children), SETTINGS, now)
+
+
+def written(wanted: Plan) -> dict[str, Any]:
+    """A plan as plain YAML."""
+    return {
+        "objects": list(wanted.objects),
+        "deletions": [f"{each.kind} {each.name}" for each in wanted.deletions],
+        "status": wanted.status.model_dump(mode="json", by_alias=True, exclude_none=True),
+        "events": [f"{each.type} {each.reason}: {each.message}" for each in wanted.events],
+        "requeueAfter": wanted.requeue_after,
+    }
+
+
+def test_there_are_cases() -> None:
+    assert len(CASES) >= 12
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_plan_is_the_expected_one(case: Path, updates_golden: bool) -> None:
+    text = yaml.dump(written(run(case)), Dumper=Plain, sort_keys=False, width=120, allow_unicode=True)
+    golden = case / "expected.yaml"
+    if updates_golden:
+        golden.write_text(text, encoding="utf-8")
+    assert yaml.safe_load(text) == yaml.safe_load(golden.read_text(encoding="utf-8"))

@@ -1,0 +1,45 @@
+"""What is profiled is what serves: the profile Job's sidecar is the serving container but for a printed list."""
+
+from typing import Any
+
+from tests.golden.test_golden import HERE, run
+
+DIFFERENCES = {
+    "restartPolicy": "a native sidecar: it starts before the client and ends with it",
+    "readinessProbe": "no Service points to it",
+    "livenessProbe": "the Job's deadline ends what hangs",
+    "lifecycle": "nobody's requests are drained",
+}
+"""Fields of a container that only one of the two has, and why."""
+
+
+def containers() -> tuple[dict[str, Any], dict[str, Any], list[Any], list[Any]]:
+    """Sidecar and serving container of one revision, and their pods' volumes."""
+    profile = next(
+        each for each in run(HERE / "profiling").objects if each["metadata"]["name"].startswith("digits-profile")
+    )
+    pod = profile["spec"]["template"]["spec"]
+    key = pod["initContainers"][0]["args"][1]
+    for case in sorted(HERE.glob("*/cr.yaml")):
+        for each in run(case.parent).objects:
+            if each["kind"] == "Deployment":
+                server = each["spec"]["template"]["spec"]
+                if server["containers"][0]["args"][1] == key:
+                    return pod["initContainers"][0], server["containers"][0], pod["volumes"], server["volumes"]
+    raise AssertionError(f"no case serves the revision that is profiled: {key}")
+
+
+def test_the_sidecar_is_the_serving_container_but_for_a_list() -> None:
+    sidecar, serving, _, _ = containers()
+    different = {field for field in sidecar.keys() | serving.keys() if sidecar.get(field) != serving.get(field)}
+    for field in sorted(different):
+        print(f"{field}: {DIFFERENCES[field]}")
+    assert different == set(DIFFERENCES)
+
+
+def test_both_see_the_same_shared_memory_and_a_repository_they_cannot_write_to() -> None:
+    sidecar, serving, profiled, served = containers()
+    assert [each for each in profiled if each["name"] == "dshm"] == [each for each in served if each["name"] == "dshm"]
+    for container in (sidecar, serving):
+        mount = next(each for each in container["volumeMounts"] if each["name"] == "repository")
+        assert mount["readOnly"] is True

@@ -1,0 +1,24 @@
+"""What kopf is told: which objects it asks the API server for."""
+
+import kopf
+from kopf._cogs.structs.references import Resource
+
+from triton_operator.handlers import configure
+from triton_operator.kinds import CHILDREN, TRITON_DEPLOYMENT, Kind
+
+
+def selectors(kind: Kind) -> list[str]:
+    """The label selectors of the lists and watches of a kind."""
+    settings = kopf.OperatorSettings()
+    configure(settings)
+    resource = Resource(group=kind.group, version=kind.version, plural=kind.plural, namespaced=True)
+    return settings.watching.label_selectors.collect(resource)
+
+
+def test_only_our_own_children_are_asked_for() -> None:
+    for kind in CHILDREN:
+        assert selectors(kind) == ["app.kubernetes.io/managed-by=triton-operator"], kind
+
+
+def test_every_tritondeployment_is_asked_for() -> None:
+    assert selectors(TRITON_DEPLOYMENT) == []

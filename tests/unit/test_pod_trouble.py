@@ -1,0 +1,183 @@
+"""What keeps a pod from running, read from real pods' statuses and Events (Kubernetes 1.34)."""
+
+from typing import Any
+
+import pytest
+
+from triton_converters.reasons import Reason
+from triton_operator.job_view import job_view
+from triton_operator.observed import observe
+from triton_operator.pod_trouble import pod_trouble, server_crash
+
+Body = dict[str, Any]
+
+
+def a_pod(phase: str = "Pending", **status: Any) -> Body:
+    limits = {"resources": {"limits": {"memory": "64Mi"}}}
+    return {
+        "kind": "Pod",
+        "metadata": {
+            "name": "p",
+            "uid": "pod-1",
+            "creationTimestamp": "2026-11-21T00:00:00Z",
+            "ownerReferences": [{"uid": "job-1"}],
+        },
+        "spec": {"containers": [{"name": "convert", **limits}], "initContainers": [{"name": "tritonserver", **limits}]},
+        "status": {"phase": phase, **status},
+    }
+
+
+def a_job(*conditions: Body) -> Body:
+    return {
+        "kind": "Job",
+        "metadata": {
+            "name": "digits-convert-1",
+            "uid": "job-1",
+            "labels": {"triton-operator.dev/stage": "convert", "triton-operator.dev/key": "k"},
+        },
+        "spec": {"activeDeadlineSeconds": 60},
+        "status": {"conditions": list(conditions)},
+    }
+
+
+def unschedulable(message: str) -> Body:
+    return {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+
+
+def waiting(reason: str, message: str = "") -> list[Body]:
+    return [{"name": "convert", "state": {"waiting": {"reason": reason, "message": message}}}]
+
+
+def ended(code: int, message: str = "", reason: str = "Error") -> list[Body]:
+    terminated = {"exitCode": code, "message": message, "reason": reason, "finishedAt": "2026-11-21T00:00:09Z"}
+    return [{"name": "convert", "state": {"terminated": terminated}}]
+
+
+def an_event(uid: str, reason: str, message: str) -> Body:
+    return {"kind": "Event", "involvedObject": {"uid": uid}, "reason": reason, "message": message}
+
+
+@pytest.mark.parametrize(
+    ("message", "advice"),
+    [
+        ("0/1 nodes are available: 1 Insufficient nvidia.com/gpu.", "add a node"),
+        ('persistentvolumeclaim "models" not found', "Create the claim"),
+        ("0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.", "nodeSelector"),
+    ],
+)
+def test_the_scheduler_is_quoted_with_what_to_do_next(message: str, advice: str) -> None:
+    trouble = pod_trouble(a_pod(conditions=[unschedulable(message)]), [])
+    assert trouble is not None
+    assert trouble.reason is Reason.UNSCHEDULABLE
+    assert message in trouble.message
+    assert advice in trouble.message
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("ErrImagePull", Reason.IMAGE_PULL_FAILED),
+        ("ImagePullBackOff", Reason.IMAGE_PULL_FAILED),
+        ("InvalidImageName", Reason.IMAGE_PULL_FAILED),
+        ("CreateContainerConfigError", Reason.CONTAINER_CONFIG_INVALID),
+        ("RunContainerError", Reason.CONTAINER_CONFIG_INVALID),
+    ],
+)
+def test_the_kubelet_is_quoted(reason: str, expected: Reason) -> None:
+    trouble = pod_trouble(a_pod(containerStatuses=waiting(reason, "the kubelet's words")), [])
+    assert trouble is not None
+    assert trouble.reason is expected
+    assert "the kubelet's words" in trouble.message
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("FailedMount", Reason.MOUNT_FAILED),
+        ("FailedAttachVolume", Reason.MOUNT_FAILED),
+        ("FailedCreatePodSandBox", Reason.CONTAINER_CONFIG_INVALID),
+    ],
+)
+def test_events_tell_what_a_pods_status_does_not(reason: str, expected: Reason) -> None:
+    events = [an_event("other", reason, "of another pod"), an_event("pod-1", reason, 'configmap "model" not found')]
+    trouble = pod_trouble(a_pod(containerStatuses=waiting("ContainerCreating")), events)
+    assert trouble is not None
+    assert trouble.reason is expected
+    assert 'configmap "model" not found' in trouble.message
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        a_pod(),
+        a_pod(containerStatuses=waiting("ContainerCreating")),
+        a_pod(containerStatuses=waiting("PodInitializing")),
+        a_pod("Running", containerStatuses=[{"name": "convert", "state": {"running": {}}}]),
+        a_pod("Succeeded", conditions=[unschedulable("long ago")]),
+    ],
+)
+def test_a_pod_that_is_only_slow_is_in_no_trouble(pod: Body) -> None:
+    assert pod_trouble(pod, [an_event("pod-1", "Pulling", "Pulling image")]) is None
+
+
+def test_an_event_of_a_pod_that_runs_is_history() -> None:
+    assert pod_trouble(a_pod("Running"), [an_event("pod-1", "FailedMount", "timed out")]) is None
+
+
+@pytest.mark.parametrize("state", [{"terminated": {"exitCode": 137}}, {"running": {}}])
+def test_a_server_that_was_not_started_again_did_not_crash(state: Body) -> None:
+    sidecar = {"name": "tritonserver", "state": state, "lastState": {}, "restartCount": 0}
+    assert server_crash(a_pod("Running", initContainerStatuses=[sidecar])) is None
+
+
+def test_a_server_killed_for_memory_names_its_limit_and_field() -> None:
+    last = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
+    sidecar = {"name": "tritonserver", "state": {"running": {}}, "lastState": last, "restartCount": 1}
+    crash = server_crash(a_pod(initContainerStatuses=[sidecar]))
+    assert crash is not None
+    assert crash.reason is Reason.OUT_OF_MEMORY
+    assert "limit of 64Mi" in crash.message
+    assert "spec.serving.pod.resources" in crash.message
+
+
+def test_a_try_that_failed_is_shown_while_the_job_tries_again() -> None:
+    view = job_view(a_job(), [a_pod("Failed", containerStatuses=ended(137, reason="OOMKilled"))], [])
+    assert (view.state, view.failure) == ("Active", None)
+    assert view.pending is not None
+    assert view.pending.reason is Reason.OUT_OF_MEMORY
+    assert view.pending.message.endswith("the Job tries again")
+
+
+def test_a_drained_node_is_no_failure_of_the_job() -> None:
+    disrupted = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}
+    view = job_view(a_job(), [a_pod("Failed", containerStatuses=ended(137), conditions=[disrupted])], [])
+    assert (view.state, view.failure, view.pending) == ("Active", None, None)
+
+
+def test_a_deadline_names_what_the_pod_waited_for() -> None:
+    late = {"type": "Failed", "status": "True", "reason": "DeadlineExceeded"}
+    view = job_view(a_job(late), [a_pod(conditions=[unschedulable("1 Insufficient memory.")])], [])
+    assert view.failure is not None
+    assert view.failure.reason is Reason.DEADLINE_EXCEEDED
+    assert "activeDeadlineSeconds of 60" in view.failure.message
+    assert "Insufficient memory" in view.failure.message
+
+
+def test_a_job_that_gets_no_pod_says_who_refuses_it() -> None:
+    view = job_view(a_job(), [], [an_event("job-1", "FailedCreate", "exceeded quota: gpus")])
+    assert view.pending is not None
+    assert view.pending.reason is Reason.APPLY_REFUSED
+    assert "exceeded quota: gpus" in view.pending.message
+
+
+def test_a_job_that_succeeded_and_lost_its_pod_has_no_result_and_no_failure() -> None:
+    view = job_view(a_job({"type": "Complete", "status": "True"}), [], [])
+    assert (view.state, view.record, view.failure) == ("Succeeded", None, None)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '"x"', '{"stage":"convert"}', '{"stage":["a"],"key":"k","result":{}}', '{"stage":1}']
+)
+def test_a_broken_entry_of_the_results_counts_as_absent(text: str) -> None:
+    config_map = {"kind": "ConfigMap", "metadata": {"name": "digits-results"}, "data": {"convert.k": text}}
+    assert observe("digits", [config_map]).records == {}

@@ -1,0 +1,100 @@
+"""A status stays under 32 KiB, with every message as long and every list as full as may be."""
+
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from triton_converters.reasons import Reason
+from triton_operator.status import (
+    CandidateStatus,
+    ConditionType,
+    EnvironmentStatus,
+    MetricValue,
+    PerformanceStatus,
+    RowStatus,
+    TritonDeploymentStatus,
+    condition,
+)
+from triton_operator.status_limit import LIMIT_BYTES, bounded, shortened, size
+
+NOW = "2026-11-21T00:00:00Z"
+
+
+def full(letter: str) -> TritonDeploymentStatus:
+    """16 candidates with 16 metrics each, 24 rows, and messages of nothing but that letter."""
+    row = RowStatus(
+        precision="fp16",
+        accelerator="none",
+        input_shape="INPUT__0:3x224x224",
+        throughput="123456.7",
+        stable=False,
+        **{
+            name: 12_345_678
+            for name, field in RowStatus.model_fields.items()
+            if field.annotation is int and name != "stable"
+        },
+    )
+    candidates = [
+        CandidateStatus(
+            name=f"candidate-{number:020}",
+            members=["ts-script-fp16-none"],
+            state="Failed",
+            reason=str(Reason.REFERENCE_NOT_REPRODUCIBLE),
+            message=letter * 480,
+            key="0" * 16,
+            metrics=[MetricValue(metric="m" * 63, value="0.123456") for _ in range(16)],
+            throughput="123456.7",
+            p99_latency_microseconds=12_345_678,
+            load="batch 65536, concurrency 4096",
+            satisfies_constraints=False,
+            rank=number,
+            stable=False,
+        )
+        for number in range(16)
+    ]
+    environment = EnvironmentStatus(
+        device="gpu", server_version="2.51.0", image="i" * 512, cpu="c" * 100, perf_analyzer=["p" * 500] * 2
+    )
+    return TritonDeploymentStatus(
+        observed_generation=9,
+        conditions=[
+            condition(each, False, Reason.REFERENCE_NOT_REPRODUCIBLE, letter * 1024, 9, NOW)
+            for each in get_args(ConditionType)
+        ],
+        candidates=candidates,
+        performance=PerformanceStatus(offline=[row] * 8, online=[row] * 16, environment=environment, measured_at=NOW),
+    )
+
+
+@pytest.mark.parametrize("letter", ["a", '"', "\\", "ß", "€", "🙂"])
+def test_the_fullest_status_is_cut_to_the_limit(letter: str) -> None:
+    whole = full(letter)
+    assert size(whole) > LIMIT_BYTES
+    cut = bounded(whole)
+    assert size(cut) <= LIMIT_BYTES
+    assert cut.performance == whole.performance
+    assert [each.reason for each in cut.candidates] == [each.reason for each in whole.candidates]
+    assert all(each.message for each in cut.candidates)
+    assert all(each.message for each in cut.conditions)
+
+
+def test_what_fits_is_left_alone() -> None:
+    status = full("a").model_copy(update={"candidates": []})
+    assert bounded(status) is status
+
+
+def test_cutting_twice_is_cutting_once() -> None:
+    once = bounded(full("a"))
+    assert bounded(once) == once
+
+
+@given(st.text(), st.integers(min_value=40, max_value=300))
+def test_a_shortened_message_keeps_to_its_length_and_its_ends(message: str, length: int) -> None:
+    short = shortened(message, length)
+    assert len(short.encode()) <= length
+    if short != message:
+        head, _, tail = short.partition(" ... ")
+        assert message.startswith(head)
+        assert message.endswith(tail)
