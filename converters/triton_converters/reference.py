@@ -17,7 +17,7 @@ from triton_converters.failure import StageError
 from triton_converters.perf_input import PerfInput
 from triton_converters.publish import publish_directory, temporary_directory
 from triton_converters.reasons import Reason
-from triton_converters.replay import has_result, read_result, write_result
+from triton_converters.replay import has_result, published_source, read_result, write_result
 from triton_converters.request import ReferenceRequest
 from triton_converters.result import ReferenceResult, Signature
 from triton_converters.signature import Observed
@@ -56,7 +56,7 @@ def run(request: ReferenceRequest) -> ReferenceResult:
     from triton_converters.load import pyt
 
     started = time.monotonic()
-    source, target = claim.source_directory(request.source), claim.reference_directory(request.key)
+    source, target = published_source(request.source), claim.reference_directory(request.key)
     model = pyt.load(source, request.model, request.model.format)
     with temporary_directory(target) as directory:
         signature, samples, batches = record(model, request, source, directory)

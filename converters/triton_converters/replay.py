@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TypeVar
 
+from triton_converters import claim
 from triton_converters.document import Document, DocumentError
 from triton_converters.failure import StageError
 from triton_converters.publish import write_file
@@ -33,6 +34,14 @@ def read_result(directory: Path, stage: str, key: str, kind: type[Result]) -> Re
     if not isinstance(result, kind):
         raise StageError(Reason.RESULT_MISSING, f"{directory} on the claim holds no valid {RESULT_FILE}", final=False)
     return result
+
+
+def published_source(digest: str) -> Path:
+    """Directory of the source; raises StageError(ResultMissing) where it was taken off the claim."""
+    directory = claim.source_directory(digest)
+    if not directory.is_dir():
+        raise StageError(Reason.RESULT_MISSING, f"{directory} is not on the claim any more", final=False)
+    return directory
 
 
 def write_result(directory: Path, stage: str, key: str, result: Document) -> None:

@@ -129,7 +129,10 @@ def check_signature(model: Any, signature: Signature, opset: int) -> None:
     ):
         names, expected = [value.name for value in values], [tensor.name for tensor in tensors]
         if names != expected:
-            raise _failed(f"the exported graph's {kind}s are {names}, the signature's are {expected}")
+            message = f"the exported graph's {kind}s are {names}, the signature's are {expected}"
+            raise _failed(
+                f"{message}: an input that is not used, or a tensor that is returned as it came or twice, is lost"
+            )
         for tensor, value in zip(tensors, values, strict=True):
             _check_tensor(tensor, value, signature)
 

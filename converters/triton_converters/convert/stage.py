@@ -16,7 +16,7 @@ from triton_converters.formats import FORMATS
 from triton_converters.precision import check_precision
 from triton_converters.publish import publish_directory, temporary_directory
 from triton_converters.reasons import Reason
-from triton_converters.replay import read_result
+from triton_converters.replay import published_source, read_result
 from triton_converters.repository import Conversion, find_conversion, publish_revision, write_conversion
 from triton_converters.request import ConvertRequest
 from triton_converters.result import ConvertResult, ReferenceResult, Signature
@@ -75,10 +75,11 @@ def write_model(request: ConvertRequest, signature: Signature, directory: Path) 
     from triton_converters.convert.task import Task
     from triton_converters.load import pyt
 
-    framework = pyt.load(claim.source_directory(request.source), request.model, request.format)
+    framework = pyt.load(published_source(request.source), request.model, request.format)
     collected = _halve(framework.module) if request.precision == "fp16" else []
     batches = read_batches(claim.reference_directory(request.reference))
-    example = example_inputs(batches, signature, at_least_two=request.onnx_exporter == "Dynamo")
+    dynamo = request.format == "onnx" and request.onnx_exporter == "Dynamo"
+    example = example_inputs(batches, signature, at_least_two=dynamo)
     task = Task(request, framework, signature, example)
     convert: Callable[[Task, Path], None] = importlib.import_module(FORMATS[request.format].module).convert
     with warnings.catch_warnings(record=True) as caught:

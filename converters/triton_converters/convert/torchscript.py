@@ -1,5 +1,6 @@
 """What ts-trace and ts-script share: naming, saving, and a look at the saved file."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ from triton_converters.data_types import TRITON_BY_NUMPY
 from triton_converters.failure import StageError
 from triton_converters.formats import FORMATS
 from triton_converters.reasons import Reason
-from triton_converters.result import Tensor
 
 
 def trace(task: Task, module: Any, directory: Path) -> None:
@@ -19,25 +19,32 @@ def trace(task: Task, module: Any, directory: Path) -> None:
 
     Raises StageError: NamingUnsupported, ConversionFailed (the file answers otherwise than the signature says).
     """
-    check_names(task.signature.inputs, "input")
-    check_names(task.signature.outputs, "output")
+    check_names([tensor.name for tensor in task.signature.outputs], "output")
     with torch.no_grad():
         traced = torch.jit.trace(task.served(module), task.tensors, check_trace=False)
+    parameters = [argument.name for argument in traced.forward.schema.arguments[1:]]
+    check_names([tensor.name for tensor in task.signature.inputs], "input", parameters)
     path = directory / FORMATS[task.request.format].file
     save(traced, path)
     _check_file(task, path)
 
 
-def check_names(tensors: tuple[Tensor, ...], kind: str) -> None:
-    """Triton's PyTorch backend takes NAME__INDEX for a position where all names have that form.
+def check_names(names: list[str], kind: str, parameters: Sequence[str] = ()) -> None:
+    """Triton's PyTorch backend finds these positions, which are not the tensors' own: StageError(NamingUnsupported).
 
-    Raises StageError(NamingUnsupported) where those positions are not the tensors' own.
+    Its rules (libtorch.cc, GetNamingConvention): inputs that are all parameters of forward are passed as such; else
+    names that all have the form NAME__INDEX stand for that position; else the order is config.pbtxt's.
     """
-    indices = [tensor.name.partition("__")[2] if "__" in tensor.name else "none" for tensor in tensors]
-    if all(index.isdigit() for index in indices) and [int(index) for index in indices] != list(range(len(indices))):
-        names = ", ".join(tensor.name for tensor in tensors)
-        message = f"Triton's PyTorch backend reads NAME__INDEX as a position; the {kind}s in order are {names}"
-        raise StageError(Reason.NAMING_UNSUPPORTED, message)
+    indices = [name.partition("__")[2] or "0" for name in names if "__" in name]
+    if parameters and set(names) <= set(parameters):
+        positions = [parameters.index(name) for name in names]
+    elif len(indices) == len(names) and all(index.isdigit() for index in indices):
+        positions = [int(index) for index in indices]
+    else:
+        return
+    if positions != list(range(len(names))):
+        message = f"Triton's PyTorch backend would take the {kind}s {', '.join(names)} for those at {positions}"
+        raise StageError(Reason.NAMING_UNSUPPORTED, f"{message}: rename them in get_model, in the order of forward")
 
 
 def save(module: Any, path: Path) -> None:

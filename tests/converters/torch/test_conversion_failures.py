@@ -2,6 +2,7 @@
 
 import errno
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from triton_converters.failure import StageError
 from triton_converters.precision import check_precision, weight_data_types
 from triton_converters.reasons import Reason
 from triton_converters.repository import model_file
-from triton_converters.result import MESSAGE_LIMIT_BYTES, ConvertResult, Outcome, Signature, Tensor
+from triton_converters.result import MESSAGE_LIMIT_BYTES, ConvertResult, Outcome, ReferenceResult, Signature, Tensor
 
 pytestmark = pytest.mark.torch
 Convert = Callable[..., ConvertResult]
@@ -90,25 +91,30 @@ def test_onnx_takes_any_names(convert: Convert) -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "fits"),
+    ("names", "parameters", "fits"),
     [
-        (["INPUT__0", "INPUT__1"], True),
-        (["INPUT__1", "INPUT__0"], False),
-        (["INPUT__1"], False),
-        (["a", "b__1"], True),
-        (["b__1", "a"], True),
-        (["a__x", "b__y"], True),
-        (["a__0__1", "b__1"], True),
-        (["x"], True),
+        (["INPUT__0", "INPUT__1"], [], True),
+        (["INPUT__1", "INPUT__0"], [], False),
+        (["INPUT__1"], [], False),
+        (["a__"], [], True),
+        (["a__", "b__"], [], False),
+        (["a", "b__1"], [], True),
+        (["b__1", "a"], [], True),
+        (["a__x", "b__y"], [], True),
+        (["a__0__1", "b__1"], [], True),
+        (["x"], [], True),
+        (["a", "b"], ["a", "b"], True),
+        (["b", "a"], ["a", "b"], False),
+        (["b", "a"], ["argument_1", "b"], True),
+        (["b__0", "a__1"], ["a__1", "b__0"], False),
     ],
 )
-def test_the_naming_convention(names: list[str], fits: bool) -> None:
-    tensors = tuple(Tensor(name, "FP32", (1,)) for name in names)
+def test_the_naming_convention(names: list[str], parameters: list[str], fits: bool) -> None:
     if fits:
-        torchscript.check_names(tensors, "input")
+        torchscript.check_names(names, "input", parameters)
     else:
         with pytest.raises(StageError) as caught:
-            torchscript.check_names(tensors, "input")
+            torchscript.check_names(names, "input", parameters)
         assert caught.value.reason is Reason.NAMING_UNSUPPORTED
 
 
@@ -148,11 +154,32 @@ def test_an_exported_graph_that_differs_from_the_signature(
     assert words in caught.value.message
 
 
+def test_an_input_that_the_exporter_drops_is_named(convert: Convert) -> None:
+    error = refusal(convert, "Unused", "onnx")
+    assert error.reason is Reason.CONVERSION_FAILED
+    assert "inputs are ['x'], the signature's are ['x', 'ignored']" in error.message
+
+
+@pytest.mark.parametrize(("format_name", "exporter"), [("ts-trace", ""), ("ts-script", ""), ("onnx", "Dynamo")])
+def test_an_input_that_is_not_used_is_kept_by_the_others(convert: Convert, format_name: str, exporter: str) -> None:
+    assert convert("Unused", format_name, "fp32", exporter, 18).data_types == ("FP32",)
+
+
 def test_a_lost_reference_is_asked_for_again(convert: Convert, published: Path) -> None:
     with pytest.raises(StageError) as caught:
         stage.run(request(model_code("Classifier"), "onnx"))
     assert caught.value.reason is Reason.RESULT_MISSING
     assert not caught.value.final
+
+
+def test_a_lost_source_is_asked_for_again(refer: Callable[..., ReferenceResult], published: Path) -> None:
+    refer("Classifier")
+    shutil.rmtree(published)
+    for run in (lambda: refer("Classifier"), lambda: stage.run(request(model_code("Classifier"), "onnx"))):
+        with pytest.raises(StageError) as caught:
+            run()
+        assert caught.value.reason is Reason.RESULT_MISSING
+        assert not caught.value.final
 
 
 def test_a_conversion_is_done_once_for_several_revisions(convert: Convert, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,8 @@ def get_dataloader_fn(
                 return {"points": normal(6 + number, 3)}
             case "Attention" | "Recurrent":
                 return {"x": normal(size, 6 + number, 8)}
+            case "Unused":
+                return {"x": normal(size, 4), "ignored": normal(size, 2)}
         if kind == "Branching":
             return {"x": np.abs(normal(size, 4)) * (-1) ** number}
         return {"x": normal(size, 4)}

@@ -111,11 +111,15 @@ class Python(Branching):
         return self.head(x) * max((1, 2), key=lambda width: -width)
 
 
-class Fixed(Branching):
-    """Takes a size for a Python number."""
+class Unused(nn.Module):  # type: ignore[misc]
+    """Two inputs, of which one is not used."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.head(x).reshape(int(x.shape[0]), 3) + torch.zeros(x.shape[1] - 1)
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Linear(4, 3)
+
+    def forward(self, x: Tensor, ignored: Tensor) -> Tensor:
+        return self.head(x)
 
 
 class Exotic(Branching):
@@ -163,6 +167,7 @@ NAMES = {
     "Masked": (["steps", "mask"], ["tags", "summary"]),
     "Points": (["points"], ["direction"]),
     "TooFew": (["x"], ["y", "z"]),
+    "Unused": (["x", "ignored"], ["y"]),
 }
 
 
