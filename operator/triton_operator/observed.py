@@ -41,6 +41,8 @@ class Observed:
     serving: str | None
     """Name of the Deployment that the Service points to."""
     claim: Mapping[str, Any] | None
+    recorded_claim: str
+    """uid of the claim that the recorded results lie on; empty: not recorded."""
     """The one the operator made."""
 
 
@@ -80,6 +82,7 @@ def observe(deployment: str, children: Iterable[Mapping[str, Any]]) -> Observed:
         records=records,
         serving=None if service is None else service["spec"].get("selector", {}).get(names.REVISION_LABEL),
         claim=claim,
+        recorded_claim=entries.get(CLAIM, ""),
     )
 
 

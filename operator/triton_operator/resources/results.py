@@ -19,7 +19,9 @@ def results(context: Context, needed: set[str], failures: Mapping[str, Trouble])
     others = sorted(records.keys() - needed, key=lambda name: (records[name].finished_at, name), reverse=True)
     kept = [name for name in records if name in needed] + others[:KEPT]
     claim = context.observed.claim
-    data = {CLAIM: claim["metadata"]["uid"]} if claim is not None else {}
+    # While the claim is missing, the results still belong to the one that was there: the next one does not have them.
+    uid = claim["metadata"]["uid"] if claim is not None else context.observed.recorded_claim
+    data = {CLAIM: uid} if uid else {}
     for name in sorted(kept):
         data[name] = records[name].text
         data[FINISHED + name] = records[name].finished_at

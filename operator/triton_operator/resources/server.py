@@ -33,6 +33,8 @@ def server_arguments(context: Context, revision_key: str) -> list[str]:
         "--model-control-mode=none",
         "--exit-on-error=true",
         "--strict-readiness=true",
+        # Errors alone: a termination message holds 2 KiB, and tables of settings would push the model's error out.
+        "--log-info=false",
         f"--exit-timeout-secs={EXIT_TIMEOUT_SECONDS}",
         f"--grpc-max-connection-age={GRPC_CONNECTION_AGE_MILLISECONDS}",
         f"--pinned-memory-pool-byte-size={serving.pinned_memory_pool_bytes}",
