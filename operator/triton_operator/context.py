@@ -49,6 +49,11 @@ class Context:
         server = self.spec.serving.image or self.spec.serving.pod.image
         return pinned.model_copy(update={"server": server}) if server else pinned
 
+    @property
+    def job_image(self) -> str:
+        """Of the Jobs' own containers: the spec's, or the converter's."""
+        return self.spec.conversion.pod.image or self.images.converter
+
     def metadata(self, name: str, component: str, **labels: str) -> dict[str, Any]:
         """Metadata of a child that goes with the object."""
         return {

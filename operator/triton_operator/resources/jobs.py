@@ -112,7 +112,7 @@ def _pod(context: Context, work: Work, settings: Pod) -> dict[str, Any]:
         volumes.append({"name": "converters", "emptyDir": {}})
     container = {
         "name": work.stage,
-        "image": own_image or context.images.converter,
+        "image": context.job_image,
         "imagePullPolicy": "IfNotPresent",
         "command": ["python3", "-m", "triton_converters"],
         "args": [work.stage, work.request.to_json()],

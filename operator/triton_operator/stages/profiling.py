@@ -84,7 +84,7 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
         request.to_json(),
         serving_inputs(context),
         spec.gpu,
-        spec.conversion.pod.image or context.images.converter,
+        context.job_image,
     )
     # A metric's arguments may name $(DATA) too.
     volumes, mounts = data_volumes(context) if spec.metrics else ((), ())

@@ -74,7 +74,7 @@ def examples_key(context: Context, source: SourceResult) -> str:
     spec = context.spec
     batch_size = min(max(1, context.model.config.max_batch_size), spec.accuracy.max_samples)
     code = [model_code(context), entrypoint(context, spec.dataloader)]
-    return names.result_key("examples", source.digest, code, spec.data, batch_size, _image(context), context.device)
+    return names.result_key("examples", source.digest, code, spec.data, batch_size, context.job_image, context.device)
 
 
 def model_code(context: Context) -> ModelCode:
@@ -100,7 +100,3 @@ def data_volumes(context: Context) -> tuple[tuple[dict[str, object], ...], tuple
         return (), ()
     volume, mount = claim_volume("data", context.spec.data.uri, layout.DATA_MOUNT)
     return (volume,), (mount,)
-
-
-def _image(context: Context) -> str:
-    return context.spec.conversion.pod.image or context.images.converter

@@ -154,8 +154,9 @@ def _measure_work(context: Context, dump: Dump, target: Attempt) -> Work:
         load=load(context, names.preview(context.name)),
         online=online(context),
     )
-    image = context.spec.conversion.pod.image or context.images.converter
-    key = names.result_key("measure", request.to_json(), serving_inputs(context), image, context.deployment.uid)
+    key = names.result_key(
+        "measure", request.to_json(), serving_inputs(context), context.job_image, context.deployment.uid
+    )
     return Work(
         stage="measure",
         key=key,
