@@ -12,8 +12,8 @@ from deploy.command import Cluster, CommandError
 from deploy.environment import set_up, step
 from deploy.images import load
 from devcluster.paths import ClusterError
-from triton_operator.spec import TritonDeploymentSpec
-from triton_operator.status import TritonDeploymentStatus
+from triton_operator.api.spec import TritonDeploymentSpec
+from triton_operator.api.status import TritonDeploymentStatus
 
 TABLE_WIDTH = 170
 GRPC_PORT = 8001

@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from deploy.command import ROOT, Cluster
-from triton_operator.status import TritonDeploymentStatus
+from triton_operator.api.status import TritonDeploymentStatus
 
 NAMESPACE = "digits"
 NAME = "digits"

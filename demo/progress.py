@@ -9,7 +9,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from triton_operator.status import CandidateStatus, Condition, TritonDeploymentStatus
+from triton_operator.api.status import CandidateStatus, Condition, TritonDeploymentStatus
 
 STAGES = ("SourceResolved", "Converted", "Verified", "Selected", "Available", "PerformanceMeasured")
 """Conditions in the order in which they come true."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from triton_operator.status import AccuracyStatus, CandidateStatus, RowStatus
+from triton_operator.api.status import AccuracyStatus, CandidateStatus, RowStatus
 
 ROW_COLUMNS = (
     ("Precision", "precision"),

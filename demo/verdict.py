@@ -1,7 +1,8 @@
 """Whether a ready object shows all that its spec asked for."""
 
-from triton_operator.spec import ConcurrencyRange, TritonDeploymentSpec
-from triton_operator.status import TritonDeploymentStatus
+from triton_operator.api.performance import ConcurrencyRange
+from triton_operator.api.spec import TritonDeploymentSpec
+from triton_operator.api.status import TritonDeploymentStatus
 
 
 def concurrencies(sweep: ConcurrencyRange) -> list[int]:

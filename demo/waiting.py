@@ -11,7 +11,7 @@ from rich.console import Console
 
 from demo.example import NAME, NAMESPACE, TRAIN_JOB, status_of
 from demo.progress import Display, is_ready, stalled_seconds
-from triton_operator.status import TritonDeploymentStatus
+from triton_operator.api.status import TritonDeploymentStatus
 
 POLL_SECONDS = 1.0
 TRAIN_SECONDS = 300

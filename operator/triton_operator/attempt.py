@@ -5,9 +5,9 @@ from typing import Self
 
 from triton_converters.reasons import Reason
 from triton_converters.result import ProfileResult
+from triton_operator.api.model import Candidate
+from triton_operator.api.status import CandidateState
 from triton_operator.pod_trouble import Trouble
-from triton_operator.spec import Candidate
-from triton_operator.status import CandidateState
 
 
 @dataclass(frozen=True)

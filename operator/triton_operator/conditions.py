@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC
 from typing import get_args
 
 from triton_converters.reasons import Reason
+from triton_operator.api.status import Condition, ConditionType, TritonDeploymentStatus, condition
 from triton_operator.context import Context
 from triton_operator.progress import Progress
 from triton_operator.stages.serving import available
 from triton_operator.stages.step import Verdict
-from triton_operator.status import Condition, ConditionType, TritonDeploymentStatus, condition
 
 UNDECIDED = {Reason.PENDING, Reason.WAITING, Reason.RUNNING, Reason.SUSPENDED}
 """Reasons of a stage that may still go either way."""
@@ -26,10 +25,10 @@ def conditions(context: Context, progress: Progress) -> list[Condition]:
             verdicts[kind] = _not_reached(context, kind)
     stages = [_undecided(verdicts[kind]) for kind in get_args(ConditionType)[3:]]
     summary = _summary(context, progress, stages)
-    now = context.now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     generation = context.deployment.generation
     return [
-        condition(each.type, each.status, each.reason, each.message, generation, now) for each in (*summary, *stages)
+        condition(each.type, each.status, each.reason, each.message, generation, context.now)
+        for each in (*summary, *stages)
     ]
 
 

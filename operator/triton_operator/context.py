@@ -5,11 +5,12 @@ from datetime import datetime
 from typing import Any
 
 from triton_operator import names
+from triton_operator.api.model import Model
+from triton_operator.api.spec import TritonDeploymentSpec
+from triton_operator.api.status import Images
 from triton_operator.deployment import TritonDeployment
 from triton_operator.observed import Observed
 from triton_operator.settings import Settings
-from triton_operator.spec import Model, TritonDeploymentSpec
-from triton_operator.status import Images
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from triton_operator.api.spec import TritonDeploymentSpec
+from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.names import API_VERSION, KIND
-from triton_operator.spec import TritonDeploymentSpec
-from triton_operator.status import TritonDeploymentStatus
 
 
 class InvalidSpecError(ValueError):

@@ -57,12 +57,16 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
     )
     newest = own[-1] if own else None
     state, why = _state(job)
-    # Jobs and pods arrive over different watches: of a Job that ended, the pod may still be seen to run.
-    if newest is not None and not ended(newest) and why.get("reason") != "DeadlineExceeded":
+    # A container's answer is whole when it has ended; the kubelet and the Job controller report the pod's end, and the
+    # Job's, seconds later: a sidecar has to shut down first.
+    record = next((found for pod in reversed(own) if (found := _record(pod, stage, key))), None)
+    failure, pending, crashed = None, None, None
+    if record is not None:
+        state = "Succeeded"
+    elif newest is not None and not ended(newest) and why.get("reason") != "DeadlineExceeded":
+        # Jobs and pods arrive over different watches: of a Job that ended, the pod may still be seen to run.
         state = "Active"
-    record, failure, pending, crashed = None, None, None, None
     if state == "Succeeded":
-        record = next((found for pod in reversed(own) if (found := _record(pod, stage, key))), None)
         if record is None and own:
             failure = Trouble(
                 Reason.RESULT_MISSING,

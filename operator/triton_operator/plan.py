@@ -6,6 +6,7 @@ from typing import Any
 
 from triton_converters.reasons import Reason
 from triton_operator import conditions, report
+from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.deployment import TritonDeployment
@@ -17,7 +18,6 @@ from triton_operator.resources.results import results
 from triton_operator.settings import Settings
 from triton_operator.stages import choosing, conversion, profiling, reference, serving, source, step
 from triton_operator.stages.step import Verdict
-from triton_operator.status import TritonDeploymentStatus
 
 PENDING_SECONDS = 5.0
 """A pod that waits says why in Events, which are read in a pass; a reason is due within 10 s."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from triton_converters.reasons import Reason
 from triton_operator import ownership
+from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.cluster import Cluster, ClusterError, NotFoundError, RefusedError
 from triton_operator.deployment import InvalidSpecError, parse, parse_status
 from triton_operator.drift import drift
@@ -24,7 +25,6 @@ from triton_operator.plan import Event, Plan, plan
 from triton_operator.queue import Result
 from triton_operator.reporting import event_body, stalled, status_body
 from triton_operator.settings import Settings
-from triton_operator.status import TritonDeploymentStatus
 from triton_operator.store import Key, Store
 from triton_operator.waiting import EVENTS_AGAIN_SECONDS, waiting_for
 

@@ -3,13 +3,7 @@
 from collections.abc import Sequence
 
 from triton_converters.result import MeasureResult, ProfileResult, Row, Signature
-from triton_operator.attempt import Attempt
-from triton_operator.conditions import conditions
-from triton_operator.context import Context
-from triton_operator.progress import Progress
-from triton_operator.resources.services import endpoint
-from triton_operator.selection import Choice, best_row
-from triton_operator.status import (
+from triton_operator.api.status import (
     AccuracyStatus,
     CandidateStatus,
     EnvironmentStatus,
@@ -24,6 +18,12 @@ from triton_operator.status import (
     TritonDeploymentStatus,
     merge_conditions,
 )
+from triton_operator.attempt import Attempt
+from triton_operator.conditions import conditions
+from triton_operator.context import Context
+from triton_operator.progress import Progress
+from triton_operator.resources.services import endpoint
+from triton_operator.selection import Choice, best_row
 from triton_operator.status_limit import bounded, shortened
 
 MESSAGE_BYTES = 480

@@ -4,16 +4,11 @@ from datetime import datetime
 from typing import Any
 
 from triton_converters.reasons import Reason
-from triton_operator.status import ConditionType, TritonDeploymentStatus, condition, merge_conditions
+from triton_operator.api.status import ConditionType, TritonDeploymentStatus, condition, merge_conditions, timestamp
 
 COMPONENT = "triton-operator"
 LONGEST_EVENT_MESSAGE = 1024
 """Characters: the API server refuses more."""
-
-
-def timestamp(now: datetime) -> str:
-    """RFC 3339 with seconds, as Kubernetes writes it."""
-    return now.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def status_body(owner: dict[str, Any], status: TritonDeploymentStatus) -> dict[str, Any]:
@@ -42,7 +37,7 @@ def stalled(
     """`wanted`, except that nothing goes on before somebody changes something."""
     generation = owner["metadata"]["generation"]
     summary: tuple[tuple[ConditionType, bool], ...] = (("Ready", False), ("Reconciling", False), ("Stalled", True))
-    new = {type: condition(type, value, reason, message, generation, timestamp(now)) for type, value in summary}
+    new = {type: condition(type, value, reason, message, generation, now) for type, value in summary}
     others = [old for old in wanted.conditions if old.type not in new]
     return wanted.model_copy(
         update={

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import exp, inf, log
 
 from triton_converters.result import Row
-from triton_operator.spec import Constraint, Objective
+from triton_operator.api.selection import Constraint, Objective
 
 _FIELDS = {
     "Throughput": "throughput",

@@ -104,12 +104,12 @@ class Cluster:
         return [each for (found, _), each in self.objects.items() if found == kind]
 
     def active(self, stage: str) -> list[str]:
-        """Candidates (empty: none) of a stage's Jobs that have not ended."""
+        """Candidates (empty: none) of a stage's Jobs whose own container still runs, or is to."""
         return [
             each["metadata"]["labels"].get(names.CANDIDATE_LABEL, "")
             for each in self.of_kind("Job")
             if each["metadata"]["labels"][names.STAGE_LABEL] == stage
-            and not each["status"].get("conditions")
+            and not each["status"].get("shown")
             and not each["spec"].get("suspend")
         ]
 

@@ -64,6 +64,18 @@ def test_conversions_run_so_many_at_a_time_and_profiles_alone_after_them(paralle
     assert most == parallelism
 
 
+def test_an_answer_counts_once_its_container_ended_while_the_sidecar_still_shuts_down() -> None:
+    cluster = Cluster(a_spec())
+    while not any(job["status"].get("shown") for job in cluster.of_kind("Job")):
+        cluster.act()
+        cluster.step()
+    assert cluster.story == ["source"]
+    (job,) = cluster.of_kind("Job")
+    assert not job["status"].get("conditions"), "the Job itself was not seen to end yet"
+    cluster.act()
+    assert cluster.story == ["source", "reference"]
+
+
 def test_the_old_revision_serves_until_the_new_one_has_passed(serving: Cluster) -> None:
     first = serving.serving()
     serving.edit(models=WIDER)

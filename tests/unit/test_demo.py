@@ -10,8 +10,8 @@ from rich.console import Console
 
 from demo import inference, progress, report, verdict
 from demo.example import FOLDER, REQUEST
-from triton_operator.spec import TritonDeploymentSpec
-from triton_operator.status import (
+from triton_operator.api.spec import TritonDeploymentSpec
+from triton_operator.api.status import (
     AccuracyStatus,
     CandidateStatus,
     Condition,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import yaml
 
-from triton_operator.spec import TritonDeploymentSpec
+from triton_operator.api.spec import TritonDeploymentSpec
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "manifests/examples/digits"

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from triton_converters.reasons import Reason
+from triton_operator.api.status import Condition, TritonDeploymentStatus
 from triton_operator.deployment import parse_status
 from triton_operator.reporting import event_body, stalled, status_body
-from triton_operator.status import Condition, TritonDeploymentStatus
 
 NOW = datetime(2026, 11, 21, 10, 0, 5, 999, tzinfo=UTC)
 OWNER: dict[str, Any] = {

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triton_converters.result import Row
+from triton_operator.api.selection import Constraint, Objective
 from triton_operator.selection import Choice, gain, rank, worst_violation
-from triton_operator.spec import Constraint, Objective
 
 
 def row(throughput: float, p99: int = 1000, concurrency: int = 1) -> Row:

@@ -1,5 +1,6 @@
 """A status stays under 32 KiB, with every message as long and every list as full as may be."""
 
+from datetime import UTC, datetime
 from typing import get_args
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triton_converters.reasons import Reason
-from triton_operator.status import (
+from triton_operator.api.status import (
     CandidateStatus,
     ConditionType,
     EnvironmentStatus,
@@ -16,10 +17,11 @@ from triton_operator.status import (
     RowStatus,
     TritonDeploymentStatus,
     condition,
+    timestamp,
 )
 from triton_operator.status_limit import LIMIT_BYTES, bounded, shortened, size
 
-NOW = "2026-11-21T00:00:00Z"
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 def full(letter: str) -> TritonDeploymentStatus:
@@ -64,7 +66,9 @@ def full(letter: str) -> TritonDeploymentStatus:
             for each in get_args(ConditionType)
         ],
         candidates=candidates,
-        performance=PerformanceStatus(offline=[row] * 8, online=[row] * 16, environment=environment, measured_at=NOW),
+        performance=PerformanceStatus(
+            offline=[row] * 8, online=[row] * 16, environment=environment, measured_at=timestamp(NOW)
+        ),
     )
 
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from triton_operator import names
+from triton_operator.api.repository import ClaimTemplate
 from triton_operator.context import Context
-from triton_operator.spec import ClaimTemplate
 
 
 def claim(context: Context) -> dict[str, Any] | None:

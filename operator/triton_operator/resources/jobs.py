@@ -8,11 +8,11 @@ from typing import Any
 from triton_converters.document import Document
 from triton_converters.result import EXIT_FINAL
 from triton_operator import names
+from triton_operator.api.pod import Pod
 from triton_operator.context import Context
 from triton_operator.quantity import amount
 from triton_operator.resources import pod
 from triton_operator.resources.server import server_container
-from triton_operator.spec import Pod
 
 BACKOFF_LIMIT = 2
 """Two more tries of what may mend itself; a failure that cannot ends with EXIT_FINAL and is not tried again."""

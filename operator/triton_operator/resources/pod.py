@@ -4,9 +4,9 @@ from typing import Any
 
 from triton_converters import claim as layout
 from triton_operator import names
+from triton_operator.api.pod import Pod
 from triton_operator.context import Context
 from triton_operator.resources.claim import shared_by_nodes
-from triton_operator.spec import Pod
 
 USER = 1000
 """uid and gid of every container: NVIDIA's image has its user `triton-server` there."""

@@ -3,9 +3,9 @@
 from typing import Any
 
 from triton_operator import names
+from triton_operator.api.status import Endpoint
 from triton_operator.context import Context
 from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, METRICS_PORT, PORTS
-from triton_operator.status import Endpoint
 
 
 def service(context: Context, server_name: str) -> dict[str, Any]:

@@ -3,11 +3,11 @@
 from triton_converters.reasons import Reason
 from triton_converters.request import ConvertRequest, ModelConfig
 from triton_operator import names
+from triton_operator.api.model import Candidate, DynamicBatching
 from triton_operator.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.pod_trouble import Trouble
 from triton_operator.resources.jobs import Work
-from triton_operator.spec import Candidate, DynamicBatching
 from triton_operator.stages.reference import Dump, data_volumes, examples_key, model_code
 from triton_operator.stages.step import Effects, Verdict, run, waiting
 

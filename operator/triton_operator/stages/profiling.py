@@ -12,12 +12,12 @@ from triton_converters.request import (
 )
 from triton_converters.result import ProfileResult
 from triton_operator import names
+from triton_operator.api.performance import ConcurrencyRange, OfflineSweep, OnlineSweep
 from triton_operator.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.pod_trouble import Trouble
 from triton_operator.resources.jobs import Work, sidecar
 from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, serving_inputs
-from triton_operator.spec import ConcurrencyRange, OfflineSweep, OnlineSweep
 from triton_operator.stages.reference import Dump, data_volumes, entrypoint
 from triton_operator.stages.step import Effects, Verdict, run, waiting
 

@@ -7,9 +7,9 @@ from triton_converters.reasons import Reason
 from triton_converters.request import Entrypoint, ModelCode, ReferenceRequest
 from triton_converters.result import ReferenceResult, SourceResult
 from triton_operator import names
+from triton_operator.api.source import UserEntrypoint
 from triton_operator.context import Context
 from triton_operator.resources.jobs import Work, claim_volume
-from triton_operator.spec import UserEntrypoint
 from triton_operator.stages.step import Effects, Verdict, run, waiting
 
 

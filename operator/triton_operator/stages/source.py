@@ -7,10 +7,10 @@ from triton_converters.reasons import Reason
 from triton_converters.request import SourceRequest
 from triton_converters.result import SourceResult
 from triton_operator import names
+from triton_operator.api.status import Condition
 from triton_operator.context import Context
 from triton_operator.resources.jobs import Work, claim_volume, job
 from triton_operator.stages.step import Effects, Verdict, run, waiting
-from triton_operator.status import Condition
 
 RETRY_SECONDS, LONGEST_RETRY_SECONDS = 15, 300
 """A source that is not there may be on its way (GitOps applies everything at once), so it is looked for again: at first

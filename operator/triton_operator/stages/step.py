@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from triton_converters.reasons import Reason
+from triton_operator.api.status import ConditionType
 from triton_operator.context import Context
 from triton_operator.job_view import JobView, Record
 from triton_operator.observed import record_name
 from triton_operator.pod_trouble import Trouble
 from triton_operator.resources.jobs import Work, job
-from triton_operator.status import ConditionType
 
 
 @dataclass(frozen=True)

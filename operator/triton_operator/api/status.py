@@ -1,12 +1,13 @@
 """The status of a TritonDeployment: what was observed, written whole by one apply at the end of a pass."""
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
 from triton_converters.reasons import Reason
-from triton_operator.spec import ApiType
+from triton_operator.api.schema import ApiType
 
 ConditionType = Literal[
     "Ready",
@@ -294,6 +295,11 @@ class TritonDeploymentStatus(ApiType):
     """Of what serves."""
 
 
+def timestamp(now: datetime) -> str:
+    """RFC 3339 with seconds, as Kubernetes writes it. ``now``: aware."""
+    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def merge_conditions(old: Iterable[Condition], new: Iterable[Condition]) -> list[Condition]:
     """Keep lastTransitionTime of a condition whose status did not flip: else no status ever equals the last one."""
     times = {(condition.type, condition.status): condition.last_transition_time for condition in old}
@@ -308,7 +314,7 @@ def merge_conditions(old: Iterable[Condition], new: Iterable[Condition]) -> list
 
 
 def condition(
-    type: ConditionType, status: bool | None, reason: Reason, message: str, generation: int, now: str
+    type: ConditionType, status: bool | None, reason: Reason, message: str, generation: int, now: datetime
 ) -> Condition:
     """A condition observed now; status None is Unknown. The message is cut at 600 characters, keeping its end."""
     text = message if len(message) <= 600 else message[:200] + " ... " + message[-395:]
@@ -318,5 +324,5 @@ def condition(
         reason=str(reason),
         message=text,
         observed_generation=generation,
-        last_transition_time=now,
+        last_transition_time=timestamp(now),
     )

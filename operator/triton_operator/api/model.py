@@ -1,0 +1,108 @@
+"""The model as it comes, its served configuration, and the candidates to try."""
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, StringConstraints
+
+from triton_operator.api.schema import ApiType, Argument, Arguments, BatchSize, PythonFile, rules
+
+CandidateName = Annotated[str, StringConstraints(max_length=30, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")]
+ModelName = Annotated[str, StringConstraints(max_length=63, pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
+
+
+class DynamicBatching(ApiType):
+    """Triton's dynamic batcher."""
+
+    preferred_batch_sizes: Annotated[list[BatchSize], Field(max_length=16)] = Field(default_factory=list)
+    """Batch sizes the batcher tries to form. Default: the maximum batch size, where a delay is set."""
+    max_queue_delay_microseconds: Annotated[int, Field(ge=0, le=60_000_000)] = 0
+    """How long a request may wait for a preferred size. Default 0: send what is there."""
+
+
+class ModelConfiguration(ApiType):
+    """What config.pbtxt says beyond the signature."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            (
+                "!has(self.dynamicBatching) || !has(self.maxBatchSize) || self.maxBatchSize > 0",
+                "dynamicBatching needs maxBatchSize of at least 1",
+            ),
+            (
+                "!has(self.dynamicBatching) || !has(self.dynamicBatching.preferredBatchSizes)"
+                " || self.dynamicBatching.preferredBatchSizes.all(b,"
+                " b <= (has(self.maxBatchSize) ? self.maxBatchSize : 1))",
+                "dynamicBatching.preferredBatchSizes are at most maxBatchSize",
+            ),
+        )
+    )
+    max_batch_size: Annotated[int, Field(ge=0, le=65536)] = 1
+    """Samples; 0: the model has no batch dimension. Default 1."""
+    instances: Annotated[int, Field(ge=1, le=64)] = 1
+    """Model instances on each GPU (or on the CPU). Default 1."""
+    dynamic_batching: DynamicBatching | None = None
+    """Absent: requests run as they come."""
+    cuda_graphs: bool = False
+    """Capture CUDA graphs; only where the server has a GPU. Default false."""
+    warmup: bool = True
+    """Run a real sample at every load, before the model is ready. Default true: no slow first request."""
+    parameters: Annotated[dict[str, Argument], Field(max_length=32)] = Field(default_factory=dict)
+    """Passed to the backend as they are."""
+
+
+class Candidate(ApiType):
+    """One way to serve the model: a format in a precision with an accelerator."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            (
+                "!has(self.accelerator) || self.accelerator != 'trt' || self.format == 'onnx'",
+                "accelerator trt goes with format onnx",
+            )
+        )
+    )
+    name: CandidateName
+    """Unique among the candidates."""
+    format: Literal["ts-trace", "ts-script", "onnx"]
+    """What the model is converted to."""
+    precision: Literal["fp32", "fp16"]
+    """Of the weights and the computation; inputs and outputs stay fp32."""
+    accelerator: Literal["none", "cuda", "trt"] = "none"
+    """`trt`: ONNX Runtime's TensorRT execution provider; `cuda`: its CUDA provider. Default none."""
+
+
+class OnnxOptions(ApiType):
+    """How torch.onnx exports."""
+
+    opset: Annotated[int, Field(ge=11, le=23)] = 17
+    """Operator set. Default 17: known to every onnxruntime since 1.12 and to TensorRT since 8.6."""
+    exporter: Literal["Dynamo", "TorchScript"] = "TorchScript"
+    """`Dynamo`: torch.export; `TorchScript`: tracing. Chosen explicitly because torch's own default changed in 2.9."""
+
+
+class Model(ApiType):
+    """The model as it comes, its served configuration and what to try."""
+
+    name: ModelName
+    """Triton's model name."""
+    format: Literal["pyt"]
+    """`pyt`: a Python file whose get_model returns a torch.nn.Module."""
+    entrypoint: PythonFile
+    """File with `get_model(**arguments) -> (model, {"inputs": [names], "outputs": [names]})`."""
+    arguments: Arguments = Field(default_factory=dict)
+    """Of get_model."""
+    io_precision: Literal["fp32"] = "fp32"
+    """Of the served inputs and outputs: every candidate has one signature, casts are inside the graph."""
+    config: ModelConfiguration = Field(default_factory=ModelConfiguration)
+    """The served configuration."""
+    candidates: Annotated[
+        list[Candidate],
+        Field(
+            min_length=1,
+            max_length=16,
+            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+        ),
+    ]
+    """What to convert, verify and measure; at least one."""
+    onnx: OnnxOptions = Field(default_factory=OnnxOptions)
+    """For candidates of format onnx."""

@@ -1,0 +1,46 @@
+"""What every type of the API is made of: its base, CEL rules, and bounded strings and numbers.
+
+Strings, lists and maps are bounded: an unbounded one exceeds the API server's cost budget for CEL. Numbers are integers
+with the unit in the name, or decimal strings: the API conventions allow no floats.
+"""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic.alias_generators import to_camel
+
+
+def rules(*pairs: tuple[str, str]) -> dict[str, Any]:
+    """CEL rules for a schema: pairs of expression and message."""
+    return {"x-kubernetes-validations": [{"rule": rule, "message": message} for rule, message in pairs]}
+
+
+class ApiType(BaseModel):
+    """Base of every type of the API: camelCase on the wire, immutable, described by its docstrings."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, frozen=True, use_attribute_docstrings=True, extra="ignore"
+    )
+
+
+SEGMENT = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
+DnsLabel = Annotated[str, StringConstraints(max_length=63, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")]
+DnsName = Annotated[str, StringConstraints(max_length=253, pattern=r"^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$")]
+TensorName = Annotated[str, StringConstraints(max_length=128, pattern=r"^[A-Za-z_][A-Za-z0-9_.:/-]*$")]
+PythonFile = Annotated[str, StringConstraints(max_length=255, pattern=rf"^({SEGMENT}/)*{SEGMENT}\.py$")]
+Decimal = Annotated[str, StringConstraints(max_length=24, pattern=r"^-?[0-9]+(\.[0-9]+)?([eE]-?[0-9]{1,2})?$")]
+Quantity = Annotated[str, StringConstraints(max_length=24, pattern=r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?$")]
+Image = Annotated[str, StringConstraints(max_length=512, pattern=r"^([a-zA-Z0-9][a-zA-Z0-9._:/@-]*)?$")]
+Revision = Annotated[str, StringConstraints(max_length=128, pattern=r"^([A-Za-z0-9][A-Za-z0-9._+-]*)?$")]
+Argument = Annotated[str, StringConstraints(max_length=1024)]
+Arguments = Annotated[
+    dict[str, Argument],
+    Field(
+        max_length=64,
+        json_schema_extra=rules(
+            ("self.all(k, k.matches('^[A-Za-z_][A-Za-z0-9_-]{0,62}$'))", "argument names are Python identifiers")
+        ),
+    ),
+]
+Labels = Annotated[dict[str, Annotated[str, StringConstraints(max_length=1024)]], Field(max_length=64)]
+BatchSize = Annotated[int, Field(ge=1, le=65536)]

@@ -1,0 +1,94 @@
+"""The spec of a TritonDeployment: parsed here, and the source of the CRD's schema.
+
+Every field's docstring becomes `kubectl explain`. Defaults live here alone: none is written into the object, so a
+GitOps tool sees no drift.
+"""
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+
+from triton_operator.api.accuracy import AccuracyGate
+from triton_operator.api.conversion import Conversion
+from triton_operator.api.model import Model
+from triton_operator.api.performance import Performance
+from triton_operator.api.pod import Gpu
+from triton_operator.api.repository import Repository
+from triton_operator.api.schema import ApiType, rules
+from triton_operator.api.selection import Selection
+from triton_operator.api.serving import Serving
+from triton_operator.api.source import Data, Source, UserEntrypoint
+
+
+class TritonDeploymentSpec(ApiType):
+    """What to serve and how well."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            (
+                "!has(self.accuracy) || !has(self.accuracy.thresholds) || self.accuracy.thresholds.size() == 0"
+                " || has(self.metrics)",
+                "accuracy.thresholds need metrics.entrypoint",
+            ),
+            (
+                "!self.models.exists(m, m.candidates.exists(c, has(c.accelerator) && c.accelerator != 'none'))"
+                " || (has(self.gpu) && (!has(self.gpu.count) || self.gpu.count > 0))",
+                "accelerators cuda and trt need a GPU: set spec.gpu",
+            ),
+            (
+                "!has(self.performance) || !has(self.performance.offline) || self.models.all(m,"
+                " self.performance.offline.batchSizes.all(b, b == 1"
+                " || (has(m.config) && has(m.config.maxBatchSize) && b <= m.config.maxBatchSize)))",
+                "performance.offline.batchSizes are at most config.maxBatchSize",
+            ),
+            (
+                "!has(self.performance) || !has(self.performance.online) || !has(self.performance.online.batchSize)"
+                " || self.performance.online.batchSize == 1 || self.models.all(m, has(m.config)"
+                " && has(m.config.maxBatchSize) && self.performance.online.batchSize <= m.config.maxBatchSize)",
+                "performance.online.batchSize is at most config.maxBatchSize",
+            ),
+        )
+    )
+    suspend: bool = False
+    """True: start no new Job; what serves stays up. Default false."""
+    source: Source
+    """Code and checkpoint."""
+    data: Data | None = None
+    """What the dataloader reads."""
+    dataloader: UserEntrypoint
+    """File with `get_dataloader_fn(**arguments)` -> a function that yields (ids, {input: array}, {output: array})."""
+    metrics: UserEntrypoint | None = None
+    """File with `class MetricsCalculator`. Default: outputs are compared numerically only."""
+    models: Annotated[
+        list[Model],
+        Field(
+            min_length=1,
+            max_length=1,
+            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+        ),
+    ]
+    """The model; one."""
+    gpu: Gpu | None = None
+    """Default: none, everything runs on CPU."""
+    conversion: Conversion = Field(default_factory=Conversion)
+    """Conversion Jobs."""
+    accuracy: AccuracyGate = Field(default_factory=AccuracyGate)
+    """Gates."""
+    performance: Performance = Field(default_factory=Performance)
+    """Sweeps."""
+    selection: Selection = Field(default_factory=Selection)
+    """Choice."""
+    repository: Repository = Field(default_factory=Repository)
+    """The claim."""
+    serving: Serving = Field(default_factory=Serving)
+    """The server."""
+
+    @property
+    def model(self) -> Model:
+        """The one model."""
+        return self.models[0]
+
+    @property
+    def gpu_count(self) -> int:
+        """GPUs of a pod; 0: CPU."""
+        return self.gpu.count if self.gpu else 0
