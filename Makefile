@@ -5,7 +5,7 @@ SHELL := /bin/bash
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/triton-operator
 VENV := $(CACHE)/venv-$(shell sha256sum requirements/dev.txt | cut -c1-12)
 export PATH := $(VENV)/bin:$(PATH)
-export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/converters:$(CURDIR)
+export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/converters:$(CURDIR)/plugin:$(CURDIR)
 
 LOCK_IMAGE := uv pip compile -q --python-version 3.13 --python-platform x86_64-manylinux_2_40 --generate-hashes --no-header
 

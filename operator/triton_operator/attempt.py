@@ -21,6 +21,8 @@ class Attempt:
     reason: Reason | None = None
     message: str = ""
     profile: ProfileResult | None = None
+    profile_key: str = ""
+    """Of the profile's record."""
 
     def now(self, state: CandidateState, trouble: Trouble | None = None) -> Self:
         """The candidate in its next state, with what is to be said about it."""
