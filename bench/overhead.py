@@ -8,7 +8,7 @@ from typing import Any
 from bench.critical_path import Span, critical_path, gaps
 from bench.recorder import Recorder, Resource
 from demo import example
-from demo.progress import is_ready
+from triton_plugin.progress import is_ready
 from demo.waiting import Watcher
 from deploy.command import Cluster
 from deploy.images import load

@@ -6,7 +6,7 @@ import time
 from rich.console import Console
 from tritonclient.utils import InferenceServerException
 
-from demo import diagnosis, endpoint, example, inference, report, verdict
+from demo import diagnosis, endpoint, example, inference, verdict
 from demo.waiting import DemoError, Watcher
 from deploy.command import Cluster, CommandError
 from deploy.environment import set_up, step
@@ -14,8 +14,8 @@ from deploy.images import load
 from devcluster.paths import ClusterError
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
+from triton_plugin import tables
 
-TABLE_WIDTH = 170
 GRPC_PORT = 8001
 
 
@@ -63,12 +63,12 @@ def show(cluster: Cluster, status: TritonDeploymentStatus, console: Console) -> 
     columns = cluster.run("kubectl", "get", "td", "--namespace", example.NAMESPACE)
     console.print(columns, markup=False, soft_wrap=True)
     # Cut figures would be worse than wrapped lines.
-    wide = Console(width=max(console.width, TABLE_WIDTH), highlight=False)
+    wide = Console(width=max(console.width, tables.WIDTH), highlight=False)
     if status.performance:
-        wide.print(report.performance("Offline", status.performance.offline))
-        wide.print(report.performance("Online", status.performance.online))
-    wide.print(report.accuracy(status.accuracy))
-    wide.print(report.candidates(status.candidates))
+        wide.print(tables.performance("Offline", status.performance.offline))
+        wide.print(tables.performance("Online", status.performance.online))
+    wide.print(tables.accuracy(status.accuracy))
+    wide.print(tables.candidates(status.candidates))
 
 
 def answer(cluster: Cluster, console: Console) -> None:

@@ -10,8 +10,8 @@ from kubernetes.client.exceptions import ApiException
 from rich.console import Console
 
 from demo.example import NAME, NAMESPACE, TRAIN_JOB, status_of
-from demo.progress import Display, is_ready, stalled_seconds
 from triton_operator.api.status import TritonDeploymentStatus
+from triton_plugin.progress import Display, is_ready, stalled_seconds
 
 POLL_SECONDS = 1.0
 TRAIN_SECONDS = 300
