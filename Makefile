@@ -81,13 +81,18 @@ lint: venv verify-generated ## ruff, mypy --strict, the import layers, helm lint
 	$(WITH_PROGRAMS); $(KUBECONFORM) crds manifests/install.yaml
 	$(WITH_PROGRAMS); for example in manifests/examples/*/; do kubectl kustomize $$example | $(KUBECONFORM) -; done
 
-.PHONY: test test-fast test-torch test-images test-apiserver test-cluster test-e2e
+.PHONY: test test-fast test-report test-torch test-images test-apiserver test-cluster test-e2e
 # Fast ones first. The suites share two cores and one cluster, so one after the other, whatever -j says.
 .NOTPARALLEL:
-test: test-fast test-apiserver test-torch test-images test-cluster test-e2e ## All tests, set-up included
+test: test-fast test-report test-apiserver test-torch test-images test-cluster test-e2e ## All tests, set-up included
 
 test-fast: venv ## Everything that needs neither images nor a cluster: seconds
-	pytest -m "not (apiserver or cluster or e2e or images or torch)" tests
+	pytest -m "not (apiserver or chromium or cluster or e2e or images or torch)" tests
+
+test-report: venv ## Reports of recorded runs in a headless Chromium, which it installs from Debian
+	type chromium chromedriver > /dev/null || { apt-get update -qq; DEBIAN_FRONTEND=noninteractive \
+	  apt-get install -qq --no-install-recommends -y chromium chromium-driver fonts-dejavu-core; }
+	pytest -m chromium tests/report
 
 test-apiserver: venv cluster-binaries ## On a real API server and etcd, without a node
 	pytest -m apiserver tests/apiserver

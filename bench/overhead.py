@@ -8,10 +8,10 @@ from typing import Any
 from bench.critical_path import Span, critical_path, gaps
 from bench.recorder import Recorder, Resource
 from demo import example
-from triton_plugin.progress import is_ready
 from demo.waiting import Watcher
 from deploy.command import Cluster
 from deploy.images import load
+from triton_plugin.progress import is_ready
 
 READY_SECONDS = 900
 KINDS = {

@@ -45,7 +45,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="kubectl triton",
         description=__doc__,
-        epilog="Where a NAME is asked for, a file does too: what `kubectl get td/NAME configmap/NAME-results -o yaml` printed.",
+        epilog="For a NAME, report, explain and compare also take a file: what"
+        " `kubectl get td/NAME configmap/NAME-results -o yaml` printed.",
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
@@ -144,7 +145,9 @@ def _print_comparison(console: Console, left: str, right: str, found: Comparison
             console.print(f"  {each}", markup=False, soft_wrap=True)
         return
     headings = [text for heading, _ in FIGURES for text in (f"{heading} {left}", f"{heading} {right}", "Change")]
-    console.print(tables.table("Measured alike (latencies in microseconds)", ("Scenario", "Load", *headings), found.rows))
+    console.print(
+        tables.table("Measured alike (latencies in microseconds)", ("Scenario", "Load", *headings), found.rows)
+    )
     if found.unmatched:
         console.print(f"{found.unmatched} rows are of one of the two only, and left out", markup=False)
 

@@ -22,7 +22,8 @@ def explain(subject: Subject) -> str:
 def _outcome(subject: Subject) -> str:
     name = f"TritonDeployment {subject.namespace}/{subject.name}"
     if subject.status.observed_generation < 0:
-        return f"{name}: the operator has not seen it yet. Does it run? kubectl get pods --all-namespaces -l app.kubernetes.io/name=triton-operator"
+        pods = "kubectl get pods --all-namespaces --selector app.kubernetes.io/name=triton-operator"
+        return f"{name}: the operator has not seen it yet. Does it run? {pods}"
     lines = []
     if subject.status.observed_generation != subject.generation:
         seen = subject.status.observed_generation
@@ -43,10 +44,9 @@ def _outcome(subject: Subject) -> str:
 
 def _trouble(subject: Subject) -> Iterator[str]:
     """What is in the way, what it means, and what to do."""
-    stage = next(
-        (each for each in STAGES if (found := subject.condition(each)) is not None and found.status == "False"), "Stalled"
-    )
-    found = subject.condition(stage) or subject.condition("Stalled")
+    observed = (subject.condition(each) for each in (*STAGES, "Stalled"))
+    wrong = (each for each in observed if each and (each.status == "False") == (each.type != "Stalled"))
+    found = next(wrong, None)
     if found is None:
         return
     yield f"  what:  {found.type}: {found.reason}: {found.message}"
@@ -87,7 +87,9 @@ def _choice(subject: Subject) -> str:
         return text
     second = next((each for each in ranked(subject.status.candidates) if (each.rank or 0) == 2), None)
     text += f"\nWhy {chosen.name}: {chosen.message}: {_figures(chosen)}."
-    return text + (f" Second is {second.name}: {_figures(second)}; {second.message}." if second else " No other passed.")
+    return text + (
+        f" Second is {second.name}: {_figures(second)}; {second.message}." if second else " No other passed."
+    )
 
 
 def _others(subject: Subject) -> str:

@@ -19,27 +19,29 @@ NAME_CHARACTERS = 40
 def first_object(folder: ModelFolder) -> str:
     """The YAML; what only the user knows is marked TODO. Raises FolderError where there is nothing to convert."""
     if folder.framework == "tensorflow":
-        raise FolderError(f"{folder.model.path} imports TensorFlow; this command writes objects for PyTorch models only")
+        raise FolderError(
+            f"{folder.model.path} imports TensorFlow; this command writes objects for PyTorch models only"
+        )
     return "\n".join(_lines(folder)) + "\n"
 
 
 def _lines(folder: ModelFolder) -> Iterator[str]:
     name = object_name(folder.name)
-    yield f"# Written by `kubectl triton init`. `kubectl triton validate FILE` checks it after every change."
+    yield "# Written by `kubectl triton init`. `kubectl triton validate FILE` checks it after every change."
     yield f"apiVersion: {API_VERSION}"
     yield f"kind: {KIND}"
     yield "metadata:"
     yield f"  name: {name}"
     yield "spec:"
     yield "  # The folder's files on a PersistentVolumeClaim: pvc://CLAIM/PATH (docs/source.md)."
-    yield f"  source: {{uri: \"pvc://models/{name}\"}}"
+    yield f'  source: {{uri: "pvc://models/{name}"}}'
     if folder.dataloader is None:
         yield "  # TODO: no file defines get_dataloader_fn; write one that yields real inputs (docs/user-files.md)."
         yield "  dataloader: {entrypoint: dataloader.py}"
     else:
         if _wants_data(folder.dataloader):
             yield "  # Mounted read-only at $(DATA)."
-            yield f"  data: {{uri: \"pvc://datasets/{name}\"}}"
+            yield f'  data: {{uri: "pvc://datasets/{name}"}}'
         yield "  dataloader:"
         yield f"    entrypoint: {folder.dataloader.path}"
         yield from _arguments(folder.dataloader, folder, "    ")
@@ -66,20 +68,20 @@ def _lines(folder: ModelFolder) -> Iterator[str]:
         yield "  # What the served model must be worth, by the names that MetricsCalculator returns."
         yield "  # accuracy:"
         yield "  #   thresholds:"
-        yield "  #   - {metric: accuracy, maximumDegradation: \"0.01\"}"
+        yield '  #   - {metric: accuracy, maximumDegradation: "0.01"}'
     yield "  performance:"
     yield "    offline: {batchSizes: [1, 8]}"
     yield "    online: {concurrency: {start: 1, end: 8}}"
     yield "  selection:"
     yield "    objectives: [{metric: Throughput}]"
     yield "    # The latency budget."
-    yield "    constraints: [{metric: P99LatencyMicroseconds, maximum: \"100000\"}]"
+    yield '    constraints: [{metric: P99LatencyMicroseconds, maximum: "100000"}]'
     yield "  # On GPU nodes: gpu: {count: 1}, and candidates with accelerator cuda or trt."
 
 
 def object_name(text: str) -> str:
     """The nearest name that the CRD takes."""
-    name = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-0123456789")[:NAME_CHARACTERS].strip("-")
+    name = re.sub(r"[^a-z0-9]+", "-", text.lower()).lstrip("-0123456789")[:NAME_CHARACTERS].rstrip("-")
     return name if re.fullmatch(NAME_PATTERN, name) else "model"
 
 

@@ -45,7 +45,7 @@ def read(folder: Path) -> ModelFolder:
     found = _defined(modules, "get_model")
     if not found:
         raise FolderError(
-            f"none of the {len(modules)} Python files in {folder} defines get_model; docs/user-files.md says what it does"
+            f"none of the {len(modules)} Python files in {folder} defines get_model; docs/user-files.md says what it is"
         )
     if len(found) > 1:
         raise FolderError(f"get_model is defined in {', '.join(each.path for each in found)}; keep one")
@@ -111,4 +111,6 @@ def _framework(module: ast.Module) -> str:
             else []
         )
     }
-    return next((each for each in ("torch", "tensorflow") if each in imported), "tensorflow" if "keras" in imported else "")
+    if "torch" in imported:
+        return "torch"
+    return "tensorflow" if imported & {"tensorflow", "keras"} else ""

@@ -4,6 +4,7 @@ import base64
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
@@ -28,9 +29,9 @@ class Browser:
 
     def complaints(self) -> list[str]:
         """What the console said since it was last asked."""
-        return [entry["message"] for entry in self.chrome.get_log("browser")]
+        return [entry["message"] for entry in self.chrome.get_log("browser")]  # type: ignore[no-untyped-call]
 
-    def script(self, text: str, *arguments: object) -> object:
+    def script(self, text: str, *arguments: object) -> Any:
         return self.chrome.execute_script(f"return {text}", *arguments)
 
     def text(self, selector: str) -> list[str]:

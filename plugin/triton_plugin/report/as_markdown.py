@@ -32,7 +32,8 @@ def as_markdown(report: Report, with_plots: bool) -> str:
 
 def drawings(report: Report) -> dict[Path, str]:
     """The plots that the text refers to, by their paths beside it."""
-    return {_path(report, plot): as_light(plot.svg) + "\n" for plot in (*_offline_plots(report), *_online_plots(report))}
+    drawn = [*_offline_plots(report), *_online_plots(report)]
+    return {_path(report, plot): as_light(plot.svg) + "\n" for plot in drawn}
 
 
 def text(value: str) -> str:
@@ -63,7 +64,8 @@ def _overview(report: Report) -> str:
         lines.append(f"**{'Ready' if ready.status == 'True' else text(ready.reason)}**: {text(ready.message)}.")
     if report.serving is not None:
         serving = report.serving
-        lines += ["", f"TritonDeployment {code(f'{report.namespace}/{report.name}')} serves model {code(report.model)}:", ""]
+        name = code(f"{report.namespace}/{report.name}")
+        lines += ["", f"TritonDeployment {name} serves model {code(report.model)}:", ""]
         lines += [f" * **Candidate:** {text(serving.candidate)}", f" * **Model format:** {text(serving.format)}"]
         lines.append(f" * **Precision:** {text(serving.precision.upper())}")
         if serving.throughput:
@@ -94,7 +96,8 @@ def _performance(report: Report, with_plots: bool) -> list[str]:
     if measured is None:
         return []
     where = measured.environment
-    title = f"{text(where.gpu_product or where.cpu)}, {text(report.configuration)}" if where else text(report.configuration)
+    device = [where.gpu_product or where.cpu] if where else []
+    title = text(", ".join([*device, report.configuration]))
     parts = ["## Performance", "Latencies are in microseconds."]
     if measured.offline:
         pictures = _pictures(report, _offline_plots(report)) if with_plots else []

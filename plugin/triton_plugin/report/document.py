@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from triton_converters.reasons import Reason
+from triton_converters.result import ProfileResult
 from triton_operator.api.model import DynamicBatching, Model
 from triton_operator.api.schema import ApiType
 from triton_operator.api.selection import Constraint, Objective
@@ -157,17 +158,6 @@ def environment_lines(environment: EnvironmentStatus) -> list[tuple[str, str]]:
 def _candidate(subject: Subject, status: CandidateStatus) -> CandidateReport:
     profile, conversion = subject.profile(status), subject.conversion(status)
     reasons = {str(reason): reason.doc for reason in Reason}
-    accuracy = [
-        AccuracyStatus(
-            metric=each.metric,
-            framework=f"{each.framework:.6g}",
-            served=f"{each.served:.6g}",
-            samples=profile.samples,
-            threshold=each.threshold,
-            passed=each.passed,
-        )
-        for each in (profile.accuracy if profile else ())
-    ]
     measured = None
     if profile is not None and (profile.offline or profile.online):
         where = profile.environment
@@ -188,9 +178,23 @@ def _candidate(subject: Subject, status: CandidateStatus) -> CandidateReport:
         data_types=list(conversion.data_types) if conversion else [],
         conversion_seconds=conversion.seconds if conversion else None,
         warnings=list(conversion.warnings) if conversion else [],
-        accuracy=accuracy,
+        accuracy=_accuracy(profile) if profile else [],
         measured=measured,
     )
+
+
+def _accuracy(profile: ProfileResult) -> list[AccuracyStatus]:
+    return [
+        AccuracyStatus(
+            metric=each.metric,
+            framework=f"{each.framework:.6g}",
+            served=f"{each.served:.6g}",
+            samples=profile.samples,
+            threshold=each.threshold,
+            passed=each.passed,
+        )
+        for each in profile.accuracy
+    ]
 
 
 def _shown(subject: Subject) -> CandidateStatus | None:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil
+from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -183,7 +184,7 @@ def _constraints(axes: Axes, report: Report) -> None:
             value, upright = float(bound), each.metric == "P99LatencyMicroseconds"
             limit = (axes.get_xlim() if upright else axes.get_ylim())[1]
             words = f"{'P99' if upright else 'throughput'} {word} {value:,g}{' µs' if upright else ''}"
-            style = {"color": colour("alert"), "linewidth": 1.2, "linestyle": ":"}
+            style: dict[str, Any] = {"color": colour("alert"), "linewidth": 1.2, "linestyle": ":"}
             if not 0 <= value <= limit:
                 axes.plot([], [], label=f"{words} (outside)", **style)
             elif upright:
@@ -192,7 +193,7 @@ def _constraints(axes: Axes, report: Report) -> None:
                 axes.axhline(value, label=words, **style)
 
 
-def _line(number: int, each: Series) -> dict[str, object]:
+def _line(number: int, each: Series) -> dict[str, Any]:
     return {
         "label": f"{each.name} (selected)" if each.chosen else each.name,
         "color": series(number),

@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 import celpy
+from celpy.adapter import json_to_cel
 
 from triton_plugin.validation.structural import Fault, Schema
 
@@ -34,7 +35,7 @@ def broken(value: Any, schema: Schema, path: str) -> Iterator[Fault]:
             if name in properties:
                 yield from broken(each, properties[name], f"{path}.{name}" if path else name)
             elif isinstance(others, Mapping):
-                yield from broken(each, others, f"{path}[{name}]")
+                yield from broken(each, others, f"{path}.{name}")
 
 
 def _below(schema: Schema) -> Iterator[Schema]:
@@ -46,7 +47,7 @@ def _below(schema: Schema) -> Iterator[Schema]:
 
 def _holds(rule: str, value: Any) -> bool:
     """Raises celpy.CELEvalError where the rule cannot be evaluated: a mistake of the rule, not of the object."""
-    return bool(_program(rule).evaluate({"self": celpy.json_to_cel(value)}))
+    return bool(_program(rule).evaluate({"self": json_to_cel(value)}))
 
 
 @cache

@@ -75,7 +75,7 @@ def _fields(value: dict[str, Any], schema: Schema, path: str) -> Iterator[Fault]
         if properties is not None and name in properties:
             yield from faults(each, properties[name], place)
         elif isinstance(others, Mapping):
-            yield from faults(each, others, f"{path}[{name}]")
+            yield from faults(each, others, place)
         elif not free and properties is not None:
             yield Fault(place, "unknown field")
 

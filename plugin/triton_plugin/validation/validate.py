@@ -1,5 +1,6 @@
 """All checks of a file's TritonDeployments."""
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
@@ -14,18 +15,20 @@ from triton_plugin.validation.structural import Fault, Schema, faults, pruned
 
 
 class Loader(yaml.SafeLoader):
-    """YAML as kubectl reads it: a date is text."""
+    """YAML as kubectl reads it: a date is text, and 1e-2 a number."""
 
 
 Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
+_EXPONENT = re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$")
+Loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+0123456789"))
 
 
 def deployments(text: str) -> Iterator[dict[str, Any]]:
     """The TritonDeployments among a file's documents; others are none of our business. Raises yaml.YAMLError."""
-    for document in yaml.load_all(text, Loader):  # noqa: S506 Loader is a SafeLoader
+    for document in yaml.load_all(text, Loader):
         for each in document.get("items", [document]) if isinstance(document, dict) else ():
             if isinstance(each, dict) and each.get("kind") == KIND:
                 yield each
