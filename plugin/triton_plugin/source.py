@@ -41,7 +41,7 @@ class Cluster:
         """The object alone. Raises SubjectError."""
         kind = TRITON_DEPLOYMENT
         try:
-            found: dict[str, Any] = self._custom.get_namespaced_custom_object(
+            found: Any = self._custom.get_namespaced_custom_object(
                 kind.group, kind.version, self.namespace, kind.plural, name, _request_timeout=TIMEOUT_SECONDS
             )
         except ApiException as error:
@@ -50,7 +50,7 @@ class Cluster:
             raise SubjectError(f"the API server answered {error.status} {error.reason}") from error
         except HTTPError as error:
             raise SubjectError(f"the API server cannot be reached: {error}") from error
-        return found
+        return dict(found)
 
     def _results(self, name: str) -> dict[str, Any] | None:
         try:

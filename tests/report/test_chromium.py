@@ -18,6 +18,8 @@ LUMINANCE = """(() => {
   const light = (rgb) => 0.2126 * rgb[0] + 0.7152 * rgb[1] + 0.0722 * rgb[2];
   return [light(of("backgroundColor")), light(of("color"))];
 })()"""
+SIDEWAYS = """[...document.querySelectorAll(".wide")].filter((each) => each.scrollWidth > each.clientWidth)
+  .map((each) => each.querySelector("th").textContent)"""
 TEXTS = '[...document.querySelectorAll("svg text")].map((text) => text.textContent)'
 OUTSIDE = """[...document.querySelectorAll("figure svg")].flatMap((svg) => {
   const box = svg.getBoundingClientRect();
@@ -47,6 +49,8 @@ def test_it_fits_the_window_in_both_themes_without_a_complaint(browser: Browser,
         assert browser.script(OVERFLOW) == 0, "the page itself does not scroll sideways"
         background, ink = browser.script(LUMINANCE)
         assert (background < 60 and ink > 180) if dark else (background > 200 and ink < 60)
+        if width == 1200:
+            assert browser.script(SIDEWAYS) == [], "every table is seen whole"
         assert browser.script(OUTSIDE) == [], "no text of a plot is cut"
         assert float(str(browser.script(SMALLEST))) >= 9, "pixels"
 

@@ -10,7 +10,7 @@ from typing import Any
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from triton_operator.api.status import RowStatus
 from triton_plugin.columns import COMPONENTS
@@ -211,6 +211,7 @@ def _label(axes: Axes, x: str, y: str) -> None:
     axes.yaxis.set_major_formatter(thousands)
     if axes.get_xscale() == "linear" and axes.lines:
         axes.xaxis.set_major_formatter(thousands)
+        axes.xaxis.set_major_locator(MaxNLocator(5))
 
 
 def _legend(axes: Axes, *handles_and_labels: object) -> None:
