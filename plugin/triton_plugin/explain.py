@@ -86,10 +86,8 @@ def _choice(subject: Subject) -> str:
     if chosen is None:
         return text
     second = next((each for each in ranked(subject.status.candidates) if (each.rank or 0) == 2), None)
-    text += f"\nWhy {chosen.name}: {chosen.message}: {_figures(chosen)}."
-    return text + (
-        f" Second is {second.name}: {_figures(second)}; {second.message}." if second else " No other passed."
-    )
+    text += f"\nWhy {chosen.name}: no other has a better row than its {_figures(chosen)}."
+    return text + (f" Second is {second.name}, {second.message}." if second else " No other passed.")
 
 
 def _others(subject: Subject) -> str:

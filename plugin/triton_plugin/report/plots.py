@@ -10,7 +10,7 @@ from typing import Any
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
 from triton_operator.api.status import RowStatus
 from triton_plugin.columns import COMPONENTS
@@ -22,6 +22,8 @@ WIDTH_INCHES = 5.0
 """At 72 points an inch: text of 10 points stays readable on a screen of 400 pixels."""
 AXES_INCHES = 3.0
 LEGEND_LINE_INCHES = 0.2
+LINEAR_RATIO = 20
+"""Latencies that differ by more are drawn on a logarithmic axis."""
 SHORT_CHARACTERS = 26
 """Labels of at most so many stand in two columns."""
 MARKERS = "osD^vPXd"
@@ -83,7 +85,10 @@ def offline(report: Report) -> list[Plot]:
             axes.set_xscale("log", base=2)
             axes.set_xticks(batches, [str(batch) for batch in batches])
             axes.xaxis.set_minor_locator(NullLocator())
-            axes.set_ylim(bottom=0)
+            if label.startswith("P99") and _wide([value(row) for each in found for row in each.rows]):
+                axes.set_yscale("log")
+            else:
+                axes.set_ylim(bottom=0)
             _label(axes, "Client batch size (samples)", label)
             _legend(axes)
 
@@ -118,6 +123,7 @@ def components(rows: Sequence[RowStatus], name: str, title: str) -> Plot:
             axes.bar(loads, heights, 0.7, floor, color=series(number), label=f"{component.heading} ({steps})")
             floor = [low + height for low, height in zip(floor, heights, strict=True)]
         axes.grid(visible=False, axis="x")
+        axes.margins(y=0.08)
         _label(axes, "Concurrent client requests", "Average latency (µs)")
         handles, labels = axes.get_legend_handles_labels()
         # In the order of the stack, top first.
@@ -149,7 +155,10 @@ def tradeoff(report: Report) -> list[Plot]:
             label="Pareto line",
             zorder=1,
         )
-        axes.set_xlim(0, 1.08 * max(point.latency for point in points))
+        if _wide([point.latency for point in points]):
+            axes.set_xscale("log")
+        else:
+            axes.set_xlim(0, 1.08 * max(point.latency for point in points))
         axes.set_ylim(0, 1.08 * max(point.throughput for point in points))
         _constraints(axes, report)
         _label(axes, "P99 latency (µs)", "Throughput (inferences/s)")
@@ -185,7 +194,8 @@ def _constraints(axes: Axes, report: Report) -> None:
             limit = (axes.get_xlim() if upright else axes.get_ylim())[1]
             words = f"{'P99' if upright else 'throughput'} {word} {value:,g}{' µs' if upright else ''}"
             style: dict[str, Any] = {"color": colour("alert"), "linewidth": 1.2, "linestyle": ":"}
-            if not 0 <= value <= limit:
+            low = (axes.get_xlim() if upright else axes.get_ylim())[0]
+            if not low <= value <= limit:
                 axes.plot([], [], label=f"{words} (outside)", **style)
             elif upright:
                 axes.axvline(value, label=words, **style)
@@ -204,14 +214,22 @@ def _line(number: int, each: Series) -> dict[str, Any]:
     }
 
 
+def _wide(values: Sequence[float]) -> bool:
+    """Whether the smallest would vanish beside the largest: one slow candidate must not hide the good ones."""
+    return 0 < LINEAR_RATIO * min(values) < max(values)
+
+
 def _label(axes: Axes, x: str, y: str) -> None:
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     thousands = FuncFormatter(lambda value, _: f"{value:,g}")
     axes.yaxis.set_major_formatter(thousands)
-    if axes.get_xscale() == "linear" and axes.lines:
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    if x.endswith("(µs)"):
         axes.xaxis.set_major_formatter(thousands)
-        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        if axes.get_xscale() == "linear":
+            axes.xaxis.set_major_locator(MaxNLocator(5))
 
 
 def _legend(axes: Axes, *handles_and_labels: object) -> None:
