@@ -211,6 +211,7 @@ def _line(number: int, each: Series) -> dict[str, Any]:
         "markersize": 6 if each.chosen else 4,
         "linewidth": 2.4 if each.chosen else 1.2,
         "zorder": 3 if each.chosen else 2,
+        "clip_on": False,
     }
 
 
