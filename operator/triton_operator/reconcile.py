@@ -14,7 +14,7 @@ from typing import Any
 from triton_converters.reasons import Reason
 from triton_operator import ownership
 from triton_operator.api.status import TritonDeploymentStatus
-from triton_operator.cluster import Cluster, ClusterError, NotFoundError, RefusedError
+from triton_operator.cluster import Cluster, ClusterError, ConflictError, NotFoundError, RefusedError
 from triton_operator.deployment import InvalidSpecError, parse, parse_status
 from triton_operator.drift import drift
 from triton_operator.kinds import TRITON_DEPLOYMENT, kind_named, kind_of
@@ -126,23 +126,33 @@ class Reconciler:
         kind, metadata = kind_of(desired), desired["metadata"]
         if observed is None:
             # Nothing in the store: it is missing, or it is not ours to see.
-            observed = self._cluster.get(kind, metadata["namespace"], metadata["name"])
-            if observed is not None:
-                self._check_control(owner, {"apiVersion": kind.api_version, "kind": kind.kind, **observed})
+            try:
+                self._write(owner, desired, "missing", self._cluster.apply_new)
+                return True
+            except ConflictError:
+                observed = self._cluster.get(kind, metadata["namespace"], metadata["name"])
+            if observed is None:
+                raise NotYetError(f"{kind} {metadata['name']} was deleted just now")
+            self._check_control(owner, {"apiVersion": kind.api_version, "kind": kind.kind, **observed})
         if observed is not None and "deletionTimestamp" in observed["metadata"]:
             # Its own deletion wakes us, and it is then made anew.
             return False
-        difference = "missing" if observed is None else drift(desired, observed)
+        difference = drift(desired, observed)
         if difference is None:
             return False
-        version = {} if observed is None else {"resourceVersion": observed["metadata"]["resourceVersion"]}
+        version = observed["metadata"]["resourceVersion"]
+        versioned = {**desired, "metadata": {**metadata, "resourceVersion": version}}
+        applied = self._write(owner, versioned, difference, self._cluster.apply)
+        return bool(applied["metadata"]["resourceVersion"] != version)
+
+    def _write(self, owner: Body, desired: Body, difference: str, write: Callable[[Body], Body]) -> Body:
         try:
-            applied = self._cluster.apply({**desired, "metadata": {**metadata, **version}})
+            applied = write(desired)
         except RefusedError as error:
-            raise type(error)(f"{kind} {metadata['name']}: {error}") from error
-        self._store.put(kind, applied)
+            raise type(error)(f"{desired['kind']} {desired['metadata']['name']}: {error}") from error
+        self._store.put(kind_of(desired), applied)
         self._wrote(owner, "apply", desired, difference)
-        return observed is None or applied["metadata"]["resourceVersion"] != observed["metadata"]["resourceVersion"]
+        return applied
 
     @staticmethod
     def _check_control(owner: Body, found: Body) -> None:

@@ -1,5 +1,6 @@
 """The client module against the real API server: what it writes, and what becomes of the API server's refusals."""
 
+from socket import SHUT_RDWR
 from typing import Any
 
 import pytest
@@ -23,12 +24,17 @@ JSON = dict[str, Any]
 @pytest.fixture
 def connected(apiserver: ApiServer, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     monkeypatch.setenv("KUBECONFIG", str(apiserver.kubeconfig))
-    return Cluster.connect(connections=2)
+    return Cluster.connect()
 
 
 def a_config_map(kubectl: Kubectl, data: dict[str, str], name: str = "results") -> JSON:
     metadata = {"name": name, "namespace": kubectl.namespace, "labels": {"part": "test"}}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def list_all(cluster: Cluster, namespace: str | None) -> tuple[list[JSON], str]:
+    items, version = cluster.list_all(CONFIG_MAP, namespace, "part=test")
+    return list(items), version
 
 
 def test_an_apply_creates_changes_and_removes(connected: Cluster, kubectl: Kubectl) -> None:
@@ -55,14 +61,33 @@ def test_an_apply_on_what_is_not_the_latest_is_a_conflict(connected: Cluster, ku
         connected.apply(stale)
 
 
+def test_what_is_new_to_us_is_created_and_never_taken_over(connected: Cluster, kubectl: Kubectl) -> None:
+    created = connected.apply_new(a_config_map(kubectl, {"a": "1"}))
+    assert connected.get(CONFIG_MAP, kubectl.namespace, "results") == created
+    with pytest.raises(ConflictError):
+        connected.apply_new(a_config_map(kubectl, {"a": "2"}))
+    kubectl("create", "configmap", "theirs")
+    with pytest.raises(ConflictError):
+        connected.apply_new(a_config_map(kubectl, {"a": "1"}, "theirs"))
+    assert "data" not in kubectl.get("configmap", "theirs")
+
+
+def test_a_connection_that_the_api_server_closed_is_opened_anew(connected: Cluster, kubectl: Kubectl) -> None:
+    connected.apply(a_config_map(kubectl, {"a": "1"}))
+    socket = connected._connection._threads.connection.sock
+    # As the API server does with one that was idle for 90 s: both directions end, and nobody is told.
+    socket.shutdown(SHUT_RDWR)
+    assert connected.apply(a_config_map(kubectl, {"a": "2"}))["data"] == {"a": "2"}
+
+
 def test_a_list_in_pages_is_whole(connected: Cluster, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("triton_operator.cluster.PAGE", 2)
     for number in range(5):
         connected.apply(a_config_map(kubectl, {}, f"c{number}"))
-    items, version = connected.list_all(CONFIG_MAP, kubectl.namespace, "part=test")
+    items, version = list_all(connected, kubectl.namespace)
     assert [item["metadata"]["name"] for item in items] == ["c0", "c1", "c2", "c3", "c4"]
     assert int(version) >= max(int(item["metadata"]["resourceVersion"]) for item in items)
-    everywhere, _ = connected.list_all(CONFIG_MAP, None, "part=test")
+    everywhere, _ = list_all(connected, None)
     assert len(everywhere) >= 5
 
 
@@ -156,14 +181,14 @@ def test_no_answer_is_unavailable(
     nowhere.write_text(apiserver.kubeconfig.read_text().replace(apiserver.url, "https://127.0.0.1:9"))
     monkeypatch.setenv("KUBECONFIG", str(nowhere))
     with pytest.raises(UnavailableError, match="no answer from the API server"):
-        Cluster.connect(connections=1)
+        Cluster.connect().get(CONFIG_MAP, "default", "any")
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "missing"))
     with pytest.raises(UnavailableError, match="no service account and no usable kubeconfig"):
-        Cluster.connect(connections=1)
+        Cluster.connect()
 
 
 def test_a_verb_that_the_chart_does_not_grant_is_a_bug(connected: Cluster, kubectl: Kubectl) -> None:
     for kind, verb in ((POD, "delete"), (TRITON_DEPLOYMENT, "patch"), (EVENT, "get")):
         with pytest.raises(RuntimeError, match=f"{verb} {kind.plural}: not among the verbs"):
-            connected._call(kind, verb, name="x", namespace=kubectl.namespace)
+            connected._call(kind, verb, f"/namespaces/{kubectl.namespace}/x")
     assert "delete" in JOB.verbs
