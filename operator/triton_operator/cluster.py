@@ -25,8 +25,6 @@ PAGE = 500
 """Objects of one answer to a list."""
 NEVER_A_VERSION = "1"
 """A resource version that no object has: etcd counts on from 1, and every object comes later."""
-EVENTS_READ = 50
-"""Events about one object that are read: the API server keeps them for an hour."""
 
 
 class ClusterError(Exception):
@@ -88,12 +86,12 @@ class Cluster:
         except ConfigurationError as error:
             raise UnavailableError(str(error)) from error
 
-    def list_all(self, kind: Kind, namespace: str | None, label_selector: str) -> tuple[Iterator[dict[str, Any]], str]:
-        """All objects of a kind in a namespace (None: in all), and the resource version of the list.
+    def list_all(self, kind: Kind, namespace: str | None) -> tuple[Iterator[dict[str, Any]], str]:
+        """What is watched of a kind in a namespace (None: in all), and the resource version of the list.
 
         The iterator asks for page after page, so that all of them are never in memory at once; it raises ClusterError.
         """
-        query = {"labelSelector": label_selector, "limit": str(PAGE)}
+        query = {"labelSelector": kind.labels, "fieldSelector": kind.fields, "limit": str(PAGE)}
         first = self._call(kind, "list", _path(kind, namespace), query)
 
         def items() -> Iterator[dict[str, Any]]:
@@ -160,12 +158,6 @@ class Cluster:
     def create_event(self, body: dict[str, Any]) -> None:
         """Create a core/v1 Event."""
         self._call(EVENT, "create", _path(EVENT, body["metadata"]["namespace"]), body=body)
-
-    def events_about(self, namespace: str, uid: str) -> list[dict[str, Any]]:
-        """The Events about an object."""
-        query = {"fieldSelector": f"involvedObject.uid={uid}", "limit": str(EVENTS_READ)}
-        events: list[dict[str, Any]] = self._call(EVENT, "list", _path(EVENT, namespace), query)["items"]
-        return [{"apiVersion": "v1", "kind": "Event", **event} for event in events]
 
     def _call(
         self,

@@ -10,9 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from triton_operator.cluster import Cluster, ClusterError
-from triton_operator.kinds import CHILDREN, TRITON_DEPLOYMENT, Kind
+from triton_operator.kinds import ALL, Kind
 from triton_operator.metrics import Metrics
-from triton_operator.names import MANAGED_BY_SELECTOR
 from triton_operator.queue import WorkQueue
 from triton_operator.reconcile import Reconciler
 from triton_operator.settings import Settings
@@ -102,13 +101,12 @@ class Controller:
         """List every kind; the TritonDeployments that something new was found of."""
         changed: set[Key] = set()
         for namespace in self._settings.namespaces or (None,):
-            for kind in (TRITON_DEPLOYMENT, *CHILDREN):
-                selector = "" if kind is TRITON_DEPLOYMENT else MANAGED_BY_SELECTOR
-                changed |= await self._in_thread(self._list, cluster, kind, namespace, selector)
+            for kind in ALL:
+                changed |= await self._in_thread(self._list, cluster, kind, namespace)
         return changed
 
-    def _list(self, cluster: Cluster, kind: Kind, namespace: str | None, selector: str) -> set[Key]:
-        return self._store.replace(kind, namespace, *cluster.list_all(kind, namespace, selector))
+    def _list(self, cluster: Cluster, kind: Kind, namespace: str | None) -> set[Key]:
+        return self._store.replace(kind, namespace, *cluster.list_all(kind, namespace))
 
     async def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)

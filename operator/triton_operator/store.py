@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from triton_operator.drift import FIELD_MANAGER
-from triton_operator.kinds import TRITON_DEPLOYMENT, Kind
+from triton_operator.kinds import EVENT, TRITON_DEPLOYMENT, Kind
 from triton_operator.names import DEPLOYMENT_LABEL
 
 REMEMBERED_DELETIONS = 10_000
@@ -50,6 +50,8 @@ class Store:
         self._objects: dict[Kind, dict[Key, _Known]] = defaultdict(dict)
         self._children: dict[Key, dict[tuple[Kind, str], _Known]] = defaultdict(dict)
         self._deleted: dict[str, int] = {}
+        self._owners: dict[str, Key] = {}
+        """By uid of a child: an Event names what it is about by it."""
         self._reasons: dict[Key, str] = {}
 
     def put(self, kind: Kind, body: dict[str, Any]) -> Key | None:
@@ -108,15 +110,20 @@ class Store:
         known = self._objects[kind].get(key)
         if version <= self._deleted.get(uid, -1) or (known is not None and known.version >= version):
             return None
-        new = _Known(uid, version, _owner(kind, body), _packed(kind, body))
+        owner = self._owner(kind, body)
+        if kind is EVENT and owner is None:
+            # About somebody else's object.
+            return None
+        new = _Known(uid, version, owner, _packed(kind, body))
         if known is not None and known.owner != new.owner:
             self._unlink(kind, key, known)
         self._objects[kind][key] = new
         if kind is TRITON_DEPLOYMENT:
             self._reasons[key] = _ready_reason(body)
-        elif new.owner is not None:
-            self._children[new.owner][kind, key.name] = new
-        return new.owner
+        elif owner is not None:
+            self._children[owner][kind, key.name] = new
+            self._owners[uid] = owner
+        return owner
 
     def _remove(self, kind: Kind, key: Key, uid: str, version: int) -> Key | None:
         self._deleted[uid] = version
@@ -133,22 +140,24 @@ class Store:
     def _unlink(self, kind: Kind, key: Key, known: _Known) -> Key | None:
         owner = known.owner
         if owner is not None and kind is not TRITON_DEPLOYMENT:
+            self._owners.pop(known.uid, None)
             children = self._children[owner]
             children.pop((kind, key.name), None)
             if not children:
                 del self._children[owner]
         return owner
 
+    def _owner(self, kind: Kind, body: dict[str, Any]) -> Key | None:
+        if kind is TRITON_DEPLOYMENT:
+            return _key(body)
+        if kind is EVENT:
+            return self._owners.get(body["involvedObject"].get("uid", ""))
+        name = body["metadata"].get("labels", {}).get(DEPLOYMENT_LABEL)
+        return None if name is None else Key(body["metadata"]["namespace"], name)
+
 
 def _key(body: dict[str, Any]) -> Key:
     return Key(body["metadata"]["namespace"], body["metadata"]["name"])
-
-
-def _owner(kind: Kind, body: dict[str, Any]) -> Key | None:
-    if kind is TRITON_DEPLOYMENT:
-        return _key(body)
-    name = body["metadata"].get("labels", {}).get(DEPLOYMENT_LABEL)
-    return None if name is None else Key(body["metadata"]["namespace"], name)
 
 
 def _version(body: dict[str, Any]) -> int:

@@ -17,6 +17,7 @@ from triton_operator.cluster import (
     UnavailableError,
 )
 from triton_operator.kinds import CONFIG_MAP, EVENT, JOB, POD, TRITON_DEPLOYMENT
+from triton_operator.names import MANAGED_BY, MANAGED_BY_LABEL
 
 JSON = dict[str, Any]
 
@@ -28,12 +29,12 @@ def connected(apiserver: ApiServer, monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
 
 def a_config_map(kubectl: Kubectl, data: dict[str, str], name: str = "results") -> JSON:
-    metadata = {"name": name, "namespace": kubectl.namespace, "labels": {"part": "test"}}
+    metadata = {"name": name, "namespace": kubectl.namespace, "labels": {MANAGED_BY_LABEL: MANAGED_BY}}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 
 def list_all(cluster: Cluster, namespace: str | None) -> tuple[list[JSON], str]:
-    items, version = cluster.list_all(CONFIG_MAP, namespace, "part=test")
+    items, version = cluster.list_all(CONFIG_MAP, namespace)
     return list(items), version
 
 
@@ -89,6 +90,8 @@ def test_a_list_in_pages_is_whole(connected: Cluster, kubectl: Kubectl, monkeypa
     assert int(version) >= max(int(item["metadata"]["resourceVersion"]) for item in items)
     everywhere, _ = list_all(connected, None)
     assert len(everywhere) >= 5
+    kubectl("create", "configmap", "theirs")
+    assert len(list_all(connected, kubectl.namespace)[0]) == 5, "what is not ours is not asked for"
 
 
 def test_only_the_observed_object_is_deleted(connected: Cluster, kubectl: Kubectl) -> None:
@@ -148,30 +151,23 @@ def test_what_the_api_server_refuses_is_quoted(connected: Cluster, kubectl: Kube
         connected.apply(a_config_map(kubectl, {}, "one-too-many"))
 
 
-def test_events_about_an_object(connected: Cluster, kubectl: Kubectl) -> None:
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "p"},
-        "spec": {"containers": [{"name": "c", "image": "i"}]},
-    }
-    kubectl("create", "-f", "-", body=pod)
-    uid = kubectl.get("pod", "p")["metadata"]["uid"]
-    for number, about in enumerate((uid, "another")):
-        involved = {"kind": "Pod", "namespace": kubectl.namespace, "name": "p", "uid": about}
+def test_warnings_alone_are_listed(connected: Cluster, kubectl: Kubectl) -> None:
+    for number, (type, reason) in enumerate(
+        [("Warning", "FailedMount"), ("Normal", "Pulled"), ("Warning", "Unhealthy"), ("Warning", "FailedCreate")]
+    ):
         connected.create_event(
             {
                 "apiVersion": "v1",
                 "kind": "Event",
                 "metadata": {"name": f"e{number}", "namespace": kubectl.namespace},
-                "involvedObject": involved,
-                "reason": "FailedMount",
-                "message": about,
-                "type": "Warning",
+                "involvedObject": {"kind": "Pod", "namespace": kubectl.namespace, "name": "p", "uid": "uid"},
+                "reason": reason,
+                "message": "why",
+                "type": type,
             }
         )
-    events = connected.events_about(kubectl.namespace, uid)
-    assert [(event["kind"], event["reason"], event["message"]) for event in events] == [("Event", "FailedMount", uid)]
+    events, _ = connected.list_all(EVENT, kubectl.namespace)
+    assert [event["reason"] for event in events] == ["FailedMount", "FailedCreate"]
 
 
 def test_no_answer_is_unavailable(
