@@ -23,7 +23,7 @@ from bench.scale.table import table
 from deploy.command import ROOT
 from devcluster.apiserver import ApiServer
 from tests.apiserver.kubectl import Kubectl
-from tests.apiserver.operator_process import install_account
+from tests.apiserver.operator_process import eventually, install_account
 
 RESULTS = ROOT / "bench/results"
 CRD = ROOT / "crds/tritondeployments.triton-operator.dev.yaml"
@@ -53,7 +53,8 @@ async def _run(server: ApiServer, folder: Path, arguments: argparse.Namespace) -
     admin = Kubectl(server.kubeconfig)
     admin("create", "-f", str(CRD))
     admin("create", "namespace", NAMESPACE)
-    admin("wait", "--for=condition=Established", f"crd/{CRD.stem}", "--timeout=30s")
+    # kubectl fails where the CRD has no conditions yet.
+    eventually(lambda: admin("wait", "--for=condition=Established", f"crd/{CRD.stem}", "--timeout=30s"))
     account = install_account(admin, folder)
     figures: dict[str, list[Figures]] = {"paced": [], "burst": [], "restart": []}
     quick = arguments.quick

@@ -2,13 +2,14 @@
 
 import asyncio
 import json
-import ssl
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import aiohttp
+
+from triton_operator.connection import credentials
 
 JSON = dict[str, Any]
 _ONE = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -27,15 +28,12 @@ class Api:
     """An API server, as its administrator, in one namespace. Raises aiohttp.ClientError."""
 
     def __init__(self, kubeconfig: Path, namespace: str) -> None:
-        config = json.loads(kubeconfig.read_text(encoding="utf-8"))
-        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
-        self._tls = ssl.create_default_context(cafile=cluster["certificate-authority"])
-        self._tls.load_cert_chain(user["client-certificate"], user["client-key"])
-        self._server, self._namespace = cluster["server"], namespace
+        self._credentials = credentials({"KUBECONFIG": str(kubeconfig)})
+        self._namespace = namespace
 
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=self._tls, limit=0),
+            connector=aiohttp.TCPConnector(ssl=self._credentials.tls or False, limit=0),
             timeout=aiohttp.ClientTimeout(total=None),
             read_bufsize=1 << 20,
             raise_for_status=True,
@@ -92,7 +90,7 @@ class Api:
 
     def _url(self, resource: Resource) -> str:
         group, plural = resource
-        return f"{self._server}/{group}/namespaces/{self._namespace}/{plural}"
+        return f"{self._credentials.server}/{group}/namespaces/{self._namespace}/{plural}"
 
 
 async def _json(answer: aiohttp.ClientResponse) -> JSON:
