@@ -7,7 +7,7 @@ from triton_converters.formats import THROUGH
 from triton_converters.reasons import Reason
 from triton_converters.request import ConvertRequest, ModelConfig, TensorRtOptions
 from triton_converters.result import ConvertResult
-from triton_operator import names
+from triton_operator import names, server_image
 from triton_operator.api.model import DEFAULT_OPSET, Candidate, DynamicBatching
 from triton_operator.attempt import Attempt
 from triton_operator.context import Context
@@ -32,7 +32,8 @@ def convert(context: Context, dump: Dump) -> tuple[Verdict, Effects, tuple[Attem
         effects += this.effects
         if this.active and not active:
             free -= 1
-        attempt = Attempt(candidate, work.key, engine_cache=_engine_cache(context, candidate, work.key))
+        assert isinstance(work.request, ConvertRequest)
+        attempt = Attempt(candidate, work.key, engine_cache=work.request.engine_cache)
         if this.record is not None:
             result = this.record.outcome.result
             assert isinstance(result, ConvertResult)
@@ -65,8 +66,8 @@ def convert_work(context: Context, dump: Dump, candidate: Candidate) -> Work:
         model.tensorrt if candidate.format == "trt" else None,
     )
     config = model_config(context)
-    provider = model.tensorrt if candidate.accelerator == "trt" else None
-    key = names.result_key("convert", conversion_key, model.name, config, candidate.accelerator, provider)
+    engine_cache = _engine_cache(context, candidate, conversion_key)
+    key = names.result_key("convert", conversion_key, model.name, config, candidate.accelerator, engine_cache)
     volumes, mounts = data_volumes(context)
     request = ConvertRequest(
         key=key,
@@ -84,6 +85,7 @@ def convert_work(context: Context, dump: Dump, candidate: Candidate) -> Work:
         onnx_optimized=model.onnx.optimized,
         tensorrt=TensorRtOptions(model.tensorrt.workspace_bytes, model.tensorrt.builder_optimization_level),
         gpu_product=_gpu_product(context),
+        engine_cache=engine_cache,
         config=config,
     )
     return Work(
@@ -120,11 +122,18 @@ def model_config(context: Context) -> ModelConfig:
     )
 
 
-def _engine_cache(context: Context, candidate: Candidate, key: str) -> str:
-    """Where the server's TensorRT provider keeps its engines; empty where there is no such provider."""
+def _engine_cache(context: Context, candidate: Candidate, conversion_key: str) -> str:
+    """Where the server's TensorRT provider keeps its engines; empty where there is no such provider.
+
+    Of the server only the image is known beforehand, so its release, or its digest, stands for the TensorRT in it.
+    Revisions that differ in batching alone share their engines.
+    """
     if candidate.accelerator != "trt":
         return ""
-    return str(layout.engine_cache_directory(_gpu_product(context), key))
+    image = context.images.server
+    tensorrt = server_image.release(image) or names.digest(image, 12)
+    key = names.result_key("engines", conversion_key, context.model.tensorrt)
+    return str(layout.cache_directory(_gpu_product(context), tensorrt) / key)
 
 
 def _gpu_product(context: Context) -> str:
