@@ -1,7 +1,6 @@
 """TritonDeployments with results: recorded from real clusters, and one that is made for its edges."""
 
 import copy
-import json
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +17,11 @@ HOSTILE = "</script><script>document.title='taken'</script>|`${7*7}`[b]{{7*7}}&a
 
 
 def golden(case: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """An object of tests/golden and its results, each candidate with its profile's key."""
+    """An object of tests/golden and its results."""
     body = yaml.safe_load((GOLDEN / case / "cr.yaml").read_text(encoding="utf-8"))
     children = yaml.safe_load((GOLDEN / case / "observed.yaml").read_text(encoding="utf-8"))
     none: dict[str, Any] = {"kind": "ConfigMap", "metadata": {"name": "digits-results"}, "data": {}}
     results = next((each for each in children if each["kind"] == "ConfigMap"), none)
-    by_throughput = {}
-    for name, text in results["data"].items():
-        if name.startswith("profile."):
-            best = max((row[2] for row in json.loads(text)["result"]["online"]), default=0)
-            by_throughput[f"{best:.1f}"] = name.removeprefix("profile.")
-    for candidate in body.get("status", {}).get("candidates", ()):
-        candidate["profile"] = by_throughput.get(candidate.get("throughput", ""), "")
     return body, results
 
 
