@@ -49,7 +49,7 @@ def test_validate_says_what_and_where(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["validate", str(good)]) == 0
     assert capsys.readouterr().out == f"{good}: digits: valid\n"
     assert main(["validate", str(good), str(bad)]) == 1
-    assert f"{bad}: digits: spec: accelerators cuda and trt need a GPU: set spec.gpu" in capsys.readouterr().out
+    assert f"{bad}: digits: spec: accelerators cuda, trt and amp need a GPU: set spec.gpu" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
