@@ -23,7 +23,7 @@ def test_both_take_and_refuse_the_same_for_the_same_reasons(kubectl_shared: Kube
         said = str(error)
     for case, body in some:
         name = body["metadata"]["name"]
-        refusal = re.search(rf'"{name}" is invalid:(.*?)(?=\nThe TritonDeployment|\Z)', said, re.DOTALL)
+        refusal = re.search(rf'"{name}" is invalid:(.*?)(?=\nError from server|\Z)', said, re.DOTALL)
         faults = check(body)
         assert bool(faults) == bool(refusal), f"{case}: {faults} {refusal}"
         assert case not in GOOD or not faults

@@ -115,7 +115,7 @@ def _unique(value: list[Any], wanted: list[str], path: str) -> Iterator[Fault]:
 def _bound(broken: Callable[[Any, int], bool], words: str) -> Callable[[Any, int, str], Iterator[Fault]]:
     def check(value: Any, wanted: int, path: str) -> Iterator[Fault]:
         if broken(value, wanted):
-            yield Fault(path, words.format(wanted))
+            yield Fault(path, words.format(wanted, "" if wanted == 1 else "s"))
 
     return check
 
@@ -131,6 +131,6 @@ _CHECKS: Mapping[str, Callable[[Any, Any, str], Iterator[Fault]]] = {
     "minLength": _bound(lambda value, wanted: len(value) < wanted, "should be at least {} chars long"),
     "maxLength": _bound(lambda value, wanted: len(value) > wanted, "Too long: may not be more than {}"),
     "minItems": _bound(lambda value, wanted: len(value) < wanted, "should have at least {} items"),
-    "maxItems": _bound(lambda value, wanted: len(value) > wanted, "must have at most {} items"),
-    "maxProperties": _bound(lambda value, wanted: len(value) > wanted, "must have at most {} items"),
+    "maxItems": _bound(lambda value, wanted: len(value) > wanted, "must have at most {} item{}"),
+    "maxProperties": _bound(lambda value, wanted: len(value) > wanted, "must have at most {} item{}"),
 }
