@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from triton_converters.document import Document
+from triton_converters.result import Tensor
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,41 @@ class ModelCode:
     entrypoint: Entrypoint
     max_batch_size: int
     """Samples; 0: the model has no batch dimension."""
+    ensemble: "EnsembleCode | None" = None
+    """Of format ``ensemble``, whose entrypoint is empty: the models it is made of."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A model of an ensemble and how its tensors are connected."""
+
+    model: str
+    """Triton's name."""
+    inputs: Mapping[str, str]
+    """The ensemble's tensor by the model's input."""
+    outputs: Mapping[str, str]
+    """The ensemble's tensor by the model's output, of those that somebody uses."""
+    code: ModelCode
+
+
+@dataclass(frozen=True)
+class EnsembleCode:
+    """Models that answer a request together, each as the user gives it."""
+
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    steps: tuple[Step, ...]
+    """In the order of the flow: a step's inputs are the ensemble's or come from earlier steps."""
+
+
+@dataclass(frozen=True)
+class HpsOptions:
+    """How Merlin's Hierarchical Parameter Server keeps tables."""
+
+    gpu_cache_percent: int
+    """Share of each table's vectors in the GPU's memory."""
+    keys_per_sample: int
+    """Most keys of a sample in one table."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +91,9 @@ class ReferenceRequest(Document):
     max_samples: int
     needs_labels: bool
     """True where a threshold is set: a dataloader without labels is then an error."""
+    batch_sizes: tuple[int, ...]
+    """Of a model without batch dimension: how many samples the dataloader is asked to put into a request. The largest
+    is what the reference is made of; of each other one there is one request too."""
 
 
 @dataclass(frozen=True)
