@@ -92,7 +92,7 @@ class ReferenceRequest(Document):
     max_samples: int
     needs_labels: bool
     """True where a threshold is set: a dataloader without labels is then an error."""
-    batch_sizes: tuple[int, ...]
+    batch_sizes: tuple[int, ...] = ()
     """Of a model without batch dimension: how many samples the dataloader is asked to put into a request. The largest
     is what the reference is made of; of each other one there is one request too."""
 
@@ -151,6 +151,13 @@ class ConvertRequest(Document):
     gpu_product: str
     """spec.gpu.product: what an engine is built for; empty: not asked for."""
     config: ModelConfig
+    gpu_count: int = 0
+    """spec.gpu.count; 0: CPU."""
+    hps: HpsOptions | None = None
+    """Of format ``hps``."""
+    members: tuple["ConvertRequest", ...] = ()
+    """Of format ``ensemble``: one for each of its models, with the revision's own key. What converts a file is said
+    there alone; a member's reference is its own part of the ensemble's (``member_dump.member_key``)."""
 
 
 @dataclass(frozen=True)
@@ -216,6 +223,15 @@ class Load:
 
 
 @dataclass(frozen=True)
+class ServedModel:
+    """A model of an ensemble as a revision serves it."""
+
+    name: str
+    format: str
+    precision: str
+
+
+@dataclass(frozen=True)
 class ProfileRequest(Document):
     """Hold the served candidate against the reference, compute metrics, then sweep it on its private server."""
 
@@ -233,6 +249,8 @@ class ProfileRequest(Document):
     load: Load
     offline: Sweep
     online: Sweep
+    members: tuple[ServedModel, ...] = ()
+    """Of format ``ensemble``: its models."""
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,9 @@ class Ensemble:
             try:
                 outputs = member.model(given)
             except StageError as error:
-                raise StageError(error.reason, f"model {member.step.model}: {error.message}", final=error.final) from error
+                raise StageError(
+                    error.reason, f"model {member.step.model}: {error.message}", final=error.final
+                ) from error
             passed.append(Passage(member, given, outputs))
             tensors |= {tensor: outputs[name] for name, tensor in member.step.outputs.items()}
         return tuple(passed)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 PROC = Path("/proc")
@@ -22,7 +23,7 @@ def backend_setting(backend: str, name: str, proc: Path = PROC) -> str | None:
 def setting(arguments: Sequence[str], backend: str, name: str) -> str | None:
     """The last value that an argv gives; the flag and its value may be one argument or two."""
     values = [text.partition("=")[2] for text in arguments if text.startswith(f"{FLAG}=")]
-    values += [value for flag, value in zip(arguments, arguments[1:], strict=False) if flag == FLAG]
+    values += [value for flag, value in pairwise(arguments) if flag == FLAG]
     prefix = f"{backend},{name}="
     found = [value.removeprefix(prefix) for value in values if value.startswith(prefix)]
     return found[-1] if found else None

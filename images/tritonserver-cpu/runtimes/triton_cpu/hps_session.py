@@ -58,9 +58,7 @@ def check(config: Config) -> None:
         if tensor.name not in INPUTS:
             raise ModelError(f"expected input name as KEYS and NUMKEYS, but got {tensor.name}")
         if tensor.data_type != INPUTS[tensor.name]:
-            raise ModelError(
-                f"expected {tensor.name} input datatype as {INPUTS[tensor.name]}, got {tensor.data_type}"
-            )
+            raise ModelError(f"expected {tensor.name} input datatype as {INPUTS[tensor.name]}, got {tensor.data_type}")
         _check_dims(tensor, "input")
     if len(config.outputs) != 1:
         raise ModelError(f"expect 1 output, got {len(config.outputs)}")

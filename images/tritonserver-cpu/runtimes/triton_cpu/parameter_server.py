@@ -1,4 +1,4 @@
-"""The hps backend's JSON file and the tables it names, as NVIDIA's hps_backend and HugeCTR read them. Pure but for reading.
+"""The hps backend's JSON file and the tables it names, as NVIDIA's hps_backend and HugeCTR read them.
 
 A table is a directory of two files without headers: ``key``, int64, and ``emb_vector``, float32, one vector a key; both
 little-endian (HugeCTR, inference's SparseModelFile with supportlonglong).
@@ -102,7 +102,8 @@ def read_table(directory: Path, width: int, default: float) -> Table:
     keys, vectors = _read(directory / "key", KEY_TYPE), _read(directory / "emb_vector", VECTOR_TYPE)
     if len(keys) == 0 or len(vectors) != len(keys) * width:
         raise ModelError(
-            f"{directory}: {len(keys)} keys in `key` and {len(vectors)} elements in `emb_vector`: not vectors of {width}"
+            f"{directory}: {len(keys)} keys in `key` and {len(vectors)} elements in `emb_vector`:"
+            f" not vectors of {width}"
         )
     order = np.argsort(keys, kind="stable")
     if (order == np.arange(len(order))).all():

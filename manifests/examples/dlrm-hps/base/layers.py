@@ -1,6 +1,7 @@
 """What the dense parts of both models share: the flattened inputs, and stacks of linear layers."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from clicks import CARDINALITIES, NUMBERS
@@ -35,7 +36,7 @@ class FlattenedModel(nn.Module):
 def stack(sizes: Sequence[int], ends_with_relu: bool) -> nn.Sequential:
     """Linear layers with rectifiers between them."""
     layers: list[nn.Module] = []
-    for inputs, outputs in zip(sizes, sizes[1:], strict=False):
+    for inputs, outputs in pairwise(sizes):
         layers += [nn.Linear(inputs, outputs), nn.ReLU()]
     return nn.Sequential(*(layers if ends_with_relu else layers[:-1]))
 
