@@ -45,6 +45,11 @@ def reference_directory(key: str, root: Path = MOUNT) -> Path:
     return root / "references" / key
 
 
+def member_key(reference: str, model: str) -> str:
+    """Key of the reference that one model of an ensemble has; it is also its path below ``references``."""
+    return f"{reference}/members/{model}"
+
+
 def candidate_directory(key: str, root: Path = MOUNT) -> Path:
     """Directory of a converted model file."""
     return root / "candidates" / key

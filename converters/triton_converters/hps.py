@@ -1,8 +1,8 @@
 """What Merlin's Hierarchical Parameter Server reads: a table's two files, and the JSON file that names them.
 
-A table is a directory of two files without headers, both little-endian: ``key``, int64, and ``emb_vector``, float32, one
-vector a key in the keys' order (HugeCTR's inference with ``supportlonglong``; NVIDIA's DeepLearningExamples write the
-same in deployment/hps/deploy_sparse.py).
+A table is a directory of two files without headers, both little-endian: ``key``, int64, and ``emb_vector``, float32,
+one vector a key in the keys' order (HugeCTR's inference with ``supportlonglong``; NVIDIA's DeepLearningExamples write
+the same in deployment/hps/deploy_sparse.py).
 """
 
 import json

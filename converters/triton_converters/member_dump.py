@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy
 
 from triton_converters import hps
+from triton_converters.claim import member_key
 from triton_converters.dump import Array, Batch, read_batches, read_sizes, write_batch
 from triton_converters.failure import StageError
 from triton_converters.load.ensemble import Ensemble, Passage
@@ -21,11 +22,6 @@ from triton_converters.signature import Observed
 
 BATCHES = 2
 """Of the whole's reference, beside requests of other sizes: enough to trace with and to see what varies."""
-
-
-def member_key(reference: str, model: str) -> str:
-    """Of the model's own reference; it is also its path below ``references``."""
-    return f"{reference}/members/{model}"
 
 
 def record_members(model: Ensemble, directory: Path, key: str) -> None:

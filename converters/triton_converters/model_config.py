@@ -53,6 +53,7 @@ def render(
             _accelerator(accelerator, precision)
         )
     if warmup_shapes:
+        # A row of the hps backend holds all samples.
         largest = 1 if format_name == HPS else max(1, signature.max_batch_size)
         message.model_warmup.extend(_warmup(signature, warmup_shapes, largest))
     for key, value in config.parameters.items():
@@ -110,7 +111,7 @@ def _accelerator(
 def _warmup(
     signature: Signature, shapes: Mapping[str, tuple[int, ...]], largest: int
 ) -> list[model_config_pb2.ModelWarmup]:
-    """Batch 1 and the largest: Triton repeats the one sample of the file. A row of the hps backend holds a whole batch."""
+    """Batch 1 and ``largest``: Triton repeats the one sample of the file."""
     sizes = sorted({1, largest})
     inputs = {
         tensor.name: model_config_pb2.ModelWarmup.Input(

@@ -44,7 +44,7 @@ class Point:
     batch_size: int
     concurrency: int
     batched: bool = True
-    """False: the model has no batch dimension, and the input's requests hold ``batch_size`` samples each as they are."""
+    """False: the model has no batch dimension, and every request of the input holds ``batch_size`` samples."""
 
     @property
     def client_batch_size(self) -> int:

@@ -157,7 +157,7 @@ class ConvertRequest(Document):
     """Of format ``hps``."""
     members: tuple["ConvertRequest", ...] = ()
     """Of format ``ensemble``: one for each of its models, with the revision's own key. What converts a file is said
-    there alone; a member's reference is its own part of the ensemble's (``member_dump.member_key``)."""
+    there alone; a member's reference is its own part of the ensemble's (``claim.member_key``)."""
 
 
 @dataclass(frozen=True)

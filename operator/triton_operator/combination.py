@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from itertools import product
 
+from triton_converters.formats import HPS
 from triton_operator import names
-from triton_operator.api.model import HPS, Model
+from triton_operator.api.model import Model
 from triton_operator.api.spec import TritonDeploymentSpec
 
 

@@ -14,7 +14,7 @@ from triton_operator.settings import Settings
 
 HERE = Path(__file__).parent
 CASES = sorted(path.parent for path in HERE.glob("*/cr.yaml"))
-SETTINGS = Settings(converter_image="example/converter:1", server_image="example/server:1")
+SETTINGS = Settings("example/converter:1", "example/server:1", "example/converter-tensorflow:1")
 
 
 class Plain(yaml.SafeDumper):

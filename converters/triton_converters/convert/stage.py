@@ -11,9 +11,9 @@ from triton_converters.convert.comparison import max_absolute_error
 from triton_converters.convert.example import example_inputs
 from triton_converters.convert.task import ConversionWarning, Task, convert
 from triton_converters.dump import read_batches
+from triton_converters.ensemble_repository import Part, publish_ensemble
 from triton_converters.failure import StageError
 from triton_converters.formats import FORMATS, THROUGH
-from triton_converters.ensemble_repository import Part, publish_ensemble
 from triton_converters.framework import Framework
 from triton_converters.precision import check_precision
 from triton_converters.publish import publish_directory, temporary_directory

@@ -118,6 +118,45 @@ class Ensemble(ApiType):
     """One a model, in the order of the flow: a step's tensors are the ensemble's inputs or come from earlier steps."""
 
 
+MAX_BATCH_SIZE = (
+    "(has(self.ensemble) ? (has(self.ensemble.maxBatchSize) ? self.ensemble.maxBatchSize : 0)"
+    " : has(self.models[0].config) && has(self.models[0].config.maxBatchSize) ? self.models[0].config.maxBatchSize : 1)"
+)
+"""Of a spec, as CEL: samples of a request to what is served; 0: no batch dimension."""
+MODELS = 8
+COMBINATIONS = 16
+
+
+def ensemble_rules() -> list[tuple[str, str]]:
+    """Of a spec: models and ensemble belong together."""
+    several = "(self.models.size() > 1 || self.models[0].format == 'hps')"
+    count = " * ".join(
+        f"(self.models.size() > {i} && has(self.models[{i}].candidates) ? self.models[{i}].candidates.size() : 1)"
+        for i in range(MODELS)
+    )
+    batch = "(has(m.config) && has(m.config.maxBatchSize) ? m.config.maxBatchSize : 1)"
+    return [
+        (f"!{several} || has(self.ensemble)", "several models, and one of format hps, need spec.ensemble"),
+        (
+            "!has(self.ensemble) || (self.ensemble.steps.all(s, self.models.exists(m, m.name == s.model))"
+            " && self.models.all(m, self.ensemble.steps.exists(s, s.model == m.name)))",
+            "ensemble.steps has one step for each of spec.models",
+        ),
+        (
+            "!has(self.ensemble) || !self.models.exists(m, m.name == self.ensemble.name)",
+            "ensemble.name is not a model's name",
+        ),
+        (
+            f"!has(self.ensemble) || self.models.all(m, {batch} == 0 || {batch} >= {MAX_BATCH_SIZE})",
+            "config.maxBatchSize of an ensemble's model is 0 or at least ensemble.maxBatchSize",
+        ),
+        (
+            f"{count} <= {COMBINATIONS}",
+            f"the product of the models' candidates is at most {COMBINATIONS}",
+        ),
+    ]
+
+
 class HpsOptions(ApiType):
     """How Merlin's Hierarchical Parameter Server keeps embedding tables."""
 

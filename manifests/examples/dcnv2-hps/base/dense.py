@@ -1,5 +1,6 @@
-"""The dense part of DCNv2 (Wang et al., "DCN V2: Improved Deep & Cross Network", 2021) in the size of MLPerf's benchmark:
-low-rank cross layers instead of DLRM's dot products.
+"""The dense part of DCNv2: low-rank cross layers in place of DLRM's dot products.
+
+Wang et al., "DCN V2: Improved Deep & Cross Network", 2021, in the size of MLPerf's benchmark.
 """
 
 from layers import CATEGORIES, TOP, WIDTH, FlattenedModel, load, stack

@@ -1,6 +1,6 @@
-"""A synthetic click log in the form of Criteo's: 13 numbers and 26 categories of an impression, and whether it was clicked.
+"""A synthetic click log in the form of Criteo's: 13 numbers, 26 categories and a click, or none, an impression.
 
-The signal is planted: the odds of a click depend on six of the numbers, on the values of the twelve smallest categories,
+The signal is planted: the odds of a click depend on six of the numbers, on the values of the twelve smallest categories
 and on pairs of them. The other columns are noise. It says nothing about how good the models are on real clicks.
 """
 
@@ -8,7 +8,8 @@ import numpy as np
 
 NUMBERS = 13
 CARDINALITIES = (
-    1500, 800, 400, 250, 1200, 3, 600, 120, 40, 1800, 900, 350, 10, 200, 1000, 150, 4, 90, 14, 2000, 700, 1100, 60, 24, 12, 30,
+    1500, 800, 400, 250, 1200, 3, 600, 120, 40, 1800, 900, 350, 10, 200, 1000, 150, 4, 90, 14, 2000, 700, 1100, 60, 24,
+    12, 30,
 )  # fmt: skip
 """Values of each category. Criteo's 1 TB log has up to 40 million in one, which no disk of a demonstration holds."""
 OFFSETS = np.concatenate([[0], np.cumsum(CARDINALITIES)[:-1]])

@@ -13,8 +13,8 @@ def get_dataloader_fn(data_dir: str, batch_size: int = 1024) -> Callable[[], Ite
     """Read held-out.npz below ``data_dir``; the function returned yields requests of ``batch_size`` impressions.
 
     A request is ids, {"EMB_KEY": int64 (1, 26 n), all keys of the first category, then of the second, ...; "EMB_N_KEY":
-    int32 (1, 1), how many those are; "numerical_features": float32 (1, 13 n)} and {"clicks": float32 (n,)}. All requests
-    have the same size: what is left at the end is not used, and a log that is too short is repeated.
+    int32 (1, 1), how many those are; "numerical_features": float32 (1, 13 n)} and {"clicks": float32 (n,)}. They
+    all have one size: what is left at the end is not used, and a log that is too short is repeated.
     """
     with np.load(Path(data_dir) / "held-out.npz") as file:
         numbers, categories, clicks = file["numbers"], file["categories"], file["clicks"]

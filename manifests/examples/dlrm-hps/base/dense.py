@@ -1,5 +1,7 @@
-"""The dense part of DLRM (Naumov et al., "Deep Learning Recommendation Model for Personalization and Recommendation
-Systems", 2019) in the size of MLPerf's benchmark: every pair of feature vectors meets in a dot product.
+"""The dense part of DLRM: every pair of feature vectors meets in a dot product.
+
+Naumov et al., "Deep Learning Recommendation Model for Personalization and Recommendation Systems", 2019, in the size of
+MLPerf's benchmark.
 """
 
 import torch

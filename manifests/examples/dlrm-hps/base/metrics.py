@@ -25,7 +25,7 @@ class MetricsCalculator:
 
 def area_under_curve(scores: np.ndarray, clicks: np.ndarray) -> float:
     """Chance that a clicked impression's score is above another's; equal ones count half (Mann and Whitney's U)."""
-    values, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
     # Equal scores share the mean of their ranks.
     ranks = (np.cumsum(counts) - (counts - 1) / 2)[places]
     clicked = clicks > 0.5
