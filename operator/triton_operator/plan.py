@@ -21,6 +21,9 @@ from triton_operator.stages.step import Verdict
 PENDING_SECONDS = 5.0
 """A pod that waits says why in Events, which are read in a pass; a reason is due within 10 s."""
 
+NODES_AGAIN_SECONDS = 60.0
+"""How often a missing GPU product is looked for."""
+
 
 @dataclass(frozen=True)
 class Reference:
@@ -140,4 +143,5 @@ def _requeue(context: Context, status: TritonDeploymentStatus) -> float | None:
     resolved = next(condition for condition in status.conditions if condition.type == "SourceResolved")
     if reconciling.status == "True" or resolved.reason == Reason.SOURCE_NOT_FOUND:
         return PENDING_SECONDS
-    return None
+    # No watch tells of nodes.
+    return NODES_AGAIN_SECONDS if context.observed.gpu_product_exists is False else None
