@@ -57,6 +57,8 @@ def _part(request: ConvertRequest) -> Part:
             if request.candidate:
                 raise
             raise StageError(error.reason, f"model {request.model_name}: {error.message}", final=error.final) from error
+    if request.engine_cache:
+        Path(request.engine_cache).mkdir(parents=True, exist_ok=True)
     return Part(request, signature, conversion, next(read_batches(reference)))
 
 

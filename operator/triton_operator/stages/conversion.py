@@ -41,7 +41,7 @@ def convert(context: Context, dump: Dump) -> tuple[Verdict, Effects, tuple[Attem
         if this.active and not active:
             free -= 1
             making |= _files(work) - made
-        attempt = Attempt(candidate, work.key, engine_cache=_engine_cache(context, candidate, work.key))
+        attempt = Attempt(candidate, work.key, engine_cache=_engine_cache(context, candidate.accelerator, work.key))
         if this.record is not None:
             result = this.record.outcome.result
             assert isinstance(result, ConvertResult)
@@ -76,7 +76,11 @@ def convert_work(context: Context, dump: Dump, candidate: Combination) -> Work:
             format=ENSEMBLE,
             precision=candidate.precision,
             accelerator=candidate.accelerator,
-            members=tuple(replace(member, key=key) for member in members),
+            engine_cache="",
+            members=tuple(
+                replace(member, key=key, engine_cache=_engine_cache(context, member.accelerator, key))
+                for member in members
+            ),
         )
     volumes, mounts = data_volumes(context)
     return Work(
@@ -130,6 +134,7 @@ def _model_request(context: Context, dump: Dump, member: Member) -> ConvertReque
         onnx_optimized=model.onnx.optimized,
         tensorrt=TensorRtOptions(model.tensorrt.workspace_bytes, model.tensorrt.builder_optimization_level),
         gpu_product=_gpu_product(context),
+        engine_cache=_engine_cache(context, member.accelerator, key),
         config=config,
         gpu_count=gpu_count,
         hps=hps,
@@ -158,11 +163,11 @@ def model_config(context: Context, model: Model) -> ModelConfig:
     )
 
 
-def _engine_cache(context: Context, candidate: Combination, key: str) -> str:
+def _engine_cache(context: Context, accelerator: str, key: str) -> str:
     """Where the server's TensorRT provider keeps its engines; empty where there is no such provider."""
-    if all(member.accelerator != "trt" for member in candidate.members):
+    if "trt" not in accelerator.split("+"):
         return ""
-    return str(layout.engine_cache_directory(_gpu_product(context), key))
+    return str(layout.cache_directory(_gpu_product(context), "onnxruntime") / key)
 
 
 def _gpu_product(context: Context) -> str:
