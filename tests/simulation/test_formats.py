@@ -208,8 +208,9 @@ def test_only_a_server_that_compiles_may_write_and_only_to_its_own_cache() -> No
     (deployment,) = cluster.of_kind("Deployment")
     serving = deployment["spec"]["template"]["spec"]
     sidecar = pod(cluster, "profile")["initContainers"][-1]
-    revision = cluster.status["serving"]["revision"]
-    cache = f"caches/{PRODUCT}/onnxruntime/{revision}"
+    told = request(cluster, "convert", ConvertRequest).engine_cache
+    cache = told.removeprefix("/repository/")
+    assert cache.startswith(f"caches/{PRODUCT}/"), "beside it come the server's release or image, and a key"
     for container in (serving["containers"][0], sidecar):
         mounts = {each["mountPath"]: each for each in container["volumeMounts"] if each["name"] == "repository"}
         assert mounts["/repository"]["readOnly"] is True

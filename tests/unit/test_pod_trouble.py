@@ -176,6 +176,14 @@ def test_a_pod_that_is_only_slow_is_in_no_trouble(pod: Body) -> None:
     assert pod_trouble(pod, [an_event("pod-1", "Pulling", "Pulling image")]) is None
 
 
+def test_what_was_tried_in_vain_at_once_may_yet_succeed() -> None:
+    pod = a_pod(containerStatuses=waiting("ContainerCreating"))
+    pod["metadata"]["creationTimestamp"] = "2026-11-21T10:00:00Z"
+    event = an_event("pod-1", "FailedMount", "timed out waiting for the cache")
+    assert pod_trouble(pod, [event | {"lastTimestamp": "2026-11-21T10:00:02Z"}]) is None
+    assert pod_trouble(pod, [event | {"lastTimestamp": "2026-11-21T10:00:03Z"}]) is not None
+
+
 def test_an_event_of_a_pod_that_runs_is_history() -> None:
     assert pod_trouble(a_pod("Running"), [an_event("pod-1", "FailedMount", "timed out")]) is None
 
@@ -202,6 +210,26 @@ def test_a_try_that_failed_is_shown_while_the_job_tries_again() -> None:
     assert view.pending is not None
     assert view.pending.reason is Reason.OUT_OF_MEMORY
     assert view.pending.message.endswith("the Job tries again")
+
+
+@pytest.mark.parametrize(
+    ("restarts", "words", "failed"),
+    [
+        (1, "Signal (11) received.", False),
+        (2, "Signal (11) received.", False),
+        (3, "Signal (11) received.", True),
+        (1, "error: failed to load all models", True),
+    ],
+)
+def test_a_crash_of_the_sidecar_is_its_end_only_where_starting_again_does_not_help(
+    restarts: int, words: str, failed: bool
+) -> None:
+    last = {"terminated": {"exitCode": 139, "message": words}}
+    sidecar = {"name": "tritonserver", "state": {"running": {}}, "lastState": last, "restartCount": restarts}
+    view = job_view(a_job(), [a_pod(initContainerStatuses=[sidecar])], [])
+    assert (view.failure is not None, view.sidecar_crashed, view.active) == (failed, failed, not failed)
+    assert view.pending is not None
+    assert words in view.pending.message
 
 
 def test_a_drained_node_is_no_failure_of_the_job() -> None:

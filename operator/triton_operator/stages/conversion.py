@@ -1,5 +1,6 @@
 """Convert: one Job a candidate, `parallelism` at a time, in the spec's order; a failure stops no other."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from triton_converters import claim as layout
@@ -7,7 +8,7 @@ from triton_converters.formats import ENSEMBLE, HPS, THROUGH
 from triton_converters.reasons import Reason
 from triton_converters.request import ConvertRequest, HpsOptions, ModelConfig, TensorRtOptions
 from triton_converters.result import ConvertResult
-from triton_operator import names
+from triton_operator import names, server_image
 from triton_operator.api.model import DEFAULT_OPSET, DynamicBatching, Model
 from triton_operator.attempt import Attempt
 from triton_operator.combination import Combination, Member, combinations
@@ -41,7 +42,8 @@ def convert(context: Context, dump: Dump) -> tuple[Verdict, Effects, tuple[Attem
         if this.active and not active:
             free -= 1
             making |= _files(work) - made
-        attempt = Attempt(candidate, work.key, engine_cache=_engine_cache(context, candidate.accelerator, work.key))
+        assert isinstance(work.request, ConvertRequest)
+        attempt = Attempt(candidate, work.key, engine_cache=work.request.engine_cache)
         if this.record is not None:
             result = this.record.outcome.result
             assert isinstance(result, ConvertResult)
@@ -61,10 +63,15 @@ def convert(context: Context, dump: Dump) -> tuple[Verdict, Effects, tuple[Attem
 def convert_work(context: Context, dump: Dump, candidate: Combination) -> Work:
     """The Job's work. A conversion's key covers what changes the file, the revision's also what config.pbtxt says."""
     members = [_model_request(context, dump, member) for member in candidate.members]
+    cached = [member for member in members if member.accelerator == "trt"]
+    engine_cache = _engine_cache(context, cached)
+    members = [replace(member, engine_cache=engine_cache) if member in cached else member for member in members]
     if context.spec.ensemble is None:
-        request = replace(members[0], candidate=candidate.name)
+        request = replace(
+            members[0], key=names.result_key("convert", members[0].key, engine_cache), candidate=candidate.name
+        )
     else:
-        key = names.result_key("convert", [member.key for member in members], context.spec.ensemble)
+        key = names.result_key("convert", [member.key for member in members], context.spec.ensemble, engine_cache)
         request = replace(
             members[0],
             key=key,
@@ -76,11 +83,8 @@ def convert_work(context: Context, dump: Dump, candidate: Combination) -> Work:
             format=ENSEMBLE,
             precision=candidate.precision,
             accelerator=candidate.accelerator,
-            engine_cache="",
-            members=tuple(
-                replace(member, key=key, engine_cache=_engine_cache(context, member.accelerator, key))
-                for member in members
-            ),
+            engine_cache=engine_cache,
+            members=tuple(replace(member, key=key) for member in members),
         )
     volumes, mounts = data_volumes(context)
     return Work(
@@ -134,7 +138,7 @@ def _model_request(context: Context, dump: Dump, member: Member) -> ConvertReque
         onnx_optimized=model.onnx.optimized,
         tensorrt=TensorRtOptions(model.tensorrt.workspace_bytes, model.tensorrt.builder_optimization_level),
         gpu_product=_gpu_product(context),
-        engine_cache=_engine_cache(context, member.accelerator, key),
+        engine_cache="",
         config=config,
         gpu_count=gpu_count,
         hps=hps,
@@ -163,11 +167,18 @@ def model_config(context: Context, model: Model) -> ModelConfig:
     )
 
 
-def _engine_cache(context: Context, accelerator: str, key: str) -> str:
-    """Where the server's TensorRT provider keeps its engines; empty where there is no such provider."""
-    if "trt" not in accelerator.split("+"):
+def _engine_cache(context: Context, members: Sequence[ConvertRequest]) -> str:
+    """Where the server's TensorRT provider keeps its engines of these models; empty where there is no such provider.
+
+    Of the server only the image is known beforehand, so its release, or its digest, stands for the TensorRT in it.
+    Revisions that differ in batching alone share their engines.
+    """
+    if not members:
         return ""
-    return str(layout.cache_directory(_gpu_product(context), "onnxruntime") / key)
+    image = context.images.server
+    tensorrt = server_image.release(image) or names.digest(image, 12)
+    key = names.result_key("engines", [[member.conversion_key, member.tensorrt] for member in members])
+    return str(layout.cache_directory(_gpu_product(context), tensorrt) / key)
 
 
 def _gpu_product(context: Context) -> str:

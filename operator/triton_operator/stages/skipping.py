@@ -62,6 +62,12 @@ def patience(context: Context, candidate: Combination) -> float | None:
     return context.settings.unschedulable_seconds if _built_for_product(candidate) else None
 
 
+def is_patient(context: Context) -> bool:
+    """Whether a pod waits for a node of a product that a candidate is built for: the deadline wakes nobody."""
+    waits = any(job.unschedulable_since is not None for job in context.observed.jobs.values())
+    return waits and bool(product_asked(context.spec))
+
+
 def _waited_in_vain(context: Context, candidate: Combination) -> Trouble | None:
     """What the scheduler says of the reference's pod, which needs the same GPU and may still start."""
     seconds = patience(context, candidate)
