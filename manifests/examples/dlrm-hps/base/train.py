@@ -20,8 +20,8 @@ from metrics import area_under_curve
 from safetensors.torch import save_file, save_model
 
 SEED = 0
-IMPRESSIONS = 24_576
-HELD_OUT = 8_192
+IMPRESSIONS = 12_288
+HELD_OUT = 4_096
 BATCH_SIZE = 256
 LEARNING_RATE = 1e-3
 FILES = ("clicks.py", "dataloader.py", "dense.py", "layers.py", "metrics.py", "sparse.py")
