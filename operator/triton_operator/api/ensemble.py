@@ -2,17 +2,19 @@
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, StringConstraints
 
 from triton_operator.api.schema import ApiType, TensorName, TritonName, rules
 
 Dim = Annotated[int, Field(ge=-1, le=2147483647)]
+Connected = Annotated[str, StringConstraints(max_length=63, pattern=r"^[A-Za-z_][A-Za-z0-9_.:/-]*$")]
+"""A tensor of the ensemble: shorter than TensorName, for the API server's cost of comparing every pair."""
 
 
 class EnsembleTensor(ApiType):
     """An input or output of the ensemble."""
 
-    name: TensorName
+    name: Connected
     """Of the ensemble's tensor: the dataloader's name of an input."""
     data_type: Literal[
         "BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP32", "BYTES"
@@ -27,7 +29,7 @@ class InputConnection(ApiType):
 
     input: TensorName
     """The model's input."""
-    tensor: TensorName
+    tensor: Connected
     """An input of the ensemble, or an output of an earlier step."""
 
 
@@ -36,7 +38,7 @@ class OutputConnection(ApiType):
 
     output: TensorName
     """The model's output."""
-    tensor: TensorName
+    tensor: Connected
     """Free to choose; an output of the ensemble has its name."""
 
 
@@ -49,7 +51,7 @@ class EnsembleStep(ApiType):
         list[InputConnection],
         Field(
             min_length=1,
-            max_length=16,
+            max_length=12,
             json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["input"]},
         ),
     ]
@@ -58,7 +60,7 @@ class EnsembleStep(ApiType):
         list[OutputConnection],
         Field(
             min_length=1,
-            max_length=16,
+            max_length=12,
             json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["output"]},
         ),
     ]
@@ -93,7 +95,7 @@ class Ensemble(ApiType):
         list[EnsembleTensor],
         Field(
             min_length=1,
-            max_length=16,
+            max_length=12,
             json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
         ),
     ]
@@ -102,7 +104,7 @@ class Ensemble(ApiType):
         list[EnsembleTensor],
         Field(
             min_length=1,
-            max_length=16,
+            max_length=12,
             json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
         ),
     ]
