@@ -6,6 +6,7 @@ that can change a result, so files written by hand would not stay true for long.
 
 from collections.abc import Callable
 
+from tests.golden import seed_001
 from tests.simulation.answers import FINAL, Fate, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model, a_spec, an_ensemble
@@ -111,6 +112,7 @@ MOMENTS: dict[str, Moment] = {
     "no-candidate-meets-the-constraint": no_candidate_meets_the_constraint,
     "profiling": lambda: until(Cluster(a_spec()), lambda cluster: cluster.active("profile") == ["onnx-fp32"]),
     "ready": ready,
+    "resnet50-on-an-a100": lambda: until(Cluster(seed_001.SPEC, gpu_product_exists=True), active("profile")),
     "rolling-out": lambda: until(Cluster(a_spec()), lambda cluster: bool(cluster.of_kind("Deployment"))),
     "server-refuses-the-model": server_refuses_the_model,
     "suspended": suspended,
