@@ -80,10 +80,15 @@ def warmup_file(tensor: str) -> str:
     return quote(tensor, safe="")
 
 
+def _type(tensor: Tensor) -> str:
+    """config.pbtxt's own name of what requests call BYTES is TYPE_STRING."""
+    return "TYPE_STRING" if tensor.data_type == "BYTES" else f"TYPE_{tensor.data_type}"
+
+
 def _input(tensor: Tensor) -> model_config_pb2.ModelInput:
     return model_config_pb2.ModelInput(
         name=tensor.name,
-        data_type=f"TYPE_{tensor.data_type}",
+        data_type=_type(tensor),
         dims=served_dims(tensor.dims),
         reshape=None if tensor.dims else model_config_pb2.ModelTensorReshape(),
     )
@@ -92,7 +97,7 @@ def _input(tensor: Tensor) -> model_config_pb2.ModelInput:
 def _output(tensor: Tensor) -> model_config_pb2.ModelOutput:
     return model_config_pb2.ModelOutput(
         name=tensor.name,
-        data_type=f"TYPE_{tensor.data_type}",
+        data_type=_type(tensor),
         dims=served_dims(tensor.dims),
         reshape=None if tensor.dims else model_config_pb2.ModelTensorReshape(),
     )
@@ -124,7 +129,7 @@ def _warmup(signature: Signature, shapes: Mapping[str, tuple[int, ...]]) -> list
     sizes = sorted({1, max(1, signature.max_batch_size)})
     inputs = {
         tensor.name: model_config_pb2.ModelWarmup.Input(
-            data_type=f"TYPE_{tensor.data_type}",
+            data_type=_type(tensor),
             dims=served_dims(shapes[tensor.name]),
             input_data_file=warmup_file(tensor.name),
         )
