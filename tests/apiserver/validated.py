@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from tests.apiserver import test_crd, test_crd_ensemble
 from tests.apiserver.custom_resources import FULL, MINIMAL, changed
-from tests.apiserver.test_crd import REFUSED
 from triton_plugin.validation.validate import schema
 
 JSON = dict[str, Any]
@@ -27,8 +27,10 @@ GPU = {"product": "NVIDIA-A100-SXM4-80GB", "count": 1}
 
 def objects() -> dict[str, JSON]:
     """The whole table: by name, whether good or bad."""
-    refused = {case: changed(FULL, changes) for case, (changes, _) in REFUSED.items()}
-    return {**GOOD, **refused, **dict(_formats())}
+    ensemble = test_crd_ensemble.BODY
+    refused = {case: changed(FULL, changes) for case, (changes, _) in test_crd.REFUSED.items()}
+    ensembles = {case: changed(ensemble, changes) for case, (changes, _) in test_crd_ensemble.REFUSED.items()}
+    return {**GOOD, "an ensemble": ensemble, **refused, **ensembles, **dict(_formats())}
 
 
 def _formats() -> Iterator[tuple[str, JSON]]:

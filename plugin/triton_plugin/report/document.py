@@ -1,10 +1,12 @@
 """The report as a document: all that its forms show, in the order they show it. Its JSON is `-o json`. Pure."""
 
+from collections.abc import Iterable
+
 from pydantic import Field
 
 from triton_converters.reasons import Reason
 from triton_converters.result import ProfileResult
-from triton_operator.api.model import DynamicBatching, Model
+from triton_operator.api.model import Model
 from triton_operator.api.schema import ApiType
 from triton_operator.api.selection import Constraint, Objective
 from triton_operator.api.status import (
@@ -124,14 +126,14 @@ def report(subject: Subject) -> Report:
     return Report(
         name=subject.name,
         namespace=subject.namespace,
-        model=spec.model.name,
+        model=spec.served_name,
         generation=subject.generation,
         observed_generation=status.observed_generation,
         conditions=status.conditions,
         source=status.source,
         signature=status.signature,
         serving=status.serving,
-        parameters=_parameters(spec.model, shown, subject),
+        parameters=_parameters(shown, subject),
         scenario=spec.selection.scenario,
         objectives=spec.selection.objectives or [Objective(metric="Throughput")],
         constraints=spec.selection.constraints,
@@ -209,33 +211,49 @@ def _configuration(candidate: CandidateStatus | None) -> str:
     return " + ".join(candidate.members) if candidate else ""
 
 
-def _parameters(model: Model, shown: CandidateStatus | None, subject: Subject) -> list[Parameter]:
+def _parameters(shown: CandidateStatus | None, subject: Subject) -> list[Parameter]:
     members = [each.rsplit("-", 2) for each in shown.members] if shown else []
-    config, batching = model.config, model.config.dynamic_batching
-    asked = batching or DynamicBatching()
-    gpu = subject.spec.gpu
-    performance, environment = subject.spec.performance, None
+    spec, models = subject.spec, subject.spec.models
+    performance, environment = spec.performance, None
     if subject.status.performance is not None:
         environment = subject.status.performance.environment
-    device = environment.gpu_product or environment.device if environment else (gpu.product if gpu else "")
+    product = spec.gpu.product if spec.gpu else ""
+    device = environment.gpu_product or environment.device if environment else product
     lines = {
-        "Export Format": model.format,
+        "Ensemble of": " + ".join(each.name for each in models) if spec.ensemble else "",
+        "Export Format": _joined(each.format for each in models),
         "Model Format": " + ".join(each[0] for each in members),
         "Precision": " + ".join(each[1].upper() for each in members),
         "Backend Accelerator": " + ".join(each[2] for each in members),
-        "Input and output precision": model.io_precision.upper(),
-        "GPU" if gpu and subject.spec.gpu_count else "Device Kind": device,
-        "Max Batch Size": str(config.max_batch_size),
-        "Number of model instances": str(config.instances),
-        "Dynamic batching": "yes" if batching else "no",
-        "Triton Max Queue Delay (us)": str(asked.max_queue_delay_microseconds) if batching else "",
-        "Triton Preferred Batch Sizes": " ".join(map(str, asked.preferred_batch_sizes)),
-        "CUDA graphs": "yes" if config.cuda_graphs else "no",
+        "Input and output precision": _joined(each.io_precision.upper() for each in models),
+        "GPU" if spec.gpu_count else "Device Kind": device,
+        "Max Batch Size": str(spec.max_batch_size),
+        "Number of model instances": _joined(str(each.config.instances) for each in models),
+        "Dynamic batching": _joined("yes" if each.config.dynamic_batching else "no" for each in models),
+        "Triton Max Queue Delay (us)": _joined(_delay(each) for each in models),
+        "Triton Preferred Batch Sizes": _joined(_preferred(each) for each in models),
+        "CUDA graphs": _joined("yes" if each.config.cuda_graphs else "no" for each in models),
         "Protocol": performance.protocol,
         "Shared memory (offline)": performance.shared_memory,
         "Measurement": _measurement(subject),
     }
     return [Parameter(name=name, value=value) for name, value in lines.items() if value]
+
+
+def _joined(words: Iterable[str]) -> str:
+    """One word for each model of an ensemble, or the one they share; empty where there is none."""
+    found = list(words)
+    return found[0] if len(set(found)) == 1 else " + ".join(word or "none" for word in found)
+
+
+def _delay(model: Model) -> str:
+    batching = model.config.dynamic_batching
+    return str(batching.max_queue_delay_microseconds) if batching else ""
+
+
+def _preferred(model: Model) -> str:
+    batching = model.config.dynamic_batching
+    return " ".join(map(str, batching.preferred_batch_sizes)) if batching else ""
 
 
 def _measurement(subject: Subject) -> str:
