@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import ssl
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -9,7 +10,7 @@ from typing import Any, Self
 
 import aiohttp
 
-from triton_operator.connection import credentials
+from triton_operator.connection import configuration
 
 JSON = dict[str, Any]
 _ONE = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -28,12 +29,12 @@ class Api:
     """An API server, as its administrator, in one namespace. Raises aiohttp.ClientError."""
 
     def __init__(self, kubeconfig: Path, namespace: str) -> None:
-        self._credentials = credentials({"KUBECONFIG": str(kubeconfig)})
+        self._settings = configuration(str(kubeconfig))
         self._namespace = namespace
 
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=self._credentials.tls or False, limit=0),
+            connector=aiohttp.TCPConnector(ssl=self._tls(), limit=0),
             timeout=aiohttp.ClientTimeout(total=None),
             read_bufsize=1 << 20,
             raise_for_status=True,
@@ -88,9 +89,15 @@ class Api:
         async with self._session.get(self._url(resource), params=query, headers={"Accept": _LIST}) as answer:
             return await _json(answer)
 
+    def _tls(self) -> ssl.SSLContext:
+        assert self._settings.cert_file is not None
+        tls = ssl.create_default_context(cafile=self._settings.ssl_ca_cert)
+        tls.load_cert_chain(self._settings.cert_file, self._settings.key_file)
+        return tls
+
     def _url(self, resource: Resource) -> str:
         group, plural = resource
-        return f"{self._credentials.server}/{group}/namespaces/{self._namespace}/{plural}"
+        return f"{self._settings.host}/{group}/namespaces/{self._namespace}/{plural}"
 
 
 async def _json(answer: aiohttp.ClientResponse) -> JSON:

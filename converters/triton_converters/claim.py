@@ -7,12 +7,17 @@ Every directory below is written once, under a temporary name, and renamed into 
                      batches/00000.npz      ids, inputs/<name>, labels/<name>, outputs/<name> of one batch
                      perf.json              perf_analyzer's --input-data, made of real samples
     candidates/<conversion key>/result.json what the file is
-                                model.onnx | model.pt
+                                model.onnx | model.pt | model.plan | model.savedmodel/
+                                inspection.json   of the last two: what their runtime said of them
     revisions/<key>/result.json             the convert Job's result
                     models/<model>/config.pbtxt
                                    1/model.onnx | model.pt      (a hard link to the candidate's file)
                                    warmup/<input>               raw tensors of a reference batch
     measurements/<key>/result.json          a profile or measure Job's result, with perf_analyzer's own CSV files
+
+What compilers keep is theirs to fill, and may go at any time::
+
+    caches/<GPU product>/<TensorRT version>/timing.cache  TensorRT's timing cache, replaced whole
 """
 
 from pathlib import Path
@@ -53,3 +58,8 @@ def model_repository(key: str, root: Path = MOUNT) -> Path:
 def measurement_directory(key: str, root: Path = MOUNT) -> Path:
     """Directory of a profile's or a measurement's result."""
     return root / "measurements" / key
+
+
+def cache_directory(gpu_product: str, tensorrt_version: str, root: Path = MOUNT) -> Path:
+    """Directory of the caches of one GPU product and TensorRT; a product's name is a label's value, so a file name."""
+    return root / "caches" / (gpu_product or "any") / tensorrt_version

@@ -10,7 +10,7 @@ from triton_converters import claim
 from triton_converters.document import Document, DocumentError
 from triton_converters.dump import Arrays, Batch
 from triton_converters.formats import FORMATS
-from triton_converters.model_config import render, warmup_file
+from triton_converters.model_config import Execution, render, warmup_file
 from triton_converters.publish import publish_directory, temporary_directory, write_file
 from triton_converters.replay import RESULT_FILE, has_result, read_result, write_result
 from triton_converters.request import ConvertRequest
@@ -25,7 +25,7 @@ class Conversion(Document):
 
     conversion_key: str
     files: tuple[str, ...]
-    """The model's file first; large ONNX models keep their weights in others."""
+    """Relative paths, the model's own first; large ONNX models keep their weights in others, SavedModels are many."""
     result: ConvertResult
 
 
@@ -58,11 +58,18 @@ def publish_revision(
         version = model / "1"
         version.mkdir(parents=True)
         for file in conversion.files:
+            (version / file).parent.mkdir(parents=True, exist_ok=True)
             link_or_copy(candidate / file, version / file)
         sample = _first_sample(example, signature) if request.config.warmup else {}
         shapes = {name: array.shape for name, array in sample.items()}
-        names = (request.format, request.precision, request.accelerator)
-        text = render(request.model_name, signature, request.config, names, shapes)
+        execution = Execution(
+            request.format,
+            request.precision,
+            request.accelerator,
+            request.tensorrt.workspace_bytes,
+            request.engine_cache,
+        )
+        text = render(request.model_name, signature, request.config, execution, shapes)
         (model / "config.pbtxt").write_text(text, encoding="utf-8")
         _write_warmup(model / "warmup", sample)
         write_result(directory, "convert", request.key, conversion.result)
@@ -72,7 +79,7 @@ def publish_revision(
 
 
 def model_file(revision: str, model_name: str, format_name: str) -> Path:
-    """The served file of a revision."""
+    """The served file or directory of a revision."""
     return claim.model_repository(revision) / model_name / "1" / FORMATS[format_name].file
 
 

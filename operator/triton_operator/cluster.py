@@ -9,13 +9,13 @@ ClusterError              what the API server said
 └── UnavailableError      anything else: no answer, a timeout, 401, 429, 5xx
 """
 
-import http.client
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from triton_operator.connection import APPLY, AnswerError, ConfigurationError, Connection, credentials
+import urllib3
+
+from triton_operator.connection import APPLY, AnswerError, ConfigurationError, Connection, configuration
 from triton_operator.drift import FIELD_MANAGER
 from triton_operator.kinds import EVENT, TRITON_DEPLOYMENT, Kind, kind_of
 
@@ -82,7 +82,7 @@ class Cluster:
     def connect(cls) -> "Cluster":
         """As the pod's service account, or else as KUBECONFIG says. Asks nothing of the API server yet."""
         try:
-            return cls(Connection(credentials(os.environ), FIELD_MANAGER, CONNECT_SECONDS))
+            return cls(Connection(configuration(), FIELD_MANAGER, CONNECT_SECONDS))
         except ConfigurationError as error:
             raise UnavailableError(str(error)) from error
 
@@ -206,5 +206,5 @@ def _translated() -> Iterator[None]:
         # A field that no schema has: the API server calls its own answer an internal error (500).
         invalid = message.startswith("failed to create typed patch object")
         raise (InvalidError if invalid else _ERRORS.get(error.status, UnavailableError))(message) from error
-    except (http.client.HTTPException, OSError, ValueError) as error:
+    except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
         raise UnavailableError(f"no answer from the API server: {error}") from error

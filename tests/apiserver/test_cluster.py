@@ -75,9 +75,12 @@ def test_what_is_new_to_us_is_created_and_never_taken_over(connected: Cluster, k
 
 def test_a_connection_that_the_api_server_closed_is_opened_anew(connected: Cluster, kubectl: Kubectl) -> None:
     connected.apply(a_config_map(kubectl, {"a": "1"}))
-    socket = connected._connection._threads.connection.sock
+    (pool,) = connected._connection._client.rest_client.pool_manager.pools._container.values()
+    kept = [each for each in list(pool.pool.queue if pool.pool else ()) if each is not None]
     # As the API server does with one that was idle for 90 s: both directions end, and nobody is told.
-    socket.shutdown(SHUT_RDWR)
+    for connection in kept:
+        connection.sock.shutdown(SHUT_RDWR)
+    assert kept
     assert connected.apply(a_config_map(kubectl, {"a": "2"}))["data"] == {"a": "2"}
 
 
