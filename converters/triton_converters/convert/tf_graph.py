@@ -1,5 +1,6 @@
 """A TensorFlow model as one traced function behind the signature, live or frozen into constants."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,8 @@ from triton_converters.data_types import numpy_type
 from triton_converters.failure import StageError
 from triton_converters.reasons import Reason
 from triton_converters.result import Signature, Tensor
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True)
@@ -55,8 +58,9 @@ def trace(task: Task, function: Any) -> Any:
     Raises StageError: NamingUnsupported, ConversionFailed (an output has another type, or a fixed dimension that
     varies); what TensorFlow raises.
     """
+    for tensor in task.signature.inputs:
+        _check_name(tensor.name)
     concrete = tf.function(function).get_concrete_function(**specifications(task))
-    _check_names(task, concrete)
     for tensor in task.signature.outputs:
         _check_output(tensor, concrete.structured_outputs[tensor.name], task.signature)
     return concrete
@@ -115,13 +119,11 @@ def thaw(frozen: FrozenGraph, task: Task) -> Any:
     return serve
 
 
-def _check_names(task: Task, concrete: Any) -> None:
-    """TensorFlow replaces characters of names; Triton asks by the names of the signature."""
-    wanted = {tensor.name for tensor in task.signature.inputs}
-    _, kept = concrete.structured_input_signature
-    if set(kept) != wanted:
-        message = f"a SavedModel would name the inputs {', '.join(sorted(kept))}, not {', '.join(sorted(wanted))}"
-        raise StageError(Reason.NAMING_UNSUPPORTED, f"{message}: rename them in get_model, in letters, digits and _")
+def _check_name(name: str) -> None:
+    """TensorFlow replaces all but these characters; Triton asks by the names of the signature."""
+    if not _NAME.fullmatch(name):
+        message = f"a SavedModel has no input {name}: names begin with a letter and hold letters, digits and _"
+        raise StageError(Reason.NAMING_UNSUPPORTED, f"{message}; rename it in get_model")
 
 
 def _check_output(tensor: Tensor, output: tf.Tensor, signature: Signature) -> None:

@@ -17,12 +17,27 @@ from triton_converters.convert.task import ConversionWarning
 from triton_converters.convert.tf_graph import FrozenGraph
 
 KEPT = frozenset(
-    {"Cast", "Cumprod", "Cumsum", "Exp", "Expm1", "L2Loss", "Mean", "Placeholder", "Pow", "Prod", "Range", "Sum"}
+    {
+        "Bitcast",
+        "Cast",
+        "Cumprod",
+        "Cumsum",
+        "Exp",
+        "Expm1",
+        "L2Loss",
+        "Mean",
+        "Placeholder",
+        "Pow",
+        "Prod",
+        "Range",
+        "Sum",
+    }
 )
 """Operators that stay in fp32.
 
 Sums and powers leave the range or the eleven bits of fp16; they are on the deny list of TensorFlow's
-auto_mixed_precision_lists.h too. What the model casts itself, and what computes sizes (Range), stays as it is.
+auto_mixed_precision_lists.h too. What the model casts itself, and what computes sizes (Range), stays as it is; Bitcast
+means 32 bits.
 """
 FLOAT, HALF = tf.float32.as_datatype_enum, tf.float16.as_datatype_enum
 FP16_LIMIT = float(numpy.finfo(numpy.float16).max)
@@ -31,8 +46,8 @@ FP16_LIMIT = float(numpy.finfo(numpy.float16).max)
 def halve(frozen: FrozenGraph) -> FrozenGraph:
     """The same graph with fp16 weights and computation.
 
-    A constant that fp16 cannot hold (beyond 65,504, or a scalar that would become 0) stays fp32, and so do the
-    operators that take it; beyond 65,504 with a warning.
+    A constant beyond 65,504 stays fp32, and so do the operators that take it: a scalar is part of how the model masks
+    or scales, a weight comes with a warning.
     """
     wide = _wide_constants(frozen.graph)
     graph = tf.compat.v1.GraphDef()
@@ -54,12 +69,11 @@ def _wide_constants(graph: Any) -> set[str]:
     for node in graph.node:
         if node.op == "Const" and node.attr["dtype"].type == FLOAT:
             values = tf.make_ndarray(node.attr["value"].tensor)
-            beyond = bool((numpy.abs(values[numpy.isfinite(values)]) > FP16_LIMIT).any())
-            if beyond:
-                message = f"{node.name} has values outside the range of fp16 ({FP16_LIMIT:.0f}); it stays fp32"
-                warnings.warn(message, ConversionWarning, stacklevel=2)
-            if beyond or (values.size == 1 and values.item() != 0 and numpy.float16(values.item()) == 0):
+            if (numpy.abs(values[numpy.isfinite(values)]) > FP16_LIMIT).any():
                 wide.add(node.name)
+                if values.ndim:
+                    message = f"{node.name} has values outside the range of fp16 ({FP16_LIMIT:.0f}); it stays fp32"
+                    warnings.warn(message, ConversionWarning, stacklevel=2)
     before = -1
     while before != len(wide):
         before = len(wide)

@@ -32,14 +32,14 @@ def convert(task: Task, directory: Path) -> None:
 
 def write(task: Task, path: Path, *, half: bool) -> None:
     """Save the model at ``path``; raises what ``tf_graph.trace`` and ``freeze`` raise."""
-    module = tf.Module()
+    module, framework = tf.Module(), task.framework
     if half:
         function = tf_graph.thaw(halve(tf_graph.freeze(task, lower_control_flow=True)), task)
     else:
-        framework: Any = task.framework
-        module.state = framework.state
         function = tf_graph.answer(task)
-    tf.saved_model.save(module, str(path), signatures={SIGNATURE: tf_graph.trace(task, function)})
+    concrete = tf_graph.trace(task, function)
+    module.state = [] if half else framework.state()
+    tf.saved_model.save(module, str(path), signatures={SIGNATURE: concrete})
 
 
 def tensors(path: Path) -> tuple[str, ...]:

@@ -70,9 +70,7 @@ def engines(path: Path) -> Counter[str]:
     """How many TensorRT engines of each precision the file's graph holds: FP32, FP16."""
     graph = saved_model_pb2.SavedModel.FromString((path / "saved_model.pb").read_bytes()).meta_graphs[0].graph_def
     every = [graph.node, *(function.node_def for function in graph.library.function)]
-    return Counter(
-        node.attr["precision_mode"].s.decode() for nodes in every for node in nodes if node.op == ENGINE
-    )
+    return Counter(node.attr["precision_mode"].s.decode() for nodes in every for node in nodes if node.op == ENGINE)
 
 
 def _batches(task: Task) -> Iterator[Any]:

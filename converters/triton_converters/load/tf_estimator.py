@@ -1,4 +1,4 @@
-"""Format ``tf-estimator``: ``get_model`` returns an Estimator, ``get_serving_input_receiver_fn`` what it is fed with."""
+"""Format ``tf-estimator``: ``get_model`` gives an Estimator, ``get_serving_input_receiver_fn`` what it is fed with."""
 
 import inspect
 import tempfile

@@ -14,6 +14,9 @@ from triton_converters.user_code import running
 
 # TensorFloat-32 would make the reference itself inexact.
 tf.config.experimental.enable_tensor_float_32_execution(False)
+# Else every exception comes in colours, with the arguments printed beneath it.
+if hasattr(tf.keras, "config"):
+    tf.keras.config.disable_traceback_filtering()
 
 
 @dataclass(frozen=True)
@@ -22,8 +25,8 @@ class TensorFlowFramework:
 
     function: Callable[..., Any]
     """Takes one tensor an input, in the order of ``inputs``; gives what ``select_outputs`` takes."""
-    state: Any
-    """What owns the variables; a SavedModel is written with it."""
+    state: Callable[[], Sequence[Any]]
+    """Variables and tables, all there once the model was called; a SavedModel is written with them."""
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     source: Path

@@ -47,7 +47,8 @@ def load(source: Path, model: ModelCode, output_format: str) -> TensorFlowFramew
             raise _invalid(f"{path}: {message}: build it without that policy, the converters cast for fp16 candidates")
     own = given is None
     names = tensor_names(_own_names(keras_model, path) if own else given, path)
-    return TensorFlowFramework(_function(keras_model, names[0]), keras_model, *names, source, path)
+    function = _function(keras_model, names[0])
+    return TensorFlowFramework(function, lambda: _state(keras_model), *names, source, path)
 
 
 def _own_names(model: Any, path: str) -> dict[str, list[str]]:
@@ -55,6 +56,8 @@ def _own_names(model: Any, path: str) -> dict[str, list[str]]:
     if not getattr(model, "inputs", None):
         message = f"{type(model).__name__} does not name its tensors, as it is not a functional model"
         raise _invalid(f"{path}: {message}: return {FORM}")
+    if isinstance(model, tf.keras.Sequential):
+        return {"inputs": [model.inputs[0].name], "outputs": [model.layers[-1].name]}
     inputs, outputs = model.input, model.output
     return {
         "inputs": list(inputs) if isinstance(inputs, Mapping) else [tensor.name for tensor in model.inputs],
@@ -73,6 +76,8 @@ def _function(model: Any, names: tuple[str, ...]) -> Any:
 
 def _arguments(model: Any, names: tuple[str, ...], tensors: tuple[tf.Tensor, ...]) -> tuple[Any, ...]:
     """What the model is called with: its own structure, one argument a tensor, or one dict by name."""
+    if isinstance(model, tf.keras.Sequential) or (len(tensors) == 1 and not getattr(model, "inputs", None)):
+        return tensors
     if getattr(model, "inputs", None):
         structure = model.input
         if isinstance(structure, Mapping):
@@ -85,9 +90,17 @@ def _arguments(model: Any, names: tuple[str, ...], tensors: tuple[tf.Tensor, ...
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
         and name not in ("training", "mask")
     ]
-    if len(parameters) >= len(tensors) or len(tensors) == 1:
+    if len(parameters) >= len(tensors):
         return tensors
     return (dict(zip(names, tensors, strict=True)),)
+
+
+def _state(model: Any) -> list[Any]:
+    """What a SavedModel keeps of it; the model itself would be traced once more, by Keras' own idea of its call."""
+    kinds = (tf.Variable, tf.saved_model.experimental.TrackableResource)
+    own = [each for each in tf.train.TrackableView(model).descendants() if isinstance(each, kinds)]
+    # Keras 3 wraps its variables.
+    return [each if isinstance(each, tf.Variable) else each.value for each in model.variables] + own
 
 
 def _checkpoint_error(error: StageError, source: Path, entrypoint: Entrypoint) -> StageError | None:
@@ -102,7 +115,7 @@ def _checkpoint_error(error: StageError, source: Path, entrypoint: Entrypoint) -
     read = any(map(_READERS.search, frames)) or type(cause).__name__ == "SafetensorError"
     if not read or (frames and Path(frames[-1]).is_relative_to(source)):
         return None
-    if "ambda" in text and "safe_mode" in text or "unsafe" in text:
+    if ("ambda" in text and "safe_mode" in text) or "unsafe" in text:
         message = f"{where}: {what} holds Python code (a Lambda layer, say); it was not executed"
         return StageError(Reason.PICKLE_REFUSED, f"{message}. Write the layer as a class in the source, and save anew")
     return StageError(Reason.CHECKPOINT_INVALID, f"{where}: {what} cannot be read into the model: {text:.600}")

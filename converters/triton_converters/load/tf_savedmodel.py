@@ -37,7 +37,9 @@ def open_directory(directory: Path, source: Path, path: str) -> TensorFlowFramew
     signature = loaded.signatures.get(SIGNATURE)
     if signature is None:
         known = ", ".join(loaded.signatures) or "none"
-        message = f"{path} has no signature {SIGNATURE}; it has: {known}. Save it with signatures={{{SIGNATURE!r}: ...}}"
+        message = (
+            f"{path} has no signature {SIGNATURE}; it has: {known}. Save it with signatures={{{SIGNATURE!r}: ...}}"
+        )
         raise StageError(Reason.ENTRYPOINT_INVALID, message)
     _, tensors = signature.structured_input_signature
     names = tensor_names({"inputs": list(tensors), "outputs": list(signature.structured_outputs)}, path)
@@ -45,7 +47,7 @@ def open_directory(directory: Path, source: Path, path: str) -> TensorFlowFramew
     def answer(*values: tf.Tensor) -> Any:
         return signature(**dict(zip(names[0], values, strict=True)))
 
-    return TensorFlowFramework(answer, loaded, *names, source, path)
+    return TensorFlowFramework(answer, lambda: [loaded], *names, source, path)
 
 
 def _line(error: Exception) -> str:

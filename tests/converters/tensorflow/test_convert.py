@@ -121,8 +121,3 @@ def test_a_weight_beyond_fp16_stays_fp32_with_a_warning(convert: Convert) -> Non
     assert result.data_types == ("FP16", "FP32")
     assert any("outside the range of fp16 (65504); it stays fp32" in warning for warning in result.warnings)
     assert_agrees("tf-savedmodel", "fp16", batches()[0], slice(0, 4))
-
-
-def test_a_constant_that_fp16_would_round_to_zero_stays_fp32(convert: Convert) -> None:
-    convert("Tiny", "tf-savedmodel", "fp16")
-    assert_agrees("tf-savedmodel", "fp16", batches()[0], slice(0, 4))

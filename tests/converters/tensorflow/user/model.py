@@ -7,6 +7,13 @@ import tensorflow as tf
 from keras import layers
 
 
+class Best(layers.Layer):
+    """Index of the largest; keras.ops.argmax looks at the sign's bit, for which ONNX has no operator."""
+
+    def call(self, scores: tf.Tensor) -> tf.Tensor:
+        return tf.argmax(scores, axis=-1)
+
+
 def classifier() -> keras.Model:
     """Images (batch, 8, 8, 1) to probabilities (batch, 4): convolution, batch norm, pooling."""
     images = keras.Input((8, 8, 1), name="images")
@@ -24,8 +31,7 @@ def recommender() -> keras.Model:
     items, visitor = keras.Input((5,), dtype="int64", name="items"), keras.Input((4,), name="visitor")
     x = layers.GlobalAveragePooling1D()(layers.Embedding(20, 4, name="embedding")(items))
     scores = layers.Dense(3)(layers.Add()([x, visitor]))
-    best = keras.ops.cast(keras.ops.argmax(scores, axis=-1), "int64")
-    return keras.Model({"items": items, "visitor": visitor}, {"scores": scores, "best": best})
+    return keras.Model({"items": items, "visitor": visitor}, {"scores": scores, "best": Best()(scores)})
 
 
 def masked() -> keras.Model:
@@ -92,7 +98,15 @@ class Branching(keras.Model):
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
         y = self.head(x)
-        if tf.reduce_sum(x) > 0:
+        return tf.cond(tf.reduce_sum(x) > 0, lambda: y * 2, lambda: y)
+
+
+class Python(Branching):
+    """The branch as Keras does not trace it."""
+
+    def call(self, x: tf.Tensor) -> tf.Tensor:
+        y = self.head(x)
+        if tf.reduce_all(x < 100.0):
             y = y * 2
         return y
 
@@ -107,14 +121,6 @@ class Overflowing(Branching):
         return self.head(x) * self.scale / 1e6
 
 
-class Tiny(Branching):
-    """A constant that fp16 rounds to zero, divided by."""
-
-    def call(self, x: tf.Tensor) -> tf.Tensor:
-        y = self.head(x)
-        return y / tf.maximum(tf.reduce_sum(0.0 * y, axis=-1, keepdims=True), 1e-12) * 1e-12
-
-
 class Stochastic(Branching):
     def call(self, x: tf.Tensor) -> tf.Tensor:
         return tf.nn.dropout(self.head(x), 0.5)
@@ -124,14 +130,14 @@ class Exotic(Branching):
     """An operator that no ONNX operator set has."""
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
-        return self.head(x) + tf.math.bessel_i0(x[:, :3])
+        return self.head(x) + tf.cast(keras.ops.argmax(x, axis=-1, keepdims=True), tf.float32)
 
 
 class Fixed(Branching):
-    """The example's length as a Python number."""
+    """The batch's size as a Python number, which a traced tensor does not have."""
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
-        return tf.reshape(self.head(x), (4, 3)) if tf.executing_eagerly() else tf.zeros((4, 3))
+        return tf.reshape(self.head(x), (x.shape[0] or 4, 3))
 
 
 class Double(Branching):
