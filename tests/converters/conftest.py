@@ -10,11 +10,16 @@ import pytest
 from tests.converters.sources import WriteSource
 from triton_converters import claim
 
+FRAMEWORKS = ("tensorflow", "torch")
+"""Each has a folder here, a marker, and an image where it is."""
+
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Where torch is not, any -m but ``-m torch`` cannot even import the modules it leaves out."""
-    left_out = config.option.markexpr not in ("", "torch") and importlib.util.find_spec("torch") is None
-    return True if left_out and collection_path == Path(__file__).parent / "torch" else None
+    """Where a framework is not, any -m but its own cannot even import the modules it leaves out."""
+    name = collection_path.name
+    if name not in FRAMEWORKS or collection_path.parent != Path(__file__).parent:
+        return None
+    return True if config.option.markexpr not in ("", name) and importlib.util.find_spec(name) is None else None
 
 
 @pytest.fixture

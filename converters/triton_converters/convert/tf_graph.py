@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
@@ -10,6 +10,7 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 from triton_converters.convert.task import Task
 from triton_converters.data_types import numpy_type
 from triton_converters.failure import StageError
+from triton_converters.load.tf_framework import TensorFlowFramework
 from triton_converters.reasons import Reason
 from triton_converters.result import Signature, Tensor
 
@@ -43,7 +44,7 @@ def shape(tensor: Tensor, signature: Signature) -> tuple[int | None, ...]:
 
 def answer(task: Task) -> Any:
     """The model as a function of tensors by name that gives tensors by name, in the signature's order."""
-    framework: Any = task.framework
+    framework = cast(TensorFlowFramework, task.framework)
 
     def serve(**tensors: tf.Tensor) -> dict[str, tf.Tensor]:
         answers = framework.answer(*(tensors[name] for name in framework.inputs))
@@ -72,7 +73,7 @@ def freeze(task: Task, *, lower_control_flow: bool) -> FrozenGraph:
     Raises StageError: ConversionFailed, ConversionUnsupported (state that is no variable); what TensorFlow raises.
     """
     names = [tensor.name for tensor in task.signature.inputs]
-    framework: Any = task.framework
+    framework = cast(TensorFlowFramework, task.framework)
 
     def positional(*tensors: tf.Tensor) -> list[tf.Tensor]:
         given = dict(zip(names, tensors, strict=True))

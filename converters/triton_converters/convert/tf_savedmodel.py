@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
@@ -14,6 +14,7 @@ from triton_converters.convert.task import Task
 from triton_converters.convert.tf_half import halve
 from triton_converters.data_types import TRITON_BY_NUMPY
 from triton_converters.formats import FORMATS
+from triton_converters.load.tf_framework import TensorFlowFramework
 
 SIGNATURE = "serving_default"
 FLOATING = {tf.float32: "FP32", tf.float16: "FP16", tf.float64: "FP64", tf.bfloat16: "BF16"}
@@ -32,7 +33,7 @@ def convert(task: Task, directory: Path) -> None:
 
 def write(task: Task, path: Path, *, half: bool) -> None:
     """Save the model at ``path``; raises what ``tf_graph.trace`` and ``freeze`` raise."""
-    module, framework = tf.Module(), task.framework
+    module, framework = tf.Module(), cast(TensorFlowFramework, task.framework)
     if half:
         function = tf_graph.thaw(halve(tf_graph.freeze(task, lower_control_flow=True)), task)
     else:
