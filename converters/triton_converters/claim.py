@@ -15,10 +15,9 @@ Every directory below is written once, under a temporary name, and renamed into 
                                    warmup/<input>               raw tensors of a reference batch
     measurements/<key>/result.json          a profile or measure Job's result, with perf_analyzer's own CSV files
 
-What compilers keep is not content-addressed but theirs to fill, and may go at any time::
+What compilers keep is theirs to fill, and may go at any time::
 
-    caches/<GPU product>/tensorrt-<version>.timing   TensorRT's timing cache, replaced whole
-                         onnxruntime/<revision key>/ engines of ONNX Runtime's TensorRT provider, which names the files
+    caches/<GPU product>/<TensorRT version>/timing.cache  TensorRT's timing cache, replaced whole
 """
 
 from pathlib import Path
@@ -61,11 +60,6 @@ def measurement_directory(key: str, root: Path = MOUNT) -> Path:
     return root / "measurements" / key
 
 
-def cache_directory(gpu_product: str, root: Path = MOUNT) -> Path:
-    """Directory of the caches that belong to one GPU product; a product's name is a label's value, so a file name."""
-    return root / "caches" / (gpu_product or "any")
-
-
-def engine_cache_directory(gpu_product: str, key: str, root: Path = MOUNT) -> Path:
-    """Where the server of revision ``key`` keeps ONNX Runtime's TensorRT engines."""
-    return cache_directory(gpu_product, root) / "onnxruntime" / key
+def cache_directory(gpu_product: str, tensorrt_version: str, root: Path = MOUNT) -> Path:
+    """Directory of the caches of one GPU product and TensorRT; a product's name is a label's value, so a file name."""
+    return root / "caches" / (gpu_product or "any") / tensorrt_version

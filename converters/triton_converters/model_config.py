@@ -4,6 +4,8 @@ Nothing here is understood by one server image only: every field is in model_con
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote
 
 from google.protobuf import text_format  # type: ignore[import-untyped]
@@ -13,24 +15,32 @@ from triton_converters.formats import FORMATS
 from triton_converters.request import ModelConfig
 from triton_converters.result import Signature, Tensor
 
-TENSORRT_WORKSPACE_BYTES = 2**30
-"""The value of Triton's own documentation of ONNX Runtime's TensorRT provider (optimization.md)."""
+
+@dataclass(frozen=True)
+class Execution:
+    """How the backend runs the file."""
+
+    format: str
+    precision: str
+    accelerator: str
+    workspace_bytes: int
+    """For TensorRT inside ONNX Runtime."""
+    engine_cache: str
+    """Directory where that keeps its engines; empty: nowhere, every load builds them anew."""
 
 
 def render(
     name: str,
     signature: Signature,
     config: ModelConfig,
-    candidate: tuple[str, str, str],
+    execution: Execution,
     warmup_shapes: Mapping[str, tuple[int, ...]],
 ) -> str:
     """The text of config.pbtxt.
 
-    ``candidate``: format, precision, accelerator. ``warmup_shapes``: of one real sample by input name, without the
-    batch dimension; empty: no warm-up.
+    ``warmup_shapes``: of one real sample by input name, without the batch dimension; empty: no warm-up.
     """
-    format_name, precision, accelerator = candidate
-    form = FORMATS[format_name]
+    form = FORMATS[execution.format]
     message = model_config_pb2.ModelConfig(
         name=name,
         backend=form.backend,
@@ -48,10 +58,8 @@ def render(
         message.dynamic_batching.max_queue_delay_microseconds = config.max_queue_delay_microseconds
     if config.cuda_graphs:
         message.optimization.cuda.graphs = True
-    if form.backend == "onnxruntime" and accelerator != "none":
-        message.optimization.execution_accelerators.gpu_execution_accelerator.append(
-            _accelerator(accelerator, precision)
-        )
+    if accelerators := _accelerators(form.backend, execution):
+        message.optimization.execution_accelerators.gpu_execution_accelerator.extend(accelerators)
     if warmup_shapes:
         message.model_warmup.extend(_warmup(signature, warmup_shapes))
     for key, value in config.parameters.items():
@@ -90,18 +98,25 @@ def _output(tensor: Tensor) -> model_config_pb2.ModelOutput:
     )
 
 
-def _accelerator(
-    name: str, precision: str
-) -> model_config_pb2.ModelOptimizationPolicy.ExecutionAccelerators.Accelerator:
-    """ONNX Runtime's execution provider, by the names its backend knows."""
+def _accelerators(backend: str, execution: Execution) -> list[Any]:
+    """By the names the backend knows; none where its GPU execution is all that was asked for.
+
+    Sources: the README of onnxruntime_backend, and tensorflow_backend's (auto_mixed_precision).
+    """
     accelerator = model_config_pb2.ModelOptimizationPolicy.ExecutionAccelerators.Accelerator
-    if name == "cuda":
-        return accelerator(name="cuda")
-    parameters = {
-        "precision_mode": precision.upper(),
-        "max_workspace_size_bytes": str(TENSORRT_WORKSPACE_BYTES),
-    }
-    return accelerator(name="tensorrt", parameters=parameters)
+    if backend == "tensorflow" and execution.accelerator == "amp":
+        return [accelerator(name="auto_mixed_precision")]
+    if backend == "onnxruntime" and execution.accelerator == "cuda":
+        return [accelerator(name="cuda")]
+    if backend == "onnxruntime" and execution.accelerator == "trt":
+        parameters = {
+            "precision_mode": execution.precision.upper(),
+            "max_workspace_size_bytes": str(execution.workspace_bytes),
+        }
+        if execution.engine_cache:
+            parameters |= {"trt_engine_cache_enable": "1", "trt_engine_cache_path": execution.engine_cache}
+        return [accelerator(name="tensorrt", parameters=parameters)]
+    return []
 
 
 def _warmup(signature: Signature, shapes: Mapping[str, tuple[int, ...]]) -> list[model_config_pb2.ModelWarmup]:

@@ -10,7 +10,7 @@ from triton_converters import claim
 from triton_converters.document import Document, DocumentError
 from triton_converters.dump import Arrays, Batch
 from triton_converters.formats import FORMATS
-from triton_converters.model_config import render, warmup_file
+from triton_converters.model_config import Execution, render, warmup_file
 from triton_converters.publish import publish_directory, temporary_directory, write_file
 from triton_converters.replay import RESULT_FILE, has_result, read_result, write_result
 from triton_converters.request import ConvertRequest
@@ -62,8 +62,14 @@ def publish_revision(
             link_or_copy(candidate / file, version / file)
         sample = _first_sample(example, signature) if request.config.warmup else {}
         shapes = {name: array.shape for name, array in sample.items()}
-        names = (request.format, request.precision, request.accelerator)
-        text = render(request.model_name, signature, request.config, names, shapes)
+        execution = Execution(
+            request.format,
+            request.precision,
+            request.accelerator,
+            request.tensorrt.workspace_bytes,
+            request.engine_cache,
+        )
+        text = render(request.model_name, signature, request.config, execution, shapes)
         (model / "config.pbtxt").write_text(text, encoding="utf-8")
         _write_warmup(model / "warmup", sample)
         write_result(directory, "convert", request.key, conversion.result)

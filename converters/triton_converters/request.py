@@ -104,6 +104,7 @@ class ConvertRequest(Document):
     accelerator: str
     """``none``, ``cuda``, ``trt`` or ``amp``."""
     onnx_opset: int
+    """0: of a source of format onnx, its own."""
     onnx_exporter: str
     """``Dynamo`` or ``TorchScript``; of torch's models alone."""
     onnx_optimized: bool
@@ -111,6 +112,8 @@ class ConvertRequest(Document):
     tensorrt: TensorRtOptions
     gpu_product: str
     """spec.gpu.product: what an engine is built for; empty: not asked for."""
+    engine_cache: str
+    """Where the server's ONNX Runtime keeps TensorRT's engines, an absolute path; empty unless accelerator is trt."""
     config: ModelConfig
 
 

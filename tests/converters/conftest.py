@@ -15,11 +15,15 @@ FRAMEWORKS = ("tensorflow", "torch")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Where a framework is not, any -m but its own cannot even import the modules it leaves out."""
-    name = collection_path.name
-    if name not in FRAMEWORKS or collection_path.parent != Path(__file__).parent:
+    """Folders whose modules cannot even be imported where their framework is not are left to their own suite."""
+    if collection_path.parent != Path(__file__).parent:
         return None
-    return True if config.option.markexpr not in ("", name) and importlib.util.find_spec(name) is None else None
+    name, suite = collection_path.name, config.option.markexpr
+    if name in FRAMEWORKS and suite not in ("", name):
+        return importlib.util.find_spec(name) is None or None
+    if name == "tensorrt" and suite in FRAMEWORKS:
+        return True
+    return None
 
 
 @pytest.fixture
@@ -34,6 +38,7 @@ def mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         claim.revision_directory,
         claim.model_repository,
         claim.measurement_directory,
+        claim.cache_directory,
     ):
         monkeypatch.setattr(locate, "__defaults__", (root,))
     monkeypatch.setattr(claim, "MOUNT", root)

@@ -42,6 +42,8 @@ def run(request: ConvertRequest) -> ConvertResult:
     conversion = find_conversion(candidate, request.conversion_key)
     if conversion is None:
         conversion = _convert(request, signature, candidate)
+    if request.engine_cache:
+        Path(request.engine_cache).mkdir(parents=True, exist_ok=True)
     return publish_revision(request, signature, conversion, next(read_batches(reference)))
 
 

@@ -66,6 +66,7 @@ def convert_work(context: Context, dump: Dump, candidate: Candidate) -> Work:
         onnx_optimized=False,
         tensorrt=TensorRtOptions(workspace_bytes=2**30, builder_optimization_level=3),
         gpu_product=context.spec.gpu.product if context.spec.gpu else "",
+        engine_cache="",
         config=config,
     )
     return Work(
