@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +41,19 @@ class TensorFlowFramework:
         """
         try:
             with running(self.source, self.path, Reason.FRAMEWORK_FAILED):
-                answers = self.answer(*(tf.constant(inputs[name]) for name in self.inputs))
+                answers = self._traced(*(tf.constant(inputs[name]) for name in self.inputs))
                 return {name: tensor.numpy() for name, tensor in zip(self.outputs, answers, strict=True)}
         except StageError as error:
             if error.reason is not Reason.FRAMEWORK_FAILED:
                 raise
             shapes = ", ".join(f"{name} {inputs[name].dtype}{list(inputs[name].shape)}" for name in self.inputs)
             raise StageError(error.reason, f"{error.message} (inputs: {shapes})") from error
+
+    @cached_property
+    def _traced(self) -> Callable[..., tuple[tf.Tensor, ...]]:
+        """As Keras' own predict does; eagerly, a functional model would hold all its tensors until it ends."""
+        traced: Callable[..., tuple[tf.Tensor, ...]] = tf.function(self.answer, reduce_retracing=True)
+        return traced
 
     def answer(self, *tensors: tf.Tensor) -> tuple[tf.Tensor, ...]:
         """Outputs in the order of ``outputs``, for inputs in the order of ``inputs``; eager or traced."""

@@ -44,6 +44,7 @@ def request(code: ModelCode, format_name: str, precision: str = "fp32", opset: i
         onnx_optimized=False,
         tensorrt=TensorRtOptions(2**30, 3),
         gpu_product="",
+        engine_cache="",
         config=ModelConfig(1, "KIND_AUTO", True, (), 0, False, True, {}),
     )
 

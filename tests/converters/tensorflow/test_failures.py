@@ -8,13 +8,16 @@ import pytest
 import tensorflow as tf
 
 from tests.converters.sources import WriteSource
-from tests.converters.tensorflow.cases import model_code
+from tests.converters.tensorflow.cases import model_code, request
 from triton_converters import claim
+from triton_converters.convert import tf_savedmodel
+from triton_converters.convert.task import Task
 from triton_converters.failure import StageError
 from triton_converters.load import tf_estimator
+from triton_converters.load.tf_framework import TensorFlowFramework
 from triton_converters.reasons import Reason
 from triton_converters.request import Entrypoint, ModelCode
-from triton_converters.result import ConvertResult, ReferenceResult
+from triton_converters.result import ConvertResult, ReferenceResult, Signature, Tensor
 
 pytestmark = pytest.mark.tensorflow
 Convert = Callable[..., ConvertResult]
@@ -44,21 +47,16 @@ def test_a_savedmodel_keeps_any_operator(convert: Convert, precision: str) -> No
     assert error < 1e-2
 
 
-@pytest.mark.parametrize("format_name", ["tf-savedmodel", "onnx"])
-def test_a_python_branch_on_data_is_not_traced_and_names_its_line(convert: Convert, format_name: str) -> None:
-    error = refusal(convert, "Python", format_name)
-    assert error.reason is Reason.CONVERSION_FAILED
-    assert "OperatorNotAllowedInGraphError" in error.message
-    assert error.message.endswith("(at model.py:109)")
-
-
-@pytest.mark.parametrize(
-    ("format_name", "precision"), [("tf-savedmodel", "fp32"), ("tf-savedmodel", "fp16"), ("onnx", "fp32")]
-)
-def test_a_dimension_that_the_model_fixes_is_named(convert: Convert, format_name: str, precision: str) -> None:
-    error = refusal(convert, "Fixed", format_name, precision)
-    assert error.reason is Reason.CONVERSION_FAILED
-    assert "the traced model's y is float32(4, 3)" in error.message
+@pytest.mark.parametrize("half", [False, True])
+def test_a_dimension_or_type_that_tracing_changes_is_named(tmp_path: Path, half: bool) -> None:
+    signature = Signature((Tensor("x", "FP32", (4,)),), (Tensor("y", "FP32", (3,)),), 4)
+    for answer, words in ((tf.zeros((4, 3)), "float32(4, 3)"), (tf.zeros((0, 3), tf.float64), "float64(0, 3)")):
+        framework = TensorFlowFramework(lambda x, answer=answer: answer, list, ("x",), ("y",), tmp_path, "model.py")
+        task = Task(request(model_code("Fixed"), "tf-savedmodel"), framework, signature, {})
+        with pytest.raises(StageError) as caught:
+            tf_savedmodel.write(task, tmp_path / "model.savedmodel", half=half)
+        assert caught.value.reason is Reason.CONVERSION_FAILED
+        assert f"the traced model's y is {words}, the signature says FP32[None, 3]" in caught.value.message
 
 
 def test_a_lookup_table_is_kept_in_fp32_and_refused_where_the_graph_freezes(convert: Convert) -> None:
@@ -87,6 +85,8 @@ def test_tf_trt_wants_a_tensorflow_that_has_tensorrt(convert: Convert) -> None:
     [
         ("Stochastic", Reason.REFERENCE_NOT_REPRODUCIBLE, "run twice"),
         ("Double", Reason.FRAMEWORK_FAILED, "float64"),
+        ("Python", Reason.FRAMEWORK_FAILED, "model.py:109"),
+        ("Fixed", Reason.FRAMEWORK_FAILED, "a batch of 4 works, of 1 fails"),
     ],
 )
 def test_a_framework_that_proves_nothing_is_refused(refer: Refer, kind: str, reason: Reason, words: str) -> None:

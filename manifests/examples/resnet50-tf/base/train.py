@@ -49,15 +49,16 @@ def draw(pictures: np.ndarray) -> keras.Model:
         if isinstance(layer, keras.layers.Add):
             branch = layer.input[0]._keras_history.operation
             branch.gamma.assign(tf.fill(branch.gamma.shape, BRANCH))
-    model({"input": tf.constant(pictures)}, training=True)
+    tf.function(model)({"input": tf.constant(pictures)}, training=True)
     return model
 
 
 def fit(model: keras.Model, pictures: np.ndarray, classes: np.ndarray) -> None:
     """Give each class its indicator, by ridge regression on the features."""
-    body = keras.Model(model.input, model.get_layer("features").output)
+    body = tf.function(keras.Model(model.input, model.get_layer("features").output), reduce_retracing=True)
     parts = np.array_split(pictures, -(-len(pictures) // BATCH_SIZE))
-    features = np.concatenate([body({"input": part}, training=False).numpy() for part in parts]).astype(np.float64)
+    answers = [body({"input": tf.constant(part)}, training=False).numpy() for part in parts]
+    features = np.concatenate(answers).astype(np.float64)
     wanted = SHARPNESS * np.eye(CLASSES)[classes]
     centre, share = features.mean(axis=0), wanted.mean(axis=0)
     kernel = (features - centre) @ (features - centre).T
