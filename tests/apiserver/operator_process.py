@@ -74,6 +74,7 @@ class Operator:
             "KUBECONFIG": str(kubeconfig),
             "PYTHONPATH": f"{ROOT / 'operator'}:{ROOT / 'converters'}",
             "CONVERTER_IMAGE": "converter:test",
+            "CONVERTER_TENSORFLOW_IMAGE": "converter-tensorflow:test",
             "SERVER_IMAGE": "server:test",
             "INSTANCE_GROUP_KIND": "Auto",
             "WATCH_NAMESPACES": "",
@@ -99,6 +100,12 @@ class Operator:
         except subprocess.TimeoutExpired:
             self._process.kill()
             raise
+
+    @property
+    def pid(self) -> int:
+        """Of the running process."""
+        assert self._process is not None
+        return self._process.pid
 
     def answer(self, path: str) -> tuple[int, str]:
         """Code and body of an HTTP answer; code 0 where there is none yet."""
