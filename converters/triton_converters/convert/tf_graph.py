@@ -61,7 +61,7 @@ def trace(task: Task, function: Any) -> Any:
     """
     for tensor in task.signature.inputs:
         _check_name(tensor.name)
-    concrete = tf.function(function).get_concrete_function(**specifications(task))
+    concrete = tf.function(function, autograph=False).get_concrete_function(**specifications(task))
     for tensor in task.signature.outputs:
         _check_output(tensor, concrete.structured_outputs[tensor.name], task.signature)
     return concrete
@@ -83,7 +83,7 @@ def freeze(task: Task, *, lower_control_flow: bool) -> FrozenGraph:
         # An operator of its own for every output: two may be one tensor, or an input.
         return [tf.identity(answers[tensor.name]) for tensor in task.signature.outputs]
 
-    concrete = tf.function(positional).get_concrete_function(*specifications(task).values())
+    concrete = tf.function(positional, autograph=False).get_concrete_function(*specifications(task).values())
     for tensor, output in zip(task.signature.outputs, concrete.outputs, strict=True):
         _check_output(tensor, output, task.signature)
     frozen = convert_variables_to_constants_v2(

@@ -51,8 +51,11 @@ class TensorFlowFramework:
 
     @cached_property
     def _traced(self) -> Callable[..., tuple[tf.Tensor, ...]]:
-        """As Keras' own predict does; eagerly, a functional model would hold all its tensors until it ends."""
-        traced: Callable[..., tuple[tf.Tensor, ...]] = tf.function(self.answer, reduce_retracing=True)
+        """As Keras' own predict does; eagerly, a functional model would hold all its tensors until it ends.
+
+        Without autograph, which Keras 3 does not let near ``call`` either, exceptions keep the user's file and line.
+        """
+        traced: Callable[..., tuple[tf.Tensor, ...]] = tf.function(self.answer, autograph=False, reduce_retracing=True)
         return traced
 
     def answer(self, *tensors: tf.Tensor) -> tuple[tf.Tensor, ...]:

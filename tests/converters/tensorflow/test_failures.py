@@ -52,7 +52,7 @@ def test_a_dimension_or_type_that_tracing_changes_is_named(tmp_path: Path, half:
     signature = Signature((Tensor("x", "FP32", (4,)),), (Tensor("y", "FP32", (3,)),), 4)
     for answer, words in ((tf.zeros((4, 3)), "float32(4, 3)"), (tf.zeros((0, 3), tf.float64), "float64(0, 3)")):
         framework = TensorFlowFramework(lambda x, answer=answer: answer, list, ("x",), ("y",), tmp_path, "model.py")
-        task = Task(request(model_code("Fixed"), "tf-savedmodel"), framework, signature, {})
+        task = Task(request(model_code("Branching"), "tf-savedmodel"), framework, signature, {})
         with pytest.raises(StageError) as caught:
             tf_savedmodel.write(task, tmp_path / "model.savedmodel", half=half)
         assert caught.value.reason is Reason.CONVERSION_FAILED
@@ -86,7 +86,6 @@ def test_tf_trt_wants_a_tensorflow_that_has_tensorrt(convert: Convert) -> None:
         ("Stochastic", Reason.REFERENCE_NOT_REPRODUCIBLE, "run twice"),
         ("Double", Reason.FRAMEWORK_FAILED, "float64"),
         ("Python", Reason.FRAMEWORK_FAILED, "model.py:109"),
-        ("Fixed", Reason.FRAMEWORK_FAILED, "a batch of 4 works, of 1 fails"),
     ],
 )
 def test_a_framework_that_proves_nothing_is_refused(refer: Refer, kind: str, reason: Reason, words: str) -> None:
@@ -117,7 +116,7 @@ def get_model(model_dir: str, precision: str):
 def get_serving_input_receiver_fn(width: int, batch_size: int = None):
     def receiver():
         x = tf.compat.v1.placeholder(tf.float32, (batch_size, width), name="x")
-        return tf.estimator.export.TensorServingInputReceiver({"x": x}, {"x": x})
+        return tf.estimator.export.ServingInputReceiver({"x": x}, {"x": x})
     return receiver
 """
 

@@ -133,13 +133,6 @@ class Exotic(Branching):
         return self.head(x) + tf.cast(keras.ops.argmax(x, axis=-1, keepdims=True), tf.float32)
 
 
-class Fixed(Branching):
-    """The batch's size as a Python number, which a traced tensor does not have."""
-
-    def call(self, x: tf.Tensor) -> tf.Tensor:
-        return tf.reshape(self.head(x), (x.shape[0] or 4, 3))
-
-
 class Double(Branching):
     def call(self, x: tf.Tensor) -> tf.Tensor:
         return tf.cast(self.head(x), tf.float64)
