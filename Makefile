@@ -98,7 +98,6 @@ test-apiserver: venv cluster-binaries ## On a real API server and etcd, without 
 
 # In the image $(1), the tests marked $(2).
 define test_converters
-	python3 -m images build $(1)
 	python3 -m images run $(1) --mount $(CURDIR):/src:ro \
 	  --mount "$$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))')":/dev-packages:ro \
 	  --env PYTHONPATH=/src/converters:/src --env HYPOTHESIS_STORAGE_DIRECTORY=/tmp/hypothesis -- \
