@@ -91,18 +91,19 @@ test: venv ## All tests, set-up included; how long each suite took comes last
 	  took+=$$(printf '%-12s %3d min %02d s' $$suite $$((SECONDS / 60)) $$((SECONDS % 60)))$$'\n'; done; printf '\n%s' "$$took"
 
 test-fast: venv ## Everything that needs neither images nor a cluster: seconds
-	pytest -m "not (apiserver or cluster or e2e or images or tensorflow or torch)" tests
+	pytest -m "not (apiserver or cluster or e2e or gpu or images or tensorflow or torch)" tests
 
 test-apiserver: venv cluster-binaries ## On a real API server and etcd, without a node
 	pytest -m apiserver tests/apiserver
 
-# In the image $(1), the tests marked $(2).
+# In the image $(1), the tests of the framework $(2); packages of the development environment come after the image's own.
 define test_converters
 	python3 -m images run $(1) --mount $(CURDIR):/src:ro \
 	  --mount "$$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))')":/dev-packages:ro \
-	  --env PYTHONPATH=/src/converters:/src --env HYPOTHESIS_STORAGE_DIRECTORY=/tmp/hypothesis -- \
+	  --env PYTHONPATH=/src/converters:/src -- \
 	  python3 -c 'import sys; sys.path.append("/dev-packages"); import pytest; sys.exit(pytest.main(sys.argv[1:]))' \
-	  --rootdir /src -c /src/pyproject.toml -p no:cacheprovider -m $(2) /src/tests/converters
+	  --rootdir /src -c /src/pyproject.toml --confcutdir /src/tests/converters -p no:cacheprovider \
+	  -m $(2) /src/tests/converters/$(2)
 endef
 
 test-torch: venv ## The converters of PyTorch, inside the converter image
@@ -120,3 +121,12 @@ test-cluster: venv ## The development cluster: up, down, killed, up again
 
 test-e2e: venv ## The operator on a real cluster, as its users meet it
 	pytest -m e2e tests/e2e
+
+# Not in the lock file: gigabytes, and of no use without a GPU. For another version: make test-gpu TENSORRT=tensorrt==10.13.3.9
+TENSORRT := tensorrt
+GPU_PACKAGES = $(CACHE)/gpu-$(TENSORRT)
+.PHONY: test-gpu
+test-gpu: venv ## TensorRT's engines on this machine's GPU, beside the seed's A100; no part of `make test`
+	@nvidia-smi >/dev/null || { echo "make test-gpu needs an NVIDIA GPU: nvidia-smi does not run here"; exit 1; }
+	test -d $(GPU_PACKAGES) || pip install --quiet --target $(GPU_PACKAGES) $(TENSORRT) cuda-python
+	PYTHONPATH=$(PYTHONPATH):$(GPU_PACKAGES) pytest -m gpu tests/gpu

@@ -37,6 +37,7 @@ def mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         claim.candidate_directory,
         claim.revision_directory,
         claim.model_repository,
+        claim.parameter_server,
         claim.measurement_directory,
         claim.cache_directory,
     ):
