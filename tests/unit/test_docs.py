@@ -11,7 +11,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("mani
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 # A path of this tree in backticks: a top-level folder, a slash, and no placeholder.
-FOLDERS = "operator|converters|devcluster|deploy|demo|bench|docs|images|manifests|charts|crds|tests"
+FOLDERS = "operator|converters|devcluster|deploy|demo|examples|bench|docs|images|manifests|charts|crds|tests"
 PATH = re.compile(rf"`((?:{FOLDERS})/[A-Za-z0-9_./-]*)`")
 
 

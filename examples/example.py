@@ -1,0 +1,115 @@
+"""An example of manifests/examples: what its kustomization holds, and that in a cluster."""
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from deploy.command import ROOT, Cluster, executable
+from deploy.images import load
+from triton_operator.api.status import TritonDeploymentStatus
+
+FOLDER = ROOT / "manifests/examples"
+LOCAL = "triton-operator.local/"
+"""Prefix of the images that this tree builds, in the manifests; what follows is the name for `python3 -m images`."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """One folder, rendered: exactly one TritonDeployment, of the folder's name, in a namespace of its own."""
+
+    folder: Path
+    deployment: Mapping[str, Any]
+    """The TritonDeployment."""
+    jobs: tuple[str, ...]
+    """Names of the Jobs that make what it needs."""
+    images: tuple[str, ...]
+    """Names of this tree's images that the Jobs use."""
+
+    @property
+    def name(self) -> str:
+        """Of the TritonDeployment."""
+        return str(self.deployment["metadata"]["name"])
+
+    @property
+    def namespace(self) -> str:
+        """Of all objects."""
+        return str(self.deployment["metadata"]["namespace"])
+
+
+def render(folder: Path) -> list[dict[str, Any]]:
+    """The objects of a kustomization. Raises subprocess.CalledProcessError where kubectl refuses it."""
+    argv = [executable("kubectl"), "kustomize", str(folder)]
+    text = subprocess.run(argv, check=True, capture_output=True, text=True).stdout  # noqa: S603
+    return list(yaml.safe_load_all(text))
+
+
+def read(name: str) -> Example:
+    """The example of that name. Raises LookupError where there is none."""
+    found = [example for example in find() if example.name == name]
+    if not found:
+        raise LookupError(f"there is no example {name}; there are: {', '.join(example.name for example in find())}")
+    return found[0]
+
+
+def find() -> list[Example]:
+    """Every folder that holds a TritonDeployment of its own name, by name."""
+    folders = sorted(file.parent for file in FOLDER.glob("*/kustomization.yaml"))
+    rendered = ((folder, render(folder)) for folder in folders)
+    return [of(folder, objects) for folder, objects in rendered if _deployment(objects, folder.name)]
+
+
+def of(folder: Path, objects: list[dict[str, Any]]) -> Example:
+    """The example that these objects are; its name is the folder's."""
+    jobs = [each for each in objects if each["kind"] == "Job"]
+    pods = [job["spec"]["template"]["spec"] for job in jobs]
+    images = {container["image"] for pod in pods for container in pod["containers"]}
+    return Example(
+        folder,
+        _deployment(objects, folder.name)[0],
+        tuple(job["metadata"]["name"] for job in jobs),
+        tuple(sorted(image.removeprefix(LOCAL) for image in images if image.startswith(LOCAL))),
+    )
+
+
+def apply(cluster: Cluster, example: Example, references: Mapping[str, str] | None = None) -> str:
+    """`kubectl apply -k` with this tree's images as they were built; returns what kubectl says.
+
+    ``references``: of the images by name; None: they are built and loaded. Raises CommandError.
+    """
+    built = load(cluster, *example.images) if references is None and example.images else references or {}
+    with tempfile.TemporaryDirectory() as overlay:
+        kustomization = {
+            "apiVersion": "kustomize.config.k8s.io/v1beta1",
+            "kind": "Kustomization",
+            "resources": [os.path.relpath(example.folder, Path(overlay).resolve())],
+            "images": [_override(name, built[name]) for name in example.images],
+        }
+        Path(overlay, "kustomization.yaml").write_text(yaml.safe_dump(kustomization), encoding="utf-8")
+        return cluster.run("kubectl", "apply", "--kustomize", overlay)
+
+
+def remove(cluster: Cluster, example: Example) -> None:
+    """Delete the example's namespace with all that is in it, and wait until it is gone. Raises CommandError."""
+    cluster.run(
+        "kubectl", "delete", "namespace", example.namespace, "--ignore-not-found", "--timeout=180s", timeout=200
+    )
+
+
+def status_of(resource: dict[str, object]) -> TritonDeploymentStatus:
+    """The status of a TritonDeployment as the API server returns it; one without a status was not seen yet."""
+    return TritonDeploymentStatus.model_validate(resource.get("status") or {})
+
+
+def _override(name: str, reference: str) -> dict[str, str]:
+    built, _, tag = reference.rpartition(":")
+    return {"name": LOCAL + name, "newName": built, "newTag": tag}
+
+
+def _deployment(objects: Iterable[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    return [each for each in objects if each["kind"] == "TritonDeployment" and each["metadata"]["name"] == name]
