@@ -7,12 +7,18 @@ Every directory below is written once, under a temporary name, and renamed into 
                      batches/00000.npz      ids, inputs/<name>, labels/<name>, outputs/<name> of one batch
                      perf.json              perf_analyzer's --input-data, made of real samples
     candidates/<conversion key>/result.json what the file is
-                                model.onnx | model.pt
+                                model.onnx | model.pt | model.plan | model.savedmodel/
+                                inspection.json   of the last two: what their runtime said of them
     revisions/<key>/result.json             the convert Job's result
                     models/<model>/config.pbtxt
                                    1/model.onnx | model.pt      (a hard link to the candidate's file)
                                    warmup/<input>               raw tensors of a reference batch
     measurements/<key>/result.json          a profile or measure Job's result, with perf_analyzer's own CSV files
+
+What compilers keep is not content-addressed but theirs to fill, and may go at any time::
+
+    caches/<GPU product>/tensorrt-<version>.timing   TensorRT's timing cache, replaced whole
+                         onnxruntime/<revision key>/ engines of ONNX Runtime's TensorRT provider, which names the files
 """
 
 from pathlib import Path
@@ -53,3 +59,13 @@ def model_repository(key: str, root: Path = MOUNT) -> Path:
 def measurement_directory(key: str, root: Path = MOUNT) -> Path:
     """Directory of a profile's or a measurement's result."""
     return root / "measurements" / key
+
+
+def cache_directory(gpu_product: str, root: Path = MOUNT) -> Path:
+    """Directory of the caches that belong to one GPU product; a product's name is a label's value, so a file name."""
+    return root / "caches" / (gpu_product or "any")
+
+
+def engine_cache_directory(gpu_product: str, key: str, root: Path = MOUNT) -> Path:
+    """Where the server of revision ``key`` keeps ONNX Runtime's TensorRT engines."""
+    return cache_directory(gpu_product, root) / "onnxruntime" / key

@@ -25,7 +25,7 @@ class Conversion(Document):
 
     conversion_key: str
     files: tuple[str, ...]
-    """The model's file first; large ONNX models keep their weights in others."""
+    """Relative paths, the model's own first; large ONNX models keep their weights in others, SavedModels are many."""
     result: ConvertResult
 
 
@@ -58,6 +58,7 @@ def publish_revision(
         version = model / "1"
         version.mkdir(parents=True)
         for file in conversion.files:
+            (version / file).parent.mkdir(parents=True, exist_ok=True)
             link_or_copy(candidate / file, version / file)
         sample = _first_sample(example, signature) if request.config.warmup else {}
         shapes = {name: array.shape for name, array in sample.items()}
@@ -72,7 +73,7 @@ def publish_revision(
 
 
 def model_file(revision: str, model_name: str, format_name: str) -> Path:
-    """The served file of a revision."""
+    """The served file or directory of a revision."""
     return claim.model_repository(revision) / model_name / "1" / FORMATS[format_name].file
 
 

@@ -12,7 +12,7 @@ from triton_converters.document import Document
 
 @dataclass(frozen=True)
 class Entrypoint:
-    """A user's Python file and the arguments of its function or class.
+    """A user's Python file and the arguments of its function or class; or a model's own file, without arguments.
 
     ``path`` is relative to the source's directory; ``$(DATA)`` in a value was already replaced by DATA_MOUNT.
     """
@@ -37,8 +37,9 @@ class ModelCode:
     """The model as the user gives it."""
 
     format: str
-    """``pyt``: ``entrypoint`` holds ``get_model``."""
+    """A key of ``formats.SOURCES``."""
     entrypoint: Entrypoint
+    """Holds ``get_model``; the model's own file or directory where the format is a file."""
     max_batch_size: int
     """Samples; 0: the model has no batch dimension."""
 
@@ -73,6 +74,16 @@ class ModelConfig:
 
 
 @dataclass(frozen=True)
+class TensorRtOptions:
+    """How TensorRT builds an engine."""
+
+    workspace_bytes: int
+    """Limit of the memory that the builder's tactics, and the engine's layers, may use beside weights."""
+    builder_optimization_level: int
+    """0 to 5: more finds faster kernels and takes longer; TensorRT's own default is 3."""
+
+
+@dataclass(frozen=True)
 class ConvertRequest(Document):
     """Convert the model for one candidate and publish the revision that serves it."""
 
@@ -87,14 +98,19 @@ class ConvertRequest(Document):
     model: ModelCode
     candidate: str
     format: str
-    """``ts-trace``, ``ts-script`` or ``onnx``."""
+    """A key of ``formats.FORMATS``."""
     precision: str
     """``fp32`` or ``fp16``; inputs and outputs stay as the signature says."""
     accelerator: str
-    """``none``, ``cuda`` or ``trt``."""
+    """``none``, ``cuda``, ``trt`` or ``amp``."""
     onnx_opset: int
     onnx_exporter: str
-    """``Dynamo`` or ``TorchScript``."""
+    """``Dynamo`` or ``TorchScript``; of torch's models alone."""
+    onnx_optimized: bool
+    """Whether the graph is simplified before it is served or given to TensorRT."""
+    tensorrt: TensorRtOptions
+    gpu_product: str
+    """spec.gpu.product: what an engine is built for; empty: not asked for."""
     config: ModelConfig
 
 

@@ -122,6 +122,13 @@ class ConvertResult(Document):
     """Floating point types of the file's own weights, read back after the conversion."""
     seconds: float
     warnings: tuple[str, ...]
+    tensorrt_version: str
+    """Of the TensorRT that made the file; empty where none did."""
+    max_absolute_error: float | None
+    """Against the framework's floating point outputs, of the file run by its own runtime in the Job, without Triton.
+
+    Over the first samples of the reference; None where the Job has no runtime of the format.
+    """
 
 
 @dataclass(frozen=True)

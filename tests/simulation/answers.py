@@ -107,7 +107,7 @@ def _result(stage: str, request: Any, fate: Fate) -> Document:
     if stage == "reference":
         return ReferenceResult(Signature((INPUT,), (OUTPUT,), request.model.max_batch_size), 64, 8, 1.0)
     if stage == "convert":
-        return ConvertResult("e" * 64, 1000, ("FP32",), 1.0, ())
+        return ConvertResult("e" * 64, 1000, ("FP32",), 1.0, (), "", 1e-6)
     if stage == "measure":
         return MeasureResult(_online(request, 1000, fate), ENVIRONMENT)
     throughput = THROUGHPUT[request.format, request.precision]

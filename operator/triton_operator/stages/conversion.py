@@ -1,7 +1,7 @@
 """Convert: one Job a candidate, `parallelism` at a time, in the spec's order; a failure stops no other."""
 
 from triton_converters.reasons import Reason
-from triton_converters.request import ConvertRequest, ModelConfig
+from triton_converters.request import ConvertRequest, ModelConfig, TensorRtOptions
 from triton_operator import names
 from triton_operator.api.model import Candidate, DynamicBatching
 from triton_operator.attempt import Attempt
@@ -63,6 +63,9 @@ def convert_work(context: Context, dump: Dump, candidate: Candidate) -> Work:
         accelerator=candidate.accelerator,
         onnx_opset=model.onnx.opset,
         onnx_exporter=model.onnx.exporter,
+        onnx_optimized=False,
+        tensorrt=TensorRtOptions(workspace_bytes=2**30, builder_optimization_level=3),
+        gpu_product=context.spec.gpu.product if context.spec.gpu else "",
         config=config,
     )
     return Work(
