@@ -61,14 +61,15 @@ class FeedForward(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.body = nn.Sequential(
-            nn.Conv1d(WIDTH, INNER, 3, padding=1), nn.ReLU(), nn.Conv1d(INNER, WIDTH, 3, padding=1)
-        )
+        self.first = nn.Conv1d(WIDTH, INNER, 3, padding=1)
+        self.second = nn.Conv1d(INNER, WIDTH, 3, padding=1)
         self.norm = nn.LayerNorm(WIDTH)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Map (batch, time, width) to the same."""
-        return self.norm(x + self.body(x.transpose(1, 2)).transpose(1, 2))
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """Map (batch, time, width) to the same; ``mask`` (batch, time, 1) is true where there is something to see."""
+        # Masked in between too: else a text's last frames would depend on how far its batch is padded.
+        hidden = torch.relu(self.first(x.transpose(1, 2))) * mask.transpose(1, 2)
+        return self.norm(x + self.second(hidden).transpose(1, 2))
 
 
 class Layer(nn.Module):
@@ -82,7 +83,7 @@ class Layer(nn.Module):
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """Map (batch, time, width) to the same; ``mask`` (batch, time, 1) is true where there is something to see."""
         x = self.attention(x, mask) * mask
-        return self.feed_forward(x) * mask
+        return self.feed_forward(x, mask) * mask
 
 
 class Transformer(nn.Module):
