@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from triton_converters.reasons import Reason
-from triton_converters.result import ProfileResult
+from triton_converters.result import ConvertResult, ProfileResult
 from triton_operator.api.model import Candidate
 from triton_operator.api.status import CandidateState
 from triton_operator.pod_trouble import Trouble
@@ -20,6 +20,9 @@ class Attempt:
     state: CandidateState = "Pending"
     reason: Reason | None = None
     message: str = ""
+    conversion: ConvertResult | None = None
+    engine_cache: str = ""
+    """Where its server keeps what it compiles; empty: it compiles nothing."""
     profile: ProfileResult | None = None
 
     def now(self, state: CandidateState, trouble: Trouble | None = None) -> Self:

@@ -21,7 +21,7 @@ from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import DynamicApiError, ResourceNotFoundError
 
 from triton_operator.drift import FIELD_MANAGER
-from triton_operator.kinds import ALL, EVENT, TRITON_DEPLOYMENT, Kind, kind_of
+from triton_operator.kinds import ALL, EVENT, NODE, TRITON_DEPLOYMENT, Kind, kind_of
 
 CONNECT_SECONDS = 5
 REQUEST_SECONDS = 30
@@ -114,6 +114,13 @@ class Cluster:
         try:
             return self._call(kind, "get", namespace=namespace, name=name)
         except NotFoundError:
+            return None
+
+    def has_node(self, label: str, value: str) -> bool | None:
+        """Whether a node has the label's value; None where the operator may not read nodes."""
+        try:
+            return bool(self._call(NODE, "list", label_selector=f"{label}={value}", limit=1)["items"])
+        except ForbiddenError:
             return None
 
     def apply(self, body: dict[str, Any]) -> dict[str, Any]:

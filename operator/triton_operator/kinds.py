@@ -44,11 +44,15 @@ SERVICE = Kind("v1", "Service", "services", _APPLIED)
 CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps", _APPLIED)
 CLAIM = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", _APPLIED)
 NETWORK_POLICY = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", _APPLIED)
+NODE = Kind("v1", "Node", "nodes", frozenset({"list"}))
 EVENT = Kind("v1", "Event", "events", frozenset({"create", "list"}))
 
 CHILDREN = (JOB, POD, DEPLOYMENT, SERVICE, CONFIG_MAP, CLAIM, NETWORK_POLICY)
 """Kinds that are watched because TritonDeployments own them, themselves or through a Job or a Deployment."""
-ALL = (TRITON_DEPLOYMENT, *CHILDREN, EVENT)
+NAMESPACED = (TRITON_DEPLOYMENT, *CHILDREN, EVENT)
+"""Kinds whose verbs the operator has wherever it works."""
+ALL = (*NAMESPACED, NODE)
+"""Nodes are of the whole cluster: an operator of some namespaces may not read them, nor one whose chart says so."""
 
 _BY_NAME = {(kind.api_version, kind.kind): kind for kind in ALL}
 

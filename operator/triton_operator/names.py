@@ -21,6 +21,8 @@ STAGE_LABEL = f"{GROUP}/stage"
 KEY_LABEL = f"{GROUP}/key"
 CANDIDATE_LABEL = f"{GROUP}/candidate"
 REVISION_LABEL = f"{GROUP}/revision"
+GPU_PRODUCT_LABEL = "nvidia.com/gpu.product"
+"""Of nodes: NVIDIA's GPU feature discovery sets it."""
 
 
 def digest(value: Any, length: int) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 from triton_converters.reasons import Reason
 from triton_operator import conditions, report
 from triton_operator.api.status import TritonDeploymentStatus
-from triton_operator.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.deployment import TritonDeployment
 from triton_operator.observed import Observed
@@ -16,7 +15,7 @@ from triton_operator.resources.claim import claim
 from triton_operator.resources.network_policy import network_policy
 from triton_operator.resources.results import results
 from triton_operator.settings import Settings
-from triton_operator.stages import choosing, conversion, profiling, reference, serving, source, step
+from triton_operator.stages import choosing, conversion, profiling, reference, serving, skipping, source, step
 from triton_operator.stages.step import Verdict
 
 PENDING_SECONDS = 5.0
@@ -77,12 +76,15 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
 
 def _walk(context: Context) -> Progress:
     """Through the stages in order; the first that must wait ends the walk."""
-    attempts = tuple(Attempt(candidate) for candidate in context.model.candidates)
+    attempts = skipping.first_attempts(context)
     if lost := source.claim_lost(context):
         return Progress((lost,), step.Effects(), attempts, stalled=True)
     resolved, effects, published, stalled = source.resolve(context)
     if published is None:
         return Progress((resolved,), effects, attempts, stalled=stalled)
+
+    if nothing := skipping.nothing_to_try(context):
+        return Progress((resolved, nothing), effects, attempts, published, stalled=True)
 
     referred, more, dump = reference.refer(context, published)
     effects += more

@@ -19,12 +19,14 @@ from triton_operator.deployment import InvalidSpecError, parse, parse_status
 from triton_operator.drift import drift
 from triton_operator.kinds import TRITON_DEPLOYMENT, kind_named, kind_of
 from triton_operator.metrics import Metrics
+from triton_operator.names import GPU_PRODUCT_LABEL
 from triton_operator.observed import observe
 from triton_operator.ownership import Control
 from triton_operator.plan import Event, Plan, plan
 from triton_operator.queue import Result
 from triton_operator.reporting import event_body, stalled, status_body
 from triton_operator.settings import Settings
+from triton_operator.stages.skipping import product_asked
 from triton_operator.store import Key, Store
 from triton_operator.waiting import EVENTS_AGAIN_SECONDS, waiting_for
 
@@ -105,7 +107,9 @@ class Reconciler:
     def _intent(self, owner: Body, children: list[Body], waiting: Iterable[str], now: datetime) -> Plan:
         deployment = parse(owner)
         events = [event for uid in waiting for event in self._cluster.events_about(deployment.namespace, uid)]
-        return plan(deployment, observe(deployment.name, [*children, *events]), self._settings, now)
+        product = product_asked(deployment.spec)
+        exists = self._cluster.has_node(GPU_PRODUCT_LABEL, product) if product else None
+        return plan(deployment, observe(deployment.name, [*children, *events], exists), self._settings, now)
 
     def _bring_about(self, owner: Body, children: list[Body], intent: Plan) -> bool:
         """Apply what drifts, in the plan's order, then delete. Whether anything was written."""

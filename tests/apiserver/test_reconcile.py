@@ -34,7 +34,7 @@ class Bench:
         self.metrics = Metrics()
         self.now = datetime.now(UTC)
         self.key = Key(kubectl.namespace, "digits")
-        settings = Settings("converter:test", "server:test")
+        settings = Settings("converter:test", "server:test", "converter-tensorflow:test")
         self.reconciler = Reconciler(self.cluster, self.store, settings, self.metrics, lambda: self.now)
 
     def look(self) -> None:

@@ -60,6 +60,8 @@ class Fate:
     """tritonserver's last words as it ends again and again; the client never starts then."""
     pending: dict[str, Any] | None = None
     """The pod's status as long as it cannot start."""
+    tensorrt_version: str = ""
+    """What a conversion reports to have built its engine with."""
     p99: int = 5000
     """Microseconds, of every measured row."""
 
@@ -107,7 +109,7 @@ def _result(stage: str, request: Any, fate: Fate) -> Document:
     if stage == "reference":
         return ReferenceResult(Signature((INPUT,), (OUTPUT,), request.model.max_batch_size), 64, 8, 1.0)
     if stage == "convert":
-        return ConvertResult("e" * 64, 1000, ("FP32",), 1.0, (), "", 1e-6)
+        return ConvertResult("e" * 64, 1000, ("FP32",), 1.0, (), fate.tensorrt_version, 1e-6)
     if stage == "measure":
         return MeasureResult(_online(request, 1000, fate), ENVIRONMENT)
     throughput = THROUGHPUT[request.format, request.precision]

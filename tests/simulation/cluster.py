@@ -21,7 +21,7 @@ from triton_operator.plan import Event, Plan, Reference, plan
 from triton_operator.settings import Settings
 
 Body = dict[str, Any]
-SETTINGS = Settings(converter_image="example/converter:1", server_image="example/server:1")
+SETTINGS = Settings("example/converter:1", "example/server:1", "example/converter-tensorflow:1")
 STEP = timedelta(seconds=2)
 ORDER = ("containers", "pod", "job")
 

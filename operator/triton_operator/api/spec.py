@@ -14,6 +14,7 @@ from triton_operator.api.model import Model
 from triton_operator.api.performance import Performance
 from triton_operator.api.pod import Gpu
 from triton_operator.api.repository import Repository
+from triton_operator.api.routes import HAS_GPU, product_rule
 from triton_operator.api.schema import ApiType, rules
 from triton_operator.api.selection import Selection
 from triton_operator.api.serving import Serving
@@ -32,9 +33,10 @@ class TritonDeploymentSpec(ApiType):
             ),
             (
                 "!self.models.exists(m, m.candidates.exists(c, has(c.accelerator) && c.accelerator != 'none'))"
-                " || (has(self.gpu) && (!has(self.gpu.count) || self.gpu.count > 0))",
-                "accelerators cuda and trt need a GPU: set spec.gpu",
+                f" || {HAS_GPU}",
+                "accelerators cuda, trt and amp need a GPU: set spec.gpu",
             ),
+            product_rule(),
             (
                 "!has(self.performance) || !has(self.performance.offline) || self.models.all(m,"
                 " self.performance.offline.batchSizes.all(b, b == 1"

@@ -54,8 +54,12 @@ def serving_inputs(context: Context) -> list[Any]:
     return [serving, context.spec.gpu, images.server, images.server_arguments, context.claim_name]
 
 
-def server_container(context: Context, revision_key: str) -> dict[str, Any]:
-    """The container that serves; a profile Job holds it as its sidecar."""
+def server_container(context: Context, revision_key: str, engine_cache: str) -> dict[str, Any]:
+    """The container that serves; a profile Job holds it as its sidecar.
+
+    ``engine_cache``: the one directory of the claim that it may write to; empty: none.
+    """
+    mounts = [pod.repository_mount(read_only=True), pod.SHARED_MEMORY, pod.TEMPORARY]
     return {
         "name": SERVER,
         "image": context.images.server,
@@ -71,13 +75,13 @@ def server_container(context: Context, revision_key: str) -> dict[str, Any]:
         },
         # Of a server that ends without a termination message, the last lines of its log.
         "terminationMessagePolicy": "FallbackToLogsOnError",
-        "volumeMounts": [pod.repository_mount(read_only=True), pod.SHARED_MEMORY, pod.TEMPORARY],
+        "volumeMounts": [*mounts, pod.cache_mount(engine_cache)] if engine_cache else mounts,
     }
 
 
-def serving_container(context: Context, revision_key: str) -> dict[str, Any]:
+def serving_container(context: Context, revision_key: str, engine_cache: str) -> dict[str, Any]:
     """The server's container with what only a Service's pod needs: readiness, liveness, drain."""
-    return server_container(context, revision_key) | {
+    return server_container(context, revision_key, engine_cache) | {
         "readinessProbe": {"httpGet": {"path": _ready_path(context), "port": "http"}, "periodSeconds": 2},
         "livenessProbe": {
             "httpGet": {"path": "/v2/health/live", "port": "http"},
@@ -88,7 +92,7 @@ def serving_container(context: Context, revision_key: str) -> dict[str, Any]:
     }
 
 
-def server(context: Context, revision_key: str) -> dict[str, Any]:
+def server(context: Context, revision_key: str, engine_cache: str) -> dict[str, Any]:
     """The Deployment of a revision."""
     serving = context.spec.serving
     name = names.server(context.name, revision_key, serving_inputs(context))
@@ -106,9 +110,9 @@ def server(context: Context, revision_key: str) -> dict[str, Any]:
                 "spec": pod.pod_spec(context, serving.pod, gpu=True)
                 | {
                     "terminationGracePeriodSeconds": GRACE_SECONDS,
-                    "containers": [serving_container(context, revision_key)],
+                    "containers": [serving_container(context, revision_key, engine_cache)],
                     "volumes": [
-                        pod.repository_volume(context, read_only=True),
+                        pod.repository_volume(context, read_only=not engine_cache),
                         pod.shared_memory_volume(context),
                         pod.temporary_volume(),
                     ],

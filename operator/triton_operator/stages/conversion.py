@@ -1,14 +1,20 @@
 """Convert: one Job a candidate, `parallelism` at a time, in the spec's order; a failure stops no other."""
 
+from dataclasses import replace
+
+from triton_converters import claim as layout
+from triton_converters.formats import THROUGH
 from triton_converters.reasons import Reason
 from triton_converters.request import ConvertRequest, ModelConfig, TensorRtOptions
+from triton_converters.result import ConvertResult
 from triton_operator import names
-from triton_operator.api.model import Candidate, DynamicBatching
+from triton_operator.api.model import DEFAULT_OPSET, Candidate, DynamicBatching
 from triton_operator.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.pod_trouble import Trouble
 from triton_operator.resources.jobs import Work
 from triton_operator.stages.reference import Dump, data_volumes, examples_key, model_code
+from triton_operator.stages.skipping import no_product, patience, refused
 from triton_operator.stages.step import Effects, Verdict, run, waiting
 
 
@@ -18,16 +24,24 @@ def convert(context: Context, dump: Dump) -> tuple[Verdict, Effects, tuple[Attem
     free = context.spec.conversion.parallelism - sum(_is_active(context, work) for work in works)
     attempts, effects = [], Effects()
     for candidate, work in zip(context.model.candidates, works, strict=True):
-        active = _is_active(context, work)
-        this = run(context, work, start=free > 0)
+        if refusal := refused(context, candidate):
+            attempts.append(Attempt(candidate).now("Skipped", refusal))
+            continue
+        active, absent = _is_active(context, work), no_product(context, candidate)
+        this = run(context, work, start=free > 0 and absent is None, patience=patience(context, candidate))
         effects += this.effects
         if this.active and not active:
             free -= 1
-        attempt = Attempt(candidate, work.key)
+        attempt = Attempt(candidate, work.key, engine_cache=_engine_cache(context, candidate, work.key))
         if this.record is not None:
-            attempts.append(attempt.now("Converted"))
+            result = this.record.outcome.result
+            assert isinstance(result, ConvertResult)
+            attempts.append(replace(attempt, conversion=result).now("Converted"))
         elif this.failure is not None:
-            attempts.append(attempt.now("Failed", this.failure))
+            given_up = this.failure.reason is Reason.UNSCHEDULABLE
+            attempts.append(attempt.now("Skipped" if given_up else "Failed", this.failure))
+        elif absent is not None and not this.active:
+            attempts.append(attempt.now("Skipped", absent))
         else:
             reason, words = waiting(f"candidate {candidate.name}: conversion", this, context)
             state = "Converting" if this.active else "Pending"
@@ -38,17 +52,21 @@ def convert(context: Context, dump: Dump) -> tuple[Verdict, Effects, tuple[Attem
 def convert_work(context: Context, dump: Dump, candidate: Candidate) -> Work:
     """The Job's work. The conversion's key covers what changes the file, the revision's also what config.pbtxt says."""
     model = context.model
-    onnx = model.onnx if candidate.format == "onnx" else None
+    # A graph that comes as ONNX keeps its opset unless another is asked for.
+    opset = model.onnx.opset or (0 if model.format == "onnx" else DEFAULT_OPSET)
+    onnx = [opset, model.onnx.exporter, model.onnx.optimized]
     conversion_key = names.result_key(
         "conversion",
         examples_key(context, dump.source),
         dump.result.signature,
         candidate.format,
         candidate.precision,
-        onnx,
+        onnx if "onnx" in (candidate.format, THROUGH.get(candidate.format)) else None,
+        model.tensorrt if candidate.format == "trt" else None,
     )
     config = model_config(context)
-    key = names.result_key("convert", conversion_key, model.name, config, candidate.accelerator)
+    provider = model.tensorrt if candidate.accelerator == "trt" else None
+    key = names.result_key("convert", conversion_key, model.name, config, candidate.accelerator, provider)
     volumes, mounts = data_volumes(context)
     request = ConvertRequest(
         key=key,
@@ -61,11 +79,11 @@ def convert_work(context: Context, dump: Dump, candidate: Candidate) -> Work:
         format=candidate.format,
         precision=candidate.precision,
         accelerator=candidate.accelerator,
-        onnx_opset=model.onnx.opset,
+        onnx_opset=opset,
         onnx_exporter=model.onnx.exporter,
-        onnx_optimized=False,
-        tensorrt=TensorRtOptions(workspace_bytes=2**30, builder_optimization_level=3),
-        gpu_product=context.spec.gpu.product if context.spec.gpu else "",
+        onnx_optimized=model.onnx.optimized,
+        tensorrt=TensorRtOptions(model.tensorrt.workspace_bytes, model.tensorrt.builder_optimization_level),
+        gpu_product=_gpu_product(context),
         config=config,
     )
     return Work(
@@ -76,7 +94,7 @@ def convert_work(context: Context, dump: Dump, candidate: Candidate) -> Work:
         candidate=candidate.name,
         volumes=volumes,
         mounts=mounts,
-        gpu=True,
+        framework=True,
     )
 
 
@@ -102,13 +120,24 @@ def model_config(context: Context) -> ModelConfig:
     )
 
 
+def _engine_cache(context: Context, candidate: Candidate, key: str) -> str:
+    """Where the server's TensorRT provider keeps its engines; empty where there is no such provider."""
+    if candidate.accelerator != "trt":
+        return ""
+    return str(layout.engine_cache_directory(_gpu_product(context), key))
+
+
+def _gpu_product(context: Context) -> str:
+    return context.spec.gpu.product if context.spec.gpu is not None and context.spec.gpu_count > 0 else ""
+
+
 def _is_active(context: Context, work: Work) -> bool:
     """Whether a Job of the work was seen that has not ended."""
     return any(job.stage == work.stage and job.key == work.key and job.active for job in context.observed.jobs.values())
 
 
 def _verdict(attempts: list[Attempt]) -> Verdict:
-    failed = [attempt for attempt in attempts if attempt.state == "Failed"]
+    failed = [attempt for attempt in attempts if attempt.state in ("Failed", "Skipped")]
     waiting_for = [attempt for attempt in attempts if attempt.state in ("Pending", "Converting")]
     if waiting_for:
         done = len(attempts) - len(waiting_for)

@@ -1,5 +1,7 @@
 """Profile: one Job a converted candidate, one at a time; its pod holds a private tritonserver and a client."""
 
+from dataclasses import replace
+
 from triton_converters.reasons import Reason
 from triton_converters.request import (
     InputShape,
@@ -84,7 +86,7 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
         request.to_json(),
         serving_inputs(context),
         spec.gpu,
-        context.job_image,
+        context.images.converter,
     )
     # A metric's arguments may name $(DATA) too.
     volumes, mounts = data_volumes(context) if spec.metrics else ((), ())
@@ -96,7 +98,8 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
         candidate=attempt.name,
         volumes=volumes,
         mounts=mounts,
-        sidecar=sidecar(context, attempt.key),
+        sidecar=sidecar(context, attempt.key, attempt.engine_cache),
+        tensorrt_version=attempt.conversion.tensorrt_version if attempt.conversion else "",
     )
 
 
@@ -144,7 +147,7 @@ def _number(text: str | None) -> float | None:
 
 
 def _judged(attempt: Attempt, result: ProfileResult) -> Attempt:
-    judged = Attempt(attempt.candidate, attempt.key, profile=result)
+    judged = replace(attempt, profile=result)
     reasons = {str(reason): reason for reason in Reason}
     trouble = Trouble(reasons.get(result.reason, Reason.CRASHED), result.message)
     return judged.now("Passed" if result.passed else "Failed", trouble)

@@ -1,5 +1,6 @@
 """Reference: one Job runs the framework in fp32 over the dataloader and dumps what went in and came out."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from triton_converters import claim as layout
@@ -62,7 +63,7 @@ def reference_work(context: Context, source: SourceResult) -> Work:
         deadline_seconds=spec.conversion.active_deadline_seconds,
         volumes=volumes,
         mounts=mounts,
-        gpu=True,
+        framework=True,
     )
 
 
@@ -74,24 +75,29 @@ def examples_key(context: Context, source: SourceResult) -> str:
     spec = context.spec
     batch_size = min(max(1, context.model.config.max_batch_size), spec.accuracy.max_samples)
     code = [model_code(context), entrypoint(context, spec.dataloader)]
-    return names.result_key("examples", source.digest, code, spec.data, batch_size, context.job_image, context.device)
+    return names.result_key(
+        "examples", source.digest, code, spec.data, batch_size, context.framework_image, context.device
+    )
 
 
 def model_code(context: Context) -> ModelCode:
     """The model as the user gives it."""
     model = context.model
-    given = UserEntrypoint(entrypoint=model.entrypoint, arguments=model.arguments)
-    return ModelCode(model.format, entrypoint(context, given), model.config.max_batch_size)
+    code = Entrypoint(model.code, _arguments(context, model.arguments))
+    return ModelCode(model.format, code, model.config.max_batch_size)
 
 
 def entrypoint(context: Context, given: UserEntrypoint) -> Entrypoint:
-    """The entrypoint with $(DATA) replaced by where spec.data is mounted."""
+    """A Python file of the source, as a Job is given it."""
+    return Entrypoint(given.entrypoint, _arguments(context, given.arguments))
+
+
+def _arguments(context: Context, given: Mapping[str, str]) -> dict[str, str]:
+    """With $(DATA) replaced by where spec.data is mounted."""
     data = layout.DATA_MOUNT
     if context.spec.data is not None:
         data /= context.spec.data.uri.partition("://")[2].partition("/")[2].strip("/")
-    return Entrypoint(
-        given.entrypoint, {name: value.replace("$(DATA)", str(data)) for name, value in given.arguments.items()}
-    )
+    return {name: value.replace("$(DATA)", str(data)) for name, value in given.items()}
 
 
 def data_volumes(context: Context) -> tuple[tuple[dict[str, object], ...], tuple[dict[str, object], ...]]:
