@@ -9,8 +9,7 @@ from bench.critical_path import Span, critical_path, gaps
 from bench.recorder import Recorder, Resource
 from demo.progress import is_ready
 from deploy.command import Cluster
-from deploy.images import load
-from examples.example import Example, apply, remove, status_of
+from examples.example import Example, apply, build, remove, status_of
 from examples.waiting import Watcher
 
 READY_SECONDS = 900
@@ -45,7 +44,7 @@ def measure(cluster: Cluster, example: Example, watcher: Watcher) -> Overhead:
 
     Raises CommandError, ExampleError or TimeoutError.
     """
-    images = load(cluster, *example.images)
+    images = build(cluster, example)
     remove(cluster, example)
     apply(cluster, example, images)
     watcher.trained()

@@ -11,7 +11,7 @@ from deploy.command import Cluster, CommandError
 from deploy.environment import set_up, step
 from devcluster.paths import ClusterError
 from examples import diagnosis, verdict
-from examples.example import Example, apply, read, remove
+from examples.example import Example, apply, build, read, remove
 from examples.waiting import ExampleError, Watcher
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
@@ -42,9 +42,11 @@ def main() -> int:
 
 def demonstrate(cluster: Cluster, digits: Example, console: Console) -> None:
     """Train, deploy, wait, and show. Raises CommandError, ExampleError or InferenceServerException."""
+    with step("trainer's image"):
+        images = build(cluster, digits)
     with step("namespace, emptied"):
         remove(cluster, digits)
-    console.print(apply(cluster, digits), markup=False)
+    console.print(apply(cluster, digits, images), markup=False)
     watcher = Watcher(str(cluster.kubeconfig), digits, console)
     with step("training"):
         watcher.trained()

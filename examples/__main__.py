@@ -12,7 +12,7 @@ from deploy.command import Cluster, CommandError
 from deploy.environment import set_up
 from devcluster.paths import ClusterError
 from examples import diagnosis, verdict
-from examples.example import Example, apply, find, read, remove
+from examples.example import Example, apply, build, find, read, remove
 from examples.line import heading, line
 from examples.waiting import ExampleError, Watcher
 from triton_operator.api.spec import TritonDeploymentSpec
@@ -54,7 +54,7 @@ def run(cluster: Cluster, example: Example, console: Console, record: Path | Non
     console.print(f"--- {example.name}", markup=False)
     remove(cluster, example)
     start = time.monotonic()
-    apply(cluster, example)
+    apply(cluster, example, build(cluster, example))
     watcher = Watcher(str(cluster.kubeconfig), example, console)
     console.print(f"trained in {watcher.trained():.0f} s")
     status = watcher.ready()

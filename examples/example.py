@@ -3,7 +3,7 @@
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,18 +77,28 @@ def of(folder: Path, objects: list[dict[str, Any]]) -> Example:
     )
 
 
-def apply(cluster: Cluster, example: Example, references: Mapping[str, str] | None = None) -> str:
-    """`kubectl apply -k` with this tree's images as they were built; returns what kubectl says.
+def build(cluster: Cluster, example: Example) -> dict[str, str]:
+    """Build this tree's images that the example uses, load them, and return the references by name.
 
-    ``references``: of the images by name; None: they are built and loaded. Raises CommandError.
+    Raises CommandError.
     """
-    built = load(cluster, *example.images) if references is None and example.images else references or {}
+    return load(cluster, *example.images) if example.images else {}
+
+
+def apply(
+    cluster: Cluster, example: Example, images: Mapping[str, str], patches: Sequence[Mapping[str, Any]] = ()
+) -> str:
+    """`kubectl apply -k` with images by their references, and with patches of kustomize's form.
+
+    Returns what kubectl says. Raises CommandError.
+    """
     with tempfile.TemporaryDirectory() as overlay:
         kustomization = {
             "apiVersion": "kustomize.config.k8s.io/v1beta1",
             "kind": "Kustomization",
             "resources": [os.path.relpath(example.folder, Path(overlay).resolve())],
-            "images": [_override(name, built[name]) for name in example.images],
+            "images": [_override(name, images[name]) for name in example.images],
+            "patches": list(patches),
         }
         Path(overlay, "kustomization.yaml").write_text(yaml.safe_dump(kustomization), encoding="utf-8")
         return cluster.run("kubectl", "apply", "--kustomize", overlay)

@@ -136,7 +136,8 @@ def repeat(x: Tensor, frames: Tensor) -> tuple[Tensor, Tensor]:
     ends = frames.cumsum(1)
     starts = ends - frames
     lengths = ends[:, -1:]
-    times = torch.arange(lengths.max(), device=x.device).unsqueeze(0)
+    # One frame of silence where nothing is said: convolutions take no empty sequence.
+    times = torch.arange(lengths.max().clamp(min=1), device=x.device).unsqueeze(0)
     # A product instead of an index: every exporter keeps it for any number of frames.
     path = (times.unsqueeze(2) >= starts.unsqueeze(1)) & (times.unsqueeze(2) < ends.unsqueeze(1))
     return torch.matmul(path.to(x.dtype), x), (times < lengths).unsqueeze(2)

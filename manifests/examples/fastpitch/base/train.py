@@ -24,20 +24,19 @@ SEED = 0
 LENGTH = 128
 HELD_OUT = 16
 """Sentences at the beginning of the text that nothing is fitted to."""
-STEPS = 150
 LEARNING_RATE = 2e-3
 RIDGE = 1e-3
 """Of the mean square of the features."""
 FILES = ("model.py", "dataloader.py", "metrics.py", "text.py", "voice.py", "text.txt")
 
 
-def learn(predictor: Predictor, encoded: Tensor, mask: Tensor, wanted: Tensor) -> float:
+def learn(predictor: Predictor, encoded: Tensor, mask: Tensor, wanted: Tensor, steps: int) -> float:
     """Train a predictor for ``wanted`` (batch, time); gives the largest error left."""
     predictor.requires_grad_(True)
     optimizer = torch.optim.Adam(predictor.parameters(), lr=LEARNING_RATE)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=LEARNING_RATE, total_steps=STEPS)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=LEARNING_RATE, total_steps=steps)
     error = torch.zeros(())
-    for _ in range(STEPS):
+    for _ in range(steps):
         optimizer.zero_grad()
         error = predictor(encoded, mask).squeeze(2) - wanted
         error.square().sum().div(mask.sum()).backward()
@@ -47,7 +46,7 @@ def learn(predictor: Predictor, encoded: Tensor, mask: Tensor, wanted: Tensor) -
     return float(error.detach().abs().max())
 
 
-def fit(texts: np.ndarray) -> FastPitch:
+def fit(texts: np.ndarray, steps: int) -> FastPitch:
     """The seeded network, fitted to the voice on ``texts`` (sentences, characters)."""
     torch.manual_seed(SEED)
     model = FastPitch().eval().requires_grad_(False)
@@ -55,8 +54,11 @@ def fit(texts: np.ndarray) -> FastPitch:
     mask = (ids != 0).unsqueeze(2)
     frames, pitch, spectrum = (torch.from_numpy(rule())[ids] for rule in (durations, pitches, spectra))
     encoded = model.encoder(model.embedding(ids), mask)
-    worst = learn(model.durations, encoded, mask, torch.log1p(frames)), learn(model.pitch, encoded, mask, pitch)
-    print(f"largest error of log durations {worst[0]:.3f}, of pitches {worst[1]:.3f}", flush=True)
+    for what, predictor, rule in (
+        ("log durations", model.durations, torch.log1p(frames)),
+        ("pitch", model.pitch, pitch),
+    ):
+        print(f"{what}: largest error {learn(predictor, encoded, mask, rule, steps):.3f}", flush=True)
 
     pitched = encoded + model.pitch_embedding(model.pitch(encoded, mask).transpose(1, 2)).transpose(1, 2)
     wanted, spoken = repeat(spectrum, frames.long())
@@ -75,9 +77,11 @@ def main() -> None:
     """Fit, publish, and say how close to the voice the sentences are that the network has not seen."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--directory", type=Path, required=True)
+    parser.add_argument("--steps", type=int, default=120, help="of Adam, for each predictor")
     options = parser.parse_args()
     start, here, target = time.monotonic(), Path(__file__).parent, options.directory / "model"
-    model = fit(encode(read_sentences(here / "text.txt")[HELD_OUT:], LENGTH))
+    sentences = read_sentences(here / "text.txt")[HELD_OUT:]
+    model = fit(encode(sentences, max(map(len, sentences))), options.steps)
     print(f"fitted in {time.monotonic() - start:.1f} s", flush=True)
 
     ids, inputs, labels = next(get_dataloader_fn(LENGTH, sentences=4, batch_size=4)())
