@@ -58,20 +58,21 @@ def read(name: str) -> Example:
 
 
 def find() -> list[Example]:
-    """Every folder that holds a TritonDeployment of its own name, by name."""
-    folders = sorted(file.parent for file in FOLDER.glob("*/kustomization.yaml"))
-    rendered = ((folder, render(folder)) for folder in folders)
-    return [of(folder, objects) for folder, objects in rendered if _deployment(objects, folder.name)]
+    """Every folder with a TritonDeployment of its name, by name; it is rendered, or where it cannot be its `base`."""
+    files = sorted([*FOLDER.glob("*/kustomization.yaml"), *FOLDER.glob("*/base/kustomization.yaml")])
+    folders = {file.relative_to(FOLDER).parts[0]: file.parent for file in reversed(files)}
+    rendered = ((name, folder, render(folder)) for name, folder in sorted(folders.items()))
+    return [of(name, folder, objects) for name, folder, objects in rendered if _deployment(objects, name)]
 
 
-def of(folder: Path, objects: list[dict[str, Any]]) -> Example:
-    """The example that these objects are; its name is the folder's."""
+def of(name: str, folder: Path, objects: list[dict[str, Any]]) -> Example:
+    """The example of that name that these objects are."""
     jobs = [each for each in objects if each["kind"] == "Job"]
     pods = [job["spec"]["template"]["spec"] for job in jobs]
     images = {container["image"] for pod in pods for container in pod["containers"]}
     return Example(
         folder,
-        _deployment(objects, folder.name)[0],
+        _deployment(objects, name)[0],
         tuple(job["metadata"]["name"] for job in jobs),
         tuple(sorted(image.removeprefix(LOCAL) for image in images if image.startswith(LOCAL))),
     )

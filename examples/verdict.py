@@ -3,6 +3,7 @@
 from triton_operator.api.performance import ConcurrencyRange
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
+from triton_operator.combination import combinations
 
 
 def concurrencies(sweep: ConcurrencyRange) -> list[int]:
@@ -25,7 +26,7 @@ def failures(status: TritonDeploymentStatus) -> list[str]:
 
 def faults(spec: TritonDeploymentSpec, status: TritonDeploymentStatus) -> list[str]:
     """What is missing or unfinished, one sentence each; nothing where all is well. A candidate may fail."""
-    missing = {wanted.name for wanted in spec.model.candidates} - {seen.name for seen in status.candidates}
+    missing = {wanted.name for wanted in combinations(spec)} - {seen.name for seen in status.candidates}
     found = [f"candidate {name} is not in the status" for name in sorted(missing)]
     found += [
         f"candidate {candidate.name} is {candidate.state}: {candidate.reason or 'no reason'}"

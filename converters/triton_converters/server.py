@@ -22,6 +22,8 @@ READY_SECONDS = 120
 """How long to wait for a model that the pod's startup probe, or the Deployment's readiness, has already seen ready."""
 POLL_SECONDS = 0.2
 HTTP_SECONDS = 10
+LOST_STUB = "Stub process"
+"""Triton's words where the process of a Python-based backend died or got no processor for seconds."""
 GRPC_PORT = 8001
 """tritonserver's default: where HTTP is measured, inference requests of the gates still go through gRPC."""
 
@@ -102,6 +104,12 @@ class Server:
         """The loaded model's configuration; instance groups are what the server made of KIND_AUTO."""
         return self._document(f"/v2/models/{self.model}/config")
 
+    def configs(self) -> list[dict[str, Any]]:
+        """Those of the models that compute: of an ensemble its steps'."""
+        own = self.config()
+        steps = [step["model_name"] for step in own.get("ensemble_scheduling", {}).get("step", ())]
+        return [self._document(f"/v2/models/{name}/config") for name in steps] or [own]
+
     def infer(self, inputs: Arrays, outputs: tuple[str, ...]) -> dict[str, Array]:
         """One request, in the shapes that the server declares; raises StageError(InferenceFailed) with its message."""
         tensors = []
@@ -113,7 +121,7 @@ class Server:
         try:
             response = self._client.infer(self.model, tensors, outputs=wanted)
         except InferenceServerException as error:
-            if self._is_gone():
+            if self._is_gone() or LOST_STUB in (error.message() or ""):
                 raise _gone(f"the server ended during a request: {error.message()}; see its log") from error
             raise StageError(Reason.INFERENCE_FAILED, f"{self.model}: tritonserver says: {error.message()}") from error
         arrays = {name: response.as_numpy(name) for name in outputs}

@@ -10,9 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from triton_operator.cluster import Cluster, ClusterError
-from triton_operator.kinds import CHILDREN, TRITON_DEPLOYMENT, Kind
+from triton_operator.kinds import ALL, Kind
 from triton_operator.metrics import Metrics
-from triton_operator.names import MANAGED_BY_SELECTOR
 from triton_operator.queue import WorkQueue
 from triton_operator.reconcile import Reconciler
 from triton_operator.settings import Settings
@@ -47,7 +46,7 @@ class Controller:
         No pass runs before every kind was listed: it would take what it has not seen for missing.
         """
         self._loop = asyncio.get_running_loop()
-        cluster = await self._in_thread(Cluster.connect, WORKERS)
+        cluster = await self._in_thread(Cluster.connect)
         reconciler = Reconciler(cluster, self._store, self._settings, self._metrics)
         queue: WorkQueue[Key] = WorkQueue(lambda key: self._in_thread(reconciler.reconcile, key), WORKERS)
         for key in await self._list_everything(cluster):
@@ -55,7 +54,7 @@ class Controller:
         self._queue = queue
         self._metrics.queue_depth.set_function(lambda: len(queue))
         self._tasks = [asyncio.create_task(queue.run()), asyncio.create_task(self._list_forever(cluster, queue))]
-        log.info("working on %d TritonDeployments", len(self._store.deployments()))
+        log.info("working on %d TritonDeployments", len(self._store.ready_reasons()))
 
     async def stop(self) -> None:
         """Start no new pass and let the running ones end: each is idempotent, but a whole one is better than half."""
@@ -102,11 +101,12 @@ class Controller:
         """List every kind; the TritonDeployments that something new was found of."""
         changed: set[Key] = set()
         for namespace in self._settings.namespaces or (None,):
-            for kind in (TRITON_DEPLOYMENT, *CHILDREN):
-                selector = "" if kind is TRITON_DEPLOYMENT else MANAGED_BY_SELECTOR
-                bodies, version = await self._in_thread(cluster.list_all, kind, namespace, selector)
-                changed |= self._store.replace(kind, namespace, bodies, version)
+            for kind in ALL:
+                changed |= await self._in_thread(self._list, cluster, kind, namespace)
         return changed
+
+    def _list(self, cluster: Cluster, kind: Kind, namespace: str | None) -> set[Key]:
+        return self._store.replace(kind, namespace, *cluster.list_all(kind, namespace))
 
     async def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)

@@ -18,9 +18,13 @@ from triton_operator.pod_trouble import (
     no_pod,
     pod_trouble,
     preparations,
+    restarts,
     server_crash,
     unschedulable_since,
 )
+
+SERVER_RESTARTS = 2
+"""Of a sidecar that crashed, as many as a Job's own container gets (BACKOFF_LIMIT)."""
 
 JobState = Literal["Active", "Succeeded", "Failed"]
 
@@ -93,10 +97,16 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
     elif ended(newest):
         pending = _again(newest, stage, key)
     else:
-        crashed = server_crash(newest)
-        pending = pod_trouble(newest, events)
+        crash = server_crash(newest)
+        crashed = crash if crash is not None and _stays(crash, newest) else None
+        pending = crash or pod_trouble(newest, events)
     since = None if newest is None or pending is None else unschedulable_since(newest)
     return JobView(name, stage, key, state, record, failure or crashed, pending, since, crashed is not None, job)
+
+
+def _stays(crash: Trouble, pod: Mapping[str, Any]) -> bool:
+    """Whether another start will not mend it: a refused model stays refused, a crash may be the node's fault."""
+    return crash.reason is not Reason.SERVER_CRASHED or restarts(pod) > SERVER_RESTARTS
 
 
 def _again(pod: Mapping[str, Any], stage: str, key: str) -> Trouble | None:

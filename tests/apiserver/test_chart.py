@@ -7,7 +7,7 @@ import pytest
 
 from lint import install_manifest
 from tests.apiserver.operator_process import ROOT, rendered
-from triton_operator.kinds import ALL, NAMESPACED, NODE, Kind
+from triton_operator.kinds import ALL, NODE, Kind
 from triton_operator.settings import Settings
 
 Rules = set[tuple[str, str, str]]
@@ -42,18 +42,17 @@ def granted(bodies: list[dict[str, Any]], kind: str, namespace: str | None) -> R
 
 
 def test_in_all_namespaces_the_rules_are_what_the_code_does() -> None:
-    assert granted(rendered(), "ClusterRole", None) == used(ALL)
+    assert granted(rendered(), "ClusterRole", None) == used((*ALL, NODE))
 
 
 def test_nodes_are_read_only_where_that_is_granted() -> None:
-    assert set(ALL) - set(NAMESPACED) == {NODE}
-    assert granted(rendered("--set", "rbac.readNodes=false"), "ClusterRole", None) == used(NAMESPACED)
+    assert granted(rendered("--set", "rbac.readNodes=false"), "ClusterRole", None) == used(ALL)
 
 
 def test_in_some_namespaces_the_same_rules_hold_there_only() -> None:
     bodies = rendered("--set", "watchNamespaces={blue,green}")
     for namespace in ("blue", "green"):
-        assert granted(bodies, "Role", namespace) == used(NAMESPACED)
+        assert granted(bodies, "Role", namespace) == used(ALL)
     cluster_wide = {body["metadata"]["name"] for body in bodies if body["kind"].startswith("ClusterRole")}
     assert cluster_wide == {"triton-operator-view", "triton-operator-edit"}
 

@@ -29,9 +29,12 @@ words = st.text(max_size=12)
 st.register_type_strategy(float, finite)
 st.register_type_strategy(str, words)
 st.register_type_strategy(Mapping, lambda _: st.dictionaries(words, words, max_size=3))
+# An ensemble's models are no ensembles.
+st.register_type_strategy(request.EnsembleCode, st.builds(request.EnsembleCode, st.just(()), st.just(()), st.just(())))
+st.register_type_strategy(request.ConvertRequest, st.builds(request.ConvertRequest, members=st.just(())))
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(st.data())
 @pytest.mark.parametrize("kind", [*REQUESTS, *(kind for _, kind in RESULTS)])
 def test_documents_round_trip(kind: type[Document], data: st.DataObject) -> None:
@@ -40,7 +43,7 @@ def test_documents_round_trip(kind: type[Document], data: st.DataObject) -> None
     assert kind.from_json(document.to_json()).to_json() == document.to_json()
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(st.data())
 @pytest.mark.parametrize("kind", REQUESTS)
 def test_a_missing_an_unknown_and_a_wrong_field_are_refused(kind: type[Document], data: st.DataObject) -> None:
@@ -63,7 +66,7 @@ def test_any_other_text_is_refused(text: str) -> None:
             parse(text)
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(st.data())
 @pytest.mark.parametrize(("stage", "kind"), RESULTS)
 def test_outcomes_round_trip_or_say_that_they_are_too_long(

@@ -42,6 +42,7 @@ def request(key: str = "1" * 16, config: ModelConfig = CONFIG) -> ConvertRequest
         onnx_optimized=False,
         tensorrt=TensorRtOptions(2**30, 3),
         gpu_product="",
+        engine_cache="",
         config=config,
     )
 

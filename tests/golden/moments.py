@@ -6,9 +6,10 @@ that can change a result, so files written by hand would not stay true for long.
 
 from collections.abc import Callable
 
+from tests.golden import seed_001
 from tests.simulation.answers import FINAL, Fate, when
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_model, a_spec
+from tests.simulation.deployments import a_model, a_spec, an_ensemble
 
 Moment = Callable[[], Cluster]
 SMALLER = [a_model(config={"maxBatchSize": 4, "dynamicBatching": {}})]
@@ -102,6 +103,7 @@ MOMENTS: dict[str, Moment] = {
     "candidate-failed": candidate_failed,
     "constraint-broken-in-the-preview": constraint_broken_in_the_preview,
     "converting-in-parallel": lambda: until(Cluster(a_spec()), active("convert", 2)),
+    "ensemble-profiling": lambda: until(Cluster(an_ensemble("onnx-fp32", "ts-trace-fp32")), active("profile")),
     "killed-for-memory": killed_for_memory,
     "measuring-the-preview": lambda: until(Cluster(a_spec()), active("measure")),
     "new-generation-while-serving": edited,
@@ -110,6 +112,7 @@ MOMENTS: dict[str, Moment] = {
     "no-candidate-meets-the-constraint": no_candidate_meets_the_constraint,
     "profiling": lambda: until(Cluster(a_spec()), lambda cluster: cluster.active("profile") == ["onnx-fp32"]),
     "ready": ready,
+    "resnet50-on-an-a100": lambda: until(Cluster(seed_001.SPEC, gpu_product_exists=True), active("profile")),
     "rolling-out": lambda: until(Cluster(a_spec()), lambda cluster: bool(cluster.of_kind("Deployment"))),
     "server-refuses-the-model": server_refuses_the_model,
     "suspended": suspended,

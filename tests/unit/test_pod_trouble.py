@@ -1,5 +1,6 @@
 """What keeps a pod from running, read from real pods' statuses and Events (Kubernetes 1.34)."""
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -51,6 +52,61 @@ def waiting(reason: str, message: str = "") -> list[Body]:
 def ended(code: int, message: str = "", reason: str = "Error") -> list[Body]:
     terminated = {"exitCode": code, "message": message, "reason": reason, "finishedAt": "2026-11-21T00:00:09Z"}
     return [{"name": "convert", "state": {"terminated": terminated}}]
+
+
+def crashed(words: str) -> Body:
+    """A pod whose tritonserver ended and was started again."""
+    last = {"terminated": {"exitCode": 1, "message": words, "reason": "Error"}}
+    sidecar = {"name": "tritonserver", "restartCount": 1, "state": {"running": {}}, "lastState": last}
+    return a_pod(initContainerStatuses=[sidecar])
+
+
+@pytest.mark.parametrize(
+    ("words", "reason", "advice"),
+    [
+        (
+            "E1121 logging.cc:40] The engine plan file is not compatible with this version of TensorRT, expecting"
+            " library version 10.8.0.43 got 10.9.0.34, please rebuild.\nfailed to load all models",
+            Reason.TENSORRT_VERSION_MISMATCH,
+            "change spec.conversion.pod.image, or spec.serving.image",
+        ),
+        (
+            "failed to load 'm' version 1: Invalid argument: unable to find backend library for backend 'tensorflow',"
+            " try specifying runtime on the model configuration.",
+            Reason.FORMAT_NOT_SERVED,
+            "use another format or spec.serving.image",
+        ),
+        ("error: creating server: Internal - failed to load all models", Reason.MODEL_LOAD_FAILED, "all models"),
+        ("Signal (11) received.", Reason.SERVER_CRASHED, "Signal (11) received."),
+    ],
+)
+def test_why_a_server_refuses_a_model_is_read_from_its_own_words(words: str, reason: Reason, advice: str) -> None:
+    trouble = server_crash(crashed(words))
+    assert trouble is not None
+    assert trouble.reason is reason
+    assert trouble.message.endswith(advice)
+
+
+def test_a_container_before_the_server_says_why_the_job_failed() -> None:
+    outcome = '{"stage":"convert","key":"k","reason":"TensorRtVersionMismatch","message":"10.9 is not 10.8"}'
+    pod = a_pod("Failed", containerStatuses=waiting("PodInitializing"))
+    pod["status"]["initContainerStatuses"] = [
+        {"name": "converters", "state": {"terminated": {"exitCode": 0}}},
+        {"name": "tensorrt", "state": {"terminated": {"exitCode": 42, "message": outcome}}},
+        {"name": "tritonserver", "state": {"waiting": {"reason": "PodInitializing"}}},
+    ]
+    failed = {"type": "Failed", "status": "True", "reason": "PodFailurePolicy"}
+    view = job_view(a_job(failed), [pod], [])
+    assert view.failure is not None
+    assert (view.failure.reason, view.failure.message) == (Reason.TENSORRT_VERSION_MISMATCH, "10.9 is not 10.8")
+
+
+def test_since_when_no_node_takes_a_pod() -> None:
+    condition = unschedulable("0/1 nodes are available")
+    for told, expected in (({}, "00:00:00"), ({"lastTransitionTime": "2026-11-21T00:00:05Z"}, "00:00:05")):
+        view = job_view(a_job(), [a_pod(conditions=[condition | told])], [])
+        assert view.unschedulable_since == datetime.fromisoformat(f"2026-11-21T{expected}+00:00")
+    assert job_view(a_job(), [a_pod("Running")], []).unschedulable_since is None
 
 
 def an_event(uid: str, reason: str, message: str) -> Body:
@@ -120,6 +176,14 @@ def test_a_pod_that_is_only_slow_is_in_no_trouble(pod: Body) -> None:
     assert pod_trouble(pod, [an_event("pod-1", "Pulling", "Pulling image")]) is None
 
 
+def test_what_was_tried_in_vain_at_once_may_yet_succeed() -> None:
+    pod = a_pod(containerStatuses=waiting("ContainerCreating"))
+    pod["metadata"]["creationTimestamp"] = "2026-11-21T10:00:00Z"
+    event = an_event("pod-1", "FailedMount", "timed out waiting for the cache")
+    assert pod_trouble(pod, [event | {"lastTimestamp": "2026-11-21T10:00:02Z"}]) is None
+    assert pod_trouble(pod, [event | {"lastTimestamp": "2026-11-21T10:00:03Z"}]) is not None
+
+
 def test_an_event_of_a_pod_that_runs_is_history() -> None:
     assert pod_trouble(a_pod("Running"), [an_event("pod-1", "FailedMount", "timed out")]) is None
 
@@ -146,6 +210,26 @@ def test_a_try_that_failed_is_shown_while_the_job_tries_again() -> None:
     assert view.pending is not None
     assert view.pending.reason is Reason.OUT_OF_MEMORY
     assert view.pending.message.endswith("the Job tries again")
+
+
+@pytest.mark.parametrize(
+    ("restarts", "words", "failed"),
+    [
+        (1, "Signal (11) received.", False),
+        (2, "Signal (11) received.", False),
+        (3, "Signal (11) received.", True),
+        (1, "error: failed to load all models", True),
+    ],
+)
+def test_a_crash_of_the_sidecar_is_its_end_only_where_starting_again_does_not_help(
+    restarts: int, words: str, failed: bool
+) -> None:
+    last = {"terminated": {"exitCode": 139, "message": words}}
+    sidecar = {"name": "tritonserver", "state": {"running": {}}, "lastState": last, "restartCount": restarts}
+    view = job_view(a_job(), [a_pod(initContainerStatuses=[sidecar])], [])
+    assert (view.failure is not None, view.sidecar_crashed, view.active) == (failed, failed, not failed)
+    assert view.pending is not None
+    assert words in view.pending.message
 
 
 def test_a_drained_node_is_no_failure_of_the_job() -> None:

@@ -30,7 +30,7 @@ def finish(task: Task, directory: Path, *, cast: bool) -> None:
     path = directory / FORMATS["onnx"].file
     if task.request.onnx_optimized:
         optimise(path)
-    if cast or task.request.onnx_optimized or _is_scattered(path):
+    if cast or _is_misplaced(path):
         model = load(path)
         save(to_fp16(model) if cast else model, path)
     onnx.checker.check_model(str(path))
@@ -168,9 +168,13 @@ def _check_tensor(tensor: Tensor, value: Any, signature: Signature) -> None:
         raise _failed(f"{message}: the exporter fixed one that varies (a size used as a Python number?)")
 
 
-def _is_scattered(path: Path) -> bool:
-    """Whether weights lie in other files than DATA_FILE: torch's exporter writes one a tensor."""
-    return bool(_data_files(path) - {DATA_FILE})
+def _is_misplaced(path: Path) -> bool:
+    """Whether large weights lie in the graph's file, or weights in files of other names, as torch's exporter has it."""
+    return bool(_data_files(path) - {DATA_FILE}) or _inline_bytes(path) > INLINE_BYTES
+
+
+def _inline_bytes(path: Path) -> int:
+    return weight_bytes(onnx.load(str(path), load_external_data=False))
 
 
 def _data_files(path: Path) -> set[str]:

@@ -42,6 +42,7 @@ def request(
         onnx_optimized=False,
         tensorrt=TensorRtOptions(2**30, 3),
         gpu_product="",
+        engine_cache="",
         config=ModelConfig(1, "KIND_AUTO", True, (), 0, False, True, {}),
     )
 
