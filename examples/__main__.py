@@ -38,7 +38,7 @@ def main() -> int:
             lines.append(run(cluster, example, console, options.record))
         except (CommandError, ExampleError) as error:
             console.print(diagnosis.report(cluster, example), markup=False, soft_wrap=True)
-            failed.append(f"{example.name}: {error}")
+            failed.append(f"{example.namespace}: {error}")
         finally:
             if not options.keep:
                 remove(cluster, example)
@@ -51,16 +51,16 @@ def main() -> int:
 
 def run(cluster: Cluster, example: Example, console: Console, record: Path | None) -> str:
     """Apply, wait until it is Ready, judge; returns the example's line. Raises CommandError or ExampleError."""
-    console.print(f"--- {example.name}", markup=False)
+    console.print(f"--- {example.namespace}", markup=False)
     remove(cluster, example)
     start = time.monotonic()
     apply(cluster, example, build(cluster, example))
     watcher = Watcher(str(cluster.kubeconfig), example, console)
     console.print(f"trained in {watcher.trained():.0f} s")
     status = watcher.ready()
-    text = line(example.name, status, time.monotonic() - start)
+    text = line(example.namespace, status, time.monotonic() - start)
     if record is not None:
-        (record / f"{example.name}.yaml").write_text(recorded(watcher.resource()), encoding="utf-8")
+        (record / f"{example.namespace}.yaml").write_text(recorded(watcher.resource()), encoding="utf-8")
     for failure in verdict.failures(status):
         console.print(failure, markup=False, soft_wrap=True)
     faults = verdict.faults(TritonDeploymentSpec.model_validate(example.deployment["spec"]), status)

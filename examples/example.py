@@ -3,7 +3,7 @@
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ LOCAL = "triton-operator.local/"
 
 @dataclass(frozen=True)
 class Example:
-    """One folder, rendered: exactly one TritonDeployment, of the folder's name, in a namespace of its own."""
+    """One folder, rendered: one TritonDeployment in a namespace that has the folder's name."""
 
     folder: Path
     deployment: Mapping[str, Any]
@@ -38,7 +38,7 @@ class Example:
 
     @property
     def namespace(self) -> str:
-        """Of all objects."""
+        """Of all objects, and the example's own name."""
         return str(self.deployment["metadata"]["namespace"])
 
 
@@ -51,28 +51,32 @@ def render(folder: Path) -> list[dict[str, Any]]:
 
 def read(name: str) -> Example:
     """The example of that name. Raises LookupError where there is none."""
-    found = [example for example in find() if example.name == name]
-    if not found:
-        raise LookupError(f"there is no example {name}; there are: {', '.join(example.name for example in find())}")
-    return found[0]
+    examples = {example.namespace: example for example in find()}
+    if name not in examples:
+        raise LookupError(f"there is no example {name}; there are: {', '.join(examples)}")
+    return examples[name]
 
 
 def find() -> list[Example]:
-    """Every folder with a TritonDeployment of its name, by name; it is rendered, or where it cannot be its `base`."""
-    files = sorted([*FOLDER.glob("*/kustomization.yaml"), *FOLDER.glob("*/base/kustomization.yaml")])
-    folders = {file.relative_to(FOLDER).parts[0]: file.parent for file in reversed(files)}
-    rendered = ((name, folder, render(folder)) for name, folder in sorted(folders.items()))
-    return [of(name, folder, objects) for name, folder, objects in rendered if _deployment(objects, name)]
+    """Every folder of manifests/examples that is one, or whose `base` is, by name."""
+    files = [*FOLDER.glob("*/kustomization.yaml"), *FOLDER.glob("*/base/kustomization.yaml")]
+    folders = {file.relative_to(FOLDER).parts[0]: file.parent for file in files}
+    found = [(name, of(folder, render(folder))) for name, folder in sorted(folders.items())]
+    # Another namespace than the folder's name: a variant of an example, as digits-gpu is.
+    return [example for name, example in found if example is not None and example.namespace == name]
 
 
-def of(name: str, folder: Path, objects: list[dict[str, Any]]) -> Example:
-    """The example of that name that these objects are."""
+def of(folder: Path, objects: list[dict[str, Any]]) -> Example | None:
+    """The example that these objects are; None where no TritonDeployment is among them."""
+    deployments = [each for each in objects if each["kind"] == "TritonDeployment"]
+    if not deployments:
+        return None
     jobs = [each for each in objects if each["kind"] == "Job"]
     pods = [job["spec"]["template"]["spec"] for job in jobs]
     images = {container["image"] for pod in pods for container in pod["containers"]}
     return Example(
         folder,
-        _deployment(objects, name)[0],
+        deployments[0],
         tuple(job["metadata"]["name"] for job in jobs),
         tuple(sorted(image.removeprefix(LOCAL) for image in images if image.startswith(LOCAL))),
     )
@@ -120,7 +124,3 @@ def status_of(resource: dict[str, object]) -> TritonDeploymentStatus:
 def _override(name: str, reference: str) -> dict[str, str]:
     built, _, tag = reference.rpartition(":")
     return {"name": LOCAL + name, "newName": built, "newTag": tag}
-
-
-def _deployment(objects: Iterable[dict[str, Any]], name: str) -> list[dict[str, Any]]:
-    return [each for each in objects if each["kind"] == "TritonDeployment" and each["metadata"]["name"] == name]
