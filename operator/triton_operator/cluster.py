@@ -6,13 +6,15 @@ ClusterError              what the API server said
 │   └── ForbiddenError    403: a quota, an admission policy, a missing rule
 ├── NotFoundError         404
 ├── ConflictError         409: what was observed is not the latest
+├── NotLeaderError        nothing: this replica may not write (lease.py), so nothing was asked
 └── UnavailableError      anything else: no answer, a timeout, 401, 429, 5xx
 """
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import urllib3
@@ -21,10 +23,12 @@ from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import DynamicApiError, ResourceNotFoundError
 
 from triton_operator.drift import FIELD_MANAGER
-from triton_operator.kinds import ALL, EVENT, TRITON_DEPLOYMENT, Kind, kind_of
+from triton_operator.kinds import ALL, EVENT, LEASE, READING, TRITON_DEPLOYMENT, Kind, kind_of
 
-CONNECT_SECONDS = 5
-REQUEST_SECONDS = 30
+CONNECT_SECONDS = 3.0
+READ_SECONDS = 30.0
+WRITE_SECONDS = 8.0
+"""A write that was begun has ended by then, or is given up; lease.py counts on it."""
 PAGE = 500
 """Objects of one answer to a list."""
 EVENTS_READ = 50
@@ -55,8 +59,17 @@ class ConflictError(ClusterError):
     """What was observed is not the latest."""
 
 
+class NotLeaderError(ClusterError):
+    """Another replica works; nothing was asked of the API server."""
+
+
 class UnavailableError(ClusterError):
     """No answer, or one that says nothing about the request."""
+
+    def __init__(self, message: str, retry_after: float = 0.0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        """Seconds that the API server wants to be left alone."""
 
 
 _ERRORS: dict[int, type[ClusterError]] = {
@@ -75,17 +88,25 @@ class Cluster:
     """
 
     def __init__(self, dynamic: DynamicClient) -> None:
-        self._dynamic = dynamic
-        self._resources = {kind: _resolve(dynamic, kind) for kind in ALL}
+        self._resources = {kind: _resolve(dynamic, kind) for kind in (*ALL, LEASE)}
+        self._may_write: Callable[[], bool] = lambda: True
+
+    def guarded(self, may_write: Callable[[], bool]) -> "Cluster":
+        """The same connection, which asks before every write and raises NotLeaderError where it may not."""
+        other = copy(self)
+        other._may_write = may_write
+        return other
 
     @classmethod
-    def connect(cls, connections: int) -> "Cluster":
+    def connect(cls, connections: int, holder: str = "") -> "Cluster":
         """Connect as the pod's service account, or else as KUBECONFIG says, and look every kind up.
 
-        `connections` are kept open for as many threads.
+        `connections` are kept open for as many threads. `holder` tells replicas apart in the API server's audit log.
         """
         settings = client.Configuration()
         settings.connection_pool_maxsize = connections
+        # urllib3 would repeat reads by itself, and sleep for as long as a 429 says; passes come again anyway.
+        settings.retries = urllib3.Retry(0)
         try:
             config.load_incluster_config(client_configuration=settings)
         except config.ConfigException:
@@ -93,8 +114,10 @@ class Cluster:
                 config.load_kube_config(os.environ.get("KUBECONFIG"), client_configuration=settings)
             except config.ConfigException as error:
                 raise UnavailableError(f"no service account and no usable kubeconfig: {error}") from error
+        api = client.ApiClient(settings)
+        api.user_agent = f"{FIELD_MANAGER}/{holder}" if holder else FIELD_MANAGER
         with _translated():
-            return cls(DynamicClient(client.ApiClient(settings)))
+            return cls(DynamicClient(api))
 
     def list_all(self, kind: Kind, namespace: str | None, label_selector: str) -> tuple[list[dict[str, Any]], str]:
         """All objects of a kind in a namespace (None: in all), and the resource version of the list."""
@@ -130,6 +153,7 @@ class Cluster:
         """
         metadata = body["metadata"]
         self._allow(TRITON_DEPLOYMENT.status_verbs, "patch", "tritondeployments/status")
+        self._check_leader()
         with _translated():
             response = self._resources[TRITON_DEPLOYMENT].status.server_side_apply(
                 body=body,
@@ -138,7 +162,7 @@ class Cluster:
                 field_manager=FIELD_MANAGER,
                 force_conflicts=True,
                 serialize=False,
-                _request_timeout=(CONNECT_SECONDS, REQUEST_SECONDS),
+                _request_timeout=(CONNECT_SECONDS, WRITE_SECONDS - CONNECT_SECONDS),
             )
         return _parsed(response)
 
@@ -166,9 +190,18 @@ class Cluster:
         except NotFoundError:
             return
 
+    def create(self, kind: Kind, body: dict[str, Any]) -> None:
+        """Create an object; ConflictError where there is one of the name."""
+        self._call(kind, "create", body=_typed(kind, body), namespace=body["metadata"]["namespace"])
+
+    def replace(self, kind: Kind, body: dict[str, Any]) -> None:
+        """Replace the very version that was read; ConflictError where it has changed since."""
+        metadata = body["metadata"]
+        self._call(kind, "update", body=_typed(kind, body), name=metadata["name"], namespace=metadata["namespace"])
+
     def create_event(self, body: dict[str, Any]) -> None:
         """Create a core/v1 Event."""
-        self._call(EVENT, "create", body=body, namespace=body["metadata"]["namespace"])
+        self.create(EVENT, body)
 
     def events_about(self, namespace: str, uid: str) -> list[dict[str, Any]]:
         """The Events about an object."""
@@ -179,13 +212,20 @@ class Cluster:
 
     def _call(self, kind: Kind, verb: str, **arguments: Any) -> dict[str, Any]:
         self._allow(kind.verbs, verb, kind.plural)
-        resource = self._resources[kind]
-        method = {"list": "get", "patch": "server_side_apply"}.get(verb, verb)
+        # What is said of the Lease is of no use later either.
+        seconds = READ_SECONDS if verb in READING and kind is not LEASE else WRITE_SECONDS - CONNECT_SECONDS
+        if verb not in READING:
+            self._check_leader()
+        method = {"list": "get", "patch": "server_side_apply", "update": "replace"}.get(verb, verb)
         with _translated():
-            response = getattr(resource, method)(
-                **arguments, serialize=False, _request_timeout=(CONNECT_SECONDS, REQUEST_SECONDS)
+            response = getattr(self._resources[kind], method)(
+                **arguments, serialize=False, _request_timeout=(CONNECT_SECONDS, seconds)
             )
         return _parsed(response)
+
+    def _check_leader(self) -> None:
+        if not self._may_write():
+            raise NotLeaderError("this replica does not hold the Lease (any more): another one works")
 
     @staticmethod
     def _allow(verbs: frozenset[str], verb: str, resource: str) -> None:
@@ -196,6 +236,10 @@ class Cluster:
 def _resolve(dynamic: DynamicClient, kind: Kind) -> Any:
     with _translated():
         return dynamic.resources.get(api_version=kind.api_version, kind=kind.kind)
+
+
+def _typed(kind: Kind, body: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": kind.api_version, "kind": kind.kind, **body}
 
 
 def _parsed(response: Any) -> dict[str, Any]:
@@ -212,11 +256,19 @@ def _translated() -> Iterator[None]:
         message = _message(error)
         # A field that no schema has: the API server calls its own answer an internal error (500).
         invalid = message.startswith("failed to create typed patch object")
-        raise (InvalidError if invalid else _ERRORS.get(error.status, UnavailableError))(message) from error
+        if not invalid and error.status not in _ERRORS:
+            raise UnavailableError(message, _retry_after(error)) from error
+        raise (InvalidError if invalid else _ERRORS[error.status])(message) from error
     except ResourceNotFoundError as error:
         raise NotFoundError(f"{error}: install the CRD first (crds/, or the chart's crds.install)") from error
     except (urllib3.exceptions.HTTPError, OSError) as error:
         raise UnavailableError(f"no answer from the API server: {error}") from error
+
+
+def _retry_after(error: DynamicApiError) -> float:
+    """Seconds; the API server never gives a date."""
+    text = (error.headers or {}).get("Retry-After", "")
+    return float(text) if text.isdecimal() else 0.0
 
 
 def _message(error: DynamicApiError) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from triton_converters.reasons import Reason
 from triton_operator import ownership
 from triton_operator.api.status import TritonDeploymentStatus
-from triton_operator.cluster import Cluster, ClusterError, NotFoundError, RefusedError
+from triton_operator.cluster import Cluster, ClusterError, NotFoundError, RefusedError, UnavailableError
 from triton_operator.deployment import InvalidSpecError, parse, parse_status
 from triton_operator.drift import drift
 from triton_operator.kinds import TRITON_DEPLOYMENT, kind_named, kind_of
@@ -30,6 +30,8 @@ from triton_operator.waiting import EVENTS_AGAIN_SECONDS, waiting_for
 
 LONGEST_FIGHT = 20
 """Passes in a row that write. More, and somebody undoes what we apply: the passes then come at growing intervals."""
+LONGEST_RETRY_AFTER_SECONDS = 60.0
+"""The API server says 1; something between it and us may say anything."""
 
 Body = dict[str, Any]
 log = logging.getLogger(__name__)
@@ -66,6 +68,10 @@ class Reconciler:
         with self._metrics.reconcile_seconds.time():
             try:
                 return self._pass(key)
+            except UnavailableError as error:
+                log.info("%s: again after a pause: %s", key, error)
+                self._count_error(error)
+                return Result(again_after=min(error.retry_after, LONGEST_RETRY_AFTER_SECONDS), failed=True)
             except ClusterError as error:
                 log.info("%s: again after a pause: %s", key, error)
                 self._count_error(error)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from socket import gethostname
 from typing import Literal, cast
 
 InstanceGroupKind = Literal["Gpu", "Auto"]
@@ -31,6 +32,10 @@ class Settings:
     """LOG_FORMAT."""
     metrics_port: int = 8080
     """METRICS_PORT: of /metrics, /healthz and /readyz."""
+    lease: tuple[str, str] | None = None
+    """LEASE, written NAMESPACE/NAME: replicas with the same one work one at a time. None: this process is alone."""
+    holder: str = ""
+    """POD_NAME: this replica in the Lease and in the API server's audit log."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
@@ -45,6 +50,8 @@ class Settings:
             ),
             log_format=cast(Literal["text", "json"], _one_of(environment, "LOG_FORMAT", ("text", "json"))),
             metrics_port=_port(environment, "METRICS_PORT"),
+            lease=_lease(environment),
+            holder=environment.get("POD_NAME") or gethostname(),
         )
 
 
@@ -66,3 +73,11 @@ def _port(environment: Mapping[str, str], name: str) -> int:
     if not value.isdecimal() or not 0 < int(value) < 65536:
         raise SettingsError(f"{name} is {value!r}; it takes a port, 1 to 65535")
     return int(value)
+
+
+def _lease(environment: Mapping[str, str]) -> tuple[str, str] | None:
+    value = environment.get("LEASE", "")
+    namespace, slash, name = value.partition("/")
+    if value and not (namespace and slash and name):
+        raise SettingsError(f"LEASE is {value!r}; it takes NAMESPACE/NAME")
+    return (namespace, name) if value else None
