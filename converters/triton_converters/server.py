@@ -22,6 +22,8 @@ READY_SECONDS = 120
 """How long to wait for a model that the pod's startup probe, or the Deployment's readiness, has already seen ready."""
 POLL_SECONDS = 0.2
 HTTP_SECONDS = 10
+LOST_STUB = "Stub process"
+"""Triton's words where the process of a Python-based backend died or got no processor for seconds."""
 GRPC_PORT = 8001
 """tritonserver's default: where HTTP is measured, inference requests of the gates still go through gRPC."""
 
@@ -113,7 +115,7 @@ class Server:
         try:
             response = self._client.infer(self.model, tensors, outputs=wanted)
         except InferenceServerException as error:
-            if self._is_gone():
+            if self._is_gone() or LOST_STUB in (error.message() or ""):
                 raise _gone(f"the server ended during a request: {error.message()}; see its log") from error
             raise StageError(Reason.INFERENCE_FAILED, f"{self.model}: tritonserver says: {error.message()}") from error
         arrays = {name: response.as_numpy(name) for name in outputs}

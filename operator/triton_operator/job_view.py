@@ -8,7 +8,20 @@ from triton_converters.document import DocumentError
 from triton_converters.reasons import Reason
 from triton_converters.result import EXIT_FINAL, Outcome
 from triton_operator import names
-from triton_operator.pod_trouble import Trouble, containers, disrupted, ended, ending, no_pod, pod_trouble, server_crash
+from triton_operator.pod_trouble import (
+    Trouble,
+    containers,
+    disrupted,
+    ended,
+    ending,
+    no_pod,
+    pod_trouble,
+    restarts,
+    server_crash,
+)
+
+SERVER_RESTARTS = 2
+"""Of a sidecar that crashed, as many as a Job's own container gets (BACKOFF_LIMIT)."""
 
 JobState = Literal["Active", "Succeeded", "Failed"]
 
@@ -79,9 +92,15 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
     elif ended(newest):
         pending = _again(newest, stage, key)
     else:
-        crashed = server_crash(newest)
-        pending = pod_trouble(newest, events)
+        crash = server_crash(newest)
+        crashed = crash if crash is not None and _stays(crash, newest) else None
+        pending = crash or pod_trouble(newest, events)
     return JobView(name, stage, key, state, record, failure or crashed, pending, crashed is not None, job)
+
+
+def _stays(crash: Trouble, pod: Mapping[str, Any]) -> bool:
+    """Whether another start will not mend it: a refused model stays refused, a crash may be the node's fault."""
+    return crash.reason is not Reason.SERVER_CRASHED or restarts(pod) > SERVER_RESTARTS
 
 
 def _again(pod: Mapping[str, Any], stage: str, key: str) -> Trouble | None:

@@ -82,6 +82,12 @@ def server_crash(pod: Mapping[str, Any]) -> Trouble | None:
     return None
 
 
+def restarts(pod: Mapping[str, Any]) -> int:
+    """How often the kubelet started the pod's tritonserver again."""
+    servers = (status for status in _statuses(pod.get("status", {})) if status["name"] == SERVER)
+    return max((status.get("restartCount", 0) for status in servers), default=0)
+
+
 def ending(pod: Mapping[str, Any], container: str, terminated: Mapping[str, Any], crashed: Reason) -> Trouble:
     """Why a container ended, with its last words; ``crashed`` where nothing better is known."""
     where = f"pod {pod['metadata']['name']}, container {container}"

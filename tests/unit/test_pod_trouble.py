@@ -148,6 +148,26 @@ def test_a_try_that_failed_is_shown_while_the_job_tries_again() -> None:
     assert view.pending.message.endswith("the Job tries again")
 
 
+@pytest.mark.parametrize(
+    ("restarts", "words", "failed"),
+    [
+        (1, "Signal (11) received.", False),
+        (2, "Signal (11) received.", False),
+        (3, "Signal (11) received.", True),
+        (1, "error: failed to load all models", True),
+    ],
+)
+def test_a_crash_of_the_sidecar_is_its_end_only_where_starting_again_does_not_help(
+    restarts: int, words: str, failed: bool
+) -> None:
+    last = {"terminated": {"exitCode": 139, "message": words}}
+    sidecar = {"name": "tritonserver", "state": {"running": {}}, "lastState": last, "restartCount": restarts}
+    view = job_view(a_job(), [a_pod(initContainerStatuses=[sidecar])], [])
+    assert (view.failure is not None, view.sidecar_crashed, view.active) == (failed, failed, not failed)
+    assert view.pending is not None
+    assert words in view.pending.message
+
+
 def test_a_drained_node_is_no_failure_of_the_job() -> None:
     disrupted = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}
     view = job_view(a_job(), [a_pod("Failed", containerStatuses=ended(137), conditions=[disrupted])], [])
