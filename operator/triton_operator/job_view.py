@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal
 
 from triton_converters.document import DocumentError
@@ -53,6 +54,8 @@ class JobView:
     """What keeps its pod from running."""
     sidecar_crashed: bool
     """By itself it never fails the Job."""
+    ended_unseen: datetime | None
+    """When the Job ended of which no pod is seen; None where it has not, or its pods are seen, or nobody knows."""
     body: Mapping[str, Any] = field(repr=False)
 
     @property
@@ -95,7 +98,10 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
         crash = server_crash(newest)
         crashed = crash if crash is not None and _stays(crash, newest) else None
         pending = crash or pod_trouble(newest, events)
-    return JobView(name, stage, key, state, record, failure or crashed, pending, crashed is not None, job)
+    unseen = None
+    if why.get("lastTransitionTime") and not own:
+        unseen = datetime.fromisoformat(why["lastTransitionTime"])
+    return JobView(name, stage, key, state, record, failure or crashed, pending, crashed is not None, unseen, job)
 
 
 def _stays(crash: Trouble, pod: Mapping[str, Any]) -> bool:

@@ -6,7 +6,7 @@ a hash of the key and of its whole template: a Job with more memory is another J
 
 import hashlib
 import json
-from dataclasses import asdict, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 GROUP = "triton-operator.dev"
@@ -21,6 +21,8 @@ STAGE_LABEL = f"{GROUP}/stage"
 KEY_LABEL = f"{GROUP}/key"
 CANDIDATE_LABEL = f"{GROUP}/candidate"
 REVISION_LABEL = f"{GROUP}/revision"
+TEMPLATE_ANNOTATION = f"{GROUP}/pod-template"
+"""Of a revision's Deployment: its pod template as it was made."""
 
 
 def digest(value: Any, length: int) -> str:
@@ -77,9 +79,12 @@ def labels(deployment: str, component: str) -> dict[str, str]:
 
 
 def _plain(value: Any) -> Any:
-    """Dataclasses by field; pydantic models by their wire form: a default and the same value written out are one."""
-    return (
-        asdict(value)
-        if is_dataclass(value) and not isinstance(value, type)
-        else value.model_dump(mode="json", by_alias=True)
-    )
+    """Dataclasses and pydantic models by field, without those at their default.
+
+    A default and the same value written out are one; and a field that a newer operator adds changes no key and no name
+    while nobody sets it, so that an upgrade neither converts nor measures again.
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        given = ((each.name, getattr(value, each.name), each.default) for each in fields(value))
+        return {name: found for name, found, default in given if found != default}
+    return value.model_dump(mode="json", by_alias=True, exclude_defaults=True)

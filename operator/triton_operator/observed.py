@@ -18,6 +18,8 @@ class ServerView:
     """A revision's Deployment with its pods' words."""
 
     name: str
+    replicas: int
+    """As many as it is to have."""
     ready: bool
     """As many pods as asked for, and at least one, are ready with the newest template."""
     trouble: Trouble | None
@@ -96,7 +98,9 @@ def _older(job: Mapping[str, Any], claim: Mapping[str, Any]) -> bool:
 
 def _forgotten(job: JobView) -> JobView:
     """A Job whose result is lost, whatever it said: it is run again."""
-    return replace(job, state="Succeeded", record=None, failure=None, pending=None, sidecar_crashed=False)
+    return replace(
+        job, state="Succeeded", record=None, failure=None, pending=None, sidecar_crashed=False, ended_unseen=None
+    )
 
 
 def _recorded(entries: Mapping[str, str]) -> tuple[dict[str, Record], dict[str, Trouble]]:
@@ -133,6 +137,7 @@ def _server(body: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
     ]
     return ServerView(
         name=name,
+        replicas=wanted,
         ready=current and wanted > 0 and status.get("updatedReplicas", 0) >= wanted <= status.get("readyReplicas", 0),
         trouble=troubles[0] if troubles else None,
         image_id=min(images, default=""),
