@@ -81,16 +81,20 @@ lint: venv verify-generated ## ruff, mypy --strict, the import layers, helm lint
 	$(WITH_PROGRAMS); $(KUBECONFORM) crds manifests/install.yaml
 	$(WITH_PROGRAMS); for example in manifests/examples/*/; do kubectl kustomize $$example | $(KUBECONFORM) -; done
 
-.PHONY: test test-fast test-torch test-images test-apiserver test-cluster test-e2e
+.PHONY: test test-fast test-torch test-images test-apiserver test-chaos test-cluster test-e2e
 # Fast ones first. The suites share two cores and one cluster, so one after the other, whatever -j says.
 .NOTPARALLEL:
 test: test-fast test-apiserver test-torch test-images test-cluster test-e2e ## All tests, set-up included
 
 test-fast: venv ## Everything that needs neither images nor a cluster: seconds
-	pytest -m "not (apiserver or cluster or e2e or images or torch)" tests
+	pytest -m "not (apiserver or chaos or cluster or e2e or images or torch)" tests
 
 test-apiserver: venv cluster-binaries ## On a real API server and etcd, without a node
 	pytest -m apiserver tests/apiserver
+	pytest -m apiserver tests/chaos
+
+test-chaos: venv cluster-binaries ## Every fault on a real API server, in one table: 20 minutes
+	pytest tests/chaos
 
 test-torch: venv ## The converters, inside the converter image
 	python3 -m images build converter

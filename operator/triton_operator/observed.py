@@ -9,6 +9,7 @@ from triton_converters.document import DocumentError
 from triton_converters.reasons import Reason
 from triton_converters.result import Outcome
 from triton_operator import names
+from triton_operator.history import History
 from triton_operator.job_view import JobView, Record, job_view
 from triton_operator.pod_trouble import SERVER, Trouble, containers, pod_trouble, server_crash
 
@@ -43,9 +44,13 @@ class Observed:
     serving: str | None
     """Name of the Deployment that the Service points to."""
     claim: Mapping[str, Any] | None
+    """The one the operator made."""
     recorded_claim: str
     """uid of the claim that the recorded results lie on; empty: not recorded."""
-    """The one the operator made."""
+    history: History
+    """What served, as recorded."""
+    neighbours: tuple[str, ...]
+    """Names of the other TritonDeployments that use the same claim."""
 
 
 def record_name(stage: str, key: str) -> str:
@@ -55,11 +60,12 @@ def record_name(stage: str, key: str) -> str:
 
 FAILURE = "failure."
 FINISHED = "finished."
+HISTORY = "history"
 CLAIM = "claim"
 """Entry of the results: uid of the claim they lie on. On another claim they are not."""
 
 
-def observe(deployment: str, children: Iterable[Mapping[str, Any]]) -> Observed:
+def observe(deployment: str, children: Iterable[Mapping[str, Any]], neighbours: Iterable[str] = ()) -> Observed:
     """Parse the children of one TritonDeployment; Events about its pods may be among them."""
     by_kind: dict[str, list[Mapping[str, Any]]] = {}
     for child in children:
@@ -70,7 +76,7 @@ def observe(deployment: str, children: Iterable[Mapping[str, Any]]) -> Observed:
     entries = (_named(by_kind.get("ConfigMap", []), names.results(deployment)) or {}).get("data") or {}
     records, failures = _recorded(entries)
     if claim is not None and entries.get(CLAIM, claim["metadata"]["uid"]) != claim["metadata"]["uid"]:
-        records, failures = {}, {}
+        records, failures, entries = {}, {}, {CLAIM: entries[CLAIM]}
         jobs = [_forgotten(job) if _older(job.body, claim) else job for job in jobs]
     # Of a Job that is suspended because its sidecar crashed, only the record still knows why.
     jobs = [replace(job, failure=failures.get(job.name, job.failure)) for job in jobs]
@@ -85,6 +91,8 @@ def observe(deployment: str, children: Iterable[Mapping[str, Any]]) -> Observed:
         serving=None if service is None else service["spec"].get("selector", {}).get(names.REVISION_LABEL),
         claim=claim,
         recorded_claim=entries.get(CLAIM, ""),
+        history=History.from_json(entries.get(HISTORY, "")),
+        neighbours=tuple(sorted(neighbours)),
     )
 
 

@@ -15,7 +15,7 @@ from triton_converters.reasons import Reason
 from triton_operator import ownership
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.cluster import Cluster, ClusterError, NotFoundError, RefusedError, UnavailableError
-from triton_operator.deployment import InvalidSpecError, parse, parse_status
+from triton_operator.deployment import InvalidSpecError, TritonDeployment, parse, parse_status
 from triton_operator.drift import drift
 from triton_operator.kinds import TRITON_DEPLOYMENT, kind_named, kind_of
 from triton_operator.metrics import Metrics
@@ -111,7 +111,19 @@ class Reconciler:
     def _intent(self, owner: Body, children: list[Body], waiting: Iterable[str], now: datetime) -> Plan:
         deployment = parse(owner)
         events = [event for uid in waiting for event in self._cluster.events_about(deployment.namespace, uid)]
-        return plan(deployment, observe(deployment.name, [*children, *events]), self._settings, now)
+        neighbours = self._neighbours(deployment) if deployment.spec.repository.claim_name else ()
+        return plan(deployment, observe(deployment.name, [*children, *events], neighbours), self._settings, now)
+
+    def _neighbours(self, deployment: TritonDeployment) -> list[str]:
+        """Names of the other TritonDeployments that use the same claim of the user's."""
+        claim = deployment.spec.repository.claim_name
+        return [
+            body["metadata"]["name"]
+            for body in self._store.deployments()
+            if body["metadata"]["namespace"] == deployment.namespace
+            and body["metadata"]["name"] != deployment.name
+            and body["spec"].get("repository", {}).get("claimName") == claim
+        ]
 
     def _bring_about(self, owner: Body, children: list[Body], intent: Plan) -> bool:
         """Apply what drifts, in the plan's order, then delete. Whether anything was written."""

@@ -156,7 +156,7 @@ class Proxy:
     async def _pass_on(self, request: web.Request, fault: Fault, seen: Request) -> web.StreamResponse:
         headers = {name: value for name, value in request.headers.items() if name.lower() not in HOP_BY_HOP}
         url, body = f"{self._server}{request.path_qs}", await request.read()
-        async with self._session.request(request.method, url, headers=headers, data=body) as answer:
+        async with self._session.request(request.method, url, headers=headers, data=body or None) as answer:
             if fault.lost:
                 await answer.read()
                 raise ConnectionError
