@@ -126,6 +126,10 @@ class Proxy:
     async def _stop(self) -> None:
         await self._runner.cleanup()
         await self._session.close()
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         seen = Request(self._number, request.method, request.path, "watch" in request.query)
