@@ -82,9 +82,11 @@ lint: venv verify-generated ## ruff, mypy --strict, the import layers, helm lint
 	$(WITH_PROGRAMS); for example in manifests/examples/*/; do kubectl kustomize $$example | $(KUBECONFORM) -; done
 
 .PHONY: test test-fast test-torch test-images test-apiserver test-chaos test-cluster test-e2e
-# Fast ones first. The suites share two cores and one cluster, so one after the other, whatever -j says.
-.NOTPARALLEL:
-test: test-fast test-apiserver test-torch test-images test-cluster test-e2e ## All tests, set-up included
+# Fast ones first, and one after the other: they share two cores and one cluster.
+SUITES := fast apiserver torch images cluster e2e
+test: venv ## All tests, set-up included; how long each suite took comes last
+	@took=; for suite in $(SUITES); do SECONDS=0; $(MAKE) --no-print-directory test-$$suite; \
+	  took+=$$(printf '%-12s %3d min %02d s' $$suite $$((SECONDS / 60)) $$((SECONDS % 60)))$$'\n'; done; printf '\n%s' "$$took"
 
 test-fast: venv ## Everything that needs neither images nor a cluster: seconds
 	pytest -m "not (apiserver or chaos or cluster or e2e or images or torch)" tests

@@ -2,7 +2,6 @@
 
 import json
 import os
-import platform
 import sys
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import first_job, overhead
+from bench.machine import cpu_model
 from bench.overhead import Overhead
 from demo.waiting import DemoError, Watcher
 from deploy.command import ROOT, Cluster, CommandError
@@ -77,7 +77,7 @@ def write(cluster: Cluster, milliseconds: list[float], run: Overhead) -> Path:
         "measuredAt": now.isoformat(timespec="seconds"),
         "revision": cluster.run("git", "describe", "--always", "--dirty").strip(),
         "kubernetes": json.loads(cluster.run("kubectl", "version", "--output", "json"))["serverVersion"]["gitVersion"],
-        "cpu": _cpu_model(),
+        "cpu": cpu_model(),
         "cores": os.cpu_count(),
         "loadAverage": os.getloadavg(),
         "creationToFirstJobMilliseconds": [round(value, 1) for value in milliseconds],
@@ -87,12 +87,6 @@ def write(cluster: Cluster, milliseconds: list[float], run: Overhead) -> Path:
     path = RESULTS / f"latency-{now:%Y%m%dT%H%M%SZ}.json"
     path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     return path
-
-
-def _cpu_model() -> str:
-    """As the kernel names it; the architecture where it does not."""
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    return next((line.split(": ", 1)[1] for line in lines if line.startswith("model name")), platform.machine())
 
 
 if __name__ == "__main__":

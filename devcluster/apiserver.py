@@ -113,6 +113,11 @@ class ApiServer:
         return str(content["clusters"][0]["cluster"]["server"])
 
     @property
+    def pids(self) -> tuple[int, ...]:
+        """Of etcd and the API server."""
+        return tuple(process.pid for process in self._processes())
+
+    @property
     def _records(self) -> Path:
         return self.folder / "processes"
 

@@ -11,10 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from triton_operator.cluster import Cluster, ClusterError
-from triton_operator.kinds import CHILDREN, TRITON_DEPLOYMENT, Kind
+from triton_operator.kinds import ALL, Kind
 from triton_operator.lease import LEASE_SECONDS, RENEW_SECONDS, Lease
 from triton_operator.metrics import Metrics
-from triton_operator.names import MANAGED_BY_SELECTOR
 from triton_operator.queue import Result, WorkQueue
 from triton_operator.reconcile import Reconciler
 from triton_operator.settings import Settings
@@ -55,7 +54,7 @@ class Controller:
         No pass runs before every kind was listed: it would take what it has not seen for missing.
         """
         self._loop = asyncio.get_running_loop()
-        cluster = await self._in_thread(Cluster.connect, WORKERS + 1, self._settings.holder)
+        cluster = await self._in_thread(Cluster.connect, self._settings.holder)
         working = cluster
         if self._settings.lease is not None:
             self._lease = Lease(cluster, *self._settings.lease, self._settings.holder)
@@ -74,7 +73,7 @@ class Controller:
         self._tasks = [asyncio.create_task(queue.run()), asyncio.create_task(self._list_forever(cluster, queue))]
         if self._lease is not None:
             self._tasks.append(asyncio.create_task(self._hold_forever(self._lease, cluster, queue)))
-        log.info("%d TritonDeployments are known", len(self._store.deployments()))
+        log.info("%d TritonDeployments are known", len(self._store.ready_reasons()))
 
     async def stop(self) -> None:
         """Start no new pass and let the running ones end: each is idempotent, but a whole one is better than half.
@@ -144,20 +143,22 @@ class Controller:
                 log.warning("full lists before taking over, again in %g s: %s", RENEW_SECONDS, error)
                 return
         self._leads = lease.held()
-        log.info("leads: works on %d TritonDeployments", len(self._store.deployments()))
-        for body in self._store.deployments():
-            queue.wake(Key(body["metadata"]["namespace"], body["metadata"]["name"]))
+        keys = self._store.keys()
+        log.info("leads: works on %d TritonDeployments", len(keys))
+        for key in keys:
+            queue.wake(key)
 
     async def _list_everything(self, cluster: Cluster) -> set[Key]:
         """List every kind; the TritonDeployments that something new was found of."""
         changed: set[Key] = set()
         for namespace in self._settings.namespaces or (None,):
-            for kind in (TRITON_DEPLOYMENT, *CHILDREN):
-                selector = "" if kind is TRITON_DEPLOYMENT else MANAGED_BY_SELECTOR
-                bodies, version = await self._in_thread(cluster.list_all, kind, namespace, selector)
-                changed |= self._store.replace(kind, namespace, bodies, version)
+            for kind in ALL:
+                changed |= await self._in_thread(self._list, cluster, kind, namespace)
         self._listed_at = asyncio.get_running_loop().time()
         return changed
+
+    def _list(self, cluster: Cluster, kind: Kind, namespace: str | None) -> set[Key]:
+        return self._store.replace(kind, namespace, *cluster.list_all(kind, namespace))
 
     async def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)

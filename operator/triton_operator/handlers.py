@@ -10,8 +10,7 @@ import kopf
 
 from triton_operator.cluster import ClusterError
 from triton_operator.controller import Controller
-from triton_operator.kinds import CHILDREN, TRITON_DEPLOYMENT, Kind
-from triton_operator.names import MANAGED_BY_SELECTOR
+from triton_operator.kinds import ALL, Kind
 
 START_AGAIN_SECONDS = 2.0
 
@@ -38,7 +37,7 @@ def registry(controller: Controller) -> kopf.OperatorRegistry:
         # Named here, or kopf would read the kubernetes client's private configuration, whose layout changes.
         return kopf.login_with_service_account(**arguments) or kopf.login_with_kubeconfig(**arguments)
 
-    for kind in (TRITON_DEPLOYMENT, *CHILDREN):
+    for kind in ALL:
         _watch(handlers, kind, controller)
     return handlers
 
@@ -51,9 +50,11 @@ def _watch(handlers: kopf.OperatorRegistry, kind: Kind, controller: Controller) 
 
 def configure(settings: kopf.OperatorSettings) -> None:
     """Set what is not kopf's default, each with its reason."""
-    # Only our children: every Pod and ConfigMap of the cluster would go through this process otherwise.
-    for kind in CHILDREN:
-        settings.watching.label_selectors[kind.group, kind.version, kind.plural] = MANAGED_BY_SELECTOR
+    for kind in ALL:
+        if kind.labels:
+            settings.watching.label_selectors[kind.group, kind.version, kind.plural] = kind.labels
+        if kind.fields:
+            settings.watching.field_selectors[kind.group, kind.version, kind.plural] = kind.fields
     # Lists in pages: a cluster with many children costs no spike of memory.
     settings.watching.chunk_size = 500
     # The API server would end watches at random times of up to an hour; an even pace shows errors early.

@@ -16,6 +16,10 @@ class Kind:
     verbs: frozenset[str]
     status_verbs: frozenset[str] = frozenset()
     """Verbs on its status subresource."""
+    labels: str = names.MANAGED_BY_SELECTOR
+    """Label selector of lists and watches: all Pods of a cluster would go through this process otherwise."""
+    fields: str = ""
+    """Field selector of lists and watches."""
 
     @property
     def group(self) -> str:
@@ -36,21 +40,24 @@ _WATCHED = frozenset({"list", "watch"})
 _APPLIED = _WATCHED | {"get", "create", "patch"}
 _REPLACED = _APPLIED | {"delete"}
 
-TRITON_DEPLOYMENT = Kind(names.API_VERSION, names.KIND, "tritondeployments", _WATCHED, frozenset({"patch"}))
+TRITON_DEPLOYMENT = Kind(names.API_VERSION, names.KIND, "tritondeployments", _WATCHED, frozenset({"patch"}), labels="")
 JOB = Kind("batch/v1", "Job", "jobs", _REPLACED)
 POD = Kind("v1", "Pod", "pods", _WATCHED)
 DEPLOYMENT = Kind("apps/v1", "Deployment", "deployments", _REPLACED)
 SERVICE = Kind("v1", "Service", "services", _APPLIED)
 CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps", _APPLIED)
 CLAIM = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", _APPLIED)
+# Events carry no labels. The most frequent ones say nothing that a pod's status does not say.
+_WARNINGS = "type=Warning,reason!=BackOff,reason!=FailedScheduling,reason!=Unhealthy"
 NETWORK_POLICY = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", _APPLIED)
-EVENT = Kind("v1", "Event", "events", frozenset({"create", "list"}))
+EVENT = Kind("v1", "Event", "events", _WATCHED | {"create"}, labels="", fields=_WARNINGS)
 LEASE = Kind("coordination.k8s.io/v1", "Lease", "leases", frozenset({"create", "get", "update"}))
 """In the operator's own namespace alone; no TritonDeployment has one."""
 
 CHILDREN = (JOB, POD, DEPLOYMENT, SERVICE, CONFIG_MAP, CLAIM, NETWORK_POLICY)
 """Kinds that are watched because TritonDeployments own them, themselves or through a Job or a Deployment."""
 ALL = (TRITON_DEPLOYMENT, *CHILDREN, EVENT)
+"""All of them are watched. In this order: Events are known by what they are about."""
 
 READING = frozenset({"get", "list", "watch"})
 

@@ -89,6 +89,7 @@ class Lease:
             new |= {"acquireTime": now, "leaseTransitions": old.get("leaseTransitions", 0) + bool(holder)}
         metadata = {"name": self._name, "namespace": self._namespace, "labels": {MANAGED_BY_LABEL: MANAGED_BY}}
         if found is None:
-            self._cluster.create(LEASE, {"metadata": metadata, "spec": new})
+            typed = {"apiVersion": LEASE.api_version, "kind": LEASE.kind}
+            self._cluster.create(LEASE, typed | {"metadata": metadata, "spec": new})
         else:
             self._cluster.replace(LEASE, found | {"spec": new})

@@ -55,20 +55,13 @@ class _Deployments(Collector):
         self._store = store
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        reasons = Count(_ready_reason(body) for body in self._store.deployments())
+        reasons = Count(self._store.ready_reasons())
         family = GaugeMetricFamily(
             "triton_operator_deployments", "TritonDeployments by their Ready condition's reason.", labels=["reason"]
         )
         for reason, number in sorted(reasons.items()):
             family.add_metric([reason], number)
         yield family
-
-
-def _ready_reason(body: dict[str, Any]) -> str:
-    for condition in body.get("status", {}).get("conditions", []):
-        if condition["type"] == "Ready":
-            return str(condition["reason"])
-    return "Pending"
 
 
 def serve(port: int, metrics: Metrics, alive: Problem, ready: Problem) -> ThreadingHTTPServer:

@@ -19,8 +19,8 @@ from triton_operator.settings import Settings
 from triton_operator.stages import choosing, cleaning, conversion, profiling, reference, serving, source, step
 from triton_operator.stages.step import Verdict
 
-PENDING_SECONDS = 5.0
-"""A pod that waits says why in Events, which are read in a pass; a reason is due within 10 s."""
+DEADLINE_SECONDS = 5.0
+"""How often it is looked whether a deadline of ours has passed, while one is set; a reason is due within 10 s."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
         deletions=_deletions(context, progress, effects.jobs),
         status=status,
         events=tuple(Event(*each) for each in conditions.transitions(deployment.status, status)),
-        requeue_after=_requeue(context, status),
+        requeue_after=_requeue(progress, status),
     )
 
 
@@ -135,10 +135,9 @@ def _deletions(context: Context, progress: Progress, jobs: frozenset[str]) -> tu
     return tuple(gone)
 
 
-def _requeue(context: Context, status: TritonDeploymentStatus) -> float | None:
-    """Soon while something is under way: deadlines and a pod's Events wake nobody."""
-    reconciling = next(condition for condition in status.conditions if condition.type == "Reconciling")
-    resolved = next(condition for condition in status.conditions if condition.type == "SourceResolved")
-    if reconciling.status == "True" or resolved.reason == Reason.SOURCE_NOT_FOUND:
-        return PENDING_SECONDS
-    return None
+def _requeue(progress: Progress, status: TritonDeploymentStatus) -> float | None:
+    """Soon where time alone may change the plan: a source is looked for again, a server is late. Else changes wake."""
+    found = {condition.type: condition for condition in status.conditions}
+    missing = found["SourceResolved"].reason == Reason.SOURCE_NOT_FOUND
+    rolling = progress.rollout is not None and found["Reconciling"].status == "True"
+    return DEADLINE_SECONDS if missing or rolling else None

@@ -6,6 +6,7 @@ volume that cannot be mounted) it says only in Events.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from triton_converters.reasons import Reason
@@ -28,6 +29,8 @@ _FAILED = {
     "FailedCreatePodSandBox": Reason.CONTAINER_CONFIG_INVALID,
 }
 """What the kubelet tried in vain, by the reason of its Event."""
+PATIENCE = timedelta(seconds=3)
+"""A pod of an image that is there starts in about a second; a volume that is late is told by then, and mounts after."""
 _ADVICE = {
     Reason.IMAGE_PULL_FAILED: "check the image's name, the registry and imagePullSecrets",
     Reason.CONTAINER_CONFIG_INVALID: "the message names what is missing",
@@ -139,9 +142,18 @@ def _attempted_in_vain(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any
 
 
 def _about(body: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The Events about an object, newest first."""
-    about = [event for event in events if event.get("involvedObject", {}).get("uid") == body["metadata"].get("uid")]
+    """The Events about an object, newest first, that are later than what may yet succeed by itself."""
+    uid = body["metadata"].get("uid")
+    about = [event for event in events if event.get("involvedObject", {}).get("uid") == uid and _is_late(event, body)]
     return sorted(about, key=lambda event: event.get("lastTimestamp") or "", reverse=True)
+
+
+def _is_late(event: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
+    """Whether it was tried in vain for long; what is tried again is told again, in the same Event."""
+    last, created = event.get("lastTimestamp"), body["metadata"].get("creationTimestamp")
+    if not last or not created:
+        return True
+    return datetime.fromisoformat(last) - datetime.fromisoformat(created) >= PATIENCE
 
 
 def _memory_limit(pod: Mapping[str, Any], container: str) -> str:

@@ -6,7 +6,7 @@
 import asyncio
 import heapq
 import logging
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -24,7 +24,7 @@ class Result:
     """How the work on a key ended."""
 
     again_after: float | None = None
-    """Seconds until it is due again; None: when it is woken."""
+    """Seconds until it is due again, 0: once nothing else is due; None: when it is woken."""
     failed: bool = False
     """Due again after a pause that doubles each time, of at least `again_after`."""
 
@@ -33,12 +33,14 @@ class Schedule(Generic[Key]):
     """Keys that are due, waiting or being worked on. Times are seconds of any monotonic clock.
 
     A key is worked on by one worker at a time. However often it is woken while it waits, it is worked on once; woken
-    while it is worked on, it is worked on once more. Keys that are due come out in the order they became due.
+    while it is worked on, it is worked on once more. Keys that are due come out in the order they became due; those
+    that only have to finish what they began come after all that were woken, so that of many new ones each is begun.
     """
 
     def __init__(self) -> None:
-        self._due: deque[Key] = deque()
-        self._in_due: set[Key] = set()
+        # As sets that keep their order.
+        self._due: OrderedDict[Key, None] = OrderedDict()
+        self._finishing: OrderedDict[Key, None] = OrderedDict()
         self._working: dict[Key, float] = {}
         self._woken: set[Key] = set()
         self._timers: dict[Key, float] = {}
@@ -47,7 +49,7 @@ class Schedule(Generic[Key]):
         self._failures: dict[Key, int] = {}
 
     def __len__(self) -> int:
-        return len(self._due)
+        return len(self._due) + len(self._finishing)
 
     @property
     def working(self) -> int:
@@ -59,9 +61,9 @@ class Schedule(Generic[Key]):
         self._timers.pop(key, None)
         if key in self._working:
             self._woken.add(key)
-        elif key not in self._in_due:
-            self._in_due.add(key)
-            self._due.append(key)
+        else:
+            self._finishing.pop(key, None)
+            self._due[key] = None
 
     def take(self, now: float) -> Key | None:
         """The key that is due for longest, now being worked on; None where none is due."""
@@ -69,17 +71,21 @@ class Schedule(Generic[Key]):
             time, _, key = heapq.heappop(self._heap)
             if self._timers.get(key) == time:
                 self.wake(key)
-        if not self._due:
+        first = self._due or self._finishing
+        if not first:
             return None
-        key = self._due.popleft()
-        self._in_due.remove(key)
+        key, _ = first.popitem(last=False)
         self._working[key] = now
         return key
 
     def succeeded(self, key: Key, now: float, again_after: float | None) -> None:
         """The work on a key ended; it is due again after so many seconds, or only when woken."""
         self._failures.pop(key, None)
-        self._ended(key, None if again_after is None else now + again_after)
+        if again_after == 0.0 and key not in self._woken:
+            del self._working[key]
+            self._finishing[key] = None
+        else:
+            self._ended(key, None if again_after is None else now + again_after)
 
     def failed(self, key: Key, now: float, at_least: float = 0.0) -> float:
         """The work on a key failed: it is due again after a pause that doubles each time. Returns the pause."""

@@ -14,10 +14,10 @@ from typing import Any
 from triton_converters.reasons import Reason
 from triton_operator import ownership
 from triton_operator.api.status import TritonDeploymentStatus
-from triton_operator.cluster import Cluster, ClusterError, NotFoundError, RefusedError, UnavailableError
-from triton_operator.deployment import InvalidSpecError, TritonDeployment, parse, parse_status
+from triton_operator.cluster import Cluster, ClusterError, ConflictError, NotFoundError, RefusedError, UnavailableError
+from triton_operator.deployment import InvalidSpecError, parse, parse_status
 from triton_operator.drift import drift
-from triton_operator.kinds import TRITON_DEPLOYMENT, kind_named, kind_of
+from triton_operator.kinds import CLAIM, EVENT, JOB, NETWORK_POLICY, TRITON_DEPLOYMENT, kind_named, kind_of
 from triton_operator.metrics import Metrics
 from triton_operator.observed import observe
 from triton_operator.ownership import Control
@@ -26,8 +26,9 @@ from triton_operator.queue import Result
 from triton_operator.reporting import event_body, stalled, status_body
 from triton_operator.settings import Settings
 from triton_operator.store import Key, Store
-from triton_operator.waiting import EVENTS_AGAIN_SECONDS, waiting_for
 
+STARTS_WORK = {CLAIM, NETWORK_POLICY, JOB}
+"""Kinds without which no Job's pod may run, and Jobs."""
 LONGEST_FIGHT = 20
 """Passes in a row that write. More, and somebody undoes what we apply: the passes then come at growing intervals."""
 LONGEST_RETRY_AFTER_SECONDS = 60.0
@@ -87,13 +88,17 @@ class Reconciler:
             self._writing_passes.pop(key, None)
             return Result()
         now = self._clock()
-        children = ownership.ours(owner, self._store.children(key))
-        waiting = waiting_for(children, now)
+        known = self._store.children(key)
+        children = ownership.ours(owner, known)
         try:
-            intent = self._intent(owner, children, waiting, now)
+            deployment = parse(owner)
         except InvalidSpecError as error:
             self._stall(owner, parse_status(owner), Reason.INVALID_SPEC, str(error), now)
             return Result()
+        events = [body for body in known if kind_of(body) is EVENT]
+        claim = deployment.spec.repository.claim_name
+        neighbours = self._store.others_on_claim(key, claim) if claim else ()
+        intent = plan(deployment, observe(deployment.name, [*children, *events], neighbours), self._settings, now)
         try:
             wrote = self._bring_about(owner, children, intent)
         except RefusedError as error:
@@ -105,32 +110,21 @@ class Reconciler:
         if wrote:
             return self._again(key)
         self._writing_passes.pop(key, None)
-        pauses = (intent.requeue_after, EVENTS_AGAIN_SECONDS if waiting else None)
-        return Result(again_after=min((pause for pause in pauses if pause is not None), default=None))
-
-    def _intent(self, owner: Body, children: list[Body], waiting: Iterable[str], now: datetime) -> Plan:
-        deployment = parse(owner)
-        events = [event for uid in waiting for event in self._cluster.events_about(deployment.namespace, uid)]
-        neighbours = self._neighbours(deployment) if deployment.spec.repository.claim_name else ()
-        return plan(deployment, observe(deployment.name, [*children, *events], neighbours), self._settings, now)
-
-    def _neighbours(self, deployment: TritonDeployment) -> list[str]:
-        """Names of the other TritonDeployments that use the same claim of the user's."""
-        claim = deployment.spec.repository.claim_name
-        return [
-            body["metadata"]["name"]
-            for body in self._store.deployments()
-            if body["metadata"]["namespace"] == deployment.namespace
-            and body["metadata"]["name"] != deployment.name
-            and body["spec"].get("repository", {}).get("claimName") == claim
-        ]
+        return Result(again_after=intent.requeue_after)
 
     def _bring_about(self, owner: Body, children: list[Body], intent: Plan) -> bool:
-        """Apply what drifts, in the plan's order, then delete. Whether anything was written."""
+        """Apply what drifts, in the plan's order, then delete. Whether anything was written.
+
+        Work comes first: a pass that starts a Job ends there, and leaves the rest to the next one.
+        """
         observed = {(kind_of(child), child["metadata"]["name"]): child for child in children}
         wrote = False
-        for desired in intent.objects:
-            wrote |= self._apply(owner, desired, observed.get((kind_of(desired), desired["metadata"]["name"])))
+        for urgent in (True, False):
+            if wrote:
+                return True
+            for desired in intent.objects:
+                if (kind_of(desired) in STARTS_WORK) is urgent:
+                    wrote |= self._apply(owner, desired, observed.get((kind_of(desired), desired["metadata"]["name"])))
         for reference in intent.deletions:
             child = observed.get((kind_named(reference.api_version, reference.kind), reference.name))
             if child is not None and "deletionTimestamp" not in child["metadata"]:
@@ -144,23 +138,33 @@ class Reconciler:
         kind, metadata = kind_of(desired), desired["metadata"]
         if observed is None:
             # Nothing in the store: it is missing, or it is not ours to see.
-            observed = self._cluster.get(kind, metadata["namespace"], metadata["name"])
-            if observed is not None:
-                self._check_control(owner, {"apiVersion": kind.api_version, "kind": kind.kind, **observed})
+            try:
+                self._write(owner, desired, "missing", self._cluster.apply_new)
+                return True
+            except ConflictError:
+                observed = self._cluster.get(kind, metadata["namespace"], metadata["name"])
+            if observed is None:
+                raise NotYetError(f"{kind} {metadata['name']} was deleted just now")
+            self._check_control(owner, {"apiVersion": kind.api_version, "kind": kind.kind, **observed})
         if observed is not None and "deletionTimestamp" in observed["metadata"]:
             # Its own deletion wakes us, and it is then made anew.
             return False
-        difference = "missing" if observed is None else drift(desired, observed)
+        difference = drift(desired, observed)
         if difference is None:
             return False
-        version = {} if observed is None else {"resourceVersion": observed["metadata"]["resourceVersion"]}
+        version = observed["metadata"]["resourceVersion"]
+        versioned = {**desired, "metadata": {**metadata, "resourceVersion": version}}
+        applied = self._write(owner, versioned, difference, self._cluster.apply)
+        return bool(applied["metadata"]["resourceVersion"] != version)
+
+    def _write(self, owner: Body, desired: Body, difference: str, write: Callable[[Body], Body]) -> Body:
         try:
-            applied = self._cluster.apply({**desired, "metadata": {**metadata, **version}})
+            applied = write(desired)
         except RefusedError as error:
-            raise type(error)(f"{kind} {metadata['name']}: {error}") from error
-        self._store.put(kind, applied)
+            raise type(error)(f"{desired['kind']} {desired['metadata']['name']}: {error}") from error
+        self._store.put(kind_of(desired), applied)
         self._wrote(owner, "apply", desired, difference)
-        return observed is None or applied["metadata"]["resourceVersion"] != observed["metadata"]["resourceVersion"]
+        return applied
 
     @staticmethod
     def _check_control(owner: Body, found: Body) -> None:

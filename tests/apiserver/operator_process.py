@@ -112,6 +112,12 @@ class Operator:
         assert self._process is not None
         return self._process.poll()
 
+    @property
+    def pid(self) -> int:
+        """Of the running process."""
+        assert self._process is not None
+        return self._process.pid
+
     def answer(self, path: str) -> tuple[int, str]:
         """Code and body of an HTTP answer; code 0 where there is none yet."""
         try:

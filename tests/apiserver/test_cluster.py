@@ -1,5 +1,6 @@
 """The client module against the real API server: what it writes, and what becomes of the API server's refusals."""
 
+from socket import SHUT_RDWR
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from triton_operator.cluster import (
     UnavailableError,
 )
 from triton_operator.kinds import CONFIG_MAP, EVENT, JOB, POD, TRITON_DEPLOYMENT
+from triton_operator.names import MANAGED_BY, MANAGED_BY_LABEL
 
 JSON = dict[str, Any]
 
@@ -23,12 +25,17 @@ JSON = dict[str, Any]
 @pytest.fixture
 def connected(apiserver: ApiServer, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     monkeypatch.setenv("KUBECONFIG", str(apiserver.kubeconfig))
-    return Cluster.connect(connections=2)
+    return Cluster.connect()
 
 
 def a_config_map(kubectl: Kubectl, data: dict[str, str], name: str = "results") -> JSON:
-    metadata = {"name": name, "namespace": kubectl.namespace, "labels": {"part": "test"}}
+    metadata = {"name": name, "namespace": kubectl.namespace, "labels": {MANAGED_BY_LABEL: MANAGED_BY}}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def list_all(cluster: Cluster, namespace: str | None) -> tuple[list[JSON], str]:
+    items, version = cluster.list_all(CONFIG_MAP, namespace)
+    return list(items), version
 
 
 def test_an_apply_creates_changes_and_removes(connected: Cluster, kubectl: Kubectl) -> None:
@@ -55,15 +62,39 @@ def test_an_apply_on_what_is_not_the_latest_is_a_conflict(connected: Cluster, ku
         connected.apply(stale)
 
 
+def test_what_is_new_to_us_is_created_and_never_taken_over(connected: Cluster, kubectl: Kubectl) -> None:
+    created = connected.apply_new(a_config_map(kubectl, {"a": "1"}))
+    assert connected.get(CONFIG_MAP, kubectl.namespace, "results") == created
+    with pytest.raises(ConflictError):
+        connected.apply_new(a_config_map(kubectl, {"a": "2"}))
+    kubectl("create", "configmap", "theirs")
+    with pytest.raises(ConflictError):
+        connected.apply_new(a_config_map(kubectl, {"a": "1"}, "theirs"))
+    assert "data" not in kubectl.get("configmap", "theirs")
+
+
+def test_a_connection_that_the_api_server_closed_is_opened_anew(connected: Cluster, kubectl: Kubectl) -> None:
+    connected.apply(a_config_map(kubectl, {"a": "1"}))
+    (pool,) = connected._connection._client.rest_client.pool_manager.pools._container.values()
+    kept = [each for each in list(pool.pool.queue if pool.pool else ()) if each is not None]
+    # As the API server does with one that was idle for 90 s: both directions end, and nobody is told.
+    for connection in kept:
+        connection.sock.shutdown(SHUT_RDWR)
+    assert kept
+    assert connected.apply(a_config_map(kubectl, {"a": "2"}))["data"] == {"a": "2"}
+
+
 def test_a_list_in_pages_is_whole(connected: Cluster, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("triton_operator.cluster.PAGE", 2)
     for number in range(5):
         connected.apply(a_config_map(kubectl, {}, f"c{number}"))
-    items, version = connected.list_all(CONFIG_MAP, kubectl.namespace, "part=test")
+    items, version = list_all(connected, kubectl.namespace)
     assert [item["metadata"]["name"] for item in items] == ["c0", "c1", "c2", "c3", "c4"]
     assert int(version) >= max(int(item["metadata"]["resourceVersion"]) for item in items)
-    everywhere, _ = connected.list_all(CONFIG_MAP, None, "part=test")
+    everywhere, _ = list_all(connected, None)
     assert len(everywhere) >= 5
+    kubectl("create", "configmap", "theirs")
+    assert len(list_all(connected, kubectl.namespace)[0]) == 5, "what is not ours is not asked for"
 
 
 def test_only_the_observed_object_is_deleted(connected: Cluster, kubectl: Kubectl) -> None:
@@ -123,30 +154,23 @@ def test_what_the_api_server_refuses_is_quoted(connected: Cluster, kubectl: Kube
         connected.apply(a_config_map(kubectl, {}, "one-too-many"))
 
 
-def test_events_about_an_object(connected: Cluster, kubectl: Kubectl) -> None:
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "p"},
-        "spec": {"containers": [{"name": "c", "image": "i"}]},
-    }
-    kubectl("create", "-f", "-", body=pod)
-    uid = kubectl.get("pod", "p")["metadata"]["uid"]
-    for number, about in enumerate((uid, "another")):
-        involved = {"kind": "Pod", "namespace": kubectl.namespace, "name": "p", "uid": about}
+def test_warnings_alone_are_listed(connected: Cluster, kubectl: Kubectl) -> None:
+    for number, (type, reason) in enumerate(
+        [("Warning", "FailedMount"), ("Normal", "Pulled"), ("Warning", "Unhealthy"), ("Warning", "FailedCreate")]
+    ):
         connected.create_event(
             {
                 "apiVersion": "v1",
                 "kind": "Event",
                 "metadata": {"name": f"e{number}", "namespace": kubectl.namespace},
-                "involvedObject": involved,
-                "reason": "FailedMount",
-                "message": about,
-                "type": "Warning",
+                "involvedObject": {"kind": "Pod", "namespace": kubectl.namespace, "name": "p", "uid": "uid"},
+                "reason": reason,
+                "message": "why",
+                "type": type,
             }
         )
-    events = connected.events_about(kubectl.namespace, uid)
-    assert [(event["kind"], event["reason"], event["message"]) for event in events] == [("Event", "FailedMount", uid)]
+    events, _ = connected.list_all(EVENT, kubectl.namespace)
+    assert [event["reason"] for event in events] == ["FailedMount", "FailedCreate"]
 
 
 def test_no_answer_is_unavailable(
@@ -156,14 +180,14 @@ def test_no_answer_is_unavailable(
     nowhere.write_text(apiserver.kubeconfig.read_text().replace(apiserver.url, "https://127.0.0.1:9"))
     monkeypatch.setenv("KUBECONFIG", str(nowhere))
     with pytest.raises(UnavailableError, match="no answer from the API server"):
-        Cluster.connect(connections=1)
+        Cluster.connect().get(CONFIG_MAP, "default", "any")
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "missing"))
     with pytest.raises(UnavailableError, match="no service account and no usable kubeconfig"):
-        Cluster.connect(connections=1)
+        Cluster.connect()
 
 
 def test_a_verb_that_the_chart_does_not_grant_is_a_bug(connected: Cluster, kubectl: Kubectl) -> None:
     for kind, verb in ((POD, "delete"), (TRITON_DEPLOYMENT, "patch"), (EVENT, "get")):
         with pytest.raises(RuntimeError, match=f"{verb} {kind.plural}: not among the verbs"):
-            connected._call(kind, verb, name="x", namespace=kubectl.namespace)
+            connected._call(kind, verb, f"/namespaces/{kubectl.namespace}/x")
     assert "delete" in JOB.verbs

@@ -24,7 +24,7 @@ from tests.apiserver.test_operator import children, condition, kinds
 from tests.chaos.conftest import Fault
 from tests.chaos.mortal import counted
 from triton_operator.cluster import Cluster
-from triton_operator.kinds import CHILDREN, TRITON_DEPLOYMENT
+from triton_operator.kinds import ALL
 from triton_operator.metrics import Metrics
 from triton_operator.reconcile import Reconciler
 from triton_operator.settings import Settings
@@ -80,8 +80,8 @@ class Lives:
         reconciler = Reconciler(self._cluster, store, Settings("converter:test", "server:test"), Metrics())
         until = time.monotonic() + READY_SECONDS
         while time.monotonic() < until:
-            for kind in (TRITON_DEPLOYMENT, *CHILDREN):
-                store.replace(kind, self._key.namespace, *self._cluster.list_all(kind, self._key.namespace, ""))
+            for kind in ALL:
+                store.replace(kind, self._key.namespace, *self._cluster.list_all(kind, self._key.namespace))
             while reconciler.reconcile(self._key).again_after == 0:
                 continue
             if condition_of(store.deployment(self._key) or {}, "Ready") == "True":
@@ -130,7 +130,7 @@ def test_killed_after_every_write(
 ) -> None:
     fault("killed after the N-th write, every N")
     monkeypatch.setenv("KUBECONFIG", str(apiserver.kubeconfig))
-    cluster = Cluster.connect(connections=2)
+    cluster = Cluster.connect()
     with counted(die):
         writes, undisturbed = a_life("killed-never", cluster, cluster_kubectl).bring_to_ready()
         assert ("Ready", "True", "Ready") in undisturbed["conditions"]

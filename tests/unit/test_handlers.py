@@ -4,7 +4,7 @@ import kopf
 from kopf._cogs.structs.references import Resource
 
 from triton_operator.handlers import configure
-from triton_operator.kinds import CHILDREN, TRITON_DEPLOYMENT, Kind
+from triton_operator.kinds import CHILDREN, EVENT, TRITON_DEPLOYMENT, Kind
 
 
 def selectors(kind: Kind) -> list[str]:
@@ -22,3 +22,12 @@ def test_only_our_own_children_are_asked_for() -> None:
 
 def test_every_tritondeployment_is_asked_for() -> None:
     assert selectors(TRITON_DEPLOYMENT) == []
+
+
+def test_of_events_only_warnings_are_asked_for() -> None:
+    settings = kopf.OperatorSettings()
+    configure(settings)
+    resource = Resource(group="", version="v1", plural="events", namespaced=True)
+    assert selectors(EVENT) == []
+    (fields,) = settings.watching.field_selectors.collect(resource)
+    assert fields.startswith("type=Warning,")

@@ -120,6 +120,14 @@ def test_a_pod_that_is_only_slow_is_in_no_trouble(pod: Body) -> None:
     assert pod_trouble(pod, [an_event("pod-1", "Pulling", "Pulling image")]) is None
 
 
+def test_what_was_tried_in_vain_at_once_may_yet_succeed() -> None:
+    pod = a_pod(containerStatuses=waiting("ContainerCreating"))
+    pod["metadata"]["creationTimestamp"] = "2026-11-21T10:00:00Z"
+    event = an_event("pod-1", "FailedMount", "timed out waiting for the cache")
+    assert pod_trouble(pod, [event | {"lastTimestamp": "2026-11-21T10:00:02Z"}]) is None
+    assert pod_trouble(pod, [event | {"lastTimestamp": "2026-11-21T10:00:03Z"}]) is not None
+
+
 def test_an_event_of_a_pod_that_runs_is_history() -> None:
     assert pod_trouble(a_pod("Running"), [an_event("pod-1", "FailedMount", "timed out")]) is None
 

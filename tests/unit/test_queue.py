@@ -49,6 +49,22 @@ def test_a_key_is_due_again_after_its_pause_and_a_wake_replaces_the_pause() -> N
     assert schedule.take(5.0) is None
 
 
+def test_what_only_has_to_be_finished_comes_after_all_that_was_woken() -> None:
+    schedule: Schedule[str] = Schedule()
+    for key in ("a", "b", "c"):
+        schedule.wake(key)
+    for key in ("a", "b"):
+        assert schedule.take(0.0) == key
+        schedule.succeeded(key, 0.0, again_after=0.0)
+    assert len(schedule) == 3
+    schedule.wake("b")
+    assert [schedule.take(0.0) for _ in range(4)] == ["c", "b", "a", None]
+    schedule.wake("a")
+    schedule.succeeded("a", 0.0, again_after=0.0)
+    schedule.wake("d")
+    assert [schedule.take(0.0) for _ in range(3)] == ["a", "d", None]
+
+
 def test_pauses_double_up_to_the_cap_and_success_resets_them() -> None:
     schedule: Schedule[str] = Schedule()
     pauses, now = [], 0.0

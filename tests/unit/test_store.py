@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triton_operator import store as store_module
-from triton_operator.kinds import JOB, POD, TRITON_DEPLOYMENT
+from triton_operator.kinds import EVENT, JOB, POD, TRITON_DEPLOYMENT
 from triton_operator.names import DEPLOYMENT_LABEL
 from triton_operator.store import Key, Store
 
@@ -65,6 +65,33 @@ def test_a_child_that_changes_its_label_changes_its_owner() -> None:
     assert store.put(JOB, a_body("a", 2, owner="other")) == Key("vision", "other")
     assert names(store) == []
     assert names(store, Key("vision", "other")) == ["a"]
+
+
+def an_event(name: str, version: int, about: str) -> JSON:
+    return {**a_body(name, version), "involvedObject": {"uid": about}}
+
+
+def test_an_event_belongs_to_what_its_object_belongs_to() -> None:
+    store = Store()
+    assert store.put(EVENT, an_event("early", 1, "pod")) is None
+    store.put(POD, a_body("p", 2, uid="pod", owner="digits"))
+    assert store.put(EVENT, an_event("why", 3, "pod")) == DIGITS
+    assert store.put(EVENT, an_event("theirs", 4, "another")) is None
+    assert names(store) == ["p", "why"]
+    assert store.remove(EVENT, an_event("why", 5, "pod")) == DIGITS
+    store.remove(POD, a_body("p", 6, uid="pod"))
+    assert store.put(EVENT, an_event("late", 7, "pod")) is None
+    assert names(store) == []
+
+
+def test_the_reasons_of_all_are_known() -> None:
+    store = Store()
+    store.put(TRITON_DEPLOYMENT, a_body("digits", 1))
+    ready = {"type": "Ready", "status": "True", "reason": "Ready"}
+    store.put(TRITON_DEPLOYMENT, {**a_body("other", 2), "status": {"conditions": [ready]}})
+    assert sorted(store.ready_reasons()) == ["Pending", "Ready"]
+    store.remove(TRITON_DEPLOYMENT, a_body("digits", 3))
+    assert store.ready_reasons() == ["Ready"]
 
 
 def test_a_list_tells_what_is_gone() -> None:

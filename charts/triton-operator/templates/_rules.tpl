@@ -25,5 +25,5 @@ What the operator may do: exactly the verbs of operator/triton_operator/kinds.py
   verbs: [list, watch]
 - apiGroups: [""]
   resources: [events]
-  verbs: [create, list]
+  verbs: [create, list, watch]
 {{- end }}

@@ -1,0 +1,1 @@
+"""The operator's own cost with many objects, on an API server without nodes: `python3 -m bench.scale`."""

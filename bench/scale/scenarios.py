@@ -1,0 +1,189 @@
+"""The scenarios: paced creation, a burst, rest, a restart. Each returns its figures, ready for JSON."""
+
+import asyncio
+import contextlib
+import itertools
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.first_job import percentile
+from bench.scale.api import CLAIMS, CONFIG_MAPS, DEPLOYMENTS, EVENTS, JOBS, NETWORK_POLICIES, Api
+from bench.scale.audit import AuditLog, counted
+from bench.scale.creation import CHILDREN, Creation, create
+from bench.scale.process import Usage, usage
+from devcluster.apiserver import ApiServer
+from tests.apiserver.operator_process import USER, Operator
+
+Figures = dict[str, Any]
+NAMESPACE = "bench"
+WARM_UP = 3
+INTERVAL_SECONDS = 0.2
+QUIET_SECONDS = 8
+"""Without a write for so long, the objects count as settled."""
+BUSY_SHARE = 0.05
+"""Of one core: below it, over a second, the operator counts as idle."""
+WINDOW_SECONDS = 60
+CHILD_KINDS = (JOBS, CLAIMS, CONFIG_MAPS, NETWORK_POLICIES, EVENTS)
+_runs = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """An API server, the operator's account on it, and a client."""
+
+    server: ApiServer
+    account: Path
+    """The operator's kubeconfig."""
+    folder: Path
+    api: Api
+
+    def audit(self) -> AuditLog:
+        """From now on."""
+        return AuditLog(self.server.audit_log, USER)
+
+    @contextlib.contextmanager
+    def operator(self) -> Any:
+        """A new process, ready to work."""
+        with Operator(self.account, self.folder / "operator.log") as process:
+            process.wait_ready()
+            time.sleep(2)
+            yield process
+
+    def server_cpu_seconds(self) -> float:
+        """Of the API server and etcd."""
+        return sum(usage(pid).cpu_seconds for pid in self.server.pids)
+
+
+async def paced(bench: Bench, count: int) -> Figures:
+    """One object each 200 ms, on a new operator."""
+    return await _created(bench, count, INTERVAL_SECONDS)
+
+
+async def burst(bench: Bench, count: int) -> Figures:
+    """All objects as fast as the API server takes them, on a new operator."""
+    return await _created(bench, count, None)
+
+
+async def _created(bench: Bench, count: int, interval: float | None) -> Figures:
+    run = next(_runs)
+    with bench.operator() as operator:
+        await create(bench.api, f"warm{run}", WARM_UP, INTERVAL_SECONDS)
+        await _settled(bench.audit())
+        audit, before, server_before = bench.audit(), usage(operator.pid), bench.server_cpu_seconds()
+        began = time.time()
+        made = await create(bench.api, f"run{run}", count, interval)
+        first, server_first = usage(operator.pid), bench.server_cpu_seconds()
+        writes = await _settled(audit)
+        after = usage(operator.pid)
+        figures = _creation_figures(made, count) | {
+            "operatorCpuSecondsUntilJobs": first.cpu_seconds - before.cpu_seconds,
+            "operatorCpuSecondsUntilSettled": after.cpu_seconds - before.cpu_seconds,
+            "serverCpuSecondsUntilJobs": server_first - server_before,
+            "settledSeconds": max(write.moment for write in writes) - began,
+            "writes": counted(writes),
+            "residentMib": {"before": before.resident_mib, "after": after.resident_mib, "peak": after.peak_mib},
+        }
+        if interval is None:
+            figures["rest"] = await _rest(bench, operator)
+    await clean(bench.api)
+    return figures
+
+
+async def restart(bench: Bench, count: int) -> Figures:
+    """Settle the objects, stop the operator, start it anew, and watch it for a minute."""
+    with bench.operator() as operator:
+        await create(bench.api, f"run{next(_runs)}", count, None)
+        await _settled(bench.audit())
+        before = usage(operator.pid)
+    await asyncio.sleep(3)
+    audit, began, start = bench.audit(), time.time(), time.monotonic()
+    with Operator(bench.account, bench.folder / "operator.log") as operator:
+        samples = await _samples(operator.pid, start)
+        after = usage(operator.pid)
+        ready = operator.answer("/readyz")
+    writes = audit.new_writes()
+    await clean(bench.api)
+    return {
+        "objects": count,
+        "ready": ready[0] == 200,
+        "writes": counted([write for write in writes if not write.dry_run]),
+        "dryRuns": counted([write for write in writes if write.dry_run]),
+        "lastWriteSeconds": max((write.moment - began for write in writes), default=None),
+        "quietAfterSeconds": quiet_after(samples),
+        "operatorCpuSeconds": after.cpu_seconds,
+        "residentMib": {"before": before.resident_mib, "after": after.resident_mib, "peak": after.peak_mib},
+    }
+
+
+async def _rest(bench: Bench, operator: Operator) -> Figures:
+    """A minute after everything has settled."""
+    audit, before = bench.audit(), usage(operator.pid)
+    passes = operator.metric("triton_operator_reconcile_seconds_count")
+    await asyncio.sleep(WINDOW_SECONDS)
+    after = usage(operator.pid)
+    return {
+        "seconds": WINDOW_SECONDS,
+        "cpuShareOfOneCore": (after.cpu_seconds - before.cpu_seconds) / WINDOW_SECONDS,
+        "passes": operator.metric("triton_operator_reconcile_seconds_count") - passes,
+        "writes": counted(audit.new_writes()),
+        "residentMib": after.resident_mib,
+    }
+
+
+async def clean(api: Api) -> None:
+    """Delete everything; there is no garbage collector, so the children too."""
+    for resource in (DEPLOYMENTS, *CHILD_KINDS):
+        if resource == CLAIMS:
+            # Their protection is a controller's work, and there is none.
+            for name in await api.names(resource):
+                await api.merge(resource, name, {"metadata": {"finalizers": None}})
+        while await api.names(resource):
+            await api.delete_all(resource)
+            await asyncio.sleep(0.2)
+
+
+def _creation_figures(made: Creation, count: int) -> Figures:
+    figures: Figures = {"objects": count, "createdSeconds": made.created_seconds}
+    for child in CHILDREN:
+        latencies = made.latencies(child)
+        figures[child] = {
+            "allSeconds": made.all_seconds(child),
+            "milliseconds": {f"p{percent}": percentile(latencies, percent) for percent in (50, 90, 99, 100)},
+        }
+    return figures
+
+
+async def _settled(audit: AuditLog) -> list[Any]:
+    """Wait until the operator has written nothing for a while; what it wrote before."""
+    writes = audit.new_writes()
+    last = time.monotonic()
+    while time.monotonic() - last < QUIET_SECONDS:
+        await asyncio.sleep(1)
+        if new := audit.new_writes():
+            writes += new
+            last = time.monotonic()
+    return writes
+
+
+async def _samples(pid: int, start: float) -> list[tuple[float, Usage]]:
+    """Four a second, for the window."""
+    samples = []
+    while (elapsed := time.monotonic() - start) < WINDOW_SECONDS:
+        samples.append((elapsed, usage(pid)))
+        await asyncio.sleep(0.25)
+    return samples
+
+
+def quiet_after(samples: list[tuple[float, Usage]]) -> float:
+    """Seconds until the end of the last second in which the process used more than BUSY_SHARE of a core."""
+    quiet = 0.0
+    for index, (moment, used) in enumerate(samples):
+        first = index
+        while first > 0 and samples[first][0] > moment - 1:
+            first -= 1
+        then, earlier = samples[first]
+        if moment > then and (used.cpu_seconds - earlier.cpu_seconds) / (moment - then) > BUSY_SHARE:
+            quiet = moment
+    return quiet

@@ -1,0 +1,94 @@
+"""Requests to the API server through the `kubernetes` package's own transport: credentials, TLS, tokens, the pool.
+
+Not through its dynamic client: that looks every kind up first, and takes longer over a plain dict than the API server.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import urllib3
+from kubernetes import client, config
+
+APPLY = "application/apply-patch+yaml"
+KEPT_CONNECTIONS = 16
+"""One for each thread that makes passes, and for the lists beside them."""
+
+
+class ConfigurationError(Exception):
+    """Neither a service account nor a usable kubeconfig."""
+
+
+class AnswerError(Exception):
+    """The API server answered with another status than 2xx."""
+
+    def __init__(self, status: int, message: str, retry_after: float) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after = retry_after
+        """Seconds that the API server wants to be left alone; 0: it did not say."""
+
+
+def configuration(kubeconfig: str | None = None) -> client.Configuration:
+    """Of the pod's service account, or else what the kubeconfig (default: KUBECONFIG, ~/.kube/config) says.
+
+    Raises ConfigurationError.
+    """
+    settings = client.Configuration()
+    settings.connection_pool_maxsize = KEPT_CONNECTIONS
+    # urllib3 would repeat reads by itself, and sleep for as long as a 429 says; passes come again anyway.
+    settings.retries = urllib3.Retry(0)
+    try:
+        if kubeconfig is None:
+            try:
+                config.load_incluster_config(client_configuration=settings)
+                return settings
+            except config.ConfigException:
+                kubeconfig = os.environ.get("KUBECONFIG")
+        config.load_kube_config(kubeconfig, client_configuration=settings)
+    except config.ConfigException as error:
+        raise ConfigurationError(f"no service account and no usable kubeconfig: {error}") from error
+    return settings
+
+
+class Connection:
+    """Usable from many threads. Raises AnswerError; OSError and urllib3's HTTPError where nothing answers."""
+
+    def __init__(self, settings: client.Configuration, user_agent: str, connect_seconds: float) -> None:
+        self._client = client.ApiClient(settings)
+        self._host = settings.host.rstrip("/")
+        self._user_agent = user_agent
+        self._connect_seconds = connect_seconds
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        body: Mapping[str, Any] | None,
+        content_type: str,
+        seconds: float,
+    ) -> dict[str, Any]:
+        """One request; the parsed answer. `seconds`: the longest silence of the API server."""
+        headers = {"Accept": "application/json", "Content-Type": content_type, "User-Agent": self._user_agent}
+        self._client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
+        url = f"{self._host}{path}?{urlencode(query)}" if query else f"{self._host}{path}"
+        answer = self._client.call_api(
+            method, url, headers, body=body, _request_timeout=(self._connect_seconds, seconds)
+        )
+        text = answer.read()
+        if answer.status >= 300:
+            wait = answer.headers.get("Retry-After", "")
+            raise AnswerError(answer.status, _message(answer.status, text), float(wait) if wait.isdecimal() else 0.0)
+        parsed: dict[str, Any] = json.loads(text)
+        return parsed
+
+
+def _message(status: int, answer: bytes) -> str:
+    """The message of the API server's Status, or what there is."""
+    try:
+        return str(json.loads(answer)["message"])
+    except (ValueError, KeyError, TypeError):
+        return f"HTTP {status} {answer[:200].decode(errors='replace').strip()}"
