@@ -246,7 +246,8 @@ class Cluster:
         else:
             why = "PodFailurePolicy" if fate.exit_code == EXIT_FINAL else "BackoffLimitExceeded"
             kind = "Failed" if fate.exit_code else "Complete"
-            job["status"]["conditions"] = [{"type": kind, "status": "True", "reason": why, "message": why}]
+            said = {"status": "True", "reason": why, "message": why, "lastTransitionTime": self._time()}
+            job["status"]["conditions"] = [{"type": kind, **said}]
 
     def _create_pod(self, owner: Body, status: Body) -> Body:
         identity = self._identity()
