@@ -89,7 +89,7 @@ test: venv ## All tests, set-up included; how long each suite took comes last
 	  took+=$$(printf '%-12s %3d min %02d s' $$suite $$((SECONDS / 60)) $$((SECONDS % 60)))$$'\n'; done; printf '\n%s' "$$took"
 
 test-fast: venv ## Everything that needs neither images nor a cluster: seconds
-	pytest -m "not (apiserver or chaos or cluster or e2e or images or torch)" tests
+	pytest -m "not (apiserver or chaos or cluster or e2e or gpu or images or torch)" tests
 
 test-apiserver: venv cluster-binaries ## On a real API server and etcd, without a node
 	pytest -m apiserver tests/apiserver
@@ -115,3 +115,12 @@ test-cluster: venv ## The development cluster: up, down, killed, up again
 
 test-e2e: venv ## The operator on a real cluster, as its users meet it
 	pytest -m e2e tests/e2e
+
+# Not in the lock file: gigabytes, and of no use without a GPU. For another version: make test-gpu TENSORRT=tensorrt==10.13.3.9
+TENSORRT := tensorrt
+GPU_PACKAGES = $(CACHE)/gpu-$(TENSORRT)
+.PHONY: test-gpu
+test-gpu: venv ## TensorRT's engines on this machine's GPU, beside the seed's A100; no part of `make test`
+	@nvidia-smi >/dev/null || { echo "make test-gpu needs an NVIDIA GPU: nvidia-smi does not run here"; exit 1; }
+	test -d $(GPU_PACKAGES) || pip install --quiet --target $(GPU_PACKAGES) $(TENSORRT) cuda-python
+	PYTHONPATH=$(PYTHONPATH):$(GPU_PACKAGES) pytest -m gpu tests/gpu

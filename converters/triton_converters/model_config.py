@@ -4,40 +4,50 @@ Nothing here is understood by one server image only: every field is in model_con
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote
 
 from google.protobuf import text_format  # type: ignore[import-untyped]
 from tritonclient.grpc import model_config_pb2
 
-from triton_converters.formats import FORMATS
+from triton_converters.formats import FORMATS, HPS
 from triton_converters.request import ModelConfig
 from triton_converters.result import Signature, Tensor
 
-TENSORRT_WORKSPACE_BYTES = 2**30
-"""The value of Triton's own documentation of ONNX Runtime's TensorRT provider (optimization.md)."""
+
+@dataclass(frozen=True)
+class Execution:
+    """How the backend runs the file."""
+
+    format: str
+    precision: str
+    accelerator: str
+    workspace_bytes: int
+    """For TensorRT inside ONNX Runtime."""
+    engine_cache: str
+    """Directory where that keeps its engines; empty: nowhere, every load builds them anew."""
 
 
 def render(
     name: str,
     signature: Signature,
     config: ModelConfig,
-    candidate: tuple[str, str, str],
+    execution: Execution,
     warmup_shapes: Mapping[str, tuple[int, ...]],
 ) -> str:
     """The text of config.pbtxt.
 
-    ``candidate``: format, precision, accelerator. ``warmup_shapes``: of one real sample by input name, without the
-    batch dimension; empty: no warm-up.
+    ``warmup_shapes``: of one real sample by input name, without the batch dimension; empty: no warm-up.
     """
-    format_name, precision, accelerator = candidate
-    form = FORMATS[format_name]
+    form = FORMATS[execution.format]
     message = model_config_pb2.ModelConfig(
         name=name,
         backend=form.backend,
         platform=form.platform,
         max_batch_size=signature.max_batch_size,
-        input=[_input(tensor) for tensor in signature.inputs],
-        output=[_output(tensor) for tensor in signature.outputs],
+        input=[input_message(tensor) for tensor in signature.inputs],
+        output=[output_message(tensor) for tensor in signature.outputs],
         instance_group=[
             model_config_pb2.ModelInstanceGroup(count=config.instances, kind=config.instance_group_kind),
         ],
@@ -48,12 +58,12 @@ def render(
         message.dynamic_batching.max_queue_delay_microseconds = config.max_queue_delay_microseconds
     if config.cuda_graphs:
         message.optimization.cuda.graphs = True
-    if form.backend == "onnxruntime" and accelerator != "none":
-        message.optimization.execution_accelerators.gpu_execution_accelerator.append(
-            _accelerator(accelerator, precision)
-        )
+    if accelerators := _accelerators(form.backend, execution):
+        message.optimization.execution_accelerators.gpu_execution_accelerator.extend(accelerators)
     if warmup_shapes:
-        message.model_warmup.extend(_warmup(signature, warmup_shapes))
+        # A row of the hps backend holds all samples.
+        largest = 1 if execution.format == HPS else max(1, signature.max_batch_size)
+        message.model_warmup.extend(_warmup(signature, warmup_shapes, largest))
     for key, value in config.parameters.items():
         message.parameters[key].string_value = value
     return str(text_format.MessageToString(message))
@@ -72,7 +82,8 @@ def warmup_file(tensor: str) -> str:
     return quote(tensor, safe="")
 
 
-def _input(tensor: Tensor) -> model_config_pb2.ModelInput:
+def input_message(tensor: Tensor) -> model_config_pb2.ModelInput:
+    """An input as config.pbtxt declares it."""
     return model_config_pb2.ModelInput(
         name=tensor.name,
         data_type=f"TYPE_{tensor.data_type}",
@@ -81,7 +92,8 @@ def _input(tensor: Tensor) -> model_config_pb2.ModelInput:
     )
 
 
-def _output(tensor: Tensor) -> model_config_pb2.ModelOutput:
+def output_message(tensor: Tensor) -> model_config_pb2.ModelOutput:
+    """An output as config.pbtxt declares it."""
     return model_config_pb2.ModelOutput(
         name=tensor.name,
         data_type=f"TYPE_{tensor.data_type}",
@@ -90,23 +102,32 @@ def _output(tensor: Tensor) -> model_config_pb2.ModelOutput:
     )
 
 
-def _accelerator(
-    name: str, precision: str
-) -> model_config_pb2.ModelOptimizationPolicy.ExecutionAccelerators.Accelerator:
-    """ONNX Runtime's execution provider, by the names its backend knows."""
+def _accelerators(backend: str, execution: Execution) -> list[Any]:
+    """By the names the backend knows; none where its GPU execution is all that was asked for.
+
+    Sources: the README of onnxruntime_backend, and tensorflow_backend's (auto_mixed_precision).
+    """
     accelerator = model_config_pb2.ModelOptimizationPolicy.ExecutionAccelerators.Accelerator
-    if name == "cuda":
-        return accelerator(name="cuda")
-    parameters = {
-        "precision_mode": precision.upper(),
-        "max_workspace_size_bytes": str(TENSORRT_WORKSPACE_BYTES),
-    }
-    return accelerator(name="tensorrt", parameters=parameters)
+    if backend == "tensorflow" and execution.accelerator == "amp":
+        return [accelerator(name="auto_mixed_precision")]
+    if backend == "onnxruntime" and execution.accelerator == "cuda":
+        return [accelerator(name="cuda")]
+    if backend == "onnxruntime" and execution.accelerator == "trt":
+        parameters = {
+            "precision_mode": execution.precision.upper(),
+            "max_workspace_size_bytes": str(execution.workspace_bytes),
+        }
+        if execution.engine_cache:
+            parameters |= {"trt_engine_cache_enable": "1", "trt_engine_cache_path": execution.engine_cache}
+        return [accelerator(name="tensorrt", parameters=parameters)]
+    return []
 
 
-def _warmup(signature: Signature, shapes: Mapping[str, tuple[int, ...]]) -> list[model_config_pb2.ModelWarmup]:
-    """Batch 1 and the maximum: Triton repeats the one sample of the file."""
-    sizes = sorted({1, max(1, signature.max_batch_size)})
+def _warmup(
+    signature: Signature, shapes: Mapping[str, tuple[int, ...]], largest: int
+) -> list[model_config_pb2.ModelWarmup]:
+    """Batch 1 and ``largest``: Triton repeats the one sample of the file."""
+    sizes = sorted({1, largest})
     inputs = {
         tensor.name: model_config_pb2.ModelWarmup.Input(
             data_type=f"TYPE_{tensor.data_type}",

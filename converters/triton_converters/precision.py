@@ -1,11 +1,13 @@
 """Which floating point types a converted file really holds, read back from the file itself."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from triton_converters import inspection
 from triton_converters.failure import StageError
+from triton_converters.formats import FORMATS, HPS
 from triton_converters.reasons import Reason
 
 TYPE_BY_PRECISION = {"fp32": "FP32", "fp16": "FP16"}
@@ -28,12 +30,18 @@ def check_precision(path: Path, format_name: str, precision: str) -> tuple[str, 
 def weight_data_types(path: Path, format_name: str) -> tuple[str, ...]:
     """Triton's names of the floating point types of a file's weights, the one of most elements first.
 
-    ``format_name``: onnx, ts-trace or ts-script. A weight that the graph casts before its use counts as what it is cast
-    to. Raises StageError(ModelLoadFailed) where the file cannot be parsed.
+    A weight that the graph casts before its use counts as what it is cast to. Of a format that only its own runtime can
+    read, what that said after the conversion. Raises StageError(ModelLoadFailed) where the file cannot be parsed, or is
+    not the one that was inspected.
     """
+    if format_name == HPS:
+        return ("FP32",)
+    weights = _READERS.get(FORMATS[format_name].file)
+    if weights is None:
+        return inspection.read(path.parent).data_types
     sizes: Counter[str] = Counter()
     try:
-        for name, elements in _onnx_weights(path) if format_name == "onnx" else _torchscript_weights(path):
+        for name, elements in weights(path):
             sizes[name] += elements
     except StageError:
         raise
@@ -97,3 +105,9 @@ def _count(dims: Any) -> int:
     for size in dims:
         product *= size
     return product
+
+
+_READERS: dict[str, Callable[[Path], Iterator[tuple[str, int]]]] = {
+    "model.onnx": _onnx_weights,
+    "model.pt": _torchscript_weights,
+}

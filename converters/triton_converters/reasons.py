@@ -53,7 +53,7 @@ class Reason(StrEnum):
     ARGUMENTS_INVALID = "ArgumentsInvalid", "The user's function does not accept the arguments, or lacks one."
     USER_CODE_FAILED = "UserCodeFailed", "The user's code raised an exception."
     USER_CODE_EXITED = "UserCodeExited", "The user's code ended the process instead of returning."
-    CHECKPOINT_INVALID = "CheckpointInvalid", "The checkpoint is missing or cannot be read."
+    CHECKPOINT_INVALID = "CheckpointInvalid", "The checkpoint, or the model's own file, is missing or cannot be read."
     PICKLE_REFUSED = (
         "PickleRefused",
         "The checkpoint is a pickle with more than weights; it was not executed.",
@@ -79,6 +79,16 @@ class Reason(StrEnum):
     PRECISION_MISMATCH = (
         "PrecisionMismatch",
         "The file's own data types are not those of the asked precision.",
+    )
+    TENSORRT_UNAVAILABLE = "TensorRtUnavailable", "The Job's image has no TensorRT, or the Job has no GPU to build for."
+    TENSORRT_VERSION_MISMATCH = (
+        "TensorRtVersionMismatch",
+        "The engine was built with another TensorRT than the server has.",
+    )
+    FORMAT_NOT_SERVED = "FormatNotServed", "The server's release has no backend for the format."
+    GPU_PRODUCT_MISSING = (
+        "GpuProductMissing",
+        "The candidate is built for one GPU, and spec.gpu.product is not set or no node has that product.",
     )
     NAMING_UNSUPPORTED = "NamingUnsupported", "The format cannot serve tensors of these names."
     MODEL_LOAD_FAILED = "ModelLoadFailed", "tritonserver refused the model."

@@ -6,15 +6,17 @@ the same when asked again, and do not depend on the other samples of a batch.
 
 import time
 from pathlib import Path
-from typing import Protocol
 
 import numpy
 
-from triton_converters import claim, dataloader
+from triton_converters import claim, dataloader, framework, other_sizes
 from triton_converters.data_types import SERVED
 from triton_converters.dump import Array, Arrays, Batch, write_batch
 from triton_converters.failure import StageError
-from triton_converters.perf_input import PerfInput
+from triton_converters.framework import Framework
+from triton_converters.load.ensemble import Ensemble
+from triton_converters.member_dump import declared, record_members
+from triton_converters.perf_input import PerfInput, file_name
 from triton_converters.publish import publish_directory, temporary_directory
 from triton_converters.reasons import Reason
 from triton_converters.replay import has_result, published_source, read_result, write_result
@@ -32,34 +34,20 @@ SINGLES = 4
 """Samples of the first batch that are also run one by one."""
 
 
-class Model(Protocol):
-    """What answers: outputs by name for inputs by name."""
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Names, in forward's order."""
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        """Names, in forward's order."""
-
-    def __call__(self, inputs: Arrays) -> dict[str, Array]:
-        """Run one batch."""
-
-
 def run(request: ReferenceRequest) -> ReferenceResult:
     """Publish ``references/<key>/``.
 
-    Raises StageError: what ``load.pyt.load`` and ``dataloader.batches`` raise, FrameworkFailed, ReferenceNotFinite,
+    Raises StageError: what the model's loader and ``dataloader.batches`` raise, FrameworkFailed, ReferenceNotFinite,
     ReferenceNotReproducible, ReferenceConstant.
     """
-    from triton_converters.load import pyt
-
     started = time.monotonic()
     source, target = published_source(request.source), claim.reference_directory(request.key)
-    model = pyt.load(source, request.model, request.model.format)
+    model = framework.load(source, request.model, request.model.format)
     with temporary_directory(target) as directory:
         signature, samples, batches = record(model, request, source, directory)
+        if isinstance(model, Ensemble):
+            signature = declared(model.code, signature)
+            record_members(model, directory, request.key)
         result = ReferenceResult(signature, samples, batches, round(time.monotonic() - started, 3))
         write_result(directory, "reference", request.key, result)
         if not publish_directory(directory, target, lambda path: has_result(path, "reference", request.key)):
@@ -67,7 +55,7 @@ def run(request: ReferenceRequest) -> ReferenceResult:
     return result
 
 
-def record(model: Model, request: ReferenceRequest, source: Path, directory: Path) -> tuple[Signature, int, int]:
+def record(model: Framework, request: ReferenceRequest, source: Path, directory: Path) -> tuple[Signature, int, int]:
     """Run every batch and write it; gives the signature and the numbers of samples and batches."""
     batched = request.model.max_batch_size > 0
     observed = {name: Observed(name, batched) for name in (*model.inputs, *model.outputs)}
@@ -87,12 +75,17 @@ def record(model: Model, request: ReferenceRequest, source: Path, directory: Pat
         perf_input.add(batch.inputs)
         write_batch(directory, batches, answered)
         samples, batches, previous = samples + (len(batch.ids) if batched else 1), batches + 1, answered
+    for answered in other_sizes.record(model, request, source, directory):
+        _check_outputs(answered, batched)
+        for name, array in {**answered.inputs, **answered.outputs}.items():
+            observed[name].add(array)
     variety.check()
-    (directory / "perf.json").write_text(perf_input.to_json(), encoding="utf-8")
+    file = file_name(request.model.max_batch_size, dataloader.largest_batch_size(request))
+    (directory / file).write_text(perf_input.to_json(), encoding="utf-8")
     return _signature(model, observed, request.model.max_batch_size), samples, batches
 
 
-def _signature(model: Model, observed: dict[str, Observed], max_batch_size: int) -> Signature:
+def _signature(model: Framework, observed: dict[str, Observed], max_batch_size: int) -> Signature:
     try:
         inputs = tuple(observed[name].tensor() for name in model.inputs)
         outputs = tuple(observed[name].tensor() for name in model.outputs)
@@ -117,7 +110,7 @@ def _check_outputs(batch: Batch, batched: bool) -> None:
             raise StageError(Reason.REFERENCE_NOT_FINITE, message)
 
 
-def _check_reproducible(model: Model, batch: Batch) -> None:
+def _check_reproducible(model: Framework, batch: Batch) -> None:
     """The same batch again gives the same outputs."""
     worst = disagreement(model(batch.inputs), batch.outputs)
     if worst is not None:
@@ -127,7 +120,7 @@ def _check_reproducible(model: Model, batch: Batch) -> None:
         raise StageError(Reason.REFERENCE_NOT_REPRODUCIBLE, message)
 
 
-def _check_singles(model: Model, batch: Batch, batched: bool) -> None:
+def _check_singles(model: Framework, batch: Batch, batched: bool) -> None:
     """A sample alone gives what it gives within its batch: requests of different clients share batches."""
     if not batched or len(batch.ids) < 2:
         return
@@ -140,7 +133,7 @@ def _check_singles(model: Model, batch: Batch, batched: bool) -> None:
         _compare_batching(alone, {name: array[rows] for name, array in batch.outputs.items()}, index, len(batch.ids))
 
 
-def _check_joined(model: Model, first: Batch, second: Batch) -> None:
+def _check_joined(model: Framework, first: Batch, second: Batch) -> None:
     """Where the dataloader yields single samples, two of them in one batch give what they give alone."""
     alike = all(first.inputs[name].shape == second.inputs[name].shape for name in first.inputs)
     if len(first.ids) != 1 or not alike:

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from triton_converters.document import Document
+from triton_converters.result import Tensor
 
 
 @dataclass(frozen=True)
 class Entrypoint:
-    """A user's Python file and the arguments of its function or class.
+    """A user's Python file and the arguments of its function or class; or a model's own file, without arguments.
 
     ``path`` is relative to the source's directory; ``$(DATA)`` in a value was already replaced by DATA_MOUNT.
     """
@@ -37,10 +38,46 @@ class ModelCode:
     """The model as the user gives it."""
 
     format: str
-    """``pyt``: ``entrypoint`` holds ``get_model``."""
+    """A key of ``formats.SOURCES``."""
     entrypoint: Entrypoint
+    """Holds ``get_model``; the model's own file or directory where the format is a file."""
     max_batch_size: int
     """Samples; 0: the model has no batch dimension."""
+    ensemble: "EnsembleCode | None" = None
+    """Of format ``ensemble``, whose entrypoint is empty: the models it is made of."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A model of an ensemble and how its tensors are connected."""
+
+    model: str
+    """Triton's name."""
+    inputs: Mapping[str, str]
+    """The ensemble's tensor by the model's input."""
+    outputs: Mapping[str, str]
+    """The ensemble's tensor by the model's output, of those that somebody uses."""
+    code: ModelCode
+
+
+@dataclass(frozen=True)
+class EnsembleCode:
+    """Models that answer a request together, each as the user gives it."""
+
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    steps: tuple[Step, ...]
+    """In the order of the flow: a step's inputs are the ensemble's or come from earlier steps."""
+
+
+@dataclass(frozen=True)
+class HpsOptions:
+    """How Merlin's Hierarchical Parameter Server keeps tables."""
+
+    gpu_cache_percent: int
+    """Share of each table's vectors in the GPU's memory."""
+    keys_per_sample: int
+    """Most keys of a sample in one table."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +92,9 @@ class ReferenceRequest(Document):
     max_samples: int
     needs_labels: bool
     """True where a threshold is set: a dataloader without labels is then an error."""
+    batch_sizes: tuple[int, ...] = ()
+    """Of a model without batch dimension: how many samples the dataloader is asked to put into a request. The largest
+    is what the reference is made of; of each other one there is one request too."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +113,16 @@ class ModelConfig:
 
 
 @dataclass(frozen=True)
+class TensorRtOptions:
+    """How TensorRT builds an engine."""
+
+    workspace_bytes: int
+    """Limit of the memory that the builder's tactics, and the engine's layers, may use beside weights."""
+    builder_optimization_level: int
+    """0 to 5: more finds faster kernels and takes longer; TensorRT's own default is 3."""
+
+
+@dataclass(frozen=True)
 class ConvertRequest(Document):
     """Convert the model for one candidate and publish the revision that serves it."""
 
@@ -87,15 +137,30 @@ class ConvertRequest(Document):
     model: ModelCode
     candidate: str
     format: str
-    """``ts-trace``, ``ts-script`` or ``onnx``."""
+    """A key of ``formats.FORMATS``."""
     precision: str
     """``fp32`` or ``fp16``; inputs and outputs stay as the signature says."""
     accelerator: str
-    """``none``, ``cuda`` or ``trt``."""
+    """``none``, ``cuda``, ``trt`` or ``amp``."""
     onnx_opset: int
+    """0: of a source of format onnx, its own."""
     onnx_exporter: str
-    """``Dynamo`` or ``TorchScript``."""
+    """``Dynamo`` or ``TorchScript``; of torch's models alone."""
+    onnx_optimized: bool
+    """Whether the graph is simplified before it is served or given to TensorRT."""
+    tensorrt: TensorRtOptions
+    gpu_product: str
+    """spec.gpu.product: what an engine is built for; empty: not asked for."""
+    engine_cache: str
+    """Where the server's ONNX Runtime keeps TensorRT's engines, an absolute path; empty unless accelerator is trt."""
     config: ModelConfig
+    gpu_count: int = 0
+    """spec.gpu.count; 0: CPU."""
+    hps: HpsOptions | None = None
+    """Of format ``hps``."""
+    members: tuple["ConvertRequest", ...] = ()
+    """Of format ``ensemble``: one for each of its models, with the revision's own key. What converts a file is said
+    there alone; a member's reference is its own part of the ensemble's (``claim.member_key``)."""
 
 
 @dataclass(frozen=True)
@@ -161,6 +226,15 @@ class Load:
 
 
 @dataclass(frozen=True)
+class ServedModel:
+    """A model of an ensemble as a revision serves it."""
+
+    name: str
+    format: str
+    precision: str
+
+
+@dataclass(frozen=True)
 class ProfileRequest(Document):
     """Hold the served candidate against the reference, compute metrics, then sweep it on its private server."""
 
@@ -178,6 +252,8 @@ class ProfileRequest(Document):
     load: Load
     offline: Sweep
     online: Sweep
+    members: tuple[ServedModel, ...] = ()
+    """Of format ``ensemble``: its models."""
 
 
 @dataclass(frozen=True)

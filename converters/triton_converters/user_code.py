@@ -48,7 +48,7 @@ def load(source: Path, path: str) -> ModuleType:
 
     Its folder is first on sys.path, as for a script, and the source's own directory is last.
     """
-    file = _locate(source, path)
+    file = locate(source, path)
     toolkit.install(source)
     if str(file.parent) not in sys.path:
         sys.path.insert(0, str(file.parent))
@@ -109,14 +109,17 @@ def location(error: BaseException, source: Path, path: str) -> str:
     return path
 
 
-def _locate(source: Path, path: str) -> Path:
-    """The file, proved to lie below the source."""
+def locate(source: Path, path: str, kind: Callable[[Path], bool] = Path.is_file, pattern: str = "*.py") -> Path:
+    """The entrypoint, proved to lie below the source; raises StageError(EntrypointMissing).
+
+    ``kind``: what it must be; ``pattern``: of the names listed where it is not.
+    """
     file = Path(os.path.abspath(source / path))
     if not file.is_relative_to(source) or not file.resolve().is_relative_to(source.resolve()):
         raise StageError(Reason.ENTRYPOINT_MISSING, f"{path!r} is outside the source")
-    if not file.is_file():
-        files = sorted(str(each.relative_to(source)) for each in source.rglob("*.py"))[:10]
-        found = ", ".join(files) or "no Python file"
+    if not kind(file):
+        files = sorted(str(each.relative_to(source)) for each in source.rglob(pattern))[:10]
+        found = ", ".join(files) or ("no Python file" if pattern == "*.py" else "nothing")
         raise StageError(Reason.ENTRYPOINT_MISSING, f"the source has no file {path!r}; it has: {found}")
     return file
 

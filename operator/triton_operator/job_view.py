@@ -17,8 +17,10 @@ from triton_operator.pod_trouble import (
     ending,
     no_pod,
     pod_trouble,
+    preparations,
     restarts,
     server_crash,
+    unschedulable_since,
 )
 
 SERVER_RESTARTS = 2
@@ -52,6 +54,8 @@ class JobView:
     """Of a Job that failed, or whose sidecar crashed."""
     pending: Trouble | None
     """What keeps its pod from running."""
+    unschedulable_since: datetime | None
+    """When the scheduler first found no node for the pod that waits."""
     sidecar_crashed: bool
     """By itself it never fails the Job."""
     ended_unseen: datetime | None
@@ -101,7 +105,9 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
     unseen = None
     if why.get("lastTransitionTime") and not own:
         unseen = datetime.fromisoformat(why["lastTransitionTime"])
-    return JobView(name, stage, key, state, record, failure or crashed, pending, crashed is not None, unseen, job)
+    since = None if newest is None or pending is None else unschedulable_since(newest)
+    crash_seen = crashed is not None
+    return JobView(name, stage, key, state, record, failure or crashed, pending, since, crash_seen, unseen, job)
 
 
 def _stays(crash: Trouble, pod: Mapping[str, Any]) -> bool:
@@ -111,7 +117,8 @@ def _stays(crash: Trouble, pod: Mapping[str, Any]) -> bool:
 
 def _again(pod: Mapping[str, Any], stage: str, key: str) -> Trouble | None:
     """A failure of a pod whose Job has more tries; None where the Job is about to end with it."""
-    codes = {each.get("state", {}).get("terminated", {}).get("exitCode") for each in containers(pod)}
+    own = [*preparations(pod), *containers(pod)]
+    codes = {each.get("state", {}).get("terminated", {}).get("exitCode") for each in own}
     failure = None if EXIT_FINAL in codes else _ending(pod, stage, key)
     return Trouble(failure.reason, f"{failure.message}; the Job tries again") if failure else None
 
@@ -142,10 +149,10 @@ def _failure(
 
 
 def _ending(pod: Mapping[str, Any], stage: str, key: str) -> Trouble | None:
-    """How the pod's own container failed; None where it did not, or where the cluster ended the pod."""
+    """How the pod's own container, or one before it, failed; None where none did or the cluster ended the pod."""
     if disrupted(pod):
         return None
-    for container in containers(pod):
+    for container in [*preparations(pod), *containers(pod)]:
         end = container.get("state", {}).get("terminated")
         if end and end.get("exitCode") != 0:
             return _said(end, stage, key) or ending(pod, container["name"], end, Reason.CRASHED)

@@ -53,6 +53,8 @@ NETWORK_POLICY = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"
 EVENT = Kind("v1", "Event", "events", _WATCHED | {"create"}, labels="", fields=_WARNINGS)
 LEASE = Kind("coordination.k8s.io/v1", "Lease", "leases", frozenset({"create", "get", "update"}))
 """In the operator's own namespace alone; no TritonDeployment has one."""
+NODE = Kind("v1", "Node", "nodes", frozenset({"list"}), labels="")
+"""Of the whole cluster: an operator of some namespaces may not read them, nor one whose chart says so."""
 
 CHILDREN = (JOB, POD, DEPLOYMENT, SERVICE, CONFIG_MAP, CLAIM, NETWORK_POLICY)
 """Kinds that are watched because TritonDeployments own them, themselves or through a Job or a Deployment."""

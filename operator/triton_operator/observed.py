@@ -51,6 +51,8 @@ class Observed:
     """What served, as recorded."""
     neighbours: tuple[str, ...]
     """Names of the other TritonDeployments that use the same claim."""
+    gpu_product_exists: bool | None
+    """Whether a node has the GPU product that a candidate is built for; None: not known, or not asked."""
 
 
 def record_name(stage: str, key: str) -> str:
@@ -65,7 +67,12 @@ CLAIM = "claim"
 """Entry of the results: uid of the claim they lie on. On another claim they are not."""
 
 
-def observe(deployment: str, children: Iterable[Mapping[str, Any]], neighbours: Iterable[str] = ()) -> Observed:
+def observe(
+    deployment: str,
+    children: Iterable[Mapping[str, Any]],
+    gpu_product_exists: bool | None = None,
+    neighbours: Iterable[str] = (),
+) -> Observed:
     """Parse the children of one TritonDeployment; Events about its pods may be among them."""
     by_kind: dict[str, list[Mapping[str, Any]]] = {}
     for child in children:
@@ -93,6 +100,7 @@ def observe(deployment: str, children: Iterable[Mapping[str, Any]], neighbours: 
         recorded_claim=entries.get(CLAIM, ""),
         history=History.from_json(entries.get(HISTORY, "")),
         neighbours=tuple(sorted(neighbours)),
+        gpu_product_exists=gpu_product_exists,
     )
 
 

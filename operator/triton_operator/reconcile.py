@@ -19,12 +19,14 @@ from triton_operator.deployment import InvalidSpecError, parse, parse_status
 from triton_operator.drift import drift
 from triton_operator.kinds import CLAIM, EVENT, JOB, NETWORK_POLICY, TRITON_DEPLOYMENT, kind_named, kind_of
 from triton_operator.metrics import Metrics
+from triton_operator.names import GPU_PRODUCT_LABEL
 from triton_operator.observed import observe
 from triton_operator.ownership import Control
 from triton_operator.plan import Event, Plan, plan
 from triton_operator.queue import Result
 from triton_operator.reporting import event_body, stalled, status_body
 from triton_operator.settings import Settings
+from triton_operator.stages.skipping import product_asked
 from triton_operator.store import Key, Store
 
 STARTS_WORK = {CLAIM, NETWORK_POLICY, JOB}
@@ -96,9 +98,12 @@ class Reconciler:
             self._stall(owner, parse_status(owner), Reason.INVALID_SPEC, str(error), now)
             return Result()
         events = [body for body in known if kind_of(body) is EVENT]
+        product = product_asked(deployment.spec)
+        exists = self._cluster.has_node(GPU_PRODUCT_LABEL, product) if product else None
         claim = deployment.spec.repository.claim_name
         neighbours = self._store.others_on_claim(key, claim) if claim else ()
-        intent = plan(deployment, observe(deployment.name, [*children, *events], neighbours), self._settings, now)
+        observed = observe(deployment.name, [*children, *events], exists, neighbours)
+        intent = plan(deployment, observed, self._settings, now)
         try:
             wrote = self._bring_about(owner, children, intent)
         except RefusedError as error:

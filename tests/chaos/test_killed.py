@@ -42,6 +42,7 @@ TWO = changed(
 )
 STAGES = sorted(["source", "reference", "measure onnx-fp32"])
 CANDIDATES = sorted(f"{stage} {name}" for stage in ("convert", "profile") for name in ("onnx-fp32", "trace-fp32"))
+SETTINGS = Settings("converter:test", "server:test", "converter-tensorflow:test")
 READY_SECONDS = 120
 NEVER = 10**6
 
@@ -77,7 +78,7 @@ class Lives:
     def _live(self) -> None:
         """As one process: from full lists to an object at rest."""
         store = Store()
-        reconciler = Reconciler(self._cluster, store, Settings("converter:test", "server:test"), Metrics())
+        reconciler = Reconciler(self._cluster, store, SETTINGS, Metrics())
         until = time.monotonic() + READY_SECONDS
         while time.monotonic() < until:
             for kind in ALL:

@@ -12,9 +12,15 @@ from triton_converters import claim
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Where torch is not, any -m but ``-m torch`` cannot even import the modules it leaves out."""
-    left_out = config.option.markexpr not in ("", "torch") and importlib.util.find_spec("torch") is None
-    return True if left_out and collection_path == Path(__file__).parent / "torch" else None
+    """Folders whose modules cannot even be imported where their framework is not are left to their own suite."""
+    if collection_path.parent != Path(__file__).parent:
+        return None
+    suite = config.option.markexpr
+    if collection_path.name == "torch" and suite not in ("", "torch"):
+        return importlib.util.find_spec("torch") is None or None
+    if collection_path.name == "tensorrt" and suite == "torch":
+        return True
+    return None
 
 
 @pytest.fixture
@@ -28,7 +34,9 @@ def mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         claim.candidate_directory,
         claim.revision_directory,
         claim.model_repository,
+        claim.parameter_server,
         claim.measurement_directory,
+        claim.cache_directory,
     ):
         monkeypatch.setattr(locate, "__defaults__", (root,))
     monkeypatch.setattr(claim, "MOUNT", root)

@@ -39,7 +39,7 @@ def marks(tmp_path: Path) -> Path:
     marks = tmp_path / "marks"
     records = {
         "mine/source.s": Outcome("source", "s", SourceResult(DIGEST, 1, 1)).to_json(),
-        "mine/convert.marked": Outcome("convert", "marked", ConvertResult("e", 1, (), 1.0, ())).to_json(),
+        "mine/convert.marked": Outcome("convert", "marked", ConvertResult("e", 1, (), 1.0, (), "", 0.0)).to_json(),
         "mine/finished.convert.marked": "2026-11-21T12:00:00Z",
         "theirs/measure.marked": '{"stage": "measure", "key": "marked", "result": ' + MEASURED + "}",
         "theirs/reference.marked": '{"stage": "reference", "key": "marked", "result": ' + REFERRED + "}",

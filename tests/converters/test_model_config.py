@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tritonclient.grpc import model_config_pb2
 
-from triton_converters.model_config import render, served_dims, warmup_file
+from triton_converters.formats import FORMATS
+from triton_converters.model_config import Execution, render, served_dims, warmup_file
 from triton_converters.request import ModelConfig
 from triton_converters.result import Signature, Tensor
 
@@ -20,6 +21,10 @@ MIXED = Signature(
     8,
 )
 UNBATCHED = Signature((Tensor("x", "FP32", (-1, 3)), Tensor("flag", "BOOL", ())), (Tensor("y", "FP32", (-1,)),), 0)
+
+
+def execution(format_name: str, precision: str = "fp32", accelerator: str = "none", cache: str = "") -> Execution:
+    return Execution(format_name, precision, accelerator, 2**30, cache)
 
 
 def configuration(**changes: object) -> ModelConfig:
@@ -36,7 +41,7 @@ def configuration(**changes: object) -> ModelConfig:
     return ModelConfig(**(defaults | changes))  # type: ignore[arg-type]
 
 
-CASES: dict[str, tuple[Signature, ModelConfig, tuple[str, str, str], dict[str, tuple[int, ...]]]] = {
+CASES: dict[str, tuple[Signature, ModelConfig, Execution, dict[str, tuple[int, ...]]]] = {
     "onnx-trt-fp16": (
         IMAGE,
         configuration(
@@ -47,21 +52,28 @@ CASES: dict[str, tuple[Signature, ModelConfig, tuple[str, str, str], dict[str, t
             cuda_graphs=True,
             parameters={"enable_mem_arena": "0"},
         ),
-        ("onnx", "fp16", "trt"),
+        execution("onnx", "fp16", "trt", "/repository/caches/NVIDIA-A40/10.13.3/1234"),
         {"INPUT__0": (3, 224, 224)},
     ),
-    "onnx-cuda-fp32": (IMAGE, configuration(dynamic_batching=True), ("onnx", "fp32", "cuda"), {}),
+    "onnx-cuda-fp32": (IMAGE, configuration(dynamic_batching=True), execution("onnx", "fp32", "cuda"), {}),
     "ts-script-fp16": (
         MIXED,
         configuration(parameters={"INFERENCE_MODE": "true"}),
-        ("ts-script", "fp16", "none"),
+        execution("ts-script", "fp16", "none"),
         {"tokens": (17,), "user/id": ()},
     ),
-    "ts-trace-cpu": (IMAGE, configuration(instance_group_kind="KIND_AUTO"), ("ts-trace", "fp32", "none"), {}),
+    "ts-trace-cpu": (IMAGE, configuration(instance_group_kind="KIND_AUTO"), execution("ts-trace", "fp32", "none"), {}),
+    "trt-fp16": (
+        IMAGE,
+        configuration(dynamic_batching=True, preferred_batch_sizes=(64, 128), max_queue_delay_microseconds=1),
+        execution("trt", "fp16", "cuda"),
+        {},
+    ),
+    "tf-savedmodel-amp": (IMAGE, configuration(instances=2), execution("tf-savedmodel", "fp32", "amp"), {}),
     "onnx-unbatched": (
         UNBATCHED,
         configuration(instance_group_kind="KIND_CPU"),
-        ("onnx", "fp32", "none"),
+        execution("onnx", "fp32", "none"),
         {"x": (5, 3), "flag": ()},
     ),
 }
@@ -79,9 +91,25 @@ def test_golden_files_are_cases_and_parse(path: Path) -> None:
     text_format.Parse(path.read_text(), model_config_pb2.ModelConfig())
 
 
-def test_accelerators_are_onnx_runtime_s_alone() -> None:
-    text = render("m", IMAGE, configuration(), ("ts-trace", "fp16", "cuda"), {})
-    assert "execution_accelerators" not in text
+@pytest.mark.parametrize("format_name", FORMATS)
+def test_accelerators_are_those_that_the_backend_knows(format_name: str) -> None:
+    """The field that Triton's own parser reads; TorchScript, engines and SavedModels run on the GPU without it."""
+    backend_s = {
+        "onnxruntime": {"cuda": ["cuda"], "trt": ["tensorrt"]},
+        "tensorflow": {"amp": ["auto_mixed_precision"]},
+    }
+    for accelerator in FORMATS[format_name].accelerators:
+        text = render("m", IMAGE, configuration(), execution(format_name, "fp16", accelerator), {})
+        read = text_format.Parse(text, model_config_pb2.ModelConfig())
+        expected = backend_s.get(FORMATS[format_name].backend, {}).get(accelerator, [])
+        found = read.optimization.execution_accelerators.gpu_execution_accelerator
+        assert [each.name for each in found] == expected
+        assert read.HasField("optimization") is bool(expected)
+
+
+def test_without_a_cache_tensorrt_inside_onnx_runtime_keeps_nothing() -> None:
+    text = render("m", IMAGE, configuration(), execution("onnx", "fp16", "trt"), {})
+    assert "trt_engine_cache" not in text
 
 
 dims = st.lists(st.integers(1, 9) | st.just(-1), max_size=4).map(tuple)
@@ -101,7 +129,7 @@ def test_what_is_printed_is_what_triton_reads(
 ) -> None:
     signature = Signature(tuple(inputs), tuple(outputs), max_batch_size)
     shapes = {tensor.name: tuple(abs(dim) for dim in tensor.dims) for tensor in inputs}
-    text = render("m", signature, configuration(parameters=parameters), ("onnx", "fp32", "none"), shapes)
+    text = render("m", signature, configuration(parameters=parameters), execution("onnx", "fp32", "none"), shapes)
     read = text_format.Parse(text, model_config_pb2.ModelConfig())
     assert [(each.name, tuple(each.dims)) for each in read.input] == [(t.name, served_dims(t.dims)) for t in inputs]
     assert [each.HasField("reshape") for each in read.output] == [t.dims == () for t in outputs]

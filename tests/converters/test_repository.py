@@ -11,7 +11,7 @@ from triton_converters import claim
 from triton_converters.dump import Batch
 from triton_converters.publish import publish_directory, temporary_directory
 from triton_converters.repository import Conversion, find_conversion, model_file, publish_revision, write_conversion
-from triton_converters.request import ConvertRequest, Entrypoint, ModelCode, ModelConfig
+from triton_converters.request import ConvertRequest, Entrypoint, ModelCode, ModelConfig, TensorRtOptions
 from triton_converters.result import ConvertResult, Outcome, Signature, Tensor
 
 CONFIG = ModelConfig(1, "KIND_AUTO", True, (), 0, False, True, {})
@@ -22,7 +22,7 @@ EXAMPLE = Batch(
     {},
     {"y": numpy.zeros((2, 2), numpy.float32)},
 )
-RESULT = ConvertResult("a" * 64, 4, ("FP32",), 1.5, ("a warning",))
+RESULT = ConvertResult("a" * 64, 4, ("FP32",), 1.5, ("a warning",), "", 1e-6)
 
 
 def request(key: str = "1" * 16, config: ModelConfig = CONFIG) -> ConvertRequest:
@@ -39,6 +39,10 @@ def request(key: str = "1" * 16, config: ModelConfig = CONFIG) -> ConvertRequest
         accelerator="none",
         onnx_opset=17,
         onnx_exporter="TorchScript",
+        onnx_optimized=False,
+        tensorrt=TensorRtOptions(2**30, 3),
+        gpu_product="",
+        engine_cache="",
         config=config,
     )
 
@@ -117,7 +121,7 @@ def test_a_full_claim_is_not_taken_for_missing_links(conversion: Conversion, mon
 
 def test_the_second_publisher_answers_with_the_first_s_result(conversion: Conversion) -> None:
     publish_revision(request(), SIGNATURE, conversion, EXAMPLE)
-    slower = Conversion("c" * 16, conversion.files, ConvertResult("a" * 64, 4, ("FP32",), 99.0, ()))
+    slower = Conversion("c" * 16, conversion.files, ConvertResult("a" * 64, 4, ("FP32",), 99.0, (), "", None))
     assert publish_revision(request(), SIGNATURE, slower, EXAMPLE) == RESULT
 
 

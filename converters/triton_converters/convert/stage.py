@@ -1,18 +1,20 @@
 """Stage ``convert``: one candidate's file, unless its key has one already, and the revision that serves it."""
 
-import importlib
 import re
 import time
 import traceback
 import warnings
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from triton_converters import claim
+from triton_converters import claim, framework, inspection
+from triton_converters.convert.comparison import max_absolute_error
+from triton_converters.convert.example import example_inputs
+from triton_converters.convert.task import ConversionWarning, Task, convert
 from triton_converters.dump import read_batches
+from triton_converters.ensemble_repository import Part, publish_ensemble
 from triton_converters.failure import StageError
-from triton_converters.formats import FORMATS
+from triton_converters.formats import FORMATS, THROUGH
+from triton_converters.framework import Framework
 from triton_converters.precision import check_precision
 from triton_converters.publish import publish_directory, temporary_directory
 from triton_converters.reasons import Reason
@@ -20,7 +22,6 @@ from triton_converters.replay import published_source, read_result
 from triton_converters.repository import Conversion, find_conversion, publish_revision, write_conversion
 from triton_converters.request import ConvertRequest
 from triton_converters.result import ConvertResult, ReferenceResult, Signature
-from triton_converters.source import SourceFile, digest_of, sha256_of
 from triton_converters.user_code import location
 
 WARNINGS = 4
@@ -33,34 +34,56 @@ MEANING_CHARACTERS = 500
 def run(request: ConvertRequest) -> ConvertResult:
     """Publish ``revisions/<key>/``, and ``candidates/<conversion key>/`` where it is missing.
 
-    Raises StageError: ResultMissing (no reference), what ``load.pyt.load`` raises, ConversionFailed,
-    ConversionUnsupported, NamingUnsupported, PrecisionMismatch; OSError where the claim is full.
+    Raises StageError: ResultMissing (no reference), what the model's loader raises, ConversionFailed,
+    ConversionUnsupported, NamingUnsupported, TensorRtUnavailable, PrecisionMismatch; OSError where the claim is full.
     """
+    if request.members:
+        return publish_ensemble(request, tuple(_part(member) for member in request.members))
+    part = _part(request)
+    return publish_revision(part.request, part.signature, part.conversion, part.example)
+
+
+def _part(request: ConvertRequest) -> Part:
+    """One model, converted here unless somebody did it before."""
     reference = claim.reference_directory(request.reference)
     signature = read_result(reference, "reference", request.reference, ReferenceResult).signature
     candidate = claim.candidate_directory(request.conversion_key)
     conversion = find_conversion(candidate, request.conversion_key)
     if conversion is None:
-        conversion = _convert(request, signature, candidate)
-    return publish_revision(request, signature, conversion, next(read_batches(reference)))
+        try:
+            conversion = _convert(request, signature, candidate)
+        except StageError as error:
+            # Of a plain model the candidate's name says enough.
+            if request.candidate:
+                raise
+            raise StageError(error.reason, f"model {request.model_name}: {error.message}", final=error.final) from error
+    if request.engine_cache:
+        Path(request.engine_cache).mkdir(parents=True, exist_ok=True)
+    return Part(request, signature, conversion, next(read_batches(reference)))
 
 
 def _convert(request: ConvertRequest, signature: Signature, target: Path) -> Conversion:
     """Convert, check the file's own data types, and publish it; gives the conversion of whoever was first."""
-    started, collected = time.monotonic(), []
+    started = time.monotonic()
     with temporary_directory(target) as directory:
-        collected += write_model(request, signature, directory)
+        collected = write_model(request, signature, directory)
         file = FORMATS[request.format].file
         data_types = check_precision(directory / file, request.format, request.precision)
-        files = (file, *sorted(path.name for path in directory.iterdir() if path.name != file))
+        inspected = inspection.find(directory)
+        names = inspection.model_files(directory)
+        files = (
+            *sorted(names, key=lambda name: (Path(name).parts[0] != file, name)),
+            *([inspection.FILE] if inspected else []),
+        )
+        error, doubts = max_absolute_error(request, signature, directory)
         result = ConvertResult(
-            file_sha256=digest_of(
-                {name: sha256_of(SourceFile(name, directory / name)) for name in files}, len(files) == 1
-            ),
+            file_sha256=inspection.digest(directory),
             file_bytes=sum((directory / name).stat().st_size for name in files),
             data_types=data_types,
             seconds=round(time.monotonic() - started, 3),
-            warnings=tuple(dict.fromkeys(collected))[:WARNINGS],
+            warnings=tuple(dict.fromkeys(line[:WARNING_CHARACTERS] for line in (*collected, *doubts)))[:WARNINGS],
+            tensorrt_version=inspected.tensorrt_version if inspected else "",
+            max_absolute_error=error,
         )
         conversion = Conversion(request.conversion_key, files, result)
         write_conversion(directory, conversion)
@@ -70,49 +93,34 @@ def _convert(request: ConvertRequest, signature: Signature, target: Path) -> Con
 
 
 def write_model(request: ConvertRequest, signature: Signature, directory: Path) -> list[str]:
-    """Load the model, cast it and write its file into ``directory``; gives what deserves a warning."""
-    from triton_converters.convert.example import example_inputs
-    from triton_converters.convert.task import Task
-    from triton_converters.load import pyt
-
-    framework = pyt.load(published_source(request.source), request.model, request.format)
-    collected = _halve(framework.module) if request.precision == "fp16" else []
+    """Load the model and write it in the asked format into ``directory``; gives what deserves a warning."""
+    model = framework.load(published_source(request.source), request.model, request.format)
     batches = read_batches(claim.reference_directory(request.reference))
-    dynamo = request.format == "onnx" and request.onnx_exporter == "Dynamo"
+    dynamo = request.format in ("onnx", *THROUGH) and request.onnx_exporter == "Dynamo"
     example = example_inputs(batches, signature, at_least_two=dynamo)
-    task = Task(request, framework, signature, example)
-    convert: Callable[[Task, Path], None] = importlib.import_module(FORMATS[request.format].module).convert
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         try:
-            convert(task, directory)
+            convert(Task(request, model, signature, example), directory)
         except (StageError, OSError):
             raise
         except Exception as error:
             traceback.print_exc()
-            message = f"{request.format} {request.precision}: {_meaning(error)} (at {_place(error, framework)})"
+            message = f"{request.format} {request.precision}: {_meaning(error)} (at {_place(error, model)})"
             raise StageError(Reason.CONVERSION_FAILED, message) from error
-    return collected + [_line(warning) for warning in caught if _concerns_user(warning, framework.source)]
-
-
-def _halve(module: Any) -> list[str]:
-    """Cast the weights to fp16 in place. One outside its range becomes infinite, not clamped: the gate sees it."""
-    import torch
-
-    finite = {name: bool(torch.isfinite(tensor).all()) for name, tensor in module.state_dict().items()}
-    module.half()
-    lost = [name for name, tensor in module.state_dict().items() if finite[name] and not torch.isfinite(tensor).all()]
-    return [f"{name} has values outside the range of fp16 (65504)"[:WARNING_CHARACTERS] for name in lost]
+    return [_line(warning) for warning in caught if _concerns_user(warning, model.source)]
 
 
 def _concerns_user(warning: warnings.WarningMessage, source: Path) -> bool:
     """The tracer's warnings name what was frozen; of others, those of the libraries say nothing about this model."""
-    return warning.category.__name__ == "TracerWarning" or Path(warning.filename).is_relative_to(source)
+    telling = issubclass(warning.category, ConversionWarning) or warning.category.__name__ == "TracerWarning"
+    return telling or Path(warning.filename).is_relative_to(source)
 
 
 def _line(warning: warnings.WarningMessage) -> str:
     text = " ".join(str(warning.message).split())
-    return f"{Path(warning.filename).name}:{warning.lineno}: {text}"[:WARNING_CHARACTERS]
+    own = issubclass(warning.category, ConversionWarning)
+    return text if own else f"{Path(warning.filename).name}:{warning.lineno}: {text}"
 
 
 def _meaning(error: BaseException) -> str:
@@ -124,12 +132,12 @@ def _meaning(error: BaseException) -> str:
     return f"{text[:MEANING_CHARACTERS]} ..." if len(text) > MEANING_CHARACTERS else text
 
 
-def _place(error: BaseException, framework: Any) -> str:
+def _place(error: BaseException, model: Framework) -> str:
     """File and line of the user's code: of its innermost frame, or where the exporter's text points."""
     for file, line in re.findall(r'File "([^"]+)", line (\d+)', str(_root(error))):
-        if Path(file).is_relative_to(framework.source):
-            return f"{Path(file).relative_to(framework.source)}:{line}"
-    return location(error, framework.source, framework.path)
+        if Path(file).is_relative_to(model.source):
+            return f"{Path(file).relative_to(model.source)}:{line}"
+    return location(error, model.source, model.path)
 
 
 def _root(error: BaseException) -> BaseException:

@@ -1,14 +1,18 @@
-"""What a converter is given, and the module it converts: the user's model with its casts inside."""
+"""What a converter is given, whatever the framework; and the way to the module that converts."""
 
-from dataclasses import dataclass
-from typing import Any
-
-import torch
+import importlib
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from triton_converters.dump import Arrays
-from triton_converters.framework import Framework, select_outputs
+from triton_converters.formats import SOURCES
+from triton_converters.framework import Framework
 from triton_converters.request import ConvertRequest
 from triton_converters.result import Signature
+
+
+class ConversionWarning(UserWarning):
+    """Something about this model that the user should know; its text goes into the result."""
 
 
 @dataclass(frozen=True)
@@ -17,42 +21,27 @@ class Task:
 
     request: ConvertRequest
     framework: Framework
-    """Weights already in the asked precision."""
+    """In fp32; a converter may change it in place."""
     signature: Signature
     example: Arrays
-    """Real inputs to trace with, by name."""
-
-    @property
-    def tensors(self) -> tuple[torch.Tensor, ...]:
-        """The example in forward's order, on the model's device."""
-        return self.framework.tensors(self.example)
+    """Real inputs by name, to trace with: of a batch size that no other dimension has."""
 
     @property
     def half(self) -> bool:
         """Whether fp16 was asked."""
         return self.request.precision == "fp16"
 
-    def served(self, module: Any) -> "Served":
-        """``module`` (the framework's own, or made from it) behind the signature."""
-        wrapped = Served(module, self.framework.outputs, self.half)
-        wrapped.eval()
-        return wrapped
+    def towards(self, format_name: str) -> "Task":
+        """The same in another format and in fp32, for a format that is made from that one."""
+        return replace(self, request=replace(self.request, format=format_name, precision="fp32"))
 
 
-class Served(torch.nn.Module):  # type: ignore[misc]
-    """Floating point inputs and outputs are fp32 whatever happens inside; outputs come in the signature's order."""
+def convert(task: Task, directory: Path) -> None:
+    """Write the file of the asked format, and what belongs to it, into ``directory``.
 
-    def __init__(self, model: Any, outputs: tuple[str, ...], half: bool) -> None:
-        super().__init__()
-        self.model = model
-        self.outputs = outputs
-        self.half_inside = half
-
-    def forward(self, *inputs: torch.Tensor) -> Any:
-        """One tensor, or a tuple where the signature has several outputs."""
-        if self.half_inside:
-            inputs = tuple(tensor.half() if tensor.is_floating_point() else tensor for tensor in inputs)
-        results = select_outputs(self.model(*inputs), self.outputs)
-        if self.half_inside:
-            results = tuple(tensor.float() if tensor.dtype == torch.float16 else tensor for tensor in results)
-        return results if len(results) > 1 else results[0]
+    By the module that formats.py names for the source and the target, whose ``convert(task, directory)`` raises
+    StageError: ConversionUnsupported, ConversionFailed, NamingUnsupported, TensorRtUnavailable; any other exception
+    is taken for the exporter's and becomes ConversionFailed.
+    """
+    module = SOURCES[task.request.model.format].converters[task.request.format]
+    importlib.import_module(module).convert(task, directory)

@@ -8,20 +8,21 @@ import numpy
 import torch
 
 from triton_converters.convert.task import Task
+from triton_converters.convert.torch_module import framework, served, tensors
 from triton_converters.data_types import TRITON_BY_NUMPY
 from triton_converters.failure import StageError
 from triton_converters.formats import FORMATS
 from triton_converters.reasons import Reason
 
 
-def trace(task: Task, module: Any, directory: Path) -> None:
-    """Trace ``module`` behind the signature and save it as Triton's model.pt.
+def trace(task: Task, model: Any, directory: Path) -> None:
+    """Trace ``model`` behind the signature and save it as Triton's model.pt.
 
     Raises StageError: NamingUnsupported, ConversionFailed (the file answers otherwise than the signature says).
     """
     check_names([tensor.name for tensor in task.signature.outputs], "output")
     with torch.no_grad():
-        traced = torch.jit.trace(task.served(module), task.tensors, check_trace=False)
+        traced = torch.jit.trace(served(task, model), tensors(task), check_trace=False)
     parameters = [argument.name for argument in traced.forward.schema.arguments[1:]]
     check_names([tensor.name for tensor in task.signature.inputs], "input", parameters)
     path = directory / FORMATS[task.request.format].file
@@ -58,9 +59,9 @@ def save(module: Any, path: Path) -> None:
 
 def _check_file(task: Task, path: Path) -> None:
     """The saved file, loaded anew, answers the example with the signature's types and shapes."""
-    module = torch.jit.load(str(path), map_location=task.framework.device)
+    module = torch.jit.load(str(path), map_location=framework(task).device)
     with torch.no_grad():
-        result = module(*task.tensors)
+        result = module(*tensors(task))
     answers = result if isinstance(result, tuple) else (result,)
     for tensor, answer in zip(task.signature.outputs, answers, strict=True):
         array = answer.cpu().numpy()

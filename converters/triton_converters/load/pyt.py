@@ -9,9 +9,9 @@ from typing import Any
 import torch
 
 from triton_converters.failure import StageError
-from triton_converters.framework import Framework
 from triton_converters.reasons import Reason
 from triton_converters.request import Entrypoint, ModelCode
+from triton_converters.torch_framework import TorchFramework, exact_device
 from triton_converters.user_code import CHECKPOINT_ARGUMENTS, call, location
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:/-]{0,127}")
@@ -22,7 +22,7 @@ _REFUSED = re.compile(
 _CHECKPOINT_SUFFIXES = frozenset({".pt", ".pth", ".ckpt", ".bin", ".safetensors", ".tar"})
 
 
-def load(source: Path, model: ModelCode, output_format: str) -> Framework:
+def load(source: Path, model: ModelCode, output_format: str) -> TorchFramework:
     """Call get_model and take its module in fp32, on the GPU where there is one.
 
     ``output_format`` is offered to get_model as an argument. Raises StageError: what ``user_code.call`` raises,
@@ -45,14 +45,10 @@ def load(source: Path, model: ModelCode, output_format: str) -> Framework:
                 f"{path}: {name or 'the model'} ({type(submodule).__name__}) is in training mode: call model.eval()"
             )
             raise StageError(Reason.MODEL_IN_TRAINING_MODE, message)
-    # TensorFloat-32 would make the reference itself inexact.
-    torch.backends.cudnn.allow_tf32 = False
-    torch.set_float32_matmul_precision("highest")
     # The fused attention that evaluation mode takes has no ONNX operator, and cuts padding off its output.
     torch.backends.mha.set_fastpath_enabled(False)
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    module = module.requires_grad_(False).float().to(device)
-    return Framework(module, *names, source, path, device)
+    device = exact_device()
+    return TorchFramework(module.requires_grad_(False).float().to(device), *names, source, path, device)
 
 
 def _unpack(returned: Any, path: str) -> tuple[torch.nn.Module, tuple[tuple[str, ...], tuple[str, ...]]]:

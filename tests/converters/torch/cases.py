@@ -8,7 +8,7 @@ import torch
 from triton_converters.data_types import NUMPY_BY_TRITON
 from triton_converters.dump import Arrays
 from triton_converters.repository import model_file
-from triton_converters.request import ConvertRequest, Entrypoint, ModelCode, ModelConfig
+from triton_converters.request import ConvertRequest, Entrypoint, ModelCode, ModelConfig, TensorRtOptions
 from triton_converters.result import Signature
 
 SOURCE = "d" * 64
@@ -39,6 +39,10 @@ def request(
         accelerator="none",
         onnx_opset=opset,
         onnx_exporter=exporter,
+        onnx_optimized=False,
+        tensorrt=TensorRtOptions(2**30, 3),
+        gpu_product="",
+        engine_cache="",
         config=ModelConfig(1, "KIND_AUTO", True, (), 0, False, True, {}),
     )
 

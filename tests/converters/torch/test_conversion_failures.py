@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 from tests.converters.torch.cases import CONVERSION, REFERENCE, REVISION, model_code, request
 from triton_converters import claim
 from triton_converters.convert import stage, torchscript
-from triton_converters.convert.onnx import check_signature
+from triton_converters.convert.onnx_graph import check_signature
 from triton_converters.failure import StageError
 from triton_converters.precision import check_precision, weight_data_types
 from triton_converters.reasons import Reason
@@ -230,7 +230,9 @@ def test_warnings_are_few_and_short(convert: Convert) -> None:
     result = convert("Branching", "ts-trace", "fp16")
     assert len(result.warnings) <= stage.WARNINGS
     assert all(len(warning) <= stage.WARNING_CHARACTERS for warning in result.warnings)
-    longest = ConvertResult("a" * 64, 1, ("FP16",), 1.0, ("w" * stage.WARNING_CHARACTERS,) * stage.WARNINGS)
+    longest = ConvertResult(
+        "a" * 64, 1, ("FP16",), 1.0, ("w" * stage.WARNING_CHARACTERS,) * stage.WARNINGS, "10.13.3.9", 1e-6
+    )
     assert len(Outcome("convert", REVISION, longest).to_json().encode()) < MESSAGE_LIMIT_BYTES
     assert claim.reference_directory(REFERENCE).is_dir()
     assert claim.candidate_directory(CONVERSION).is_dir()

@@ -9,10 +9,10 @@ from safetensors.torch import save_file
 
 from tests.converters.sources import WriteSource
 from triton_converters.failure import StageError
-from triton_converters.framework import Framework, select_outputs
 from triton_converters.load import pyt
 from triton_converters.reasons import Reason
 from triton_converters.request import Entrypoint, ModelCode
+from triton_converters.torch_framework import TorchFramework, select_outputs
 
 pytestmark = pytest.mark.torch
 HEADER = """
@@ -35,7 +35,7 @@ def weights_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "1")
 
 
-def load(source: Path, **arguments: str) -> Framework:
+def load(source: Path, **arguments: str) -> TorchFramework:
     return pyt.load(source, ModelCode("pyt", Entrypoint("model.py", arguments), 4), "onnx")
 
 

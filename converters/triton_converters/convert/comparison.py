@@ -1,0 +1,66 @@
+"""The converted file, run by its format's own runtime in the Job: how far it is from the framework, without Triton.
+
+A figure for the result, not a gate: the gates ask the server, which is what counts.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from triton_converters import agreement, claim, framework
+from triton_converters.dataloader import head
+from triton_converters.dump import Arrays, Batch, read_batches
+from triton_converters.formats import FORMATS, SOURCES
+from triton_converters.framework import Framework
+from triton_converters.request import ConvertRequest, Entrypoint, ModelCode, Tolerance
+from triton_converters.result import Signature
+
+SAMPLES = 8
+"""Of the reference's first ones; each costs a run of the model on the Job's processor."""
+_ANY = Tolerance(0.0, 0.0)
+
+
+def max_absolute_error(
+    request: ConvertRequest, signature: Signature, directory: Path
+) -> tuple[float | None, tuple[str, ...]]:
+    """Largest |converted - framework| of all floating point outputs, and warnings.
+
+    ``directory`` holds the converted file. None where no runtime of the format is here, where the file does not run, or
+    where it answers NaN or infinity; the last two with a warning.
+    """
+    if request.format not in SOURCES or not SOURCES[request.format].is_file:
+        return None, ()
+    code = ModelCode(request.format, Entrypoint(FORMATS[request.format].file, {}), signature.max_batch_size)
+    largest = 0.0
+    try:
+        runtime = framework.load(directory, code, request.format)
+        for batch in _first(request, signature):
+            answers = _run(runtime, batch.inputs, signature)
+            for name, expected in batch.outputs.items():
+                found = agreement.compare(name, expected[None], answers[name][None], [str(batch.ids[0])], _ANY)
+                if found.not_finite:
+                    return None, (f"outside Triton, output {name} holds {found.not_finite} NaN or infinite elements",)
+                largest = max(largest, found.max_absolute_error)
+    except Exception as error:
+        return None, (f"the converted file does not run outside Triton: {type(error).__name__}: {error}",)
+    return largest, ()
+
+
+def _first(request: ConvertRequest, signature: Signature) -> Iterator[Batch]:
+    """Batches of the reference that hold its first SAMPLES samples."""
+    left = SAMPLES
+    for batch in read_batches(claim.reference_directory(request.reference)):
+        if left <= 0:
+            return
+        yield head(batch, left) if signature.max_batch_size else batch
+        left -= len(batch.ids) if signature.max_batch_size else 1
+
+
+def _run(runtime: Framework, inputs: Arrays, signature: Signature) -> Arrays:
+    """Outputs by the signature's names; a file that has other names has them in the signature's order."""
+    given = {own: inputs[tensor.name] for own, tensor in zip(runtime.inputs, signature.inputs, strict=True)}
+    if set(runtime.inputs) == {tensor.name for tensor in signature.inputs}:
+        given = dict(inputs)
+    answers = runtime(given)
+    if set(runtime.outputs) == {tensor.name for tensor in signature.outputs}:
+        return answers
+    return {tensor.name: answers[own] for own, tensor in zip(runtime.outputs, signature.outputs, strict=True)}

@@ -1,0 +1,17 @@
+"""Format ``onnx`` from an ONNX file: its operator set, its precision, and nothing else, may change."""
+
+from pathlib import Path
+
+from triton_converters.convert import onnx_graph
+from triton_converters.convert.task import Task
+from triton_converters.formats import FORMATS
+
+
+def convert(task: Task, directory: Path) -> None:
+    """Write model.onnx; raises what ``onnx_graph.convert_file`` and ``onnx_graph.finish`` raise."""
+    path, asked = directory / FORMATS["onnx"].file, task.request.onnx_opset
+    model = onnx_graph.load(task.framework.source / task.framework.path)
+    onnx_graph.save(model, path)
+    if asked and onnx_graph.opset_of(model) != asked:
+        onnx_graph.convert_file(path, asked, f"{task.framework.path} has")
+    onnx_graph.finish(task, directory, cast=task.half)

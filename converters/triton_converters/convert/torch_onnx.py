@@ -1,0 +1,98 @@
+"""Format ``onnx`` from a torch module: torch.onnx with the exporter the spec names, TorchScript's or Dynamo's."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from triton_converters.convert import onnx_graph
+from triton_converters.convert.task import Task
+from triton_converters.convert.torch_module import framework, module, served, tensors
+from triton_converters.failure import StageError
+from triton_converters.formats import FORMATS
+from triton_converters.reasons import Reason
+from triton_converters.result import Signature, Tensor
+
+DYNAMO_OPSET = 18
+"""The operator set that torch.onnx's Dynamo exporter writes; another one takes a conversion of the finished graph."""
+
+
+def convert(task: Task, directory: Path) -> None:
+    """Write model.onnx with the asked operator set, the signature's names and types, and its varying dimensions.
+
+    Raises StageError: ConversionUnsupported (operator set), ConversionFailed (the exporter fixed a dimension that
+    varies, or changed a type); what torch.onnx and onnx.checker raise.
+    """
+    path = directory / FORMATS["onnx"].file
+    # What is optimised is an fp32 graph (see onnx_graph.optimise), which is cast afterwards; so are TorchScript files.
+    late = task.request.onnx_optimized or isinstance(framework(task).module, torch.jit.ScriptModule)
+    exported = task.towards("onnx") if late else task
+    model = served(exported, module(exported))
+    with torch.no_grad():
+        if task.request.onnx_exporter == "Dynamo":
+            _export_dynamo(exported, model, path)
+        else:
+            # Of a module that holds another one's TorchScript, the exporter wants the trace itself.
+            is_file = isinstance(framework(task).module, torch.jit.ScriptModule)
+            traced = torch.jit.trace(model, tensors(task), check_trace=False) if is_file else model
+            _export_torchscript(exported, traced, path)
+    onnx_graph.finish(task, directory, cast=exported.half != task.half)
+
+
+def _export_torchscript(task: Task, model: Any, path: Path) -> None:
+    axes = {
+        tensor.name: {
+            axis: _symbol(tensor, axis, task.signature) for axis in onnx_graph.varying_axes(tensor, task.signature)
+        }
+        for tensor in (*task.signature.inputs, *task.signature.outputs)
+    }
+    try:
+        torch.onnx.export(
+            model,
+            tensors(task),
+            str(path),
+            dynamo=False,
+            opset_version=task.request.onnx_opset,
+            input_names=list(task.framework.inputs),
+            output_names=list(task.framework.outputs),
+            dynamic_axes=axes,
+        )
+    except ValueError as error:
+        if "opset" not in str(error):
+            raise
+        raise onnx_graph.unsupported(
+            f"the TorchScript exporter of torch {torch.__version__}: {error}", task.request.onnx_opset
+        ) from error
+
+
+def _export_dynamo(task: Task, model: Any, path: Path) -> None:
+    if isinstance(framework(task).module, torch.jit.ScriptModule):
+        message = "the Dynamo exporter reads Python, not TorchScript: set spec.models[].onnx.exporter to TorchScript"
+        raise StageError(Reason.CONVERSION_UNSUPPORTED, message)
+    shapes = tuple(
+        dict.fromkeys(onnx_graph.varying_axes(tensor, task.signature), torch.export.Dim.DYNAMIC)
+        for tensor in task.signature.inputs
+    )
+    # torch 2.6 asks for the number of elements of a symbolic tensor where the weights of a matmul want no gradient.
+    for parameter in framework(task).module.parameters():
+        parameter.requires_grad_(parameter.is_floating_point())
+    program = torch.onnx.export(
+        model,
+        tensors(task),
+        dynamo=True,
+        opset_version=DYNAMO_OPSET,
+        input_names=list(task.framework.inputs),
+        output_names=list(task.framework.outputs),
+        dynamic_shapes=(shapes,),
+        verbose=False,
+    )
+    # Folds what is computed from constants, without which few graphs convert to another operator set.
+    program.optimize()
+    program.save(str(path))
+    if task.request.onnx_opset != DYNAMO_OPSET:
+        onnx_graph.convert_file(path, task.request.onnx_opset, "the Dynamo exporter writes")
+
+
+def _symbol(tensor: Tensor, axis: int, signature: Signature) -> str:
+    """The batch is one symbol throughout; other varying dimensions have one each."""
+    return "batch" if axis == 0 and signature.max_batch_size else f"{tensor.name}_{axis}"

@@ -1,0 +1,76 @@
+"""Format ``onnx``: a file, run by ONNX Runtime on the CPU."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy
+import onnx
+import onnxruntime
+
+from triton_converters.dump import Array, Arrays
+from triton_converters.failure import StageError
+from triton_converters.reasons import Reason
+from triton_converters.request import ModelCode
+from triton_converters.user_code import locate
+
+DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml", "com.microsoft"})
+"""Whose operators ONNX Runtime brings itself; others come in libraries of the source, which are not run."""
+
+
+@dataclass(frozen=True)
+class OnnxFramework:
+    """A Framework whose model is an ONNX file."""
+
+    session: Any
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    source: Path
+    path: str
+
+    def __call__(self, inputs: Arrays) -> dict[str, Array]:
+        """Outputs by name for inputs by name; raises StageError(FrameworkFailed) with ONNX Runtime's message."""
+        try:
+            answers = self.session.run(list(self.outputs), {name: inputs[name] for name in self.inputs})
+        except Exception as error:
+            shapes = ", ".join(f"{name} {inputs[name].dtype}{list(inputs[name].shape)}" for name in self.inputs)
+            message = f"{self.path}: onnxruntime {onnxruntime.__version__}: {_line(error)} (inputs: {shapes})"
+            raise StageError(Reason.FRAMEWORK_FAILED, message) from error
+        for name, answer in zip(self.outputs, answers, strict=True):
+            if not isinstance(answer, numpy.ndarray):
+                message = f"{self.path}: output {name} is a {type(answer).__name__}; only tensors can be served"
+                raise StageError(Reason.FRAMEWORK_FAILED, message)
+        return dict(zip(self.outputs, answers, strict=True))
+
+
+def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
+    """Open the file; weights of any type stay as they are.
+
+    ``output_format`` changes nothing. Raises StageError: EntrypointMissing, CheckpointInvalid (no ONNX file, one that
+    ONNX Runtime refuses, or one with operators of other domains than DOMAINS).
+    """
+    path = model.entrypoint.path
+    file = locate(source, path, pattern="*.onnx")
+    try:
+        graph = onnx.load(str(file), load_external_data=False)
+        foreign = sorted(
+            {entry.domain for entry in graph.opset_import} - DOMAINS - {each.domain for each in graph.functions}
+        )
+        if foreign:
+            message = f"{path} uses operators of {', '.join(foreign)}: libraries of custom operators are not loaded"
+            raise StageError(Reason.CHECKPOINT_INVALID, message)
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+    except StageError:
+        raise
+    except Exception as error:
+        raise StageError(Reason.CHECKPOINT_INVALID, f"{path} is no ONNX model that runs: {_line(error)}") from error
+    inputs, outputs = (
+        tuple(value.name for value in values) for values in (session.get_inputs(), session.get_outputs())
+    )
+    return OnnxFramework(session, inputs, outputs, source, path)
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:500] or type(error).__name__

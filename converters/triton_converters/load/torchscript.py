@@ -1,0 +1,55 @@
+"""Formats ``ts-trace`` and ``ts-script``: a TorchScript file, run by torch.jit."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from triton_converters.failure import StageError
+from triton_converters.reasons import Reason
+from triton_converters.request import ModelCode
+from triton_converters.torch_framework import TorchFramework, exact_device
+from triton_converters.user_code import locate
+
+
+def load(source: Path, model: ModelCode, output_format: str) -> TorchFramework:
+    """Load the file, weights of any type as they are, on the GPU where there is one.
+
+    The file names no outputs, and a trace no inputs: they are INPUT__0, INPUT__1, ... in the order of forward's
+    parameters and OUTPUT__0, ... in the order of what it returns. ``output_format`` changes nothing. Raises StageError:
+    EntrypointMissing, CheckpointInvalid (no TorchScript file), EntrypointInvalid (forward takes or returns something
+    else than tensors), ModelInTrainingMode.
+    """
+    path = model.entrypoint.path
+    file = locate(source, path, pattern="*.pt")
+    device = exact_device()
+    try:
+        module = torch.jit.load(str(file), map_location=device)
+        schema = module.forward.schema
+    except Exception as error:
+        line = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise StageError(Reason.CHECKPOINT_INVALID, f"{path} is no TorchScript module: {line:.300}") from error
+    if any(getattr(submodule, "training", False) for submodule in module.modules()):
+        message = f"{path}: the module was saved in training mode: call model.eval() before torch.jit.trace or script"
+        raise StageError(Reason.MODEL_IN_TRAINING_MODE, message)
+    inputs = [argument.type for argument in schema.arguments[1:]]
+    outputs = _elements(schema.returns[0].type)
+    for kind, types in (("takes", inputs), ("returns", outputs)):
+        wrong = [str(each) for each in types if each.kind() != "TensorType"]
+        if wrong or not types:
+            message = f"{path}: forward {kind} {wrong[0] if wrong else 'nothing'}; tensors alone can be served"
+            raise StageError(Reason.ENTRYPOINT_INVALID, message)
+    for parameter in module.parameters():
+        parameter.requires_grad_(False)
+    return TorchFramework(
+        module,
+        tuple(f"INPUT__{index}" for index in range(len(inputs))),
+        tuple(f"OUTPUT__{index}" for index in range(len(outputs))),
+        source,
+        path,
+        device,
+    )
+
+
+def _elements(returned: Any) -> list[Any]:
+    return list(returned.elements()) if returned.kind() == "TupleType" else [returned]

@@ -1,0 +1,163 @@
+"""fp16 is put into an ONNX graph: everything computes in it that can, the interface stays, and nothing is clamped."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper
+
+from tests.converters.onnx_models import MODELS, Graph, inputs
+from triton_converters.convert.onnx_precision import to_fp16
+from triton_converters.convert.task import ConversionWarning
+from triton_converters.failure import StageError
+from triton_converters.reasons import Reason
+
+FLOAT = TensorProto.FLOAT
+
+
+def run(model: Any, feed: dict[str, Any]) -> list[Any]:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return list(session.run(None, feed))
+
+
+def cast(model: Any) -> Any:
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    return to_fp16(copy)
+
+
+def interface(model: Any) -> list[Any]:
+    return [*model.graph.input, *model.graph.output]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_real_architectures_answer_in_fp16_what_they_answer_in_fp32(name: str) -> None:
+    model, feed = MODELS[name](), inputs(name)
+    half = cast(model)
+    assert interface(half) == interface(model)
+    assert FLOAT not in {
+        tensor.data_type for tensor in half.graph.initializer if tensor.name.endswith("_fp32") is False
+    }
+    for single, answer in zip(run(model, feed), run(half, feed), strict=True):
+        assert answer.dtype == single.dtype
+        scale = float(numpy.abs(single).max())
+        assert 0 <= numpy.abs(answer - single).max() <= 2e-2 * scale
+
+
+def test_the_scales_of_resize_keep_all_their_digits() -> None:
+    graph = Graph()
+    scales = graph.constant(numpy.array([1, 1, 1.7, 1.7], numpy.float32))
+    y = graph.add("Resize", "x", "", scales, mode="linear")
+    half = cast(graph.model({"x": (FLOAT, [1, 1, 10, 10])}, {"y": (y, FLOAT, [1, 1, 17, 17])}))
+    kept = {tensor.name: tensor for tensor in half.graph.initializer}[f"{scales}_fp32"]
+    assert onnx.numpy_helper.to_array(kept).tolist() == numpy.array([1, 1, 1.7, 1.7], numpy.float32).tolist()
+    assert run(half, {"x": numpy.ones((1, 1, 10, 10), numpy.float32)})[0].shape == (1, 1, 17, 17)
+
+
+def test_an_operator_without_fp16_stays_in_fp32_between_casts() -> None:
+    graph = Graph()
+    doubled = graph.add("Add", "boxes", "boxes")
+    limits = [graph.constant(numpy.array([value], kind)) for value, kind in ((3, numpy.int64), (0.5, numpy.float32))]
+    chosen = graph.add("NonMaxSuppression", doubled, "scores", *limits)
+    half = cast(
+        graph.model(
+            {"boxes": (FLOAT, [1, 4, 4]), "scores": (FLOAT, [1, 1, 4])},
+            {"chosen": (chosen, TensorProto.INT64, [None, 3])},
+        )
+    )
+    boxes = numpy.array([[[0, 0, 1, 1], [0, 0, 1, 1.01], [2, 2, 3, 3], [4, 4, 5, 5]]], numpy.float32)
+    answer = run(half, {"boxes": boxes, "scores": numpy.array([[[0.9, 0.8, 0.7, 0.6]]], numpy.float32)})[0]
+    assert answer[:, 2].tolist() == [0, 2, 3]
+
+
+def test_an_output_that_others_read_and_an_input_that_is_returned() -> None:
+    graph = Graph()
+    first = graph.add("Mul", "x", "x")
+    model = graph.model(
+        {"x": (FLOAT, ["n"])}, {"a": (first, FLOAT, ["n"]), "b": ("a", FLOAT, ["n"]), "c": ("x", FLOAT, ["n"])}
+    )
+    answers = run(cast(model), {"x": numpy.array([1, 2, 3], numpy.float32)})
+    assert [answer.tolist() for answer in answers] == [[1, 4, 9], [1, 4, 9], [1, 2, 3]]
+    assert {answer.dtype.name for answer in answers} == {"float32"}
+
+
+def branch(names: Sequence[str], factor: float) -> Any:
+    factors = helper.make_node("Constant", [], [f"{names[0]}_k"], value_float=factor)
+    nodes = [factors, helper.make_node("Mul", ["x", f"{names[0]}_k"], [names[0]])]
+    return helper.make_graph(nodes, names[0], [], [helper.make_tensor_value_info(names[0], FLOAT, ["n"])])
+
+
+def test_the_bodies_of_control_flow_are_cast_too() -> None:
+    graph = Graph()
+    y = graph.add("If", "flag", then_branch=branch(["t"], 2.0), else_branch=branch(["e"], 0.5))
+    half = cast(
+        graph.model({"flag": (TensorProto.BOOL, []), "x": (FLOAT, ["n"])}, {"y": (graph.add("Neg", y), FLOAT, ["n"])})
+    )
+    x = numpy.array([1, 3], numpy.float32)
+    assert run(half, {"flag": numpy.array(True), "x": x})[0].tolist() == [-2, -6]
+    assert run(half, {"flag": numpy.array(False), "x": x})[0].tolist() == [-0.5, -1.5]
+    node = next(node for node in half.graph.node if node.op_type == "If")
+    for attribute in node.attribute:
+        assert [tensor.data_type for tensor in attribute.g.initializer] == [TensorProto.FLOAT16]
+        assert attribute.g.output[0].type.tensor_type.elem_type == TensorProto.FLOAT16
+
+
+def test_a_number_that_masks_is_clamped_so_that_what_it_does_not_mask_stays_finite() -> None:
+    graph = Graph()
+    masked = graph.add("Mul", "mask", graph.constant(numpy.float32(-1e9)))
+    y = graph.add("Add", "x", masked)
+    half = cast(graph.model({"x": (FLOAT, ["n"]), "mask": (FLOAT, ["n"])}, {"y": (y, FLOAT, ["n"])}))
+    answer = run(half, {"x": numpy.array([1, 2], numpy.float32), "mask": numpy.array([0, 1], numpy.float32)})[0]
+    assert answer[0] == 1
+    assert -65505 < answer[1] < -65000
+
+
+def test_a_type_that_a_node_produces_is_changed_with_it() -> None:
+    graph = Graph()
+    mask = graph.add("Cast", "mask", to=FLOAT)
+    zeros = graph.add(
+        "ConstantOfShape", graph.add("Shape", "x"), value=onnx.numpy_helper.from_array(numpy.zeros(1, numpy.float32))
+    )
+    y = graph.add("Add", graph.add("Mul", "x", mask), zeros)
+    model = graph.model({"x": (FLOAT, ["n"]), "mask": (TensorProto.INT32, ["n"])}, {"y": (y, FLOAT, ["n"])})
+    answer = run(cast(model), {"x": numpy.array([5, 6], numpy.float32), "mask": numpy.array([1, 0], numpy.int32)})[0]
+    assert answer.tolist() == [5, 0]
+
+
+def test_a_weight_beyond_fp16_becomes_infinite_with_a_warning_and_a_small_one_is_not_enlarged() -> None:
+    graph = Graph()
+    weight = graph.constant(numpy.array([70000.0, 1e-9, 1e-7], numpy.float32))
+    model = graph.model({"x": (FLOAT, ["n"])}, {"y": (graph.add("Mul", "x", weight), FLOAT, ["n"])})
+    with pytest.warns(ConversionWarning, match="values outside the range of fp16 \\(65504\\)"):
+        half = cast(model)
+    values = onnx.numpy_helper.to_array(half.graph.initializer[0]).astype(numpy.float32)
+    assert numpy.isinf(values[0])
+    assert values[1] == 0
+    assert values[2] == pytest.approx(1e-7, rel=0.2)
+
+
+def test_a_graph_in_fp16_already_stays_as_it_is() -> None:
+    half = cast(MODELS["transformer"]())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = cast(half)
+    feed = inputs("transformer")
+    for one, other in zip(run(half, feed), run(again, feed), strict=True):
+        assert numpy.array_equal(one, other)
+
+
+def test_an_operator_of_unknown_types_is_named() -> None:
+    graph = Graph()
+    graph.nodes.append(helper.make_node("Gelu", ["x"], ["z"], domain="com.microsoft"))
+    model = graph.model({"x": (FLOAT, ["n"])}, {"y": ("z", FLOAT, ["n"])})
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    with pytest.raises(StageError) as caught:
+        cast(model)
+    assert caught.value.reason is Reason.CONVERSION_UNSUPPORTED
+    assert "the operator Gelu of com.microsoft" in caught.value.message
