@@ -89,7 +89,7 @@ lint: venv verify-generated ## ruff, mypy --strict, the import layers, helm lint
 	$(WITH_PROGRAMS); $(KUBECONFORM) crds manifests/install.yaml
 	$(WITH_PROGRAMS); for example in manifests/examples/*/; do kubectl kustomize $$example | $(KUBECONFORM) -; done
 
-.PHONY: test test-fast test-report test-torch test-tensorflow test-images test-apiserver test-cluster test-e2e
+.PHONY: test test-fast test-report test-torch test-tensorflow test-images test-apiserver test-chaos test-cluster test-e2e
 # Fast ones first, and one after the other: they share two cores and one cluster.
 SUITES := fast report apiserver torch tensorflow images cluster e2e
 test: venv ## All tests, set-up included; how long each suite took comes last
@@ -97,7 +97,7 @@ test: venv ## All tests, set-up included; how long each suite took comes last
 	  took+=$$(printf '%-12s %3d min %02d s' $$suite $$((SECONDS / 60)) $$((SECONDS % 60)))$$'\n'; done; printf '\n%s' "$$took"
 
 test-fast: venv ## Everything that needs neither images nor a cluster: seconds
-	pytest -m "not (apiserver or chromium or cluster or e2e or gpu or images or tensorflow or torch)" tests
+	pytest -m "not (apiserver or chaos or chromium or cluster or e2e or gpu or images or tensorflow or torch)" tests
 
 test-report: venv ## Reports of recorded runs in a headless Chromium, which it installs from Debian
 	type chromium chromedriver > /dev/null || { apt-get update -qq; DEBIAN_FRONTEND=noninteractive \
@@ -106,6 +106,10 @@ test-report: venv ## Reports of recorded runs in a headless Chromium, which it i
 
 test-apiserver: venv cluster-binaries ## On a real API server and etcd, without a node
 	pytest -m apiserver tests/apiserver
+	pytest -m apiserver tests/chaos
+
+test-chaos: venv cluster-binaries ## Every fault on a real API server, in one table: 20 minutes
+	pytest tests/chaos
 
 # In the image $(1), the tests of the framework $(2); packages of the development environment come after the image's own.
 define test_converters

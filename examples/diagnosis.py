@@ -47,14 +47,14 @@ def _pods(cluster: Cluster, example: Example) -> str:
     )
 
 
-def _log(cluster: Cluster, namespace: str, what: str) -> str:
+def _log(cluster: Cluster, namespace: str, *what: str) -> str:
     return cluster.run(
-        "kubectl", "logs", what, "--namespace", namespace, "--all-containers", "--prefix", f"--tail={LINES}"
+        "kubectl", "logs", *what, "--namespace", namespace, "--all-containers", "--prefix", f"--tail={LINES}"
     )  # fmt: skip
 
 
 def _operator(cluster: Cluster, example: Example) -> str:
-    return _log(cluster, OPERATOR_NAMESPACE, f"deployment/{RELEASE}")
+    return _log(cluster, OPERATOR_NAMESPACE, f"deployment/{RELEASE}", "--all-pods")
 
 
 SECTIONS = (

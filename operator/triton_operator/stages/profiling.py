@@ -90,7 +90,7 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
     )
     key = names.result_key(
         "profile",
-        request.to_json(),
+        request,
         serving_inputs(context),
         spec.gpu,
         context.images.converter,
