@@ -74,6 +74,30 @@ def test_passes_until_one_writes_nothing(bench: Bench, kubectl: Kubectl) -> None
     assert kubectl.get("td", "digits")["status"]["observedGeneration"] == 1
 
 
+def test_an_engine_is_skipped_while_no_node_has_its_gpu(bench: Bench, kubectl: Kubectl) -> None:
+    product = "NVIDIA-A100-SXM4-80GB"
+    engine = {"name": "trt-fp16", "format": "trt", "precision": "fp16"}
+    models = [MINIMAL["spec"]["models"][0] | {"candidates": [engine]}]
+    spec = {"gpu": {"product": product}, "models": models}
+    kubectl("patch", "td", "digits", "--type=merge", "-p", json.dumps({"spec": spec}))
+
+    def state() -> tuple[str, str]:
+        bench.look()
+        while bench.reconcile() == Result(again_after=0.0):
+            bench.look()
+        (found,) = kubectl.get("td", "digits")["status"]["candidates"]
+        return found["state"], found.get("reason", "")
+
+    assert state() == ("Skipped", "GpuProductMissing")
+    assert bench.reconcile() == Result(again_after=60.0), "no watch tells of nodes"
+    node = f"node-{kubectl.namespace}"
+    metadata = {"name": node, "labels": {"nvidia.com/gpu.product": product}}
+    kubectl("create", "-f", "-", body={"apiVersion": "v1", "kind": "Node", "metadata": metadata})
+    assert state() == ("Pending", "")
+    assert bench.reconcile() == Result()
+    kubectl("delete", "node", node)
+
+
 def test_a_bug_is_counted_and_leads_to_a_pause(
     bench: Bench, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
