@@ -48,6 +48,8 @@ def _formats() -> str:
 def _place(each: Format) -> str:
     where = "GPU" if each.needs_gpu else "CPU, GPU"
     served = f"releases up to {each.last_release}" if each.last_release else "all releases"
+    if each.backend == HPS:
+        served = "images with HugeCTR's backend, and `tritonserver-cpu`"
     return f"{where} | {served} | {', '.join(f'`{name}`' for name in each.accelerators)}"
 
 
