@@ -14,6 +14,7 @@ from tests.apiserver.kubectl import Kubectl
 from tests.apiserver.test_operator import children, condition
 from triton_operator import reconcile as reconcile_module
 from triton_operator.cluster import Cluster, UnavailableError
+from triton_operator.connection import Connection
 from triton_operator.kinds import ALL, TRITON_DEPLOYMENT
 from triton_operator.metrics import Metrics
 from triton_operator.plan import plan
@@ -98,6 +99,43 @@ def test_an_engine_is_skipped_while_no_node_has_its_gpu(bench: Bench, kubectl: K
     kubectl("delete", "node", node)
 
 
+def requests(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is asked of the API server from now on: method and resource."""
+    sent: list[str] = []
+    send = Connection.request
+
+    def noting(self: Connection, method: str, path: str, *rest: Any) -> JSON:
+        sent.append(f"{method} {path.split('/namespaces/')[1].split('/')[1]}")
+        return send(self, method, path, *rest)
+
+    monkeypatch.setattr(Connection, "request", noting)
+    return sent
+
+
+def test_a_new_object_takes_three_requests_to_its_job_and_six_in_all(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = requests(monkeypatch)
+    assert bench.reconcile() == Result(again_after=0.0)
+    assert sent == ["PATCH persistentvolumeclaims", "PATCH networkpolicies", "PATCH jobs"]
+    assert bench.reconcile() == Result(again_after=0.0)
+    assert sent[3:] == ["PATCH configmaps", "PATCH tritondeployments", "POST events"]
+
+
+def test_an_operator_that_starts_anew_asks_nothing_about_what_is_settled(
+    bench: Bench, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes = 0
+    while bench.reconcile() != Result():
+        passes += 1
+    assert passes <= 3, "two write, and perhaps one more that records the claim"
+    new = Bench(kubectl)
+    new.look()
+    sent = requests(monkeypatch)
+    assert new.reconcile() == Result()
+    assert sent == []
+
+
 def test_a_bug_is_counted_and_leads_to_a_pause(
     bench: Bench, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -122,6 +160,7 @@ def test_no_answer_leads_to_a_pause_without_a_traceback(
 
 def test_an_old_view_writes_no_status(bench: Bench, kubectl: Kubectl) -> None:
     kubectl("patch", "td", "digits", "--type=merge", "-p", '{"spec": {"suspend": true}}')
+    assert bench.reconcile() == Result(again_after=0.0), "work is begun first"
     assert bench.reconcile() == Result(failed=True)
     assert bench.errors("Conflict") == 1
     assert kubectl.get("td", "digits")["status"] == {"observedGeneration": -1}
