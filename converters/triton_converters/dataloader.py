@@ -16,15 +16,18 @@ from triton_converters.user_code import call, running
 NO_OUTPUTS: Mapping[str, Array] = {}
 
 
-def batches(request: ReferenceRequest, source: Path, input_names: tuple[str, ...]) -> Iterator[Batch]:
+def batches(
+    request: ReferenceRequest, source: Path, input_names: tuple[str, ...], batch_size: int | None = None
+) -> Iterator[Batch]:
     """At most ``max_samples`` samples, as the dataloader yields them; the last batch is cut to fit.
 
-    ``source``: directory of the published source. ``input_names``: the model's. Outputs are empty. Raises StageError:
-    DataloaderInvalid, DataloaderEmpty, LabelsMissing, and what ``user_code.call`` raises.
+    ``source``: directory of the published source. ``input_names``: the model's. ``batch_size``: what the dataloader is
+    asked for; None: the largest that is served. Outputs are empty. Raises StageError: DataloaderInvalid,
+    DataloaderEmpty, LabelsMissing, and what ``user_code.call`` raises.
     """
     path, left, first = request.dataloader.path, request.max_samples, None
     batch_dimension = request.model.max_batch_size > 0
-    iterator = _iterate(request, source)
+    iterator = _iterate(request, source, batch_size or largest_batch_size(request))
     while left > 0:
         with running(source, path):
             item = next(iterator, None)
@@ -43,17 +46,24 @@ def batches(request: ReferenceRequest, source: Path, input_names: tuple[str, ...
         raise StageError(Reason.DATALOADER_EMPTY, f"{path}: the dataloader yielded no batch")
 
 
+def largest_batch_size(request: ReferenceRequest) -> int:
+    """Samples of the largest batch, or of the largest request of a model without batch dimension."""
+    if request.model.max_batch_size == 0:
+        return max(request.batch_sizes, default=1)
+    return min(request.model.max_batch_size, request.max_samples)
+
+
 def head(batch: Batch, count: int) -> Batch:
     """The first ``count`` samples of a batch."""
     groups = (batch.inputs, batch.labels, batch.outputs)
     return Batch(batch.ids[:count], *({name: array[:count] for name, array in group.items()} for group in groups))
 
 
-def _iterate(request: ReferenceRequest, source: Path) -> Iterator[Any]:
+def _iterate(request: ReferenceRequest, source: Path, batch_size: int) -> Iterator[Any]:
     """Call get_dataloader_fn and what it returns."""
     entrypoint = request.dataloader
     stage: dict[str, int | str] = {
-        "batch_size": max(1, min(request.model.max_batch_size, request.max_samples)),
+        "batch_size": batch_size,
         "precision": "fp32",
         "output_format": request.model.format,
     }

@@ -13,11 +13,10 @@ from triton_converters.data_types import BYTES, numpy_type
 from triton_converters.dump import Array
 from triton_converters.failure import StageError
 from triton_converters.model_config import served_dims
+from triton_converters.perf_input import file_name
 from triton_converters.reasons import Reason
 from triton_converters.request import InputShape
 from triton_converters.result import Signature, Tensor
-
-FILE = "perf.json"
 
 
 def check_shapes(shapes: Sequence[InputShape], signature: Signature) -> None:
@@ -68,19 +67,23 @@ def first_request(document: str, signature: Signature) -> dict[str, Array]:
     }
 
 
-def prepare(reference: Path, directory: Path, shapes: Sequence[InputShape], signature: Signature) -> tuple[str, str]:
+def prepare(
+    reference: Path, directory: Path, shapes: Sequence[InputShape], signature: Signature, batch_size: int = 1
+) -> tuple[str, str]:
     """The value of --input-data and the document itself.
 
+    ``batch_size``: of the requests of a model without batch dimension, which the dataloader made of so many samples.
     With ``shapes`` a file of its own is written to ``directory``, perf_analyzer's working directory, and named without
     a folder, so that the command line holds wherever the directory is moved. Raises StageError(InvalidSpec).
     """
     check_shapes(shapes, signature)
-    document = (reference / FILE).read_text(encoding="utf-8")
+    file = file_name(signature.max_batch_size, batch_size)
+    document = (reference / file).read_text(encoding="utf-8")
     if not shapes:
-        return str(reference / FILE), document
+        return str(reference / file), document
     document = reshape(document, shapes, signature)
-    (directory / FILE).write_text(document, encoding="utf-8")
-    return FILE, document
+    (directory / file).write_text(document, encoding="utf-8")
+    return file, document
 
 
 def _tensor(step: dict[str, Any], tensor: Tensor, batched: bool) -> Array:

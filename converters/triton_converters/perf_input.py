@@ -16,6 +16,11 @@ LIMIT_BYTES = 32 * 2**20
 """perf_analyzer holds the decoded file in memory, once more for each shared memory region."""
 
 
+def file_name(max_batch_size: int, batch_size: int) -> str:
+    """Of the file below the reference: perf_analyzer batches samples itself, where there is a batch dimension."""
+    return "perf.json" if max_batch_size else f"perf-{batch_size}.json"
+
+
 class PerfInput:
     """Collects samples of one shape: perf_analyzer refuses to batch different ones."""
 

@@ -104,6 +104,12 @@ class Server:
         """The loaded model's configuration; instance groups are what the server made of KIND_AUTO."""
         return self._document(f"/v2/models/{self.model}/config")
 
+    def configs(self) -> list[dict[str, Any]]:
+        """Those of the models that compute: of an ensemble its steps'."""
+        own = self.config()
+        steps = [step["model_name"] for step in own.get("ensemble_scheduling", {}).get("step", ())]
+        return [self._document(f"/v2/models/{name}/config") for name in steps] or [own]
+
     def infer(self, inputs: Arrays, outputs: tuple[str, ...]) -> dict[str, Array]:
         """One request, in the shapes that the server declares; raises StageError(InferenceFailed) with its message."""
         tensors = []

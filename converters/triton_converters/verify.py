@@ -46,6 +46,13 @@ class Served:
         """Of all floating point outputs."""
         return max((each.max_absolute_error for each in self.agreements.values()), default=0.0)
 
+    def include(self, other: "Served") -> None:
+        """Take in what other requests showed of the outputs; they are no samples of the set."""
+        for name, agreement in other.agreements.items():
+            self.agreements[name] = self.agreements[name] + agreement
+            self.output_bytes[name] = max(self.output_bytes[name], other.output_bytes[name])
+        self.requests += other.requests
+
     def describe(self) -> str:
         """What was done, in words."""
         sizes = ", ".join(str(size) for size in sorted(self.sizes))

@@ -5,8 +5,8 @@ from typing import Self
 
 from triton_converters.reasons import Reason
 from triton_converters.result import ConvertResult, ProfileResult
-from triton_operator.api.model import Candidate
 from triton_operator.api.status import CandidateState
+from triton_operator.combination import Combination
 from triton_operator.pod_trouble import Trouble
 
 
@@ -14,7 +14,7 @@ from triton_operator.pod_trouble import Trouble
 class Attempt:
     """What is known of a candidate so far."""
 
-    candidate: Candidate
+    candidate: Combination
     key: str = ""
     """Of its revision."""
     state: CandidateState = "Pending"

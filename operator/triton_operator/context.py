@@ -6,7 +6,6 @@ from typing import Any
 
 from triton_converters.formats import CONVERTER_TENSORFLOW, SOURCES
 from triton_operator import names
-from triton_operator.api.model import Model
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import Images
 from triton_operator.deployment import TritonDeployment
@@ -34,11 +33,6 @@ class Context:
         return self.deployment.spec
 
     @property
-    def model(self) -> Model:
-        """The model of the spec."""
-        return self.deployment.spec.model
-
-    @property
     def images(self) -> Images:
         """Images of this generation: the pinned ones, or else the settings'; the spec's own image comes first."""
         pinned = self.deployment.status.images
@@ -55,7 +49,7 @@ class Context:
     @property
     def framework_image(self) -> str:
         """Of the Jobs that run the model's own framework: the spec's, or the converter of that framework."""
-        tensorflow = SOURCES[self.model.format].image == CONVERTER_TENSORFLOW
+        tensorflow = any(SOURCES[model.format].image == CONVERTER_TENSORFLOW for model in self.spec.models)
         ours = self.images.converter_tensorflow if tensorflow else self.images.converter
         return self.spec.conversion.pod.image or ours
 

@@ -2,11 +2,11 @@
 
 import re
 
-from triton_converters.formats import FORMATS, unserved
+from triton_converters.formats import FORMATS, HPS, unserved
 
 CPU_IMAGE = "tritonserver-cpu"
 """Last part of our CPU image's repository."""
-CPU_BACKENDS = ("onnxruntime", "pytorch")
+CPU_BACKENDS = ("onnxruntime", "pytorch", "hps")
 """All that image has (images/tritonserver-cpu/backends)."""
 CLIENT_SHARED_MEMORY_FLAG = "--allow-client-shm=true"
 _CLIENT_SHARED_MEMORY_OFF = "26.04"
@@ -24,7 +24,7 @@ def refusal(image: str, format_name: str) -> str | None:
     """Why a server of that image cannot serve a format, and what can be done; None: nothing is known against it."""
     backend = FORMATS[format_name].backend
     if is_cpu_image(image) and backend not in CPU_BACKENDS:
-        served = [name for name, form in FORMATS.items() if form.backend in CPU_BACKENDS]
+        served = [name for name, form in FORMATS.items() if form.backend in CPU_BACKENDS and name != HPS]
         return (
             f"image {image} has no backend {backend}, which format {format_name} takes: use format"
             f" {', '.join(served)}, or one of NVIDIA's images in spec.serving.image"

@@ -111,12 +111,15 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "unknown scenario": ({"spec.selection.scenario": "Both"}, 'supported values: "Online", "Offline"'),
     "unknown metric": ({"spec.selection.objectives.0.metric": "Speed"}, 'supported values: "Throughput"'),
     "no candidate": ({CANDIDATES: []}, "candidates in body should have at least 1 items"),
-    "candidates missing": ({CANDIDATES: ...}, "spec.models[0].candidates: Required value"),
+    "candidates missing": ({CANDIDATES: ...}, "candidates is required; format hps takes none"),
     "too many candidates": ({CANDIDATES: SEVENTEEN}, "must have at most 16 items"),
     "candidate twice": ({f"{CANDIDATES}.1.name": "onnx-trt-fp16"}, "Duplicate value"),
     "candidate's name too long": ({f"{CANDIDATES}.0.name": "a" * 31}, "Too long: may not be more than 30"),
     "no model": ({"spec.models": []}, "models in body should have at least 1 items"),
-    "two models": ({"spec.models": [*FULL["spec"]["models"], *MINIMAL["spec"]["models"]]}, "must have at most 1 item"),
+    "two models": (
+        {"spec.models": [*FULL["spec"]["models"], *MINIMAL["spec"]["models"]]},
+        "several models, and one of format hps, need spec.ensemble",
+    ),
     "no source": ({"spec.source": ...}, "spec.source: Required value"),
     "no dataloader": ({"spec.dataloader": ...}, "spec.dataloader: Required value"),
     "no spec": ({"spec": ...}, "spec: Required value"),
@@ -162,10 +165,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "batch over the maximum": (
         {f"{MODEL}.config.maxBatchSize": 64},
-        "performance.offline.batchSizes are at most config.maxBatchSize",
-    ),
-    "batch of a model without batches": (
-        {f"{MODEL}.config.maxBatchSize": 0, "spec.performance.offline.batchSizes": [1, 2]},
         "performance.offline.batchSizes are at most config.maxBatchSize",
     ),
     "batch over the default maximum": (

@@ -29,6 +29,9 @@ words = st.text(max_size=12)
 st.register_type_strategy(float, finite)
 st.register_type_strategy(str, words)
 st.register_type_strategy(Mapping, lambda _: st.dictionaries(words, words, max_size=3))
+# An ensemble's models are no ensembles.
+st.register_type_strategy(request.EnsembleCode, st.builds(request.EnsembleCode, st.just(()), st.just(()), st.just(())))
+st.register_type_strategy(request.ConvertRequest, st.builds(request.ConvertRequest, members=st.just(())))
 
 
 @settings(max_examples=30, deadline=None)

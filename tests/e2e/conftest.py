@@ -18,7 +18,7 @@ from deploy.images import load
 from deploy.install import NAMESPACE, RELEASE, install
 from devcluster.binaries import program
 from devcluster.paths import cluster_paths
-from tests.e2e import configmap, conversion, deletion, evolution, happy, prober, repair, workbench
+from tests.e2e import configmap, conversion, deletion, ensemble, evolution, happy, prober, repair, workbench
 from tests.e2e.bad_inputs import BadInput
 from tests.e2e.full_claim import DEFAULT_KUBELET
 from tests.e2e.hosts import Hosts
@@ -31,6 +31,7 @@ MODELS = dict.fromkeys((*HOSTS, evolution.NAME), "classifier")
 LANES: dict[str, Callable[[Suite], Any]] = {
     "happy_object": happy.run,
     "formats": conversion.formats,
+    "scorer": ensemble.run,
     "evolved": evolution.run,
     "shapes": conversion.shapes,
     "more_memory": repair.memory,
@@ -43,17 +44,17 @@ LANES: dict[str, Callable[[Suite], Any]] = {
 LANES_AT_A_TIME = 4
 CRD = "crds/tritondeployments.triton-operator.dev.yaml"
 """Helm keeps it, as it should for a user."""
-LAST = "test_rest"
-"""What comes to rest does so while the other tests run."""
+ORDER = ("test_rest", "test_examples")
+"""What comes last: what comes to rest does so while the other tests run, and the examples want the cores."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark all of this folder, and put the test that waits longest at the end."""
+    """Mark all of this folder, and put those that wait longest at the end."""
     here = Path(__file__).parent
     for item in items:
         if item.path.is_relative_to(here):
             item.add_marker(pytest.mark.e2e)
-    items.sort(key=lambda item: item.path.stem == LAST)
+    items.sort(key=lambda item: ORDER.index(item.path.stem) if item.path.stem in ORDER else -1)
 
 
 @pytest.fixture(scope="session")
@@ -191,3 +192,9 @@ def deleted(lanes: dict[str, "Future[Any]"]) -> deletion.Deleted:
 def from_configmap(lanes: dict[str, "Future[Any]"]) -> configmap.FromConfigMap:
     """Outcome of the lane."""
     return lanes["from_configmap"].result()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="session")
+def scorer(lanes: dict[str, "Future[Any]"]) -> ensemble.Scorer:
+    """Outcome of the lane."""
+    return lanes["scorer"].result()  # type: ignore[no-any-return]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from tests.golden import seed_001
 from tests.simulation.answers import FINAL, Fate, when
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_model, a_spec
+from tests.simulation.deployments import a_model, a_spec, an_ensemble
 
 Moment = Callable[[], Cluster]
 SMALLER = [a_model(config={"maxBatchSize": 4, "dynamicBatching": {}})]
@@ -103,6 +103,7 @@ MOMENTS: dict[str, Moment] = {
     "candidate-failed": candidate_failed,
     "constraint-broken-in-the-preview": constraint_broken_in_the_preview,
     "converting-in-parallel": lambda: until(Cluster(a_spec()), active("convert", 2)),
+    "ensemble-profiling": lambda: until(Cluster(an_ensemble("onnx-fp32", "ts-trace-fp32")), active("profile")),
     "killed-for-memory": killed_for_memory,
     "measuring-the-preview": lambda: until(Cluster(a_spec()), active("measure")),
     "new-generation-while-serving": edited,

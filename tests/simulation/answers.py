@@ -122,7 +122,7 @@ def _result(stage: str, request: Any, fate: Fate) -> Document:
         return ConvertResult("e" * 64, 1000, ("FP32",), 1.0, (), TENSORRT if request.format == "trt" else "", 1e-6)
     if stage == "measure":
         return MeasureResult(_online(request, 1000, fate), ENVIRONMENT)
-    throughput = THROUGHPUT.get((request.format, request.precision), FAST)
+    throughput = THROUGHPUT.get((request.format.rpartition("+")[2], request.precision), FAST)
     metric = Accuracy("accuracy", 0.98, 0.98, "minimum 0.95", True)
     return ProfileResult(
         passed=True,

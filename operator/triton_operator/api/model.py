@@ -4,12 +4,21 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from triton_operator.api.routes import accelerator_rules, conversion_rules, entrypoint_rules
-from triton_operator.api.schema import ApiType, Argument, Arguments, BatchSize, PythonFile, SourcePath, rules
+from triton_operator.api.ensemble import HpsOptions
+from triton_operator.api.routes import accelerator_rules, conversion_rules, entrypoint_rules, hps_rules
+from triton_operator.api.schema import (
+    ApiType,
+    Argument,
+    Arguments,
+    BatchSize,
+    PythonFile,
+    SourcePath,
+    TritonName,
+    rules,
+)
 
 DEFAULT_OPSET = 17
 CandidateName = Annotated[str, StringConstraints(max_length=30, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")]
-ModelName = Annotated[str, StringConstraints(max_length=63, pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
 
 
 class DynamicBatching(ApiType):
@@ -93,15 +102,15 @@ class TensorRtOptions(ApiType):
 class Model(ApiType):
     """The model as it comes, its served configuration and what to try."""
 
-    model_config = ConfigDict(json_schema_extra=rules(*entrypoint_rules(), *conversion_rules()))
-    name: ModelName
+    model_config = ConfigDict(json_schema_extra=rules(*entrypoint_rules(), *conversion_rules(), *hps_rules()))
+    name: TritonName
     """Triton's model name."""
-    format: Literal["pyt", "tf-keras", "tf-estimator", "tf-savedmodel", "onnx", "ts-trace", "ts-script"]
-    """`pyt`, `tf-keras`, `tf-estimator`: a Python file whose get_model returns a torch.nn.Module, a Keras model or an
-    Estimator. The others: the model itself, a file or directory of the source."""
+    format: Literal["pyt", "tf-keras", "tf-estimator", "tf-savedmodel", "onnx", "ts-trace", "ts-script", "hps"]
+    """`pyt`, `tf-keras`, `tf-estimator`, `hps`: a Python file whose get_model returns a torch.nn.Module, a Keras model,
+    an Estimator or embedding tables. The others: the model itself, a file or directory of the source."""
     entrypoint: PythonFile | None = None
     """File with `get_model(**arguments) -> (model, {"inputs": [names], "outputs": [names]})`, where format is pyt,
-    tf-keras or tf-estimator."""
+    tf-keras, tf-estimator or hps."""
     path: SourcePath | None = None
     """The model's file (a directory for tf-savedmodel) below the source, where format is any other."""
     arguments: Arguments = Field(default_factory=dict)
@@ -117,12 +126,14 @@ class Model(ApiType):
             max_length=16,
             json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
         ),
-    ]
-    """What to convert, verify and measure; at least one."""
+    ] = Field(default_factory=list)
+    """What to convert, verify and measure; at least one. None of format hps, which is served in one way."""
     onnx: OnnxOptions = Field(default_factory=OnnxOptions)
     """For candidates of format onnx, and of trt, which is made from ONNX."""
     tensorrt: TensorRtOptions = Field(default_factory=TensorRtOptions)
     """For candidates of format trt or accelerator trt."""
+    hps: HpsOptions = Field(default_factory=HpsOptions)
+    """For format hps."""
 
     @property
     def code(self) -> str:

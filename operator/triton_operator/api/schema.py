@@ -27,6 +27,7 @@ SEGMENT = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
 DnsLabel = Annotated[str, StringConstraints(max_length=63, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")]
 DnsName = Annotated[str, StringConstraints(max_length=253, pattern=r"^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$")]
 TensorName = Annotated[str, StringConstraints(max_length=128, pattern=r"^[A-Za-z_][A-Za-z0-9_.:/-]*$")]
+TritonName = Annotated[str, StringConstraints(max_length=63, pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
 PythonFile = Annotated[str, StringConstraints(max_length=255, pattern=rf"^({SEGMENT}/)*{SEGMENT}\.py$")]
 SourcePath = Annotated[str, StringConstraints(max_length=255, pattern=rf"^({SEGMENT}/)*{SEGMENT}$")]
 Decimal = Annotated[str, StringConstraints(max_length=24, pattern=r"^-?[0-9]+(\.[0-9]+)?([eE]-?[0-9]{1,2})?$")]

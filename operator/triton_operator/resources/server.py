@@ -3,6 +3,7 @@
 from typing import Any
 
 from triton_converters import claim as layout
+from triton_converters.formats import HPS
 from triton_operator import names
 from triton_operator.context import Context
 from triton_operator.pod_trouble import SERVER
@@ -39,6 +40,7 @@ def server_arguments(context: Context, revision_key: str) -> list[str]:
         f"--grpc-max-connection-age={GRPC_CONNECTION_AGE_MILLISECONDS}",
         f"--pinned-memory-pool-byte-size={serving.pinned_memory_pool_bytes}",
         *(f"--cuda-memory-pool-byte-size={pool.device}:{pool.bytes}" for pool in serving.cuda_memory_pool_bytes),
+        *_parameter_server(context, revision_key),
         *(f"--backend-config={_prefix(each.backend)}{each.name}={each.value}" for each in serving.backend_config),
         *context.images.server_arguments,
     ]
@@ -122,6 +124,13 @@ def server(context: Context, revision_key: str, engine_cache: str) -> dict[str, 
     }
 
 
+def _parameter_server(context: Context, revision_key: str) -> list[str]:
+    """What the hps backend reads its tables by; the convert Job wrote it."""
+    if not any(model.format == HPS for model in context.spec.models):
+        return []
+    return [f"--backend-config={HPS},ps={layout.parameter_server(revision_key)}"]
+
+
 def _prefix(backend: str) -> str:
     """A setting of all backends has none: with an empty name tritonserver prints its usage and ends."""
     return f"{backend}," if backend else ""
@@ -129,4 +138,4 @@ def _prefix(backend: str) -> str:
 
 def _ready_path(context: Context) -> str:
     """The model's own readiness: the server's is 200 for an empty repository too."""
-    return f"/v2/models/{context.model.name}/ready"
+    return f"/v2/models/{context.spec.served_name}/ready"

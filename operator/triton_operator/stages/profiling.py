@@ -8,6 +8,7 @@ from triton_converters.request import (
     Load,
     Measurement,
     ProfileRequest,
+    ServedModel,
     Sweep,
     Threshold,
     Tolerance,
@@ -67,8 +68,8 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
         revision=attempt.key,
         reference=dump.key,
         source=dump.source.digest,
-        model_name=context.model.name,
-        max_batch_size=context.model.config.max_batch_size,
+        model_name=context.spec.served_name,
+        max_batch_size=context.spec.max_batch_size,
         format=attempt.candidate.format,
         precision=attempt.candidate.precision,
         tolerance=_tolerance(context, attempt.candidate.precision),
@@ -80,6 +81,11 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
         load=load(context, LOOPBACK),
         offline=offline(context),
         online=online(context),
+        members=tuple(
+            ServedModel(member.model.name, member.format, member.precision) for member in attempt.candidate.members
+        )
+        if spec.ensemble
+        else (),
     )
     key = names.result_key(
         "profile",
@@ -123,7 +129,7 @@ def load(context: Context, host: str) -> Load:
 
 def offline(context: Context) -> Sweep:
     """Static batches, one request in flight."""
-    maximum = max(1, context.model.config.max_batch_size)
+    maximum = max(1, context.spec.max_batch_size)
     given = context.spec.performance.offline or OfflineSweep(batch_sizes=sorted({1, maximum}))
     return Sweep(tuple(given.batch_sizes), (1,), context.spec.performance.shared_memory == "System")
 

@@ -149,8 +149,8 @@ def _measure_work(context: Context, dump: Dump, target: Attempt) -> Work:
         key="",
         revision=target.key,
         reference=dump.key,
-        model_name=context.model.name,
-        max_batch_size=context.model.config.max_batch_size,
+        model_name=context.spec.served_name,
+        max_batch_size=context.spec.max_batch_size,
         load=load(context, names.preview(context.name)),
         online=online(context),
     )

@@ -3,9 +3,9 @@
 from triton_converters.formats import FORMATS
 from triton_converters.reasons import Reason
 from triton_operator import names, server_image
-from triton_operator.api.model import Candidate
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.attempt import Attempt
+from triton_operator.combination import Combination, combinations
 from triton_operator.context import Context
 from triton_operator.pod_trouble import Trouble
 from triton_operator.stages.step import Verdict
@@ -13,14 +13,14 @@ from triton_operator.stages.step import Verdict
 
 def product_asked(spec: TritonDeploymentSpec) -> str:
     """The GPU product that a candidate is built for; empty where none is."""
-    built = any(_built_for_product(candidate) for candidate in spec.model.candidates)
+    built = any(FORMATS[candidate.format].needs_gpu for model in spec.models for candidate in model.candidates)
     return spec.gpu.product if built and spec.gpu is not None and spec.gpu_count > 0 else ""
 
 
 def first_attempts(context: Context) -> tuple[Attempt, ...]:
     """Every candidate as it stands before any is converted."""
     found = []
-    for candidate in context.model.candidates:
+    for candidate in combinations(context.spec):
         trouble = refused(context, candidate) or no_product(context, candidate) or _waited_in_vain(context, candidate)
         attempt = Attempt(candidate)
         found.append(attempt.now("Skipped", trouble) if trouble else attempt)
@@ -29,24 +29,25 @@ def first_attempts(context: Context) -> tuple[Attempt, ...]:
 
 def nothing_to_try(context: Context) -> Verdict | None:
     """The condition where every candidate is refused, so that the framework need not run either."""
-    refusals = [(candidate.name, refused(context, candidate)) for candidate in context.model.candidates]
+    refusals = [(candidate.name, refused(context, candidate)) for candidate in combinations(context.spec)]
     if not all(trouble for _, trouble in refusals):
         return None
     reasons = "; ".join(f"{name}: {trouble.message}" for name, trouble in refusals if trouble)
     return Verdict("Converted", False, Reason.ALL_CANDIDATES_FAILED, f"no candidate can be tried: {reasons}")
 
 
-def refused(context: Context, candidate: Candidate) -> Trouble | None:
+def refused(context: Context, candidate: Combination) -> Trouble | None:
     """What the spec and the server's image alone say against a candidate."""
-    if message := server_image.refusal(context.images.server, candidate.format):
-        return Trouble(Reason.FORMAT_NOT_SERVED, message)
+    for member in candidate.members:
+        if message := server_image.refusal(context.images.server, member.format):
+            return Trouble(Reason.FORMAT_NOT_SERVED, message)
     if _built_for_product(candidate) and context.spec.gpu_count == 0:
         message = f"format {candidate.format} is built for one GPU product and this object runs on CPU: set spec.gpu"
         return Trouble(Reason.GPU_PRODUCT_MISSING, message)
     return None
 
 
-def no_product(context: Context, candidate: Candidate) -> Trouble | None:
+def no_product(context: Context, candidate: Combination) -> Trouble | None:
     """That no node has the GPU product which a candidate is built for; None also where nodes may not be read."""
     if not _built_for_product(candidate) or context.observed.gpu_product_exists is not False:
         return None
@@ -56,7 +57,7 @@ def no_product(context: Context, candidate: Candidate) -> Trouble | None:
     return Trouble(Reason.GPU_PRODUCT_MISSING, message)
 
 
-def patience(context: Context, candidate: Candidate) -> float | None:
+def patience(context: Context, candidate: Combination) -> float | None:
     """Seconds that a candidate's conversion may wait for a node; None: for ever, as all candidates need such a node."""
     return context.settings.unschedulable_seconds if _built_for_product(candidate) else None
 
@@ -67,7 +68,7 @@ def is_patient(context: Context) -> bool:
     return waits and bool(product_asked(context.spec))
 
 
-def _waited_in_vain(context: Context, candidate: Candidate) -> Trouble | None:
+def _waited_in_vain(context: Context, candidate: Combination) -> Trouble | None:
     """What the scheduler says of the reference's pod, which needs the same GPU and may still start."""
     seconds = patience(context, candidate)
     for job in context.observed.jobs.values():
@@ -79,5 +80,5 @@ def _waited_in_vain(context: Context, candidate: Candidate) -> Trouble | None:
     return None
 
 
-def _built_for_product(candidate: Candidate) -> bool:
-    return FORMATS[candidate.format].needs_gpu
+def _built_for_product(candidate: Combination) -> bool:
+    return any(FORMATS[member.format].needs_gpu for member in candidate.members)
