@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from triton_converters.formats import CONVERTER, FORMATS, SOURCES, THROUGH, refusal, unserved
+from triton_converters.formats import FORMATS, SOURCES, THROUGH, refusal, unserved
 from triton_converters.reasons import Reason
 
 OWN = [source for source in SOURCES.values() if source.image == CONVERTER]
