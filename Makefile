@@ -43,9 +43,15 @@ cluster-down: ## Remove that cluster and whatever killed ones left
 cluster-binaries: ## Build Kubernetes, etcd, CoreDNS, Helm and kubeconform into the cache
 	python3 -m devcluster binaries
 
-.PHONY: demo bench-latency
+.PHONY: demo examples bench bench-latency
 demo: venv ## From nothing to a measured server and an answer from it, on real handwritten digits
 	python3 -m demo
+
+examples: venv ## Every example of manifests/examples on a cluster, one line each; NAME="a b" for some
+	python3 -m examples $(NAME)
+
+bench: venv cluster-binaries ## The operator with 100 to 5,000 objects on an API server alone: half an hour, on a quiet machine
+	python3 -m bench.scale
 
 bench-latency: venv ## The operator's own latency: creation to first Job, and overhead of one demo
 	python3 -m bench.latency
