@@ -117,7 +117,7 @@ define test_converters
 	  --mount "$$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))')":/dev-packages:ro \
 	  --env PYTHONPATH=/src/converters:/src -- \
 	  python3 -c 'import sys; sys.path.append("/dev-packages"); import pytest; sys.exit(pytest.main(sys.argv[1:]))' \
-	  --rootdir /src -c /src/pyproject.toml --confcutdir /src/tests/converters -p no:cacheprovider \
+	  --rootdir /src -c /src/pyproject.toml --confcutdir /src/tests/converters -p no:cacheprovider -p no:hypothesispytest \
 	  -m $(2) /src/tests/converters/$(2)
 endef
 
