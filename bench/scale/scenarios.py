@@ -25,6 +25,9 @@ QUIET_SECONDS = 8
 BUSY_SHARE = 0.05
 """Of one core: below it, over a second, the operator counts as idle."""
 WINDOW_SECONDS = 60
+EDITS = 100
+EDIT_SECONDS = 0.05
+"""Between two edits: time for one pass after the other."""
 CHILD_KINDS = (JOBS, CLAIMS, CONFIG_MAPS, NETWORK_POLICIES, EVENTS)
 _runs = itertools.count(1)
 
@@ -87,6 +90,7 @@ async def _created(bench: Bench, count: int, interval: float | None) -> Figures:
         }
         if interval is None:
             figures["rest"] = await _rest(bench, operator)
+            figures["pass"] = await _passes(bench, operator)
     await clean(bench.api)
     return figures
 
@@ -130,6 +134,28 @@ async def _rest(bench: Bench, operator: Operator) -> Figures:
         "writes": counted(audit.new_writes()),
         "residentMib": after.resident_mib,
     }
+
+
+async def _passes(bench: Bench, operator: Operator) -> Figures:
+    """What one pass costs with all the objects there: labels are edited, which changes nothing that is wanted."""
+    names = (await bench.api.names(DEPLOYMENTS))[:EDITS]
+    before, seconds, count = usage(operator.pid), *_pass_metrics(operator)
+    for name in names:
+        await bench.api.merge(DEPLOYMENTS, name, {"metadata": {"labels": {"bench": "edited"}}})
+        await asyncio.sleep(EDIT_SECONDS)
+    await asyncio.sleep(1)
+    after, seconds_after, count_after = usage(operator.pid), *_pass_metrics(operator)
+    return {
+        "edits": len(names),
+        "passes": count_after - count,
+        "millisecondsOfAPass": 1000 * (seconds_after - seconds) / (count_after - count),
+        "cpuMillisecondsOfAnEdit": 1000 * (after.cpu_seconds - before.cpu_seconds) / len(names),
+    }
+
+
+def _pass_metrics(operator: Operator) -> tuple[float, float]:
+    name = "triton_operator_reconcile_seconds"
+    return operator.metric(f"{name}_sum"), operator.metric(f"{name}_count")
 
 
 async def clean(api: Api) -> None:

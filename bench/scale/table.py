@@ -35,6 +35,8 @@ def table(figures: dict[str, list[Figures]]) -> Table:
         add("burst: until each has its first Job", "burst", objects, f"{_span(runs, 'job', 'allSeconds', digits=1)} s")
         add("burst: until nothing more is written", "settled", objects, f"{_span(runs, 'settledSeconds', digits=1)} s")
         add("resident at rest", "resident", objects, f"{_span(runs, 'rest', 'residentMib')} MiB")
+        cost = _span(runs, "pass", "cpuMillisecondsOfAnEdit", digits=1)
+        add("CPU time of an edit that changes nothing, its pass included", "pass", objects, f"{cost} ms")
         shares = [100 * run["rest"]["cpuShareOfOneCore"] for run in runs]
         writes = max(sum(run["rest"]["writes"].values()) for run in runs)
         add("at rest: CPU of one core / writes in a minute", "rest", objects, f"{median(shares):.2f} % / {writes}")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from triton_converters.data_types import SERVED, TRITON_BY_NUMPY
+from triton_converters.data_types import TRITON_BY_NUMPY, is_served, text, triton_type
 from triton_converters.dump import Array, Batch
 from triton_converters.failure import StageError
 from triton_converters.reasons import Reason
@@ -112,7 +112,7 @@ def _check_alike(first: Batch, batch: Batch, where: str) -> None:
     """Types and ranks of inputs stay; labels are in every batch or in none."""
     for name, array in batch.inputs.items():
         expected = first.inputs[name]
-        if (array.dtype, array.ndim) != (expected.dtype, expected.ndim):
+        if (triton_type(array.dtype), array.ndim) != (triton_type(expected.dtype), expected.ndim):
             message = f"input {name} is {_describe(array)} after {_describe(expected)}: type and rank must not change"
             raise _invalid(f"{where}{message}")
     if batch.labels.keys() != first.labels.keys():
@@ -121,8 +121,8 @@ def _check_alike(first: Batch, batch: Batch, where: str) -> None:
 
 def _served(value: Any, where: str) -> Array:
     """An array of a type that can be an input; no type is changed behind the user's back."""
-    array = _array(value, where)
-    if array.dtype.name in SERVED:
+    array = _plain(value, where)
+    if is_served(array.dtype):
         return array
     if array.dtype.name in TRITON_BY_NUMPY:
         raise _invalid(f"{where} is {array.dtype}; ioPrecision is fp32: add .astype(numpy.float32)")
@@ -133,9 +133,10 @@ def _plain(value: Any, where: str) -> Array:
     """An array that needs no pickle: strings become a fixed-width type."""
     array = _array(value, where)
     if array.dtype.hasobject:
-        if not all(isinstance(item, str) for item in array.flat):
-            raise _invalid(f"{where} are neither numbers nor strings")
-        array = array.astype(str)
+        try:
+            return text(array)
+        except ValueError as error:
+            raise _invalid(f"{where}: {error}") from error
     return array
 
 

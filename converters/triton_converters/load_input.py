@@ -4,10 +4,12 @@ import base64
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy
 
-from triton_converters.data_types import numpy_type
+from triton_converters import perf_input
+from triton_converters.data_types import BYTES, numpy_type
 from triton_converters.dump import Array
 from triton_converters.failure import StageError
 from triton_converters.model_config import served_dims
@@ -41,16 +43,11 @@ def reshape(document: str, shapes: Sequence[InputShape], signature: Signature) -
     ``document``: the reference's file, one step a sample, content in base64.
     """
     wanted = {shape.input: shape.dims for shape in shapes}
-    types = {tensor.name: numpy_type(tensor.data_type).newbyteorder("<") for tensor in signature.inputs}
+    types = {tensor.name: tensor.data_type for tensor in signature.inputs}
     steps = json.loads(document)["data"]
     for step in steps:
         for name in wanted.keys() & step.keys():
-            raw = base64.b64decode(step[name]["content"]["b64"])
-            values: Array = numpy.resize(numpy.frombuffer(raw, dtype=types[name]), wanted[name])
-            step[name] = {
-                "content": {"b64": base64.b64encode(values.tobytes()).decode()},
-                "shape": list(wanted[name]),
-            }
+            step[name] = perf_input.content(numpy.resize(_values(step[name], types[name]), wanted[name]))
     return json.dumps({"data": steps}, separators=(",", ":"))
 
 
@@ -89,10 +86,17 @@ def prepare(
     return file, document
 
 
-def _tensor(step: dict[str, dict[str, str]], tensor: Tensor, batched: bool) -> Array:
-    raw = base64.b64decode(step["content"]["b64"])
-    values: Array = numpy.frombuffer(raw, dtype=numpy_type(tensor.data_type)).reshape(step["shape"])
+def _tensor(step: dict[str, Any], tensor: Tensor, batched: bool) -> Array:
+    values = _values(step, tensor.data_type).reshape(step["shape"])
     return values[None] if batched else values
+
+
+def _values(step: dict[str, Any], data_type: str) -> Array:
+    """All elements of a step's tensor, flat."""
+    if data_type == BYTES:
+        return numpy.array(step["content"], dtype=str)
+    raw = base64.b64decode(step["content"]["b64"])
+    return numpy.frombuffer(raw, dtype=numpy_type(data_type).newbyteorder("<"))
 
 
 def _invalid(message: str) -> StageError:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from triton_converters import claim, load_input
+from triton_converters.data_types import wire_bytes
 from triton_converters.document import Document
 from triton_converters.perf_analyzer import Target
 from triton_converters.publish import publish_directory, temporary_directory
@@ -79,4 +80,4 @@ class Bench:
         """Largest output of one real request in the spec's shapes."""
         names = tuple(tensor.name for tensor in self.signature.outputs)
         answer = self.server.infer(load_input.first_request(document, self.signature), names)
-        return max(array.nbytes for array in answer.values())
+        return max(wire_bytes(array) for array in answer.values())

@@ -82,11 +82,16 @@ def warmup_file(tensor: str) -> str:
     return quote(tensor, safe="")
 
 
+def _type(tensor: Tensor) -> str:
+    """config.pbtxt's own name of what requests call BYTES is TYPE_STRING."""
+    return "TYPE_STRING" if tensor.data_type == "BYTES" else f"TYPE_{tensor.data_type}"
+
+
 def input_message(tensor: Tensor) -> model_config_pb2.ModelInput:
     """An input as config.pbtxt declares it."""
     return model_config_pb2.ModelInput(
         name=tensor.name,
-        data_type=f"TYPE_{tensor.data_type}",
+        data_type=_type(tensor),
         dims=served_dims(tensor.dims),
         reshape=None if tensor.dims else model_config_pb2.ModelTensorReshape(),
     )
@@ -96,7 +101,7 @@ def output_message(tensor: Tensor) -> model_config_pb2.ModelOutput:
     """An output as config.pbtxt declares it."""
     return model_config_pb2.ModelOutput(
         name=tensor.name,
-        data_type=f"TYPE_{tensor.data_type}",
+        data_type=_type(tensor),
         dims=served_dims(tensor.dims),
         reshape=None if tensor.dims else model_config_pb2.ModelTensorReshape(),
     )
@@ -130,7 +135,7 @@ def _warmup(
     sizes = sorted({1, largest})
     inputs = {
         tensor.name: model_config_pb2.ModelWarmup.Input(
-            data_type=f"TYPE_{tensor.data_type}",
+            data_type=_type(tensor),
             dims=served_dims(shapes[tensor.name]),
             input_data_file=warmup_file(tensor.name),
         )

@@ -11,7 +11,7 @@ import numpy
 
 from triton_converters import claim, dataloader, framework, other_sizes
 from triton_converters.agreement import beyond, common
-from triton_converters.data_types import SERVED
+from triton_converters.data_types import is_served
 from triton_converters.dump import Array, Arrays, Batch, write_batch
 from triton_converters.failure import StageError
 from triton_converters.framework import Framework
@@ -100,7 +100,7 @@ def _signature(model: Framework, observed: dict[str, Observed], max_batch_size: 
 def _check_outputs(batch: Batch, batched: bool) -> None:
     """Types that can be served, the batch's size, and no NaN or infinity."""
     for name, array in batch.outputs.items():
-        if array.dtype.name not in SERVED:
+        if not is_served(array.dtype):
             raise _failed(f"output {name} is {array.dtype}; ioPrecision is fp32: return it with .float()")
         if batched and (array.ndim == 0 or len(array) != len(batch.ids)):
             message = f"output {name} has shape {list(array.shape)} for {len(batch.ids)} samples"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_converters import claim
+from triton_converters.data_types import wire
 from triton_converters.document import Document, DocumentError
 from triton_converters.dump import Arrays, Batch
 from triton_converters.formats import FORMATS
@@ -116,4 +117,4 @@ def _write_warmup(directory: Path, sample: Arrays) -> None:
     if sample:
         directory.mkdir()
     for name, array in sample.items():
-        (directory / warmup_file(name)).write_bytes(array.astype(array.dtype.newbyteorder("<")).tobytes())
+        (directory / warmup_file(name)).write_bytes(wire(array))

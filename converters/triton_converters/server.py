@@ -11,7 +11,7 @@ import numpy
 from tritonclient.grpc import InferenceServerClient, InferInput, InferRequestedOutput
 from tritonclient.utils import InferenceServerException
 
-from triton_converters.data_types import TRITON_BY_NUMPY
+from triton_converters.data_types import text, triton_type
 from triton_converters.dump import Array, Arrays
 from triton_converters.failure import StageError
 from triton_converters.reasons import Reason
@@ -114,8 +114,9 @@ class Server:
         """One request, in the shapes that the server declares; raises StageError(InferenceFailed) with its message."""
         tensors = []
         for name, array in inputs.items():
-            tensor = InferInput(name, list(array.shape), TRITON_BY_NUMPY[array.dtype.name])
-            tensor.set_data_from_numpy(numpy.ascontiguousarray(array))
+            tensor = InferInput(name, list(array.shape), triton_type(array.dtype))
+            given = array.astype(object) if array.dtype.kind == "U" else array
+            tensor.set_data_from_numpy(numpy.ascontiguousarray(given))
             tensors.append(tensor)
         wanted = [InferRequestedOutput(name) for name in outputs]
         try:
@@ -128,7 +129,7 @@ class Server:
         absent = [name for name, array in arrays.items() if array is None]
         if absent:
             raise StageError(Reason.INFERENCE_FAILED, f"{self.model} answered without the output {absent[0]}")
-        return arrays
+        return {name: text(array) if array.dtype.hasobject else array for name, array in arrays.items()}
 
     def _is_gone(self) -> bool:
         try:

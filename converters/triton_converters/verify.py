@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from triton_converters.agreement import EQUAL_FRACTION, Agreement, compare, describe
+from triton_converters.data_types import wire_bytes
 from triton_converters.dump import Array, Arrays, Batch
 from triton_converters.failure import StageError
 from triton_converters.model_config import served_dims
@@ -100,7 +101,7 @@ def serve(
             agreement = _compare(tensor, group, answer[tensor.name], batched, tolerance)
             known = served.agreements.get(tensor.name)
             served.agreements[tensor.name] = agreement if known is None else known + agreement
-            largest = -(-answer[tensor.name].nbytes // len(group))
+            largest = -(-wire_bytes(answer[tensor.name]) // len(group))
             served.output_bytes[tensor.name] = max(served.output_bytes.get(tensor.name, 0), largest)
         for index, sample in enumerate(group):
             if sample.number not in kept:

@@ -1,5 +1,6 @@
 """`python -m triton_operator`: run the operator until it is told to stop. Configured by environment (settings.py)."""
 
+import gc
 import logging
 import os
 import sys
@@ -23,6 +24,8 @@ def main() -> None:
     logging.getLogger("kopf.objects").setLevel(logging.WARNING)
     metrics = Metrics()
     controller = Controller(settings, metrics)
+    # What was imported stays: the garbage collector need not look through it again, which takes tens of milliseconds.
+    gc.freeze()
     serve(settings.metrics_port, metrics, alive=controller.not_alive, ready=controller.not_ready)
     kopf.run(
         registry=handlers.registry(controller),

@@ -43,8 +43,9 @@ def drift(desired: Mapping[str, Any], observed: Mapping[str, Any]) -> str | None
 
 
 def _difference(desired: Any, observed: Any, path: tuple[str, ...]) -> str | None:
-    if isinstance(desired, Mapping):
-        if not isinstance(observed, Mapping):
+    # Concrete types, as JSON and the builders have them: asking for Mapping takes a third of the time of all this.
+    if isinstance(desired, dict):
+        if not isinstance(observed, dict):
             return ".".join(path)
         if path and path[-1] in _ATOMIC_MAPS and "matchLabels" not in desired and set(observed) - set(desired):
             return ".".join(path)
@@ -56,7 +57,7 @@ def _difference(desired: Any, observed: Any, path: tuple[str, ...]) -> str | Non
             if found := _difference(value, observed[key], (*path, key)):
                 return found
         return None
-    if isinstance(desired, Sequence) and not isinstance(desired, str):
+    if isinstance(desired, list | tuple):
         return _list_difference(desired, observed, path)
     if desired is None or _equal(desired, observed, path):
         return None
@@ -64,7 +65,7 @@ def _difference(desired: Any, observed: Any, path: tuple[str, ...]) -> str | Non
 
 
 def _list_difference(desired: Sequence[Any], observed: Any, path: tuple[str, ...]) -> str | None:
-    if not isinstance(observed, Sequence) or isinstance(observed, str):
+    if not isinstance(observed, list):
         return ".".join(path)
     keys = _MERGE_KEYS.get(path[-1]) if path else None
     if keys is None:
@@ -117,11 +118,11 @@ def _abandoned(owned: Mapping[str, Any], desired: Any, path: tuple[str, ...]) ->
         if kind == ".":
             continue
         here = (*path, name)
-        if kind == "f" and isinstance(desired, Mapping) and name in desired:
+        if kind == "f" and isinstance(desired, dict) and name in desired:
             value = desired[name]
         elif kind == "k" and (item := _matching(json.loads(name), desired)) is not None:
             value = item
-        elif kind == "v" and isinstance(desired, Sequence) and json.loads(name) in desired:
+        elif kind == "v" and isinstance(desired, list | tuple) and json.loads(name) in desired:
             continue
         else:
             return ".".join(here)
@@ -132,7 +133,7 @@ def _abandoned(owned: Mapping[str, Any], desired: Any, path: tuple[str, ...]) ->
 
 def _matching(keys: Mapping[str, Any], items: Any) -> Mapping[str, Any] | None:
     """The item of those keys; a key that the item lacks has its default."""
-    for item in items if isinstance(items, Sequence) else ():
+    for item in items if isinstance(items, list | tuple) else ():
         if all(item.get(key, value) == value for key, value in keys.items()):
             found: Mapping[str, Any] = item
             return found

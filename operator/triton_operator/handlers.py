@@ -72,7 +72,41 @@ def configure(settings: kopf.OperatorSettings) -> None:
     settings.queueing.idle_timeout = 1
     # Running passes get so long to end; the pod's grace period is longer.
     settings.process.ultimate_exiting_timeout = 60
-    # Unused, as nothing is written to objects; never kopf's own default names if that ever changes.
+    # Unused, as nothing is written to objects; never kopf's own default name if that ever changes.
     settings.persistence.finalizer = "triton-operator.dev/operator"
-    settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix="triton-operator.dev")
-    settings.persistence.diffbase_storage = kopf.AnnotationsDiffBaseStorage(prefix="triton-operator.dev")
+    settings.persistence.progress_storage = NoProgress()
+    settings.persistence.diffbase_storage = NoDiffBase()
+
+
+class NoDiffBase(kopf.DiffBaseStorage):
+    """Remembers no object: kopf would copy each one whole for every event, to find changes that no handler asks for."""
+
+    def build(self, **_: Any) -> kopf.BodyEssence:
+        """Nothing of the object."""
+        return kopf.BodyEssence()
+
+    def fetch(self, **_: Any) -> None:
+        """Nothing was stored."""
+
+    def store(self, **_: Any) -> None:
+        """Store nothing."""
+
+
+class NoProgress(kopf.ProgressStorage):
+    """Remembers no handler's progress: those of events have none."""
+
+    def fetch(self, **_: Any) -> None:
+        """Nothing was stored."""
+
+    def store(self, **_: Any) -> None:
+        """Store nothing."""
+
+    def purge(self, **_: Any) -> None:
+        """Nothing is to be removed."""
+
+    def touch(self, **_: Any) -> None:
+        """Wake nothing."""
+
+    def clear(self, *, essence: kopf.BodyEssence) -> kopf.BodyEssence:
+        """As it is."""
+        return essence

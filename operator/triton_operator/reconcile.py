@@ -7,7 +7,7 @@ and a later pass. Whatever a pass wrote, the next one looks at again; the one th
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,7 +17,7 @@ from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.cluster import Cluster, ClusterError, ConflictError, NotFoundError, RefusedError
 from triton_operator.deployment import InvalidSpecError, parse, parse_status
 from triton_operator.drift import drift
-from triton_operator.kinds import CLAIM, EVENT, JOB, NETWORK_POLICY, TRITON_DEPLOYMENT, kind_named, kind_of
+from triton_operator.kinds import CLAIM, EVENT, JOB, NETWORK_POLICY, TRITON_DEPLOYMENT, Kind, kind_named, kind_of
 from triton_operator.metrics import Metrics
 from triton_operator.names import GPU_PRODUCT_LABEL
 from triton_operator.observed import observe
@@ -96,6 +96,8 @@ class Reconciler:
         exists = self._cluster.has_node(GPU_PRODUCT_LABEL, product) if product else None
         intent = plan(deployment, observe(deployment.name, [*children, *events], exists), self._settings, now)
         try:
+            if self._start_work(owner, children, intent):
+                return self._again(key)
             wrote = self._bring_about(owner, children, intent)
         except RefusedError as error:
             log.warning("%s: %s", key, error)
@@ -108,25 +110,31 @@ class Reconciler:
         self._writing_passes.pop(key, None)
         return Result(again_after=intent.requeue_after)
 
-    def _bring_about(self, owner: Body, children: list[Body], intent: Plan) -> bool:
-        """Apply what drifts, in the plan's order, then delete. Whether anything was written.
+    def _start_work(self, owner: Body, children: list[Body], intent: Plan) -> bool:
+        """Apply what makes Jobs run. Where that wrote anything, records and reports are left to the next pass.
 
-        Work comes first: a pass that starts a Job ends there, and leaves the rest to the next one.
+        Of many new objects each has its Job before the first one's status is written.
         """
-        observed = {(kind_of(child), child["metadata"]["name"]): child for child in children}
-        wrote = False
-        for urgent in (True, False):
-            if wrote:
-                return True
-            for desired in intent.objects:
-                if (kind_of(desired) in STARTS_WORK) is urgent:
-                    wrote |= self._apply(owner, desired, observed.get((kind_of(desired), desired["metadata"]["name"])))
+        objects = (desired for desired in intent.objects if kind_of(desired) in STARTS_WORK)
+        return self._apply_all(owner, _by_name(children), objects)
+
+    def _bring_about(self, owner: Body, children: list[Body], intent: Plan) -> bool:
+        """Apply what else drifts, in the plan's order, then delete. Whether anything was written."""
+        observed = _by_name(children)
+        others = (desired for desired in intent.objects if kind_of(desired) not in STARTS_WORK)
+        wrote = self._apply_all(owner, observed, others)
         for reference in intent.deletions:
             child = observed.get((kind_named(reference.api_version, reference.kind), reference.name))
             if child is not None and "deletionTimestamp" not in child["metadata"]:
                 self._cluster.delete(child)
                 self._wrote(owner, "delete", child, "")
                 wrote = True
+        return wrote
+
+    def _apply_all(self, owner: Body, observed: Mapping[tuple[Kind, str], Body], objects: Iterable[Body]) -> bool:
+        wrote = False
+        for desired in objects:
+            wrote |= self._apply(owner, desired, observed.get((kind_of(desired), desired["metadata"]["name"])))
         return wrote
 
     def _apply(self, owner: Body, desired: Body, observed: Body | None) -> bool:
@@ -215,3 +223,7 @@ class Reconciler:
 
     def _count_error(self, error: ClusterError) -> None:
         self._metrics.reconcile_errors.labels(type(error).__name__.removesuffix("Error")).inc()
+
+
+def _by_name(children: Iterable[Body]) -> dict[tuple[Kind, str], Body]:
+    return {(kind_of(child), child["metadata"]["name"]): child for child in children}

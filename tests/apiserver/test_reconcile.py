@@ -14,6 +14,7 @@ from tests.apiserver.kubectl import Kubectl
 from tests.apiserver.test_operator import children, condition
 from triton_operator import reconcile as reconcile_module
 from triton_operator.cluster import Cluster, UnavailableError
+from triton_operator.connection import Connection
 from triton_operator.kinds import ALL, TRITON_DEPLOYMENT
 from triton_operator.metrics import Metrics
 from triton_operator.plan import plan
@@ -74,6 +75,67 @@ def test_passes_until_one_writes_nothing(bench: Bench, kubectl: Kubectl) -> None
     assert kubectl.get("td", "digits")["status"]["observedGeneration"] == 1
 
 
+def test_an_engine_is_skipped_while_no_node_has_its_gpu(bench: Bench, kubectl: Kubectl) -> None:
+    product = "NVIDIA-A100-SXM4-80GB"
+    engine = {"name": "trt-fp16", "format": "trt", "precision": "fp16"}
+    models = [MINIMAL["spec"]["models"][0] | {"candidates": [engine]}]
+    spec = {"gpu": {"product": product}, "models": models}
+    kubectl("patch", "td", "digits", "--type=merge", "-p", json.dumps({"spec": spec}))
+
+    def state() -> tuple[str, str]:
+        bench.look()
+        while bench.reconcile() == Result(again_after=0.0):
+            bench.look()
+        (found,) = kubectl.get("td", "digits")["status"]["candidates"]
+        return found["state"], found.get("reason", "")
+
+    assert state() == ("Skipped", "GpuProductMissing")
+    assert bench.reconcile() == Result(again_after=60.0), "no watch tells of nodes"
+    node = f"node-{kubectl.namespace}"
+    metadata = {"name": node, "labels": {"nvidia.com/gpu.product": product}}
+    kubectl("create", "-f", "-", body={"apiVersion": "v1", "kind": "Node", "metadata": metadata})
+    assert state() == ("Pending", "")
+    assert bench.reconcile() == Result()
+    kubectl("delete", "node", node)
+
+
+def requests(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is asked of the API server from now on: method and resource."""
+    sent: list[str] = []
+    send = Connection.request
+
+    def noting(self: Connection, method: str, path: str, *rest: Any) -> JSON:
+        sent.append(f"{method} {path.split('/namespaces/')[1].split('/')[1]}")
+        return send(self, method, path, *rest)
+
+    monkeypatch.setattr(Connection, "request", noting)
+    return sent
+
+
+def test_a_new_object_takes_three_requests_to_its_job_and_six_in_all(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = requests(monkeypatch)
+    assert bench.reconcile() == Result(again_after=0.0)
+    assert sent == ["PATCH persistentvolumeclaims", "PATCH networkpolicies", "PATCH jobs"]
+    assert bench.reconcile() == Result(again_after=0.0)
+    assert sent[3:] == ["PATCH configmaps", "PATCH tritondeployments", "POST events"]
+
+
+def test_an_operator_that_starts_anew_asks_nothing_about_what_is_settled(
+    bench: Bench, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes = 0
+    while bench.reconcile() != Result():
+        passes += 1
+    assert passes <= 3, "two write, and perhaps one more that records the claim"
+    new = Bench(kubectl)
+    new.look()
+    sent = requests(monkeypatch)
+    assert new.reconcile() == Result()
+    assert sent == []
+
+
 def test_a_bug_is_counted_and_leads_to_a_pause(
     bench: Bench, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -98,6 +160,7 @@ def test_no_answer_leads_to_a_pause_without_a_traceback(
 
 def test_an_old_view_writes_no_status(bench: Bench, kubectl: Kubectl) -> None:
     kubectl("patch", "td", "digits", "--type=merge", "-p", '{"spec": {"suspend": true}}')
+    assert bench.reconcile() == Result(again_after=0.0), "work is begun first"
     assert bench.reconcile() == Result(failed=True)
     assert bench.errors("Conflict") == 1
     assert kubectl.get("td", "digits")["status"] == {"observedGeneration": -1}

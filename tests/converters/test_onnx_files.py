@@ -1,5 +1,6 @@
 """An ONNX file as the source: its operator set, its precision and its weights' place may change, and nothing else."""
 
+import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,10 +11,12 @@ import numpy
 import onnx
 import onnxruntime
 import pytest
+from google.protobuf import text_format
 from onnx import TensorProto, helper
+from tritonclient.grpc import model_config_pb2
 
 from tests.converters.onnx_models import Graph, inputs, transformer
-from triton_converters import claim, reference
+from triton_converters import claim, load_input, reference
 from triton_converters.convert import onnx_graph, stage
 from triton_converters.failure import StageError
 from triton_converters.load import onnx as onnx_loader
@@ -23,6 +26,7 @@ from triton_converters.repository import model_file
 from triton_converters.request import (
     ConvertRequest,
     Entrypoint,
+    InputShape,
     ModelCode,
     ModelConfig,
     ReferenceRequest,
@@ -187,6 +191,50 @@ def test_a_batch_that_the_file_fixes_cannot_be_served_in_batches(bring: Callable
         bring(model, {"x": numpy.arange(6, dtype=numpy.float32).reshape(2, 3)})
     assert caught.value.reason is Reason.FRAMEWORK_FAILED
     assert "a batch of 2 works, of 1 fails" in caught.value.message
+
+
+def test_strings_are_bytes_on_the_wire_from_the_dataloader_to_perf_analyzer_s_file(bring: Callable[..., None]) -> None:
+    graph = Graph()
+    same = graph.add("Cast", graph.add("Equal", "words", graph.constant(numpy.array("yes"))), to=TensorProto.FLOAT)
+    model = graph.model(
+        {"words": (TensorProto.STRING, ["n", "length"]), "counts": (TensorProto.INT32, ["n"])},
+        {
+            "same": (same, TensorProto.FLOAT, ["n", "length"]),
+            "echo": ("words", TensorProto.STRING, ["n", "length"]),
+            "twice": (graph.add("Add", "counts", "counts"), TensorProto.INT32, ["n"]),
+        },
+        opset=19,
+    )
+    words = numpy.array([["yes", "no"], ["größer", "yes"]])
+    bring(model, {"words": words, "counts": numpy.array([3, 4], numpy.int32)})
+    convert(config=replace(REQUEST.config, warmup=True))
+    home = claim.reference_directory(REFERENCE)
+    signature = read_result(home, "reference", REFERENCE, ReferenceResult).signature
+    assert [tensor.data_type for tensor in (*signature.inputs, *signature.outputs)] == [
+        "BYTES",
+        "INT32",
+        "FP32",
+        "BYTES",
+        "INT32",
+    ]
+    steps = json.loads((home / "perf.json").read_text())["data"]
+    assert [step["words"] for step in steps] == [{"content": row, "shape": [2]} for row in words.tolist()]
+    model_directory = model_file(REVISION, "small", "onnx").parents[1]
+    assert (model_directory / "warmup" / "words").read_bytes() == b"\x03\0\0\0yes\x02\0\0\0no"
+    read = text_format.Parse((model_directory / "config.pbtxt").read_text(), model_config_pb2.ModelConfig())
+    kinds = model_config_pb2.DataType
+    assert [kinds.Name(each.data_type) for each in (*read.input, *read.output)] == [
+        "TYPE_STRING",
+        "TYPE_INT32",
+        "TYPE_FP32",
+        "TYPE_STRING",
+        "TYPE_INT32",
+    ]
+    assert {kinds.Name(each.inputs["words"].data_type) for each in read.model_warmup} == {"TYPE_STRING"}
+    request = load_input.first_request((home / "perf.json").read_text(), signature)
+    assert request["words"].tolist() == [["yes", "no"]]
+    longer = load_input.reshape((home / "perf.json").read_text(), [InputShape("words", (3,))], signature)
+    assert json.loads(longer)["data"][1]["words"] == {"content": ["größer", "yes", "größer"], "shape": [3]}
 
 
 def load(source: Path, path: str = "model.onnx") -> Any:

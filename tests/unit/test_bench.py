@@ -1,9 +1,14 @@
+from xml.etree.ElementTree import fromstring
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.critical_path import SKEW_SECONDS, Span, critical_path, gaps
 from bench.first_job import percentile
+from bench.scale.plot import svg
+from bench.scale.process import Usage
+from bench.scale.scenarios import quiet_after
 
 
 def test_the_path_holds_the_slowest_of_parallel_spans() -> None:
@@ -50,3 +55,23 @@ def test_percentiles_are_nearest_ranks(percent: float, value: float) -> None:
 def test_there_is_no_percentile_of_nothing() -> None:
     with pytest.raises(ValueError, match="no values"):
         percentile([], 50)
+
+
+def test_the_plot_places_more_objects_further_right_and_more_time_further_up() -> None:
+    picture = svg({"millisecondsOfAPass": [(100, 2.0), (1000, 2.0), (5000, 4.0)]})
+    circles = [
+        (float(each.get("cx", "")), float(each.get("cy", "")))
+        for each in fromstring(picture)  # noqa: S314 - our own
+        if "circle" in each.tag
+    ]
+    assert [x for x, _ in circles] == sorted({x for x, _ in circles})
+    assert circles[0][1] == circles[1][1] > circles[2][1]
+
+
+def test_an_operator_is_quiet_after_its_last_busy_second() -> None:
+    def at(second: float, cpu: float) -> tuple[float, Usage]:
+        return second, Usage(cpu, 0, 0)
+
+    busy = [at(0, 0), at(0.5, 0.4), at(1, 0.8), at(1.5, 0.8), at(2, 0.81)]
+    assert quiet_after([*busy, at(2.5, 0.81), at(3, 0.82)]) == 1.5
+    assert quiet_after([at(0, 0), at(1, 0.01), at(2, 0.02)]) == 0

@@ -31,3 +31,12 @@ def test_of_events_only_warnings_are_asked_for() -> None:
     assert selectors(EVENT) == []
     (fields,) = settings.watching.field_selectors.collect(resource)
     assert fields.startswith("type=Warning,")
+
+
+def test_kopf_copies_no_object() -> None:
+    settings = kopf.OperatorSettings()
+    configure(settings)
+    body = kopf.Body({"metadata": {"name": "digits", "labels": {"a": "b"}}, "spec": {"suspend": True}})
+    essence = settings.persistence.diffbase_storage.build(body=body)
+    assert essence == {}
+    assert settings.persistence.progress_storage.clear(essence=essence) is essence

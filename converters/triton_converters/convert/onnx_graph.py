@@ -8,7 +8,7 @@ from onnx import version_converter
 
 from triton_converters.convert.onnx_precision import to_fp16
 from triton_converters.convert.task import Task
-from triton_converters.data_types import TRITON_BY_NUMPY
+from triton_converters.data_types import BYTES, TRITON_BY_NUMPY
 from triton_converters.failure import StageError
 from triton_converters.formats import FORMATS
 from triton_converters.reasons import Reason
@@ -154,8 +154,9 @@ def check_signature(model: Any, signature: Signature, opset: int) -> None:
 def _check_tensor(tensor: Tensor, value: Any, signature: Signature) -> None:
     """A dimension may be symbolic where the signature fixes it (onnx infers no more), never the other way round."""
     kind = value.type.tensor_type
-    name = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type).name
-    if TRITON_BY_NUMPY.get(name) != tensor.data_type:
+    is_text = kind.elem_type == onnx.TensorProto.STRING
+    name = "string" if is_text else onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type).name
+    if (BYTES if is_text else TRITON_BY_NUMPY.get(name)) != tensor.data_type:
         raise _failed(f"the exported graph's {tensor.name} is {name}, the signature says {tensor.data_type}")
     if not kind.HasField("shape"):
         return

@@ -10,10 +10,11 @@ import pytest
 import torch
 
 from tests.converters.onnx_models import transformer
-from tests.converters.torch.cases import REFERENCE, REVISION, SOURCE, request, run_file
+from tests.converters.torch.cases import REFERENCE, REVISION, SOURCE, model_code, request, run_file
 from tests.converters.torch.user.model import Branching, Classifier, Recommender
 from triton_converters import claim, reference
-from triton_converters.convert import stage
+from triton_converters.convert import onnx_graph, stage, tensorrt_library
+from triton_converters.convert.tensorrt_library import Engine, Library, Shapes
 from triton_converters.dump import read_batches
 from triton_converters.failure import StageError
 from triton_converters.load import torchscript
@@ -38,6 +39,13 @@ class Stubborn(torch.nn.Module):  # type: ignore[misc]
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.matmul(self.linear(x), torch.eye(x.size(1)))
+
+
+class Choosing(torch.nn.Module):  # type: ignore[misc]
+    """Takes a number besides its tensor."""
+
+    def forward(self, x: torch.Tensor, which: int) -> torch.Tensor:
+        return x[which]
 
 
 @pytest.fixture
@@ -139,10 +147,6 @@ def test_a_file_in_training_mode_or_with_other_inputs_than_tensors_is_refused(pu
     torch.jit.script(Classifier().train()).save(str(published / "model.pt"))
     assert refused(published).reason is Reason.MODEL_IN_TRAINING_MODE
 
-    class Choosing(torch.nn.Module):  # type: ignore[misc]
-        def forward(self, x: torch.Tensor, which: int) -> torch.Tensor:
-            return x[which]
-
     torch.jit.script(Choosing().eval()).save(str(published / "model.pt"))
     error = refused(published)
     assert error.reason is Reason.ENTRYPOINT_INVALID
@@ -151,8 +155,6 @@ def test_a_file_in_training_mode_or_with_other_inputs_than_tensors_is_refused(pu
 
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])
 def test_the_optimiser_s_graph_answers_the_same(refer: Callable[..., ReferenceResult], precision: str) -> None:
-    from tests.converters.torch.cases import model_code
-
     refer("Classifier")
     asked = request(model_code("Classifier"), "onnx", precision)
     plain = stage.run(replace(asked, conversion_key="b" * 16, key="2" * 16))
@@ -181,3 +183,41 @@ def test_an_onnx_source_needs_no_torch(mount: Path, published: Path, monkeypatch
     assert result.data_types[0] == "FP16"
     assert result.max_absolute_error is not None
     assert 0 < result.max_absolute_error < 0.05
+
+
+@pytest.mark.parametrize("exporter", ["TorchScript", "Dynamo"])
+def test_weights_beyond_what_a_message_holds_lie_beside_the_graph(
+    refer: Callable[..., ReferenceResult], monkeypatch: pytest.MonkeyPatch, exporter: str
+) -> None:
+    monkeypatch.setattr(onnx_graph, "INLINE_BYTES", 100)
+    refer("Classifier")
+    check("onnx", "fp32", stage.run(request(model_code("Classifier"), "onnx", "fp32", exporter, 18)))
+    version = model_file(REVISION, "small", "onnx").parent
+    assert sorted(path.name for path in version.iterdir()) == ["model.onnx", onnx_graph.DATA_FILE]
+    assert onnx_graph.weight_bytes(onnx.load(str(version / "model.onnx"), load_external_data=False)) <= 1024
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+def test_an_engine_is_made_of_the_module_s_own_way_to_onnx(
+    refer: Callable[..., ReferenceResult], monkeypatch: pytest.MonkeyPatch, precision: str
+) -> None:
+    """Real engines are built in tests/converters/tensorrt; here it is seen what the builder is handed."""
+    handed: list[onnx.ModelProto] = []
+
+    def build(library: Library, path: Path, shapes: Shapes, *_: object) -> Engine:
+        handed.append(onnx.load(str(path)))
+        assert shapes == {"INPUT__0": ((1, 1, 8, 8), (4, 1, 8, 8), (4, 1, 8, 8))}
+        kind = {"fp32": "Float", "fp16": "Half"}[precision]
+        return Engine(b"plan", b"", (), f"Name: conv, LayerType: c, Outputs: [ {{ Name: y, Datatype: {kind} }} ]")
+
+    monkeypatch.setattr(tensorrt_library, "load", lambda: Library(tensorrt_library))
+    monkeypatch.setattr(Library, "version", "10.13.3.9")
+    monkeypatch.setattr(tensorrt_library, "build", build)
+    refer("Classifier")
+    result = stage.run(request(model_code("Classifier"), "trt", precision))
+    assert (result.data_types, result.tensorrt_version) == ((f"FP{precision[2:]}",), "10.13.3.9")
+    [graph] = [model.graph for model in handed]
+    assert {value.type.tensor_type.elem_type for value in (*graph.input, *graph.output)} == {onnx.TensorProto.FLOAT}
+    weights = {tensor.data_type for tensor in graph.initializer if len(tensor.dims) > 1}
+    assert weights == {onnx.TensorProto.FLOAT if precision == "fp32" else onnx.TensorProto.FLOAT16}
+    assert model_file(REVISION, "small", "trt").read_bytes() == b"plan"

@@ -1,0 +1,68 @@
+"""`python3 -m bench.scale.plot RAW.json`: what a pass costs as objects grow in number, as docs/reconcile-cost.svg."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from math import log10
+from pathlib import Path
+from statistics import median
+
+from deploy.command import ROOT
+
+PICTURE = ROOT / "docs/reconcile-cost.svg"
+WIDTH, HEIGHT, MARGIN = 640, 320, 56
+Point = tuple[float, float]
+"""Number of objects, milliseconds."""
+SERIES = {
+    "cpuMillisecondsOfAnEdit": ("CPU time of an edit, its pass included", "#1a5fb4"),
+    "millisecondsOfAPass": ("duration of the pass", "#c64600"),
+}
+
+
+def svg(series: Mapping[str, Sequence[Point]]) -> str:
+    """Lines over a logarithmic axis of objects; ``series`` by its key in SERIES."""
+    points = [point for line in series.values() for point in line]
+    low, high = log10(min(x for x, _ in points)), log10(max(x for x, _ in points))
+    top = max(y for _, y in points) * 1.25
+    across, up = (WIDTH - 2 * MARGIN) / ((high - low) or 1), (HEIGHT - 2 * MARGIN) / top
+
+    def place(point: Point) -> Point:
+        return round(MARGIN + across * (log10(point[0]) - low), 1), round(HEIGHT - MARGIN - up * point[1], 1)
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}"',
+        ' font-family="sans-serif" font-size="12">',
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+        f'<path d="M{MARGIN} {MARGIN}V{HEIGHT - MARGIN}H{WIDTH - MARGIN}" fill="none" stroke="black"/>',
+        f'<text x="{WIDTH / 2}" y="{HEIGHT - 12}" text-anchor="middle">TritonDeployments</text>',
+        f'<text x="{MARGIN}" y="{MARGIN - 34}" text-anchor="middle">ms</text>',
+    ]
+    for objects in sorted({x for x, _ in points}):
+        x, y = place((objects, 0))
+        parts.append(f'<text x="{x}" y="{y + 18}" text-anchor="middle">{objects:,.0f}</text>')
+    for share in (0, 0.5, 1):
+        x, y = place((10**low, share * top))
+        parts.append(f'<text x="{x - 8}" y="{y + 4}" text-anchor="end">{share * top:.1f}</text>')
+    for number, (key, line) in enumerate(series.items()):
+        name, colour = SERIES[key]
+        places = [place(point) for point in line]
+        path = "L".join(f"{x} {y}" for x, y in places)
+        parts.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts += [f'<circle cx="{x}" cy="{y}" r="4" fill="{colour}"/>' for x, y in places]
+        parts.append(f'<text x="{MARGIN + 24}" y="{MARGIN - 34 + 18 * number}" fill="{colour}">{name}</text>')
+    return "\n".join([*parts, "</svg>\n"])
+
+
+def main(raw: Path) -> None:
+    """Read a run's raw figures and write the picture."""
+    runs = json.loads(raw.read_text(encoding="utf-8"))["burst"]
+    sizes = sorted({run["objects"] for run in runs})
+    series = {
+        key: [(size, median(run["pass"][key] for run in runs if run["objects"] == size)) for size in sizes]
+        for key in SERIES
+    }
+    PICTURE.write_text(svg(series), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
