@@ -87,7 +87,7 @@ lint: venv verify-generated ## ruff, mypy --strict, the import layers, helm lint
 	# PodMonitor is the Prometheus operator's: no schema of it is here.
 	$(WITH_PROGRAMS); $(RENDER) --values lint/all-values.yaml | $(KUBECONFORM) -skip PodMonitor -
 	$(WITH_PROGRAMS); $(KUBECONFORM) crds manifests/install.yaml
-	$(WITH_PROGRAMS); for example in manifests/examples/*/; do kubectl kustomize $$example | $(KUBECONFORM) -; done
+	$(WITH_PROGRAMS); for example in $$(find manifests/examples -name kustomization.yaml -printf '%h\n'); do kubectl kustomize $$example | $(KUBECONFORM) -; done
 
 .PHONY: test test-fast test-report test-torch test-tensorflow test-images test-apiserver test-chaos test-cluster test-e2e
 # Fast ones first, and one after the other: they share two cores and one cluster.
