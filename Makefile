@@ -26,6 +26,8 @@ lock: ## Resolve the dependencies of pyproject.toml and of the images anew
 	$(LOCK_IMAGE) --extra converters pyproject.toml images/converter/requirements.in -o requirements/image-converter.txt
 	$(LOCK_IMAGE) --no-deps images/tritonserver-cpu/requirements.in -c requirements/image-converter.txt \
 	  -o requirements/image-tritonserver-cpu.txt
+	$(LOCK_IMAGE) --extra converters pyproject.toml images/converter-tensorflow/requirements.in \
+	  -c requirements/image-converter.txt -o requirements/image-converter-tensorflow.txt
 	$(LOCK_IMAGE) images/digits-trainer/requirements.in -o requirements/image-digits-trainer.txt
 
 .PHONY: images cluster-up cluster-down cluster-binaries
@@ -84,26 +86,34 @@ lint: venv verify-generated ## ruff, mypy --strict, the import layers, helm lint
 	$(WITH_PROGRAMS); $(KUBECONFORM) crds manifests/install.yaml
 	$(WITH_PROGRAMS); for example in manifests/examples/*/; do kubectl kustomize $$example | $(KUBECONFORM) -; done
 
-.PHONY: test test-fast test-torch test-images test-apiserver test-cluster test-e2e
+.PHONY: test test-fast test-torch test-tensorflow test-images test-apiserver test-cluster test-e2e
 # Fast ones first, and one after the other: they share two cores and one cluster.
-SUITES := fast apiserver torch images cluster e2e
+SUITES := fast apiserver torch tensorflow images cluster e2e
 test: venv ## All tests, set-up included; how long each suite took comes last
 	@took=; for suite in $(SUITES); do SECONDS=0; $(MAKE) --no-print-directory test-$$suite; \
 	  took+=$$(printf '%-12s %3d min %02d s' $$suite $$((SECONDS / 60)) $$((SECONDS % 60)))$$'\n'; done; printf '\n%s' "$$took"
 
 test-fast: venv ## Everything that needs neither images nor a cluster: seconds
-	pytest -m "not (apiserver or cluster or e2e or images or torch)" tests
+	pytest -m "not (apiserver or cluster or e2e or gpu or images or tensorflow or torch)" tests
 
 test-apiserver: venv cluster-binaries ## On a real API server and etcd, without a node
 	pytest -m apiserver tests/apiserver
 
-test-torch: venv ## The converters, inside the converter image
-	python3 -m images build converter
-	python3 -m images run converter --mount $(CURDIR):/src:ro \
+# In the image $(1), the tests of the framework $(2); packages of the development environment come after the image's own.
+define test_converters
+	python3 -m images run $(1) --mount $(CURDIR):/src:ro \
 	  --mount "$$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))')":/dev-packages:ro \
-	  --env PYTHONPATH=/src/converters:/src --env HYPOTHESIS_STORAGE_DIRECTORY=/tmp/hypothesis -- \
+	  --env PYTHONPATH=/src/converters:/src -- \
 	  python3 -c 'import sys; sys.path.append("/dev-packages"); import pytest; sys.exit(pytest.main(sys.argv[1:]))' \
-	  --rootdir /src -c /src/pyproject.toml -p no:cacheprovider -m torch /src/tests/converters
+	  --rootdir /src -c /src/pyproject.toml --confcutdir /src/tests/converters -p no:cacheprovider \
+	  -m $(2) /src/tests/converters/$(2)
+endef
+
+test-torch: venv ## The converters of PyTorch, inside the converter image
+	$(call test_converters,converter,torch)
+
+test-tensorflow: venv ## The converters of TensorFlow, inside the converter-tensorflow image
+	$(call test_converters,converter-tensorflow,tensorflow)
 
 test-images: venv ## tritonserver's backends, the gates and perf_analyzer on real servers
 	pytest -m images tests/images tests/profile
@@ -114,3 +124,12 @@ test-cluster: venv ## The development cluster: up, down, killed, up again
 
 test-e2e: venv ## The operator on a real cluster, as its users meet it
 	pytest -m e2e tests/e2e
+
+# Not in the lock file: gigabytes, and of no use without a GPU. For another version: make test-gpu TENSORRT=tensorrt==10.13.3.9
+TENSORRT := tensorrt
+GPU_PACKAGES = $(CACHE)/gpu-$(TENSORRT)
+.PHONY: test-gpu
+test-gpu: venv ## TensorRT's engines on this machine's GPU, beside the seed's A100; no part of `make test`
+	@nvidia-smi >/dev/null || { echo "make test-gpu needs an NVIDIA GPU: nvidia-smi does not run here"; exit 1; }
+	test -d $(GPU_PACKAGES) || pip install --quiet --target $(GPU_PACKAGES) $(TENSORRT) cuda-python
+	PYTHONPATH=$(PYTHONPATH):$(GPU_PACKAGES) pytest -m gpu tests/gpu

@@ -3,6 +3,7 @@
 from triton_operator.api.performance import ConcurrencyRange
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
+from triton_operator.combination import combinations
 
 
 def concurrencies(sweep: ConcurrencyRange) -> list[int]:
@@ -17,7 +18,7 @@ def faults(spec: TritonDeploymentSpec, status: TritonDeploymentStatus) -> list[s
         for candidate in status.candidates
         if candidate.state == "Failed"
     ]
-    missing = {wanted.name for wanted in spec.model.candidates} - {seen.name for seen in status.candidates}
+    missing = {wanted.name for wanted in combinations(spec)} - {seen.name for seen in status.candidates}
     found += [f"candidate {name} is not in the status" for name in sorted(missing)]
     found += [
         f"metric {row.metric} is {row.served}, asked was {row.threshold}" for row in status.accuracy if not row.passed

@@ -19,3 +19,8 @@ def load(cluster: Cluster, *names: str) -> dict[str, str]:
     archives = [image["archive"] for image in built]
     cluster.run("python3", "-m", "devcluster", "load-image", *archives, timeout=LOAD_SECONDS, show=True)
     return {image["name"]: image["reference"] for image in built}
+
+
+def reference(cluster: Cluster, name: str) -> str:
+    """What the image of this tree is called; it is neither built nor loaded. Raises CommandError."""
+    return cluster.run("python3", "-m", "images", "reference", name).strip()

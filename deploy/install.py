@@ -5,12 +5,14 @@ from pathlib import Path
 import yaml
 
 from deploy.command import Cluster, CommandError
-from deploy.images import load
+from deploy.images import load, reference
 
 RELEASE = "triton-operator"
 NAMESPACE = "triton-operator"
 CHART = "charts/triton-operator"
 IMAGES = ("operator", "converter", "tritonserver-cpu")
+LATER = "converter-tensorflow"
+"""Of 900 MB, and of TensorFlow's models alone: who has one loads it."""
 READY_SECONDS = 180
 
 
@@ -18,7 +20,10 @@ def values(references: dict[str, str]) -> dict[str, object]:
     """The chart's values for images that were loaded into the node, on a cluster whose servers run on CPU."""
     return {
         "image": references["operator"],
-        "converter": {"image": references["converter"]},
+        "converter": {
+            "image": references["converter"],
+            "tensorflowImage": references["converter-tensorflow"],
+        },
         "server": {"image": references["tritonserver-cpu"], "instanceGroupKind": "Auto"},
     }
 
@@ -30,7 +35,7 @@ def install(kubeconfig: str | Path) -> None:
     Raises deploy.command.CommandError where a step fails.
     """
     cluster = Cluster(Path(kubeconfig))
-    references = load(cluster, *IMAGES)
+    references = load(cluster, *IMAGES) | {LATER: reference(cluster, LATER)}
     try:
         cluster.run(
             "helm", "upgrade", RELEASE, CHART, "--install", "--namespace", NAMESPACE, "--create-namespace",

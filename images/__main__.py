@@ -1,4 +1,4 @@
-"""Command line: `python3 -m images build [NAME...]` and `python3 -m images run NAME -- COMMAND...`."""
+"""Command line: `python3 -m images build [NAME...]`, `reference NAME`, and `run NAME -- COMMAND...`."""
 
 import argparse
 import os
@@ -15,6 +15,8 @@ def parser() -> argparse.ArgumentParser:
     build = commands.add_parser("build", help="build images and archives; print NAME REFERENCE ARCHIVE lines")
     build.add_argument("names", nargs="*", metavar="NAME", help="an image; all of them if none is named")
     build.add_argument("--json", action="store_true", help="print a JSON list instead of lines")
+    reference = commands.add_parser("reference", help="print what an image of this tree is called, built or not")
+    reference.add_argument("name", metavar="NAME")
     run = commands.add_parser("run", help="run a command inside an image, as the caller's user")
     run.add_argument("name", metavar="NAME")
     run.add_argument("--mount", action="append", default=[], metavar="HOST:CTR[:ro]")
@@ -30,6 +32,9 @@ def main(argv: list[str]) -> int:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "triton-operator", "images")
     try:
         images = store.Store(engine.find(cache), cache)
+        if options.command == "reference":
+            print(images.image(options.name).reference)
+            return 0
         if options.command == "run":
             image = images.ensure(options.name)
             environment = dict(pair.split("=", 1) for pair in options.env)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy
 
+from triton_converters.data_types import triton_type
 from triton_converters.dump import Array
 from triton_converters.request import Tolerance
 
@@ -86,7 +87,7 @@ def compare(output: str, framework: Array, served: Array, samples: Sequence[str]
     Raises ValueError where type, rank or the number of samples differ.
     """
     shapes = framework.shape, served.shape
-    if framework.dtype != served.dtype or framework.ndim != served.ndim:
+    if triton_type(framework.dtype) != triton_type(served.dtype) or framework.ndim != served.ndim:
         raise ValueError(f"{output}: served {served.dtype}{list(shapes[1])}, not {framework.dtype}{list(shapes[0])}")
     if not framework.shape[:1] == served.shape[:1] == (len(samples),):
         raise ValueError(f"{output}: served {list(shapes[1])} for {len(samples)} samples")
@@ -142,7 +143,7 @@ def _compare_exactly(expected: Array, actual: Array) -> _Counts:
 
 
 def _worst(expected: Array, actual: Array, excess: Array, samples: Sequence[str]) -> Element | None:
-    if excess.size == 0:
+    if excess.size == 0 or actual.dtype.kind == "U":
         return None
     index = tuple(int(i) for i in numpy.unravel_index(int(numpy.argmax(excess)), excess.shape))
     if not excess[index] > 0:

@@ -6,6 +6,9 @@ Every directory below is written once, under a temporary name, and renamed into 
     references/<key>/result.json            signature, counts
                      batches/00000.npz      ids, inputs/<name>, labels/<name>, outputs/<name> of one batch
                      perf.json              perf_analyzer's --input-data, made of real samples
+                     perf-<n>.json          instead, without batch dimension: of requests of n samples
+                     sizes/batches/*.npz    the first request of each other size
+                     members/<model>/       of an ensemble: a model's own reference
     candidates/<conversion key>/result.json what the file is
                                 model.onnx | model.pt | model.plan | model.savedmodel/
                                 inspection.json   of the last two: what their runtime said of them
@@ -13,6 +16,7 @@ Every directory below is written once, under a temporary name, and renamed into 
                     models/<model>/config.pbtxt
                                    1/model.onnx | model.pt      (a hard link to the candidate's file)
                                    warmup/<input>               raw tensors of a reference batch
+                    ps.json                        of an ensemble with embedding tables
     measurements/<key>/result.json          a profile or measure Job's result, with perf_analyzer's own CSV files
 
 What compilers keep is theirs to fill, and may go at any time::
@@ -40,6 +44,11 @@ def reference_directory(key: str, root: Path = MOUNT) -> Path:
     return root / "references" / key
 
 
+def member_key(reference: str, model: str) -> str:
+    """Key of the reference that one model of an ensemble has; it is also its path below ``references``."""
+    return f"{reference}/members/{model}"
+
+
 def candidate_directory(key: str, root: Path = MOUNT) -> Path:
     """Directory of a converted model file."""
     return root / "candidates" / key
@@ -53,6 +62,15 @@ def revision_directory(key: str, root: Path = MOUNT) -> Path:
 def model_repository(key: str, root: Path = MOUNT) -> Path:
     """What tritonserver's --model-repository is given for a revision."""
     return revision_directory(key, root) / "models"
+
+
+PARAMETER_SERVER = "ps.json"
+"""Of a revision with embedding tables: what --backend-config=hps,ps= names."""
+
+
+def parameter_server(key: str, root: Path = MOUNT) -> Path:
+    """The hps backend's JSON file of a revision."""
+    return revision_directory(key, root) / PARAMETER_SERVER
 
 
 def measurement_directory(key: str, root: Path = MOUNT) -> Path:

@@ -1,8 +1,14 @@
-"""Names of element types: NumPy's, Triton's, and which of them may be served."""
+"""Names of element types: NumPy's, Triton's, and which of them may be served; and strings, which have no fixed size.
+
+In NumPy a string is text of a fixed width (kind U), so that it needs no pickle; on the wire it is Triton's BYTES: the
+length in four bytes, little-endian, and UTF-8.
+"""
 
 from typing import Any
 
 import numpy
+
+Array = numpy.ndarray[Any, Any]
 
 TRITON_BY_NUMPY = {
     "bool": "BOOL",
@@ -18,10 +24,44 @@ TRITON_BY_NUMPY = {
     "float32": "FP32",
     "float64": "FP64",
 }
-"""Triton's name of each NumPy type that can be a tensor; BYTES has no NumPy type of its own."""
+"""Triton's name of each NumPy type of a fixed size that can be a tensor."""
 NUMPY_BY_TRITON = {triton: name for name, triton in TRITON_BY_NUMPY.items()}
 SERVED = frozenset(TRITON_BY_NUMPY) - {"float16", "float64"}
 """Types an input or output may have: spec.models[].ioPrecision is fp32, so floating point is float32."""
+
+
+BYTES = "BYTES"
+
+
+def triton_type(dtype: numpy.dtype[Any]) -> str | None:
+    """Triton's name of a NumPy type; None where it cannot be a tensor."""
+    return BYTES if dtype.kind == "U" else TRITON_BY_NUMPY.get(dtype.name)
+
+
+def is_served(dtype: numpy.dtype[Any]) -> bool:
+    """Whether an input or output may have the type."""
+    return dtype.kind == "U" or dtype.name in SERVED
+
+
+def text(array: Array) -> Array:
+    """Objects that are str, or UTF-8 in bytes, as text; raises ValueError for others."""
+    if not all(isinstance(item, str | bytes) for item in array.flat):
+        raise ValueError("neither numbers nor strings")
+    items = [item.decode() if isinstance(item, bytes) else item for item in array.flat]
+    return numpy.array(items, dtype=str).reshape(array.shape)
+
+
+def wire(array: Array) -> bytes:
+    """The elements as Triton has them in a request: little-endian, row by row."""
+    if array.dtype.kind != "U":
+        return array.astype(array.dtype.newbyteorder("<")).tobytes()
+    encoded = [str(item).encode() for item in array.flat]
+    return b"".join(len(item).to_bytes(4, "little") + item for item in encoded)
+
+
+def wire_bytes(array: Array) -> int:
+    """Length of ``wire(array)``."""
+    return len(wire(array)) if array.dtype.kind == "U" else array.nbytes
 
 
 def numpy_type(triton: str) -> numpy.dtype[Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from triton_converters.data_types import SERVED, TRITON_BY_NUMPY
+from triton_converters.data_types import TRITON_BY_NUMPY, is_served, text, triton_type
 from triton_converters.dump import Array, Batch
 from triton_converters.failure import StageError
 from triton_converters.reasons import Reason
@@ -16,15 +16,18 @@ from triton_converters.user_code import call, running
 NO_OUTPUTS: Mapping[str, Array] = {}
 
 
-def batches(request: ReferenceRequest, source: Path, input_names: tuple[str, ...]) -> Iterator[Batch]:
+def batches(
+    request: ReferenceRequest, source: Path, input_names: tuple[str, ...], batch_size: int | None = None
+) -> Iterator[Batch]:
     """At most ``max_samples`` samples, as the dataloader yields them; the last batch is cut to fit.
 
-    ``source``: directory of the published source. ``input_names``: the model's. Outputs are empty. Raises StageError:
-    DataloaderInvalid, DataloaderEmpty, LabelsMissing, and what ``user_code.call`` raises.
+    ``source``: directory of the published source. ``input_names``: the model's. ``batch_size``: what the dataloader is
+    asked for; None: the largest that is served. Outputs are empty. Raises StageError: DataloaderInvalid,
+    DataloaderEmpty, LabelsMissing, and what ``user_code.call`` raises.
     """
     path, left, first = request.dataloader.path, request.max_samples, None
     batch_dimension = request.model.max_batch_size > 0
-    iterator = _iterate(request, source)
+    iterator = _iterate(request, source, batch_size or largest_batch_size(request))
     while left > 0:
         with running(source, path):
             item = next(iterator, None)
@@ -43,17 +46,24 @@ def batches(request: ReferenceRequest, source: Path, input_names: tuple[str, ...
         raise StageError(Reason.DATALOADER_EMPTY, f"{path}: the dataloader yielded no batch")
 
 
+def largest_batch_size(request: ReferenceRequest) -> int:
+    """Samples of the largest batch, or of the largest request of a model without batch dimension."""
+    if request.model.max_batch_size == 0:
+        return max(request.batch_sizes, default=1)
+    return min(request.model.max_batch_size, request.max_samples)
+
+
 def head(batch: Batch, count: int) -> Batch:
     """The first ``count`` samples of a batch."""
     groups = (batch.inputs, batch.labels, batch.outputs)
     return Batch(batch.ids[:count], *({name: array[:count] for name, array in group.items()} for group in groups))
 
 
-def _iterate(request: ReferenceRequest, source: Path) -> Iterator[Any]:
+def _iterate(request: ReferenceRequest, source: Path, batch_size: int) -> Iterator[Any]:
     """Call get_dataloader_fn and what it returns."""
     entrypoint = request.dataloader
     stage: dict[str, int | str] = {
-        "batch_size": max(1, min(request.model.max_batch_size, request.max_samples)),
+        "batch_size": batch_size,
         "precision": "fp32",
         "output_format": request.model.format,
     }
@@ -102,7 +112,7 @@ def _check_alike(first: Batch, batch: Batch, where: str) -> None:
     """Types and ranks of inputs stay; labels are in every batch or in none."""
     for name, array in batch.inputs.items():
         expected = first.inputs[name]
-        if (array.dtype, array.ndim) != (expected.dtype, expected.ndim):
+        if (triton_type(array.dtype), array.ndim) != (triton_type(expected.dtype), expected.ndim):
             message = f"input {name} is {_describe(array)} after {_describe(expected)}: type and rank must not change"
             raise _invalid(f"{where}{message}")
     if batch.labels.keys() != first.labels.keys():
@@ -111,8 +121,8 @@ def _check_alike(first: Batch, batch: Batch, where: str) -> None:
 
 def _served(value: Any, where: str) -> Array:
     """An array of a type that can be an input; no type is changed behind the user's back."""
-    array = _array(value, where)
-    if array.dtype.name in SERVED:
+    array = _plain(value, where)
+    if is_served(array.dtype):
         return array
     if array.dtype.name in TRITON_BY_NUMPY:
         raise _invalid(f"{where} is {array.dtype}; ioPrecision is fp32: add .astype(numpy.float32)")
@@ -123,9 +133,10 @@ def _plain(value: Any, where: str) -> Array:
     """An array that needs no pickle: strings become a fixed-width type."""
     array = _array(value, where)
     if array.dtype.hasobject:
-        if not all(isinstance(item, str) for item in array.flat):
-            raise _invalid(f"{where} are neither numbers nor strings")
-        array = array.astype(str)
+        try:
+            return text(array)
+        except ValueError as error:
+            raise _invalid(f"{where}: {error}") from error
     return array
 
 

@@ -28,15 +28,23 @@ class Batch:
 
 
 _GROUPS = ("inputs", "labels", "outputs")
+SIZES = "sizes"
+"""Folder below the reference's: requests of other sizes, of a model without batch dimension."""
 
 
 def write_batch(directory: Path, number: int, batch: Batch) -> None:
     """Write ``batches/<number>.npz`` below the reference's directory."""
     path = directory / "batches" / f"{number:05}.npz"
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     arrays = {f"{group}/{name}": array for group in _GROUPS for name, array in getattr(batch, group).items()}
     with path.open("wb") as file:
         numpy.savez(file, allow_pickle=False, ids=batch.ids, **arrays)
+
+
+def read_sizes(directory: Path) -> Iterator[Batch]:
+    """Every request of another size below the reference's directory, in order; none where there are none."""
+    if (directory / SIZES).is_dir():
+        yield from read_batches(directory / SIZES)
 
 
 def read_batches(directory: Path) -> Iterator[Batch]:

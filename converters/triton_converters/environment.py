@@ -1,7 +1,7 @@
 """Where a measurement is taken: the server, its device, the processor."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ def observe(server: Server, commands: tuple[str, ...]) -> Environment:
     """
     return Environment(
         server_version=server.version(),
-        device=device(server.config()),
+        device=device(server.configs()),
         gpu_product=os.environ.get("GPU_PRODUCT", ""),
         tensorrt_version=os.environ.get("TENSORRT_VERSION", ""),
         cpu=f"{cpu_model()}, {cpu_count():g} cores",
@@ -28,9 +28,9 @@ def observe(server: Server, commands: tuple[str, ...]) -> Environment:
     )
 
 
-def device(config: Mapping[str, Any]) -> str:
-    """``gpu`` or ``cpu``, by the loaded model's instance groups: tritonserver turns KIND_AUTO into what it found."""
-    kinds = {group.get("kind") for group in config.get("instance_group", ())}
+def device(configs: Iterable[Mapping[str, Any]]) -> str:
+    """``gpu`` or ``cpu``, by the loaded models' instance groups: tritonserver turns KIND_AUTO into what it found."""
+    kinds = {group.get("kind") for config in configs for group in config.get("instance_group", ())}
     return "gpu" if "KIND_GPU" in kinds else "cpu"
 
 

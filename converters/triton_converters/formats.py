@@ -44,6 +44,11 @@ class Source:
     """By format: the module that has ``convert(task, directory)``."""
 
 
+HPS = "hps"
+"""Embedding tables of Merlin's Hierarchical Parameter Server: source and target, only inside an ensemble."""
+ENSEMBLE = "ensemble"
+"""Several models as one; each of them has a source and a target of its own."""
+
 FORMATS: Mapping[str, Format] = {
     "ts-trace": Format("model.pt", "pytorch", "pytorch_libtorch", False, "", ("none", "cuda")),
     "ts-script": Format("model.pt", "pytorch", "pytorch_libtorch", False, "", ("none", "cuda")),
@@ -53,6 +58,7 @@ FORMATS: Mapping[str, Format] = {
         "model.savedmodel", "tensorflow", "tensorflow_savedmodel", False, "25.02", ("none", "cuda", "amp")
     ),
     "tf-trt": Format("model.savedmodel", "tensorflow", "tensorflow_savedmodel", True, "25.02", ("none", "cuda", "amp")),
+    HPS: Format("tables.json", "hps", "", False, "", ("none",)),
 }
 """By the format's name in spec.models[].candidates[]."""
 
@@ -81,6 +87,8 @@ SOURCES: Mapping[str, Source] = {
     "tf-keras": Source("triton_converters.load.tf_keras", CONVERTER_TENSORFLOW, False, _TENSORFLOW),
     "tf-estimator": Source("triton_converters.load.tf_estimator", CONVERTER_TENSORFLOW, False, _TENSORFLOW),
     "tf-savedmodel": Source("triton_converters.load.tf_savedmodel", CONVERTER_TENSORFLOW, True, _TENSORFLOW),
+    HPS: Source("triton_converters.load.hps", CONVERTER, False, {HPS: "triton_converters.convert.hps"}),
+    ENSEMBLE: Source("triton_converters.load.ensemble", CONVERTER, False, {}),
 }
 """By the format's name in spec.models[]."""
 

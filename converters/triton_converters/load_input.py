@@ -4,18 +4,19 @@ import base64
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy
 
-from triton_converters.data_types import numpy_type
+from triton_converters import perf_input
+from triton_converters.data_types import BYTES, numpy_type
 from triton_converters.dump import Array
 from triton_converters.failure import StageError
 from triton_converters.model_config import served_dims
+from triton_converters.perf_input import file_name
 from triton_converters.reasons import Reason
 from triton_converters.request import InputShape
 from triton_converters.result import Signature, Tensor
-
-FILE = "perf.json"
 
 
 def check_shapes(shapes: Sequence[InputShape], signature: Signature) -> None:
@@ -42,16 +43,11 @@ def reshape(document: str, shapes: Sequence[InputShape], signature: Signature) -
     ``document``: the reference's file, one step a sample, content in base64.
     """
     wanted = {shape.input: shape.dims for shape in shapes}
-    types = {tensor.name: numpy_type(tensor.data_type).newbyteorder("<") for tensor in signature.inputs}
+    types = {tensor.name: tensor.data_type for tensor in signature.inputs}
     steps = json.loads(document)["data"]
     for step in steps:
         for name in wanted.keys() & step.keys():
-            raw = base64.b64decode(step[name]["content"]["b64"])
-            values: Array = numpy.resize(numpy.frombuffer(raw, dtype=types[name]), wanted[name])
-            step[name] = {
-                "content": {"b64": base64.b64encode(values.tobytes()).decode()},
-                "shape": list(wanted[name]),
-            }
+            step[name] = perf_input.content(numpy.resize(_values(step[name], types[name]), wanted[name]))
     return json.dumps({"data": steps}, separators=(",", ":"))
 
 
@@ -71,25 +67,36 @@ def first_request(document: str, signature: Signature) -> dict[str, Array]:
     }
 
 
-def prepare(reference: Path, directory: Path, shapes: Sequence[InputShape], signature: Signature) -> tuple[str, str]:
+def prepare(
+    reference: Path, directory: Path, shapes: Sequence[InputShape], signature: Signature, batch_size: int = 1
+) -> tuple[str, str]:
     """The value of --input-data and the document itself.
 
+    ``batch_size``: of the requests of a model without batch dimension, which the dataloader made of so many samples.
     With ``shapes`` a file of its own is written to ``directory``, perf_analyzer's working directory, and named without
     a folder, so that the command line holds wherever the directory is moved. Raises StageError(InvalidSpec).
     """
     check_shapes(shapes, signature)
-    document = (reference / FILE).read_text(encoding="utf-8")
+    file = file_name(signature.max_batch_size, batch_size)
+    document = (reference / file).read_text(encoding="utf-8")
     if not shapes:
-        return str(reference / FILE), document
+        return str(reference / file), document
     document = reshape(document, shapes, signature)
-    (directory / FILE).write_text(document, encoding="utf-8")
-    return FILE, document
+    (directory / file).write_text(document, encoding="utf-8")
+    return file, document
 
 
-def _tensor(step: dict[str, dict[str, str]], tensor: Tensor, batched: bool) -> Array:
-    raw = base64.b64decode(step["content"]["b64"])
-    values: Array = numpy.frombuffer(raw, dtype=numpy_type(tensor.data_type)).reshape(step["shape"])
+def _tensor(step: dict[str, Any], tensor: Tensor, batched: bool) -> Array:
+    values = _values(step, tensor.data_type).reshape(step["shape"])
     return values[None] if batched else values
+
+
+def _values(step: dict[str, Any], data_type: str) -> Array:
+    """All elements of a step's tensor, flat."""
+    if data_type == BYTES:
+        return numpy.array(step["content"], dtype=str)
+    raw = base64.b64decode(step["content"]["b64"])
+    return numpy.frombuffer(raw, dtype=numpy_type(data_type).newbyteorder("<"))
 
 
 def _invalid(message: str) -> StageError:

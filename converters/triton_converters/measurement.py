@@ -1,11 +1,12 @@
 """What the profile and the measure stage share: sweeps against one server, and their directory on the claim."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 from triton_converters import claim, load_input
+from triton_converters.data_types import wire_bytes
 from triton_converters.document import Document
 from triton_converters.perf_analyzer import Target
 from triton_converters.publish import publish_directory, temporary_directory
@@ -48,8 +49,20 @@ class Bench:
 
         Raises StageError: InvalidSpec (input shapes), MeasurementFailed, InferenceFailed, ServerCrashed.
         """
+        if self.signature.max_batch_size:
+            return self._measure(scenario, sweep, output_bytes)
+        # Requests of each size come from a file of their own.
+        parts = [
+            self._measure(scenario, replace(sweep, batch_sizes=(size,)), output_bytes) for size in sweep.batch_sizes
+        ]
+        return Measured(tuple(row for part in parts for row in part.rows), parts[0].command)
+
+    def _measure(self, scenario: str, sweep: Sweep, output_bytes: int) -> Measured:
         shapes: Sequence[InputShape] = self.load.input_shapes
-        input_data, document = load_input.prepare(self.reference, self.directory, shapes, self.signature)
+        batched = self.signature.max_batch_size > 0
+        input_data, document = load_input.prepare(
+            self.reference, self.directory, shapes, self.signature, sweep.batch_sizes[0]
+        )
         region = None
         if sweep.shared_memory:
             region = max(output_bytes, ROOM * self._output_bytes(document)) if shapes else output_bytes
@@ -61,10 +74,10 @@ class Bench:
             load_input.varying_shapes(document, self.signature),
         )
         plan = Plan(target, self.load.measurement, self.directory, region)
-        return measure(plan, points(scenario, sweep))
+        return measure(plan, points(scenario, sweep, batched))
 
     def _output_bytes(self, document: str) -> int:
         """Largest output of one real request in the spec's shapes."""
         names = tuple(tensor.name for tensor in self.signature.outputs)
         answer = self.server.infer(load_input.first_request(document, self.signature), names)
-        return max(array.nbytes for array in answer.values())
+        return max(wire_bytes(array) for array in answer.values())

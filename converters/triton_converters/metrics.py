@@ -167,8 +167,8 @@ def _pad(arrays: Sequence[Array]) -> Array:
         largest = tuple(max(sizes) for sizes in zip(*shapes, strict=True))
         padded = []
         for array in arrays:
-            floating = array if array.dtype.kind == "f" else array.astype(numpy.float64)
+            floating = array if array.dtype.kind in "fU" else array.astype(numpy.float64)
             ends = [(0, 0), *((0, target - size) for target, size in zip(largest, array.shape[1:], strict=True))]
-            padded.append(numpy.pad(floating, ends, constant_values=numpy.nan))
+            padded.append(numpy.pad(floating, ends, constant_values="" if array.dtype.kind == "U" else numpy.nan))
         arrays = padded
     return numpy.concatenate(arrays)

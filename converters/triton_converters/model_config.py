@@ -11,7 +11,7 @@ from urllib.parse import quote
 from google.protobuf import text_format  # type: ignore[import-untyped]
 from tritonclient.grpc import model_config_pb2
 
-from triton_converters.formats import FORMATS
+from triton_converters.formats import FORMATS, HPS
 from triton_converters.request import ModelConfig
 from triton_converters.result import Signature, Tensor
 
@@ -46,8 +46,8 @@ def render(
         backend=form.backend,
         platform=form.platform,
         max_batch_size=signature.max_batch_size,
-        input=[_input(tensor) for tensor in signature.inputs],
-        output=[_output(tensor) for tensor in signature.outputs],
+        input=[input_message(tensor) for tensor in signature.inputs],
+        output=[output_message(tensor) for tensor in signature.outputs],
         instance_group=[
             model_config_pb2.ModelInstanceGroup(count=config.instances, kind=config.instance_group_kind),
         ],
@@ -61,7 +61,9 @@ def render(
     if accelerators := _accelerators(form.backend, execution):
         message.optimization.execution_accelerators.gpu_execution_accelerator.extend(accelerators)
     if warmup_shapes:
-        message.model_warmup.extend(_warmup(signature, warmup_shapes))
+        # A row of the hps backend holds all samples.
+        largest = 1 if execution.format == HPS else max(1, signature.max_batch_size)
+        message.model_warmup.extend(_warmup(signature, warmup_shapes, largest))
     for key, value in config.parameters.items():
         message.parameters[key].string_value = value
     return str(text_format.MessageToString(message))
@@ -80,19 +82,26 @@ def warmup_file(tensor: str) -> str:
     return quote(tensor, safe="")
 
 
-def _input(tensor: Tensor) -> model_config_pb2.ModelInput:
+def _type(tensor: Tensor) -> str:
+    """config.pbtxt's own name of what requests call BYTES is TYPE_STRING."""
+    return "TYPE_STRING" if tensor.data_type == "BYTES" else f"TYPE_{tensor.data_type}"
+
+
+def input_message(tensor: Tensor) -> model_config_pb2.ModelInput:
+    """An input as config.pbtxt declares it."""
     return model_config_pb2.ModelInput(
         name=tensor.name,
-        data_type=f"TYPE_{tensor.data_type}",
+        data_type=_type(tensor),
         dims=served_dims(tensor.dims),
         reshape=None if tensor.dims else model_config_pb2.ModelTensorReshape(),
     )
 
 
-def _output(tensor: Tensor) -> model_config_pb2.ModelOutput:
+def output_message(tensor: Tensor) -> model_config_pb2.ModelOutput:
+    """An output as config.pbtxt declares it."""
     return model_config_pb2.ModelOutput(
         name=tensor.name,
-        data_type=f"TYPE_{tensor.data_type}",
+        data_type=_type(tensor),
         dims=served_dims(tensor.dims),
         reshape=None if tensor.dims else model_config_pb2.ModelTensorReshape(),
     )
@@ -119,12 +128,14 @@ def _accelerators(backend: str, execution: Execution) -> list[Any]:
     return []
 
 
-def _warmup(signature: Signature, shapes: Mapping[str, tuple[int, ...]]) -> list[model_config_pb2.ModelWarmup]:
-    """Batch 1 and the maximum: Triton repeats the one sample of the file."""
-    sizes = sorted({1, max(1, signature.max_batch_size)})
+def _warmup(
+    signature: Signature, shapes: Mapping[str, tuple[int, ...]], largest: int
+) -> list[model_config_pb2.ModelWarmup]:
+    """Batch 1 and ``largest``: Triton repeats the one sample of the file."""
+    sizes = sorted({1, largest})
     inputs = {
         tensor.name: model_config_pb2.ModelWarmup.Input(
-            data_type=f"TYPE_{tensor.data_type}",
+            data_type=_type(tensor),
             dims=served_dims(shapes[tensor.name]),
             input_data_file=warmup_file(tensor.name),
         )

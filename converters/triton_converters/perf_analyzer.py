@@ -43,6 +43,13 @@ class Point:
     """``offline`` or ``online``."""
     batch_size: int
     concurrency: int
+    batched: bool = True
+    """False: the model has no batch dimension, and every request of the input holds ``batch_size`` samples."""
+
+    @property
+    def client_batch_size(self) -> int:
+        """What perf_analyzer is told: how many samples of the input it puts into a request."""
+        return self.batch_size if self.batched else 1
 
     @property
     def name(self) -> str:
@@ -107,7 +114,7 @@ def arguments(target: Target, point: Point, windows: Windows, output_bytes: int 
     return (
         PROGRAM,
         *("-m", target.model, "-u", target.url, "-i", target.protocol),
-        *("-b", str(point.batch_size), "--concurrency-range", str(point.concurrency)),
+        *("-b", str(point.client_batch_size), "--concurrency-range", str(point.concurrency)),
         *("--input-data", target.input_data),
         *(word for shape in target.shapes for word in ("--shape", f"{shape.input}:{','.join(map(str, shape.dims))}")),
         *shared_memory,
@@ -195,5 +202,10 @@ def parse_report(text: str, point: Point, stable: bool) -> Row:
     if concurrency != point.concurrency or not isfinite(throughput) or throughput <= 0:
         raise ReportError(f"concurrency {concurrency} with {throughput} inferences/s is not what was asked for")
     return Row(
-        batch_size=point.batch_size, concurrency=concurrency, throughput=throughput, stable=stable, **microseconds
+        batch_size=point.batch_size,
+        concurrency=concurrency,
+        # perf_analyzer counts what it batches itself.
+        throughput=throughput * point.batch_size / point.client_batch_size,
+        stable=stable,
+        **microseconds,
     )

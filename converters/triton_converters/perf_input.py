@@ -1,18 +1,24 @@
 """perf_analyzer's ``--input-data`` file, made of real samples.
 
 The form is that of perf_analyzer 2.60 (docs/input_data.md): one step a sample, each input as base64 of its raw
-little-endian bytes with its shape, without the batch dimension.
+little-endian bytes with its shape, without the batch dimension; strings as they are.
 """
 
 import base64
 import json
 from typing import Any
 
+from triton_converters.data_types import wire, wire_bytes
 from triton_converters.dump import Array, Arrays
 from triton_converters.model_config import served_dims
 
 LIMIT_BYTES = 32 * 2**20
 """perf_analyzer holds the decoded file in memory, once more for each shared memory region."""
+
+
+def file_name(max_batch_size: int, batch_size: int) -> str:
+    """Of the file below the reference: perf_analyzer batches samples itself, where there is a batch dimension."""
+    return "perf.json" if max_batch_size else f"perf-{batch_size}.json"
 
 
 class PerfInput:
@@ -34,7 +40,7 @@ class PerfInput:
             size = sum(_encoded_bytes(array) for array in sample.values())
             if shapes != self.shapes or (self.steps and size > self.left):
                 continue
-            self.steps.append({name: _step(array) for name, array in sample.items()})
+            self.steps.append({name: content(array) for name, array in sample.items()})
             self.left -= size
 
     def to_json(self) -> str:
@@ -43,12 +49,13 @@ class PerfInput:
 
 
 def _encoded_bytes(array: Array) -> int:
-    return 4 * ((array.nbytes + 2) // 3)
+    return 4 * ((wire_bytes(array) + 2) // 3)
 
 
-def _step(array: Array) -> dict[str, Any]:
-    little_endian = array.astype(array.dtype.newbyteorder("<"))
+def content(array: Array) -> dict[str, Any]:
+    """One tensor of a step."""
+    is_text = array.dtype.kind == "U"
     return {
-        "content": {"b64": base64.b64encode(little_endian.tobytes()).decode()},
+        "content": array.flatten().tolist() if is_text else {"b64": base64.b64encode(wire(array)).decode()},
         "shape": list(served_dims(array.shape)),
     }

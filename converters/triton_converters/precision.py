@@ -7,7 +7,7 @@ from typing import Any
 
 from triton_converters import inspection
 from triton_converters.failure import StageError
-from triton_converters.formats import FORMATS
+from triton_converters.formats import FORMATS, HPS
 from triton_converters.reasons import Reason
 
 TYPE_BY_PRECISION = {"fp32": "FP32", "fp16": "FP16"}
@@ -34,6 +34,8 @@ def weight_data_types(path: Path, format_name: str) -> tuple[str, ...]:
     read, what that said after the conversion. Raises StageError(ModelLoadFailed) where the file cannot be parsed, or is
     not the one that was inspected.
     """
+    if format_name == HPS:
+        return ("FP32",)
     weights = _READERS.get(FORMATS[format_name].file)
     if weights is None:
         return inspection.read(path.parent).data_types

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from triton_converters import claim, load_input, metrics, verify
-from triton_converters.dump import read_batches
+from triton_converters.dump import read_batches, read_sizes
 from triton_converters.environment import observe
 from triton_converters.failure import StageError
 from triton_converters.measurement import Bench, publish
@@ -18,7 +18,7 @@ from triton_converters.precision import check_precision
 from triton_converters.reasons import Reason
 from triton_converters.replay import read_result
 from triton_converters.repository import model_file
-from triton_converters.request import ProfileRequest
+from triton_converters.request import ProfileRequest, ServedModel
 from triton_converters.result import Accuracy, MessageTooLongError, Outcome, ProfileResult, ReferenceResult
 from triton_converters.server import Server
 from triton_converters.verify import Served
@@ -92,9 +92,8 @@ def _judge(request: ProfileRequest, server: Server, reference: ReferenceResult, 
     verdict, signature = Verdict(), reference.signature
     batches = claim.reference_directory(request.reference)
     try:
-        check_precision(
-            model_file(request.revision, request.model_name, request.format), request.format, request.precision
-        )
+        for model in request.members or (ServedModel(request.model_name, request.format, request.precision),):
+            check_precision(model_file(request.revision, model.name, model.format), model.format, model.precision)
         verify.check_signature(server.signature(), signature, request.max_batch_size)
         served = verdict.served = verify.serve(
             server.infer, read_batches(batches), signature, request.tolerance, keep_outputs=request.metrics is not None
@@ -104,6 +103,7 @@ def _judge(request: ProfileRequest, server: Server, reference: ReferenceResult, 
             raise StageError(
                 Reason.RESULT_MISSING, f"{message}: delete the directory, and it is made anew", final=False
             )
+        served.include(verify.serve(server.infer, read_sizes(batches), signature, request.tolerance))
         verify.check(served, request.precision, request.tolerance)
         verdict.message = served.describe()
         if request.metrics is not None:

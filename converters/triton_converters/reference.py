@@ -9,12 +9,14 @@ from pathlib import Path
 
 import numpy
 
-from triton_converters import claim, dataloader, framework
-from triton_converters.data_types import SERVED
+from triton_converters import claim, dataloader, framework, other_sizes
+from triton_converters.data_types import is_served
 from triton_converters.dump import Array, Arrays, Batch, write_batch
 from triton_converters.failure import StageError
 from triton_converters.framework import Framework
-from triton_converters.perf_input import PerfInput
+from triton_converters.load.ensemble import Ensemble
+from triton_converters.member_dump import declared, record_members
+from triton_converters.perf_input import PerfInput, file_name
 from triton_converters.publish import publish_directory, temporary_directory
 from triton_converters.reasons import Reason
 from triton_converters.replay import has_result, published_source, read_result, write_result
@@ -43,6 +45,9 @@ def run(request: ReferenceRequest) -> ReferenceResult:
     model = framework.load(source, request.model, request.model.format)
     with temporary_directory(target) as directory:
         signature, samples, batches = record(model, request, source, directory)
+        if isinstance(model, Ensemble):
+            signature = declared(model.code, signature)
+            record_members(model, directory, request.key)
         result = ReferenceResult(signature, samples, batches, round(time.monotonic() - started, 3))
         write_result(directory, "reference", request.key, result)
         if not publish_directory(directory, target, lambda path: has_result(path, "reference", request.key)):
@@ -70,8 +75,13 @@ def record(model: Framework, request: ReferenceRequest, source: Path, directory:
         perf_input.add(batch.inputs)
         write_batch(directory, batches, answered)
         samples, batches, previous = samples + (len(batch.ids) if batched else 1), batches + 1, answered
+    for answered in other_sizes.record(model, request, source, directory):
+        _check_outputs(answered, batched)
+        for name, array in {**answered.inputs, **answered.outputs}.items():
+            observed[name].add(array)
     variety.check()
-    (directory / "perf.json").write_text(perf_input.to_json(), encoding="utf-8")
+    file = file_name(request.model.max_batch_size, dataloader.largest_batch_size(request))
+    (directory / file).write_text(perf_input.to_json(), encoding="utf-8")
     return _signature(model, observed, request.model.max_batch_size), samples, batches
 
 
@@ -87,7 +97,7 @@ def _signature(model: Framework, observed: dict[str, Observed], max_batch_size: 
 def _check_outputs(batch: Batch, batched: bool) -> None:
     """Types that can be served, the batch's size, and no NaN or infinity."""
     for name, array in batch.outputs.items():
-        if array.dtype.name not in SERVED:
+        if not is_served(array.dtype):
             raise _failed(f"output {name} is {array.dtype}; ioPrecision is fp32: return it with .float()")
         if batched and (array.ndim == 0 or len(array) != len(batch.ids)):
             message = f"output {name} has shape {list(array.shape)} for {len(batch.ids)} samples"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_converters import claim
+from triton_converters.data_types import wire
 from triton_converters.document import Document, DocumentError
 from triton_converters.dump import Arrays, Batch
 from triton_converters.formats import FORMATS
@@ -16,6 +17,8 @@ from triton_converters.replay import RESULT_FILE, has_result, read_result, write
 from triton_converters.request import ConvertRequest
 from triton_converters.result import ConvertResult, Signature
 
+MODELS, VERSION = "models", "1"
+"""Folders of a revision, as claim.model_repository has them."""
 _NO_LINKS = frozenset({errno.EXDEV, errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS})
 
 
@@ -52,35 +55,44 @@ def publish_revision(
     ``example``: a real batch, whose first sample warms the model up. Raises OSError where the claim is full.
     """
     target = claim.revision_directory(request.key)
-    candidate = claim.candidate_directory(request.conversion_key)
     with temporary_directory(target) as directory:
-        model = directory / "models" / request.model_name
-        version = model / "1"
-        version.mkdir(parents=True)
-        for file in conversion.files:
-            (version / file).parent.mkdir(parents=True, exist_ok=True)
-            link_or_copy(candidate / file, version / file)
-        sample = _first_sample(example, signature) if request.config.warmup else {}
-        shapes = {name: array.shape for name, array in sample.items()}
-        execution = Execution(
-            request.format,
-            request.precision,
-            request.accelerator,
-            request.tensorrt.workspace_bytes,
-            request.engine_cache,
-        )
-        text = render(request.model_name, signature, request.config, execution, shapes)
-        (model / "config.pbtxt").write_text(text, encoding="utf-8")
-        _write_warmup(model / "warmup", sample)
-        write_result(directory, "convert", request.key, conversion.result)
-        if not publish_directory(directory, target, lambda path: has_result(path, "convert", request.key)):
-            return read_result(target, "convert", request.key, ConvertResult)
-    return conversion.result
+        write_model_directory(directory / MODELS, request, signature, conversion, example)
+        return publish(directory, request.key, conversion.result)
+
+
+def write_model_directory(
+    models: Path, request: ConvertRequest, signature: Signature, conversion: Conversion, example: Batch
+) -> None:
+    """``<models>/<model>/``: config.pbtxt, the version with the converted files, warm-up samples."""
+    candidate = claim.candidate_directory(request.conversion_key)
+    model = models / request.model_name
+    version = model / VERSION
+    version.mkdir(parents=True)
+    for file in conversion.files:
+        (version / file).parent.mkdir(parents=True, exist_ok=True)
+        link_or_copy(candidate / file, version / file)
+    sample = _first_sample(example, signature) if request.config.warmup else {}
+    shapes = {name: array.shape for name, array in sample.items()}
+    execution = Execution(
+        request.format, request.precision, request.accelerator, request.tensorrt.workspace_bytes, request.engine_cache
+    )
+    text = render(request.model_name, signature, request.config, execution, shapes)
+    (model / "config.pbtxt").write_text(text, encoding="utf-8")
+    _write_warmup(model / "warmup", sample)
+
+
+def publish(directory: Path, key: str, result: ConvertResult) -> ConvertResult:
+    """Publish the directory as ``revisions/<key>/``; gives the result of whoever was first."""
+    target = claim.revision_directory(key)
+    write_result(directory, "convert", key, result)
+    if not publish_directory(directory, target, lambda path: has_result(path, "convert", key)):
+        return read_result(target, "convert", key, ConvertResult)
+    return result
 
 
 def model_file(revision: str, model_name: str, format_name: str) -> Path:
     """The served file or directory of a revision."""
-    return claim.model_repository(revision) / model_name / "1" / FORMATS[format_name].file
+    return claim.model_repository(revision) / model_name / VERSION / FORMATS[format_name].file
 
 
 def link_or_copy(source: Path, target: Path) -> None:
@@ -105,4 +117,4 @@ def _write_warmup(directory: Path, sample: Arrays) -> None:
     if sample:
         directory.mkdir()
     for name, array in sample.items():
-        (directory / warmup_file(name)).write_bytes(array.astype(array.dtype.newbyteorder("<")).tobytes())
+        (directory / warmup_file(name)).write_bytes(wire(array))

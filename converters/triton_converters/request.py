@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from triton_converters.document import Document
+from triton_converters.result import Tensor
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,41 @@ class ModelCode:
     """Holds ``get_model``; the model's own file or directory where the format is a file."""
     max_batch_size: int
     """Samples; 0: the model has no batch dimension."""
+    ensemble: "EnsembleCode | None" = None
+    """Of format ``ensemble``, whose entrypoint is empty: the models it is made of."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A model of an ensemble and how its tensors are connected."""
+
+    model: str
+    """Triton's name."""
+    inputs: Mapping[str, str]
+    """The ensemble's tensor by the model's input."""
+    outputs: Mapping[str, str]
+    """The ensemble's tensor by the model's output, of those that somebody uses."""
+    code: ModelCode
+
+
+@dataclass(frozen=True)
+class EnsembleCode:
+    """Models that answer a request together, each as the user gives it."""
+
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    steps: tuple[Step, ...]
+    """In the order of the flow: a step's inputs are the ensemble's or come from earlier steps."""
+
+
+@dataclass(frozen=True)
+class HpsOptions:
+    """How Merlin's Hierarchical Parameter Server keeps tables."""
+
+    gpu_cache_percent: int
+    """Share of each table's vectors in the GPU's memory."""
+    keys_per_sample: int
+    """Most keys of a sample in one table."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +92,9 @@ class ReferenceRequest(Document):
     max_samples: int
     needs_labels: bool
     """True where a threshold is set: a dataloader without labels is then an error."""
+    batch_sizes: tuple[int, ...] = ()
+    """Of a model without batch dimension: how many samples the dataloader is asked to put into a request. The largest
+    is what the reference is made of; of each other one there is one request too."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +154,13 @@ class ConvertRequest(Document):
     engine_cache: str
     """Where the server's ONNX Runtime keeps TensorRT's engines, an absolute path; empty unless accelerator is trt."""
     config: ModelConfig
+    gpu_count: int = 0
+    """spec.gpu.count; 0: CPU."""
+    hps: HpsOptions | None = None
+    """Of format ``hps``."""
+    members: tuple["ConvertRequest", ...] = ()
+    """Of format ``ensemble``: one for each of its models, with the revision's own key. What converts a file is said
+    there alone; a member's reference is its own part of the ensemble's (``claim.member_key``)."""
 
 
 @dataclass(frozen=True)
@@ -180,6 +226,15 @@ class Load:
 
 
 @dataclass(frozen=True)
+class ServedModel:
+    """A model of an ensemble as a revision serves it."""
+
+    name: str
+    format: str
+    precision: str
+
+
+@dataclass(frozen=True)
 class ProfileRequest(Document):
     """Hold the served candidate against the reference, compute metrics, then sweep it on its private server."""
 
@@ -197,6 +252,8 @@ class ProfileRequest(Document):
     load: Load
     offline: Sweep
     online: Sweep
+    members: tuple[ServedModel, ...] = ()
+    """Of format ``ensemble``: its models."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,9 @@ The kubelet cuts a message at 4,096 bytes without a word, so a longer one is ref
 ``result.json`` in the directory of its key on the claim. Shared by the Jobs and the controller; standard library only.
 """
 
+import base64
 import json
+import zlib
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
@@ -180,19 +182,22 @@ class Outcome:
     message: str = ""
 
     def to_json(self) -> str:
-        """Compact JSON with rows as arrays; a failure's message is shortened to fit.
+        """Compact JSON with rows as arrays; a result that is too long is deflated, a failure's message shortened.
 
-        Raises MessageTooLongError where a result exceeds MESSAGE_LIMIT_BYTES.
+        Raises MessageTooLongError where a result exceeds MESSAGE_LIMIT_BYTES all the same.
         """
-        envelope: dict[str, Any] = {"stage": self.stage, "key": self.key}
-        if self.result is not None:
-            envelope["result"] = _pack(asdict(self.result))
-        else:
-            envelope |= {"reason": str(self.reason), "message": _shorten(self.message)}
-        text = json.dumps(envelope, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        if self.result is None:
+            return self._envelope(reason=str(self.reason), message=_shorten(self.message))
+        packed = _pack(asdict(self.result))
+        text = self._envelope(result=packed)
+        if len(text.encode()) > MESSAGE_LIMIT_BYTES:
+            text = self._envelope(deflated=base64.b85encode(zlib.compress(_compact(packed).encode(), 9)).decode())
         if len(text.encode()) > MESSAGE_LIMIT_BYTES:
             raise MessageTooLongError(f"{self.stage}: {len(text.encode())} bytes, at most {MESSAGE_LIMIT_BYTES}")
         return text
+
+    def _envelope(self, **content: Any) -> str:
+        return _compact({"stage": self.stage, "key": self.key} | content)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -200,13 +205,19 @@ class Outcome:
         try:
             envelope = json.loads(text)
             stage, key = envelope["stage"], envelope["key"]
+            if "deflated" in envelope:
+                envelope["result"] = json.loads(zlib.decompress(base64.b85decode(envelope["deflated"])))
             if "result" in envelope:
                 return cls(stage, key, RESULTS[stage].from_value(_unpack(envelope["result"])))
             return cls(stage, key, None, reason_of(envelope["reason"]), str(envelope["message"]))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, zlib.error) as error:
             if isinstance(error, DocumentError):
                 raise
             raise DocumentError(f"not a result: {error}") from error
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def _shorten(message: str) -> str:
@@ -225,15 +236,22 @@ def _shorten(message: str) -> str:
 
 _SCENARIOS = {"offline", "online"}
 _COLUMNS = tuple(Row.__dataclass_fields__)
+_ACCURACY = "accuracy"
+_ACCURACY_COLUMNS = tuple(Accuracy.__dataclass_fields__)
 
 
 def _pack(result: dict[str, Any]) -> dict[str, Any]:
-    """Rows become arrays in the order of Row's fields: names would take twice the bytes."""
+    """Rows and metrics become arrays in the order of their fields: names would take twice the bytes."""
     packed = dict(result)
     for scenario in packed.keys() & _SCENARIOS:
         packed[scenario] = [
             [round(value, 1) if isinstance(value, float) else int(value) for value in row.values()]
             for row in packed[scenario]
+        ]
+    for name in packed.keys() & {_ACCURACY}:
+        packed[name] = [
+            [float(f"{value:.7g}") if isinstance(value, float) else value for value in each.values()]
+            for each in packed[name]
         ]
     return packed
 
@@ -243,4 +261,6 @@ def _unpack(result: dict[str, Any]) -> dict[str, Any]:
     for scenario in unpacked.keys() & _SCENARIOS:
         rows = [dict(zip(_COLUMNS, row, strict=True)) for row in unpacked[scenario]]
         unpacked[scenario] = [row | {"stable": bool(row["stable"])} for row in rows]
+    for name in unpacked.keys() & {_ACCURACY}:
+        unpacked[name] = [dict(zip(_ACCURACY_COLUMNS, each, strict=True)) for each in unpacked[name]]
     return unpacked

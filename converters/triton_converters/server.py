@@ -11,7 +11,7 @@ import numpy
 from tritonclient.grpc import InferenceServerClient, InferInput, InferRequestedOutput
 from tritonclient.utils import InferenceServerException
 
-from triton_converters.data_types import TRITON_BY_NUMPY
+from triton_converters.data_types import text, triton_type
 from triton_converters.dump import Array, Arrays
 from triton_converters.failure import StageError
 from triton_converters.reasons import Reason
@@ -104,12 +104,19 @@ class Server:
         """The loaded model's configuration; instance groups are what the server made of KIND_AUTO."""
         return self._document(f"/v2/models/{self.model}/config")
 
+    def configs(self) -> list[dict[str, Any]]:
+        """Those of the models that compute: of an ensemble its steps'."""
+        own = self.config()
+        steps = [step["model_name"] for step in own.get("ensemble_scheduling", {}).get("step", ())]
+        return [self._document(f"/v2/models/{name}/config") for name in steps] or [own]
+
     def infer(self, inputs: Arrays, outputs: tuple[str, ...]) -> dict[str, Array]:
         """One request, in the shapes that the server declares; raises StageError(InferenceFailed) with its message."""
         tensors = []
         for name, array in inputs.items():
-            tensor = InferInput(name, list(array.shape), TRITON_BY_NUMPY[array.dtype.name])
-            tensor.set_data_from_numpy(numpy.ascontiguousarray(array))
+            tensor = InferInput(name, list(array.shape), triton_type(array.dtype))
+            given = array.astype(object) if array.dtype.kind == "U" else array
+            tensor.set_data_from_numpy(numpy.ascontiguousarray(given))
             tensors.append(tensor)
         wanted = [InferRequestedOutput(name) for name in outputs]
         try:
@@ -122,7 +129,7 @@ class Server:
         absent = [name for name, array in arrays.items() if array is None]
         if absent:
             raise StageError(Reason.INFERENCE_FAILED, f"{self.model} answered without the output {absent[0]}")
-        return arrays
+        return {name: text(array) if array.dtype.hasobject else array for name, array in arrays.items()}
 
     def _is_gone(self) -> bool:
         try:

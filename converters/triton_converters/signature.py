@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from triton_converters.data_types import TRITON_BY_NUMPY
+from triton_converters.data_types import triton_type
 from triton_converters.dump import Array
 from triton_converters.result import Tensor
 
@@ -19,7 +19,7 @@ class Observed:
 
     def add(self, array: Array) -> None:
         """Take in the tensor of one more batch."""
-        self.types.add(array.dtype.name)
+        self.types.add(triton_type(array.dtype) or array.dtype.name)
         self.shapes.add(array.shape[1:] if self.batch_dimension else array.shape)
 
     def tensor(self) -> Tensor:
@@ -31,4 +31,4 @@ class Observed:
         if len(self.types) != 1 or len({len(shape) for shape in shapes}) != 1:
             raise ValueError(f"{self.name} changes type or rank: {sorted(self.types)}, shapes {shapes[:4]}")
         dims = tuple(sizes[0] if len(set(sizes)) == 1 else -1 for sizes in zip(*shapes, strict=True))
-        return Tensor(self.name, TRITON_BY_NUMPY[next(iter(self.types))], dims)
+        return Tensor(self.name, next(iter(self.types)), dims)

@@ -74,10 +74,10 @@ class Plan:
     """A sample's largest output, where client and server share memory."""
 
 
-def points(scenario: str, sweep: Sweep) -> tuple[Point, ...]:
-    """The product of batch sizes and concurrencies."""
+def points(scenario: str, sweep: Sweep, batched: bool = True) -> tuple[Point, ...]:
+    """The product of batch sizes and concurrencies; ``batched``: the model has a batch dimension."""
     return tuple(
-        Point(scenario, batch_size, concurrency)
+        Point(scenario, batch_size, concurrency, batched)
         for batch_size in sweep.batch_sizes
         for concurrency in sweep.concurrencies
     )
@@ -129,7 +129,7 @@ def _attempt(
         raise _failed(point, f"did not end within {seconds:.0f} s: {error}") from error
     with _log(plan, point).open("a", encoding="utf-8") as log:
         log.write(f"$ {shlex.join(argv)}\n{done.output}\nexit code {done.exit_code}\n\n")
-    rate = perf_analyzer.requests_per_second(done.output, point.batch_size)
+    rate = perf_analyzer.requests_per_second(done.output, point.client_batch_size)
     if report.is_file() and done.exit_code == 0:
         try:
             text = report.read_text(encoding="utf-8", errors="replace")

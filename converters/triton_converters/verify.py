@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from triton_converters.agreement import EQUAL_FRACTION, Agreement, compare, describe
+from triton_converters.data_types import wire_bytes
 from triton_converters.dump import Array, Arrays, Batch
 from triton_converters.failure import StageError
 from triton_converters.model_config import served_dims
@@ -44,6 +45,13 @@ class Served:
     def max_absolute_error(self) -> float:
         """Of all floating point outputs."""
         return max((each.max_absolute_error for each in self.agreements.values()), default=0.0)
+
+    def include(self, other: "Served") -> None:
+        """Take in what other requests showed of the outputs; they are no samples of the set."""
+        for name, agreement in other.agreements.items():
+            self.agreements[name] = self.agreements[name] + agreement
+            self.output_bytes[name] = max(self.output_bytes[name], other.output_bytes[name])
+        self.requests += other.requests
 
     def describe(self) -> str:
         """What was done, in words."""
@@ -93,7 +101,7 @@ def serve(
             agreement = _compare(tensor, group, answer[tensor.name], batched, tolerance)
             known = served.agreements.get(tensor.name)
             served.agreements[tensor.name] = agreement if known is None else known + agreement
-            largest = -(-answer[tensor.name].nbytes // len(group))
+            largest = -(-wire_bytes(answer[tensor.name]) // len(group))
             served.output_bytes[tensor.name] = max(served.output_bytes.get(tensor.name, 0), largest)
         for index, sample in enumerate(group):
             if sample.number not in kept:

@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from triton_converters.reasons import Reason
-from triton_converters.result import ProfileResult
-from triton_operator.api.model import Candidate
+from triton_converters.result import ConvertResult, ProfileResult
 from triton_operator.api.status import CandidateState
+from triton_operator.combination import Combination
 from triton_operator.pod_trouble import Trouble
 
 
@@ -14,12 +14,15 @@ from triton_operator.pod_trouble import Trouble
 class Attempt:
     """What is known of a candidate so far."""
 
-    candidate: Candidate
+    candidate: Combination
     key: str = ""
     """Of its revision."""
     state: CandidateState = "Pending"
     reason: Reason | None = None
     message: str = ""
+    conversion: ConvertResult | None = None
+    engine_cache: str = ""
+    """Where its server keeps what it compiles; empty: it compiles nothing."""
     profile: ProfileResult | None = None
 
     def now(self, state: CandidateState, trouble: Trouble | None = None) -> Self:

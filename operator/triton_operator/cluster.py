@@ -17,7 +17,7 @@ import urllib3
 
 from triton_operator.connection import APPLY, AnswerError, ConfigurationError, Connection, configuration
 from triton_operator.drift import FIELD_MANAGER
-from triton_operator.kinds import EVENT, TRITON_DEPLOYMENT, Kind, kind_of
+from triton_operator.kinds import EVENT, NODE, TRITON_DEPLOYMENT, Kind, kind_of
 
 CONNECT_SECONDS = 5
 REQUEST_SECONDS = 30
@@ -111,6 +111,14 @@ class Cluster:
         try:
             return self._call(kind, "get", _path(kind, namespace, name))
         except NotFoundError:
+            return None
+
+    def has_node(self, label: str, value: str) -> bool | None:
+        """Whether a node has the label's value; None where the operator may not read nodes."""
+        try:
+            query = {"labelSelector": f"{label}={value}", "limit": "1"}
+            return bool(self._call(NODE, "list", _path(NODE, None), query)["items"])
+        except ForbiddenError:
             return None
 
     def apply(self, body: dict[str, Any]) -> dict[str, Any]:

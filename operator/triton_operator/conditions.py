@@ -79,5 +79,6 @@ def transitions(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Ite
         yield "Warning" if bad else "Normal", each.reason, f"{each.type}: {each.message}"
     states = {each.name: each.state for each in old.candidates}
     for candidate in new.candidates:
-        if candidate.state == "Failed" and states.get(candidate.name) != "Failed":
-            yield "Warning", candidate.reason, f"candidate {candidate.name}: {candidate.message}"
+        if candidate.state in ("Failed", "Skipped") and states.get(candidate.name) != candidate.state:
+            kind = "Warning" if candidate.state == "Failed" else "Normal"
+            yield kind, candidate.reason, f"candidate {candidate.name}: {candidate.message}"

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from triton_converters.formats import CONVERTER_TENSORFLOW, SOURCES
 from triton_operator import names
-from triton_operator.api.model import Model
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import Images
 from triton_operator.deployment import TritonDeployment
@@ -33,17 +33,13 @@ class Context:
         return self.deployment.spec
 
     @property
-    def model(self) -> Model:
-        """The model of the spec."""
-        return self.deployment.spec.model
-
-    @property
     def images(self) -> Images:
         """Images of this generation: the pinned ones, or else the settings'; the spec's own image comes first."""
         pinned = self.deployment.status.images
         if pinned is None or self.deployment.status.observed_generation != self.deployment.generation:
             pinned = Images(
                 converter=self.settings.converter_image,
+                converter_tensorflow=self.settings.converter_tensorflow_image,
                 server=self.settings.server_image,
                 server_arguments=list(self.settings.server_arguments),
             )
@@ -51,9 +47,11 @@ class Context:
         return pinned.model_copy(update={"server": server}) if server else pinned
 
     @property
-    def job_image(self) -> str:
-        """Of the Jobs' own containers: the spec's, or the converter's."""
-        return self.spec.conversion.pod.image or self.images.converter
+    def framework_image(self) -> str:
+        """Of the Jobs that run the model's own framework: the spec's, or the converter of that framework."""
+        tensorflow = any(SOURCES[model.format].image == CONVERTER_TENSORFLOW for model in self.spec.models)
+        ours = self.images.converter_tensorflow if tensorflow else self.images.converter
+        return self.spec.conversion.pod.image or ours
 
     def metadata(self, name: str, component: str, **labels: str) -> dict[str, Any]:
         """Metadata of a child that goes with the object."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal
 
 from triton_converters.document import DocumentError
@@ -16,8 +17,10 @@ from triton_operator.pod_trouble import (
     ending,
     no_pod,
     pod_trouble,
+    preparations,
     restarts,
     server_crash,
+    unschedulable_since,
 )
 
 SERVER_RESTARTS = 2
@@ -51,6 +54,8 @@ class JobView:
     """Of a Job that failed, or whose sidecar crashed."""
     pending: Trouble | None
     """What keeps its pod from running."""
+    unschedulable_since: datetime | None
+    """When the scheduler first found no node for the pod that waits."""
     sidecar_crashed: bool
     """By itself it never fails the Job."""
     body: Mapping[str, Any] = field(repr=False)
@@ -95,7 +100,8 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
         crash = server_crash(newest)
         crashed = crash if crash is not None and _stays(crash, newest) else None
         pending = crash or pod_trouble(newest, events)
-    return JobView(name, stage, key, state, record, failure or crashed, pending, crashed is not None, job)
+    since = None if newest is None or pending is None else unschedulable_since(newest)
+    return JobView(name, stage, key, state, record, failure or crashed, pending, since, crashed is not None, job)
 
 
 def _stays(crash: Trouble, pod: Mapping[str, Any]) -> bool:
@@ -105,7 +111,8 @@ def _stays(crash: Trouble, pod: Mapping[str, Any]) -> bool:
 
 def _again(pod: Mapping[str, Any], stage: str, key: str) -> Trouble | None:
     """A failure of a pod whose Job has more tries; None where the Job is about to end with it."""
-    codes = {each.get("state", {}).get("terminated", {}).get("exitCode") for each in containers(pod)}
+    own = [*preparations(pod), *containers(pod)]
+    codes = {each.get("state", {}).get("terminated", {}).get("exitCode") for each in own}
     failure = None if EXIT_FINAL in codes else _ending(pod, stage, key)
     return Trouble(failure.reason, f"{failure.message}; the Job tries again") if failure else None
 
@@ -136,10 +143,10 @@ def _failure(
 
 
 def _ending(pod: Mapping[str, Any], stage: str, key: str) -> Trouble | None:
-    """How the pod's own container failed; None where it did not, or where the cluster ended the pod."""
+    """How the pod's own container, or one before it, failed; None where none did or the cluster ended the pod."""
     if disrupted(pod):
         return None
-    for container in containers(pod):
+    for container in [*preparations(pod), *containers(pod)]:
         end = container.get("state", {}).get("terminated")
         if end and end.get("exitCode") != 0:
             return _said(end, stage, key) or ending(pod, container["name"], end, Reason.CRASHED)

@@ -51,6 +51,8 @@ CLAIM = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", _APPLIED)
 _WARNINGS = "type=Warning,reason!=BackOff,reason!=FailedScheduling,reason!=Unhealthy"
 NETWORK_POLICY = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", _APPLIED)
 EVENT = Kind("v1", "Event", "events", _WATCHED | {"create"}, labels="", fields=_WARNINGS)
+NODE = Kind("v1", "Node", "nodes", frozenset({"list"}), labels="")
+"""Of the whole cluster: an operator of some namespaces may not read them, nor one whose chart says so."""
 
 CHILDREN = (JOB, POD, DEPLOYMENT, SERVICE, CONFIG_MAP, CLAIM, NETWORK_POLICY)
 """Kinds that are watched because TritonDeployments own them, themselves or through a Job or a Deployment."""

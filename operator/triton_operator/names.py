@@ -6,6 +6,7 @@ a hash of the key and of its whole template: a Job with more memory is another J
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
@@ -21,6 +22,8 @@ STAGE_LABEL = f"{GROUP}/stage"
 KEY_LABEL = f"{GROUP}/key"
 CANDIDATE_LABEL = f"{GROUP}/candidate"
 REVISION_LABEL = f"{GROUP}/revision"
+GPU_PRODUCT_LABEL = "nvidia.com/gpu.product"
+"""Of nodes: NVIDIA's GPU feature discovery sets it."""
 
 
 def digest(value: Any, length: int) -> str:
@@ -62,6 +65,12 @@ def network_policy(deployment: str) -> str:
 def server(deployment: str, revision_key: str, serving: Any) -> str:
     """The Deployment of a revision as the spec wants it served."""
     return f"{deployment}-{digest([revision_key, serving], 10)}"
+
+
+def combination(candidates: Sequence[str]) -> str:
+    """The members' names, joined by dots; at most 63 characters, since it is a label's value."""
+    name = ".".join(candidates)
+    return name if len(name) <= 63 else f"{name[:52]}.{digest(name, 10)}"
 
 
 def labels(deployment: str, component: str) -> dict[str, str]:

@@ -41,9 +41,11 @@ class Observed:
     serving: str | None
     """Name of the Deployment that the Service points to."""
     claim: Mapping[str, Any] | None
+    """The one the operator made."""
     recorded_claim: str
     """uid of the claim that the recorded results lie on; empty: not recorded."""
-    """The one the operator made."""
+    gpu_product_exists: bool | None
+    """Whether a node has the GPU product that a candidate is built for; None: not known, or not asked."""
 
 
 def record_name(stage: str, key: str) -> str:
@@ -57,7 +59,7 @@ CLAIM = "claim"
 """Entry of the results: uid of the claim they lie on. On another claim they are not."""
 
 
-def observe(deployment: str, children: Iterable[Mapping[str, Any]]) -> Observed:
+def observe(deployment: str, children: Iterable[Mapping[str, Any]], gpu_product_exists: bool | None = None) -> Observed:
     """Parse the children of one TritonDeployment; Events about its pods may be among them."""
     by_kind: dict[str, list[Mapping[str, Any]]] = {}
     for child in children:
@@ -83,6 +85,7 @@ def observe(deployment: str, children: Iterable[Mapping[str, Any]]) -> Observed:
         serving=None if service is None else service["spec"].get("selector", {}).get(names.REVISION_LABEL),
         claim=claim,
         recorded_claim=entries.get(CLAIM, ""),
+        gpu_product_exists=gpu_product_exists,
     )
 
 

@@ -7,7 +7,6 @@ from typing import Any
 from triton_converters.reasons import Reason
 from triton_operator import conditions, report
 from triton_operator.api.status import TritonDeploymentStatus
-from triton_operator.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.deployment import TritonDeployment
 from triton_operator.observed import Observed
@@ -16,11 +15,14 @@ from triton_operator.resources.claim import claim
 from triton_operator.resources.network_policy import network_policy
 from triton_operator.resources.results import results
 from triton_operator.settings import Settings
-from triton_operator.stages import choosing, conversion, profiling, reference, serving, source, step
+from triton_operator.stages import choosing, conversion, profiling, reference, serving, skipping, source, step
 from triton_operator.stages.step import Verdict
 
 DEADLINE_SECONDS = 5.0
 """How often it is looked whether a deadline of ours has passed, while one is set; a reason is due within 10 s."""
+
+NODES_AGAIN_SECONDS = 60.0
+"""How often a missing GPU product is looked for."""
 
 
 @dataclass(frozen=True)
@@ -71,18 +73,21 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
         deletions=_deletions(context, progress),
         status=status,
         events=tuple(Event(*each) for each in conditions.transitions(deployment.status, status)),
-        requeue_after=_requeue(progress, status),
+        requeue_after=_requeue(context, progress, status),
     )
 
 
 def _walk(context: Context) -> Progress:
     """Through the stages in order; the first that must wait ends the walk."""
-    attempts = tuple(Attempt(candidate) for candidate in context.model.candidates)
+    attempts = skipping.first_attempts(context)
     if lost := source.claim_lost(context):
         return Progress((lost,), step.Effects(), attempts, stalled=True)
     resolved, effects, published, stalled = source.resolve(context)
     if published is None:
         return Progress((resolved,), effects, attempts, stalled=stalled)
+
+    if nothing := skipping.nothing_to_try(context):
+        return Progress((resolved, nothing), effects, attempts, published, stalled=True)
 
     referred, more, dump = reference.refer(context, published)
     effects += more
@@ -132,9 +137,12 @@ def _deletions(context: Context, progress: Progress) -> tuple[Reference, ...]:
     return tuple(gone)
 
 
-def _requeue(progress: Progress, status: TritonDeploymentStatus) -> float | None:
+def _requeue(context: Context, progress: Progress, status: TritonDeploymentStatus) -> float | None:
     """Soon where time alone may change the plan: a source is looked for again, a server is late. Else changes wake."""
     found = {condition.type: condition for condition in status.conditions}
     missing = found["SourceResolved"].reason == Reason.SOURCE_NOT_FOUND
     rolling = progress.rollout is not None and found["Reconciling"].status == "True"
-    return DEADLINE_SECONDS if missing or rolling else None
+    if missing or rolling or skipping.is_patient(context):
+        return DEADLINE_SECONDS
+    # No watch tells of nodes.
+    return NODES_AGAIN_SECONDS if context.observed.gpu_product_exists is False else None

@@ -5,7 +5,7 @@ volume that cannot be mounted) it says only in Events.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -37,6 +37,19 @@ _ADVICE = {
 }
 
 
+_REFUSALS = (
+    ("not compatible with this version of TensorRT", Reason.TENSORRT_VERSION_MISMATCH),
+    ("unable to find backend library for backend", Reason.FORMAT_NOT_SERVED),
+    ("failed to load", Reason.MODEL_LOAD_FAILED),
+)
+"""What tritonserver and TensorRT say as they refuse a model, the most telling first."""
+_REFUSAL_ADVICE = {
+    Reason.TENSORRT_VERSION_MISMATCH: "; build the engine with the server's TensorRT: change spec.conversion.pod.image,"
+    " or spec.serving.image",
+    Reason.FORMAT_NOT_SERVED: "; this server's image lacks the backend: use another format or spec.serving.image",
+}
+
+
 @dataclass(frozen=True)
 class Trouble:
     """Why a pod does not do its work, and what to do about it."""
@@ -63,6 +76,15 @@ def pod_trouble(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> 
     return None
 
 
+def unschedulable_since(pod: Mapping[str, Any]) -> datetime | None:
+    """When the scheduler first found no node for the pod; None where it has one."""
+    for condition in pod.get("status", {}).get("conditions", []):
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            since = condition.get("lastTransitionTime") or pod["metadata"]["creationTimestamp"]
+            return datetime.fromisoformat(since)
+    return None
+
+
 def no_pod(controller: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> Trouble | None:
     """Why a Job has no pod: a quota, an admission policy; None where there is no such Event."""
     name = f"{controller['kind']} {controller['metadata']['name']}"
@@ -80,8 +102,10 @@ def server_crash(pod: Mapping[str, Any]) -> Trouble | None:
     for status in _statuses(pod.get("status", {})):
         ended = status.get("lastState", {}).get("terminated")
         if status["name"] == SERVER and ended and status.get("restartCount", 0) > 0:
-            refused = "failed to load" in ended.get("message", "")
-            return ending(pod, SERVER, ended, Reason.MODEL_LOAD_FAILED if refused else Reason.SERVER_CRASHED)
+            words = ended.get("message", "")
+            reason = next((reason for part, reason in _REFUSALS if part in words), Reason.SERVER_CRASHED)
+            trouble = ending(pod, SERVER, ended, reason)
+            return replace(trouble, message=trouble.message + _REFUSAL_ADVICE.get(trouble.reason, ""))
     return None
 
 
@@ -120,6 +144,12 @@ def containers(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Statuses of a pod's own containers, without those that start before."""
     statuses: list[Mapping[str, Any]] = pod.get("status", {}).get("containerStatuses", [])
     return statuses
+
+
+def preparations(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Statuses of the containers that end before a pod's own ones start."""
+    statuses: list[Mapping[str, Any]] = pod.get("status", {}).get("initContainerStatuses", [])
+    return [each for each in statuses if each["name"] != SERVER]
 
 
 def _hint(condition: Mapping[str, Any]) -> str:

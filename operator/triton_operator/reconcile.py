@@ -19,12 +19,14 @@ from triton_operator.deployment import InvalidSpecError, parse, parse_status
 from triton_operator.drift import drift
 from triton_operator.kinds import CLAIM, EVENT, JOB, NETWORK_POLICY, TRITON_DEPLOYMENT, Kind, kind_named, kind_of
 from triton_operator.metrics import Metrics
+from triton_operator.names import GPU_PRODUCT_LABEL
 from triton_operator.observed import observe
 from triton_operator.ownership import Control
 from triton_operator.plan import Event, Plan, plan
 from triton_operator.queue import Result
 from triton_operator.reporting import event_body, stalled, status_body
 from triton_operator.settings import Settings
+from triton_operator.stages.skipping import product_asked
 from triton_operator.store import Key, Store
 
 STARTS_WORK = {CLAIM, NETWORK_POLICY, JOB}
@@ -90,7 +92,9 @@ class Reconciler:
             self._stall(owner, parse_status(owner), Reason.INVALID_SPEC, str(error), now)
             return Result()
         events = [body for body in known if kind_of(body) is EVENT]
-        intent = plan(deployment, observe(deployment.name, [*children, *events]), self._settings, now)
+        product = product_asked(deployment.spec)
+        exists = self._cluster.has_node(GPU_PRODUCT_LABEL, product) if product else None
+        intent = plan(deployment, observe(deployment.name, [*children, *events], exists), self._settings, now)
         try:
             if self._start_work(owner, children, intent):
                 return self._again(key)

@@ -66,10 +66,10 @@ def _signature(signature: Signature) -> SignatureStatus:
 
 def _candidate(attempt: Attempt, ranking: Sequence[Choice]) -> CandidateStatus:
     choice = next((each for each in ranking if each.name == attempt.name), None)
-    candidate, profile = attempt.candidate, attempt.profile
+    profile = attempt.profile
     return CandidateStatus(
         name=attempt.name,
-        members=[f"{candidate.format}-{candidate.precision}-{candidate.accelerator}"],
+        members=[member.words for member in attempt.candidate.members],
         state=attempt.state,
         reason=str(attempt.reason or ""),
         message=shortened(attempt.message, MESSAGE_BYTES),

@@ -19,6 +19,8 @@ class Settings:
     """Of the Jobs: CONVERTER_IMAGE."""
     server_image: str
     """tritonserver: SERVER_IMAGE."""
+    converter_tensorflow_image: str
+    """Of the Jobs that run TensorFlow: CONVERTER_TENSORFLOW_IMAGE."""
     instance_group_kind: InstanceGroupKind = "Gpu"
     """INSTANCE_GROUP_KIND. ``Gpu``: KIND_GPU where a GPU is asked for. ``Auto``: KIND_AUTO, for clusters whose GPU
     resource has no GPU behind it; KIND_GPU fails to load there."""
@@ -31,6 +33,9 @@ class Settings:
     """LOG_FORMAT."""
     metrics_port: int = 8080
     """METRICS_PORT: of /metrics, /healthz and /readyz."""
+    unschedulable_seconds: int = 300
+    """UNSCHEDULABLE_SECONDS: how long a conversion for one GPU product may wait for a node before its candidate is
+    skipped. Default 300: what a cluster autoscaler needs for a GPU node."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
@@ -38,13 +43,17 @@ class Settings:
         return cls(
             converter_image=_required(environment, "CONVERTER_IMAGE"),
             server_image=_required(environment, "SERVER_IMAGE"),
+            converter_tensorflow_image=_required(environment, "CONVERTER_TENSORFLOW_IMAGE"),
             instance_group_kind=cast(InstanceGroupKind, _one_of(environment, "INSTANCE_GROUP_KIND", ("Gpu", "Auto"))),
             server_arguments=tuple(environment.get("SERVER_ARGUMENTS", "").split()),
             namespaces=tuple(
                 name.strip() for name in environment.get("WATCH_NAMESPACES", "").split(",") if name.strip()
             ),
             log_format=cast(Literal["text", "json"], _one_of(environment, "LOG_FORMAT", ("text", "json"))),
-            metrics_port=_port(environment, "METRICS_PORT"),
+            metrics_port=_number(environment, "METRICS_PORT", Settings.metrics_port, 1, 65535),
+            unschedulable_seconds=_number(
+                environment, "UNSCHEDULABLE_SECONDS", Settings.unschedulable_seconds, 1, 86400
+            ),
         )
 
 
@@ -61,8 +70,8 @@ def _one_of(environment: Mapping[str, str], name: str, allowed: tuple[str, ...])
     return value
 
 
-def _port(environment: Mapping[str, str], name: str) -> int:
-    value = environment.get(name) or str(Settings.metrics_port)
-    if not value.isdecimal() or not 0 < int(value) < 65536:
-        raise SettingsError(f"{name} is {value!r}; it takes a port, 1 to 65535")
+def _number(environment: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:
+    value = environment.get(name) or str(default)
+    if not value.isdecimal() or not least <= int(value) <= most:
+        raise SettingsError(f"{name} is {value!r}; it takes a number, {least} to {most}")
     return int(value)

@@ -50,8 +50,10 @@ FULL: JSON = {
                     {"name": "onnx-trt-fp16", "format": "onnx", "precision": "fp16", "accelerator": "trt"},
                     {"name": "trace-fp32", "format": "ts-trace", "precision": "fp32", "accelerator": "none"},
                     {"name": "script-fp32", "format": "ts-script", "precision": "fp32", "accelerator": "cuda"},
+                    {"name": "trt-fp16", "format": "trt", "precision": "fp16"},
                 ],
-                "onnx": {"opset": 17, "exporter": "Dynamo"},
+                "onnx": {"opset": 17, "exporter": "Dynamo", "optimized": True},
+                "tensorrt": {"workspaceBytes": 4294967296, "builderOptimizationLevel": 3},
             }
         ],
         "gpu": {"product": "NVIDIA-A100-SXM4-80GB", "resourceName": "nvidia.com/gpu", "count": 1},

@@ -74,6 +74,7 @@ class Operator:
             "KUBECONFIG": str(kubeconfig),
             "PYTHONPATH": f"{ROOT / 'operator'}:{ROOT / 'converters'}",
             "CONVERTER_IMAGE": "converter:test",
+            "CONVERTER_TENSORFLOW_IMAGE": "converter-tensorflow:test",
             "SERVER_IMAGE": "server:test",
             "INSTANCE_GROUP_KIND": "Auto",
             "WATCH_NAMESPACES": "",

@@ -7,7 +7,7 @@ import pytest
 
 from lint import install_manifest
 from tests.apiserver.operator_process import ROOT, rendered
-from triton_operator.kinds import ALL
+from triton_operator.kinds import ALL, NODE, Kind
 from triton_operator.settings import Settings
 
 Rules = set[tuple[str, str, str]]
@@ -24,10 +24,10 @@ def verbs(rules: list[dict[str, Any]]) -> Rules:
     }
 
 
-def used() -> Rules:
+def used(kinds: tuple[Kind, ...]) -> Rules:
     """(group, resource, verb) of everything the code can do: cluster.py refuses what kinds.py does not name."""
-    own = {(kind.group, kind.plural, verb) for kind in ALL for verb in kind.verbs}
-    return own | {(kind.group, f"{kind.plural}/status", verb) for kind in ALL for verb in kind.status_verbs}
+    own = {(kind.group, kind.plural, verb) for kind in kinds for verb in kind.verbs}
+    return own | {(kind.group, f"{kind.plural}/status", verb) for kind in kinds for verb in kind.status_verbs}
 
 
 def granted(bodies: list[dict[str, Any]], kind: str, namespace: str | None) -> Rules:
@@ -42,13 +42,17 @@ def granted(bodies: list[dict[str, Any]], kind: str, namespace: str | None) -> R
 
 
 def test_in_all_namespaces_the_rules_are_what_the_code_does() -> None:
-    assert granted(rendered(), "ClusterRole", None) == used()
+    assert granted(rendered(), "ClusterRole", None) == used((*ALL, NODE))
+
+
+def test_nodes_are_read_only_where_that_is_granted() -> None:
+    assert granted(rendered("--set", "rbac.readNodes=false"), "ClusterRole", None) == used(ALL)
 
 
 def test_in_some_namespaces_the_same_rules_hold_there_only() -> None:
     bodies = rendered("--set", "watchNamespaces={blue,green}")
     for namespace in ("blue", "green"):
-        assert granted(bodies, "Role", namespace) == used()
+        assert granted(bodies, "Role", namespace) == used(ALL)
     cluster_wide = {body["metadata"]["name"] for body in bodies if body["kind"].startswith("ClusterRole")}
     assert cluster_wide == {"triton-operator-view", "triton-operator-edit"}
 
@@ -69,13 +73,14 @@ def test_the_pod_is_restricted() -> None:
 
 def test_the_environment_is_what_the_settings_read() -> None:
     values = (
-        "image=i,converter.image=c:1,server.image=s:2,server.instanceGroupKind=Auto,server.arguments={--a=1,--b},"
-        "watchNamespaces={blue,green},logFormat=text,metrics.port=9090"
+        "image=i,converter.image=c:1,converter.tensorflowImage=t:1,server.image=s:2,server.instanceGroupKind=Auto,"
+        "server.arguments={--a=1,--b},watchNamespaces={blue,green},logFormat=text,metrics.port=9090,"
+        "unschedulableSeconds=60"
     )
     deployment = next(body for body in rendered("--set", values) if body["kind"] == "Deployment")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     environment = {variable["name"]: variable["value"] for variable in container["env"]}
-    expected = Settings("c:1", "s:2", "Auto", ("--a=1", "--b"), ("blue", "green"), "text", 9090)
+    expected = Settings("c:1", "s:2", "t:1", "Auto", ("--a=1", "--b"), ("blue", "green"), "text", 9090, 60)
     assert Settings.from_environment(environment) == expected
     assert len(environment) == len(fields(Settings))
 

@@ -1,5 +1,6 @@
 """The client module against the real API server: what it writes, and what becomes of the API server's refusals."""
 
+from pathlib import Path
 from socket import SHUT_RDWR
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from devcluster.apiserver import ApiServer
 from tests.apiserver.custom_resources import MINIMAL, changed
 from tests.apiserver.kubectl import Kubectl
+from tests.apiserver.operator_process import install_account
 from triton_operator.cluster import (
     Cluster,
     ConflictError,
@@ -171,6 +173,26 @@ def test_warnings_alone_are_listed(connected: Cluster, kubectl: Kubectl) -> None
         )
     events, _ = connected.list_all(EVENT, kubectl.namespace)
     assert [event["reason"] for event in events] == ["FailedMount", "FailedCreate"]
+
+
+def test_nodes_are_known_by_their_label_where_they_may_be_read(
+    connected: Cluster,
+    kubectl: Kubectl,
+    cluster_kubectl: Kubectl,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    label, product = "nvidia.com/gpu.product", "NVIDIA-A100-SXM4-80GB"
+    metadata = {"name": "a-gpu-node", "labels": {label: product}}
+    kubectl("create", "-f", "-", body={"apiVersion": "v1", "kind": "Node", "metadata": metadata})
+    assert connected.has_node(label, product) is True
+    assert connected.has_node(label, "NVIDIA-H200") is False
+    kubectl("delete", "node", "a-gpu-node")
+    assert connected.has_node(label, product) is False
+    settings = ("--set", f"watchNamespaces={{{kubectl.namespace}}}")
+    account = install_account(cluster_kubectl, tmp_path, *settings, namespace="without-nodes")
+    monkeypatch.setenv("KUBECONFIG", str(account))
+    assert Cluster.connect().has_node(label, product) is None
 
 
 def test_no_answer_is_unavailable(

@@ -27,7 +27,7 @@ def run(apiserver: ApiServer, monkeypatch: pytest.MonkeyPatch) -> Callable[[Stor
     monkeypatch.setenv("KUBECONFIG", str(apiserver.kubeconfig))
 
     async def with_controller(story: Story) -> None:
-        controller = Controller(Settings("converter:test", "server:test"), Metrics())
+        controller = Controller(Settings("converter:test", "server:test", "converter-tensorflow:test"), Metrics())
         assert controller.not_ready()
         assert controller.not_alive() == ""
         await controller.start()

@@ -7,6 +7,7 @@ import pytest
 
 from tests.apiserver.custom_resources import FULL, MINIMAL, changed, named
 from tests.apiserver.kubectl import Kubectl, KubectlError
+from triton_converters.formats import FORMATS, SOURCES
 
 MODEL = "spec.models.0"
 CANDIDATES = f"{MODEL}.candidates"
@@ -65,6 +66,7 @@ NAMED_FIELDS = {
     "model": f"{MODEL}.name",
     "candidate": f"{CANDIDATES}.0.name",
     "model-entrypoint": f"{MODEL}.entrypoint",
+    "model-path": f"{MODEL}.path",
     "dataloader": "spec.dataloader.entrypoint",
     "metrics": "spec.metrics.entrypoint",
     "source": "spec.source.uri",
@@ -95,20 +97,29 @@ def test_names_that_could_leave_their_place(kubectl_shared: Kubectl, field: str,
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "unknown format": ({f"{CANDIDATES}.0.format": "trt-plan"}, 'supported values: "ts-trace", "ts-script", "onnx"'),
+    "unknown format": (
+        {f"{CANDIDATES}.0.format": "trt-plan"},
+        'supported values: "ts-trace", "ts-script", "onnx", "trt", "tf-savedmodel", "tf-trt"',
+    ),
     "unknown precision": ({f"{CANDIDATES}.0.precision": "int8"}, 'supported values: "fp32", "fp16"'),
-    "unknown accelerator": ({f"{CANDIDATES}.0.accelerator": "gpu"}, 'supported values: "none", "cuda", "trt"'),
+    "unknown accelerator": ({f"{CANDIDATES}.0.accelerator": "gpu"}, 'supported values: "none", "cuda", "trt", "amp"'),
     "unknown exporter": ({f"{MODEL}.onnx.exporter": "dynamo"}, 'supported values: "Dynamo", "TorchScript"'),
-    "unknown model format": ({f"{MODEL}.format": "keras"}, 'supported values: "pyt"'),
+    "unknown model format": (
+        {f"{MODEL}.format": "keras"},
+        'supported values: "pyt", "tf-keras", "tf-estimator", "tf-savedmodel", "onnx", "ts-trace", "ts-script"',
+    ),
     "unknown scenario": ({"spec.selection.scenario": "Both"}, 'supported values: "Online", "Offline"'),
     "unknown metric": ({"spec.selection.objectives.0.metric": "Speed"}, 'supported values: "Throughput"'),
     "no candidate": ({CANDIDATES: []}, "candidates in body should have at least 1 items"),
-    "candidates missing": ({CANDIDATES: ...}, "spec.models[0].candidates: Required value"),
+    "candidates missing": ({CANDIDATES: ...}, "candidates is required; format hps takes none"),
     "too many candidates": ({CANDIDATES: SEVENTEEN}, "must have at most 16 items"),
     "candidate twice": ({f"{CANDIDATES}.1.name": "onnx-trt-fp16"}, "Duplicate value"),
     "candidate's name too long": ({f"{CANDIDATES}.0.name": "a" * 31}, "Too long: may not be more than 30"),
     "no model": ({"spec.models": []}, "models in body should have at least 1 items"),
-    "two models": ({"spec.models": [*FULL["spec"]["models"], *MINIMAL["spec"]["models"]]}, "must have at most 1 item"),
+    "two models": (
+        {"spec.models": [*FULL["spec"]["models"], *MINIMAL["spec"]["models"]]},
+        "several models, and one of format hps, need spec.ensemble",
+    ),
     "no source": ({"spec.source": ...}, "spec.source: Required value"),
     "no dataloader": ({"spec.dataloader": ...}, "spec.dataloader: Required value"),
     "no spec": ({"spec": ...}, "spec: Required value"),
@@ -121,9 +132,22 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {f"{MODEL}.arguments": {f"a{i}": "" for i in range(65)}},
         "must have at most 64 items",
     ),
-    "trt with TorchScript": ({f"{CANDIDATES}.1.accelerator": "trt"}, "accelerator trt goes with format onnx"),
-    "trt without a GPU": ({"spec.gpu": ...}, "accelerators cuda and trt need a GPU: set spec.gpu"),
-    "cuda with no GPU counted": ({"spec.gpu.count": 0}, "accelerators cuda and trt need a GPU: set spec.gpu"),
+    "accelerators without a GPU": ({"spec.gpu": ...}, "accelerators cuda, trt and amp need a GPU: set spec.gpu"),
+    "accelerators with no GPU counted": ({"spec.gpu.count": 0}, "accelerators cuda, trt and amp need a GPU"),
+    "a GPU of any product": ({"spec.gpu.product": ...}, "accelerator trt build for one GPU: set spec.gpu.product"),
+    "a GPU of no product": ({"spec.gpu.product": ""}, "format trt or tf-trt and accelerator trt build for one GPU"),
+    "opset too old": ({f"{MODEL}.onnx.opset": 10}, "should be greater than or equal to 11"),
+    "opset too new": ({f"{MODEL}.onnx.opset": 24}, "should be less than or equal to 23"),
+    "no workspace": ({f"{MODEL}.tensorrt.workspaceBytes": 0}, "should be greater than or equal to 1"),
+    "workspace of a petabyte": ({f"{MODEL}.tensorrt.workspaceBytes": 2**50}, "should be less than or equal to"),
+    "builder level": ({f"{MODEL}.tensorrt.builderOptimizationLevel": 6}, "should be less than or equal to 5"),
+    "code with a path": ({f"{MODEL}.path": "model.onnx"}, "takes entrypoint, a Python file, and no path"),
+    "code without an entrypoint": ({f"{MODEL}.entrypoint": ...}, "takes entrypoint, a Python file, and no path"),
+    "file with an entrypoint": ({f"{MODEL}.format": "onnx"}, "takes path, the model's own file"),
+    "file with arguments": (
+        {f"{MODEL}.format": "onnx", f"{MODEL}.entrypoint": ..., f"{MODEL}.path": "model.onnx"},
+        "neither entrypoint nor arguments",
+    ),
     "negative GPUs": ({"spec.gpu.count": -1}, "should be greater than or equal to 0"),
     "thresholds without metrics": ({"spec.metrics": ...}, "accuracy.thresholds need metrics.entrypoint"),
     "threshold without a bound": (
@@ -141,10 +165,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "batch over the maximum": (
         {f"{MODEL}.config.maxBatchSize": 64},
-        "performance.offline.batchSizes are at most config.maxBatchSize",
-    ),
-    "batch of a model without batches": (
-        {f"{MODEL}.config.maxBatchSize": 0, "spec.performance.offline.batchSizes": [1, 2]},
         "performance.offline.batchSizes are at most config.maxBatchSize",
     ),
     "batch over the default maximum": (
@@ -184,6 +204,43 @@ def test_what_is_refused_and_why(kubectl_shared: Kubectl, case: str) -> None:
     assert "is invalid" in message
 
 
+def of_format(source: str, target: str, accelerator: str = "none") -> dict[str, Any]:
+    """A GPU object of one model and one candidate."""
+    entry = {"path": "model.bin"} if SOURCES[source].is_file else {"entrypoint": "model.py"}
+    tried = {"name": "only", "format": target, "precision": "fp32", "accelerator": accelerator}
+    model = {"name": "m", "format": source, "candidates": [tried], **entry}
+    return changed(MINIMAL, {"spec.models": [model], "spec.gpu": {"product": "NVIDIA-A100-SXM4-80GB"}})
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_route_is_taken_and_no_other(kubectl_shared: Kubectl, source: str) -> None:
+    routes = SOURCES[source].converters
+    for target in FORMATS:
+        body = of_format(source, target)
+        if target in routes:
+            assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
+        else:
+            message = refusal(kubectl_shared, body)
+            assert f"a model of format {source} converts into {', '.join(list(routes)[:-1])} or" in message
+
+
+@pytest.mark.parametrize("target", FORMATS)
+def test_every_accelerator_goes_with_its_formats_alone(kubectl_shared: Kubectl, target: str) -> None:
+    source = next(name for name, found in SOURCES.items() if target in found.converters)
+    for accelerator in ("none", "cuda", "trt", "amp"):
+        body = of_format(source, target, accelerator)
+        if accelerator in FORMATS[target].accelerators:
+            assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
+        else:
+            assert f"format {target} takes accelerator none" in refusal(kubectl_shared, body)
+
+
+def test_an_engine_may_be_listed_in_an_object_for_the_cpu(kubectl_shared: Kubectl) -> None:
+    """It is skipped there: one file serves clusters with and without GPUs."""
+    body = changed(of_format("pyt", "trt"), {"spec.gpu": ...})
+    assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
+
+
 def test_unknown_fields_are_named(kubectl: Kubectl) -> None:
     body = changed(FULL, {"spec.serving.replica": 2, f"{CANDIDATES}.0.acelerator": "trt"})
     with pytest.raises(KubectlError) as refused:
@@ -196,6 +253,15 @@ def test_every_field_is_explained(kubectl: Kubectl) -> None:
     text = kubectl("explain", "td.spec.performance.measurement.intervalMilliseconds")
     assert "Default 5000" in text
     assert "DESCRIPTION" in kubectl("explain", "td.status.performance.online.p99")
+    for field, words in (
+        ("format", "tf-keras"),
+        ("path", "a directory for tf-savedmodel"),
+        ("candidates.accelerator", "automatic mixed precision"),
+        ("onnx.optimized", "Default false"),
+        ("tensorrt.workspaceBytes", "Default 1 GiB"),
+        ("tensorrt.builderOptimizationLevel", "Default 3"),
+    ):
+        assert words in " ".join(kubectl("explain", f"td.spec.models.{field}").split())
 
 
 def test_columns(kubectl: Kubectl) -> None:

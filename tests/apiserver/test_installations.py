@@ -50,12 +50,16 @@ def test_the_operator_waits_for_its_crd(tmp_path: Path) -> None:
             created(admin)
 
 
+IMAGES = {"CONVERTER_IMAGE": "c", "CONVERTER_TENSORFLOW_IMAGE": "t", "SERVER_IMAGE": "s"}
+
+
 @pytest.mark.parametrize(
     ("environment", "message"),
     [
         ({}, "CONVERTER_IMAGE is not set"),
-        ({"CONVERTER_IMAGE": "c", "SERVER_IMAGE": "s", "INSTANCE_GROUP_KIND": "Cpu"}, "INSTANCE_GROUP_KIND is 'Cpu'"),
-        ({"CONVERTER_IMAGE": "c", "SERVER_IMAGE": "s", "METRICS_PORT": "http"}, "METRICS_PORT is 'http'"),
+        ({**IMAGES, "INSTANCE_GROUP_KIND": "Cpu"}, "INSTANCE_GROUP_KIND is 'Cpu'"),
+        ({**IMAGES, "METRICS_PORT": "http"}, "METRICS_PORT is 'http'"),
+        ({**IMAGES, "UNSCHEDULABLE_SECONDS": "0"}, "UNSCHEDULABLE_SECONDS is '0'; it takes a number, 1 to 86400"),
     ],
 )
 def test_a_missing_setting_is_named(environment: dict[str, str], message: str) -> None:

@@ -36,7 +36,7 @@ class Bench:
         self.metrics = Metrics()
         self.now = datetime.now(UTC)
         self.key = Key(kubectl.namespace, "digits")
-        settings = Settings("converter:test", "server:test")
+        settings = Settings("converter:test", "server:test", "converter-tensorflow:test")
         self.reconciler = Reconciler(self.cluster, self.store, settings, self.metrics, lambda: self.now)
 
     def look(self) -> None:
@@ -73,6 +73,30 @@ def test_passes_until_one_writes_nothing(bench: Bench, kubectl: Kubectl) -> None
     assert results[0] == Result(again_after=0.0)
     assert results[-1] == results[-2] == Result(), "while it waits for its Job, the Job's own changes wake it"
     assert kubectl.get("td", "digits")["status"]["observedGeneration"] == 1
+
+
+def test_an_engine_is_skipped_while_no_node_has_its_gpu(bench: Bench, kubectl: Kubectl) -> None:
+    product = "NVIDIA-A100-SXM4-80GB"
+    engine = {"name": "trt-fp16", "format": "trt", "precision": "fp16"}
+    models = [MINIMAL["spec"]["models"][0] | {"candidates": [engine]}]
+    spec = {"gpu": {"product": product}, "models": models}
+    kubectl("patch", "td", "digits", "--type=merge", "-p", json.dumps({"spec": spec}))
+
+    def state() -> tuple[str, str]:
+        bench.look()
+        while bench.reconcile() == Result(again_after=0.0):
+            bench.look()
+        (found,) = kubectl.get("td", "digits")["status"]["candidates"]
+        return found["state"], found.get("reason", "")
+
+    assert state() == ("Skipped", "GpuProductMissing")
+    assert bench.reconcile() == Result(again_after=60.0), "no watch tells of nodes"
+    node = f"node-{kubectl.namespace}"
+    metadata = {"name": node, "labels": {"nvidia.com/gpu.product": product}}
+    kubectl("create", "-f", "-", body={"apiVersion": "v1", "kind": "Node", "metadata": metadata})
+    assert state() == ("Pending", "")
+    assert bench.reconcile() == Result()
+    kubectl("delete", "node", node)
 
 
 def requests(monkeypatch: pytest.MonkeyPatch) -> list[str]:

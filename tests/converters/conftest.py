@@ -10,15 +10,18 @@ import pytest
 from tests.converters.sources import WriteSource
 from triton_converters import claim
 
+FRAMEWORKS = ("tensorflow", "torch")
+"""Each has a folder here, a marker, and an image where it is."""
+
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Folders whose modules cannot even be imported where their framework is not are left to their own suite."""
     if collection_path.parent != Path(__file__).parent:
         return None
-    suite = config.option.markexpr
-    if collection_path.name == "torch" and suite not in ("", "torch"):
-        return importlib.util.find_spec("torch") is None or None
-    if collection_path.name == "tensorrt" and suite == "torch":
+    name, suite = collection_path.name, config.option.markexpr
+    if name in FRAMEWORKS and suite not in ("", name):
+        return importlib.util.find_spec(name) is None or None
+    if name == "tensorrt" and suite in FRAMEWORKS:
         return True
     return None
 
@@ -34,6 +37,7 @@ def mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         claim.candidate_directory,
         claim.revision_directory,
         claim.model_repository,
+        claim.parameter_server,
         claim.measurement_directory,
         claim.cache_directory,
     ):

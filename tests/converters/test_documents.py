@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import random
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,6 +29,9 @@ words = st.text(max_size=12)
 st.register_type_strategy(float, finite)
 st.register_type_strategy(str, words)
 st.register_type_strategy(Mapping, lambda _: st.dictionaries(words, words, max_size=3))
+# An ensemble's models are no ensembles.
+st.register_type_strategy(request.EnsembleCode, st.builds(request.EnsembleCode, st.just(()), st.just(()), st.just(())))
+st.register_type_strategy(request.ConvertRequest, st.builds(request.ConvertRequest, members=st.just(())))
 
 
 @settings(max_examples=30, deadline=None)
@@ -79,13 +83,18 @@ def test_outcomes_round_trip_or_say_that_they_are_too_long(
 
 
 def rounded(outcome: Outcome) -> Outcome:
-    """Rows lose what is beyond a tenth of an inference a second."""
-    changes = {
+    """Rows lose what is beyond a tenth of an inference a second, metrics what is beyond seven digits."""
+    changes: dict[str, Any] = {
         scenario: tuple(dataclasses.replace(row, throughput=round(row.throughput, 1)) for row in rows)
         for scenario in ("offline", "online")
         if (rows := getattr(outcome.result, scenario, None)) is not None
     }
     assert outcome.result is not None
+    if isinstance(outcome.result, result.ProfileResult):
+        changes["accuracy"] = tuple(
+            dataclasses.replace(each, framework=float(f"{each.framework:.7g}"), served=float(f"{each.served:.7g}"))
+            for each in outcome.result.accuracy
+        )
     return dataclasses.replace(outcome, result=dataclasses.replace(outcome.result, **changes))
 
 
@@ -127,10 +136,49 @@ def test_rows_of_a_full_sweep_fit() -> None:
     assert len(Outcome("profile", "0" * 16, profile).to_json().encode()) <= MESSAGE_LIMIT_BYTES
 
 
+def some_row(chance: random.Random) -> Row:
+    """A row of latencies of up to ten seconds, unlike any other."""
+    latencies = {name: chance.randrange(10**7) for name in MICROSECONDS}
+    return Row(chance.randrange(1, 65537), chance.randrange(1, 257), chance.random() * 1e5, stable=True, **latencies)
+
+
+def test_the_fullest_result_fits() -> None:
+    """8 offline and 16 online rows, 16 thresholds with three bounds each, and long command lines."""
+    chance = random.Random(1)  # noqa: S311 - figures of a test
+    command = "perf_analyzer -m resnet50 --input-data /repository/references/0123456789abcdef/perf.json " + "x" * 300
+    environment = result.Environment(
+        "2.71.0",
+        "gpu",
+        "NVIDIA-A100-SXM4-80GB",
+        "10.9.0.34",
+        "AMD EPYC 7742 64-Core Processor, 128 cores",
+        (command,) * 2,
+    )
+    accuracy = tuple(
+        result.Accuracy(
+            f"intersection_over_union_of_class_{number}",
+            chance.random(),
+            chance.random(),
+            f"minimum {chance.random():g}, maximum {1 + chance.random():g}, maximumDegradation {chance.random():g}",
+            True,
+        )
+        for number in range(16)
+    )
+    offline, online = (tuple(some_row(chance) for _ in range(count)) for count in (8, 16))
+    full = result.ProfileResult(True, "Passed", "x" * 300, 1.234e-3, accuracy, 256, offline, online, environment)
+    outcome = Outcome("profile", "0" * 16, full)
+    text = outcome.to_json()
+    assert '"deflated"' in text
+    assert len(text.encode()) <= MESSAGE_LIMIT_BYTES
+    assert rounded(Outcome.from_json(text)) == rounded(outcome)
+
+
 def test_too_many_rows_are_refused_not_cut() -> None:
     environment = result.Environment("2.51.0", "gpu", "", "", "", ())
+    chance = random.Random(1)  # noqa: S311 - figures of a test
+    rows = tuple(some_row(chance) for _ in range(96))
     with pytest.raises(MessageTooLongError, match="measure"):
-        Outcome("measure", "0" * 16, result.MeasureResult((ROW,) * 64, environment)).to_json()
+        Outcome("measure", "0" * 16, result.MeasureResult(rows, environment)).to_json()
 
 
 @pytest.mark.parametrize(
@@ -145,6 +193,8 @@ def test_too_many_rows_are_refused_not_cut() -> None:
         '{"stage":"source","key":"k","result":{"digest":"d","files":true,"total_bytes":0}}',
         '{"stage":"measure","key":"k","result":{"online":[[1,2]],"environment":{}}}',
         '{"stage":"measure","key":"k","result":{"online":[3],"environment":{}}}',
+        '{"stage":"measure","key":"k","deflated":"not deflated"}',
+        '{"stage":"measure","key":"k","deflated":3}',
     ],
 )
 def test_what_is_no_outcome_is_a_document_error(text: str) -> None:

@@ -102,6 +102,20 @@ def test_the_bodies_of_control_flow_are_cast_too() -> None:
     x = numpy.array([1, 3], numpy.float32)
     assert run(half, {"flag": numpy.array(True), "x": x})[0].tolist() == [-2, -6]
     assert run(half, {"flag": numpy.array(False), "x": x})[0].tolist() == [-0.5, -1.5]
+    node = next(node for node in half.graph.node if node.op_type == "If")
+    for attribute in node.attribute:
+        assert [tensor.data_type for tensor in attribute.g.initializer] == [TensorProto.FLOAT16]
+        assert attribute.g.output[0].type.tensor_type.elem_type == TensorProto.FLOAT16
+
+
+def test_a_number_that_masks_is_clamped_so_that_what_it_does_not_mask_stays_finite() -> None:
+    graph = Graph()
+    masked = graph.add("Mul", "mask", graph.constant(numpy.float32(-1e9)))
+    y = graph.add("Add", "x", masked)
+    half = cast(graph.model({"x": (FLOAT, ["n"]), "mask": (FLOAT, ["n"])}, {"y": (y, FLOAT, ["n"])}))
+    answer = run(half, {"x": numpy.array([1, 2], numpy.float32), "mask": numpy.array([0, 1], numpy.float32)})[0]
+    assert answer[0] == 1
+    assert -65505 < answer[1] < -65000
 
 
 def test_a_type_that_a_node_produces_is_changed_with_it() -> None:

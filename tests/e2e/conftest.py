@@ -18,7 +18,7 @@ from deploy.images import load
 from deploy.install import NAMESPACE, RELEASE, install
 from devcluster.binaries import program
 from devcluster.paths import cluster_paths
-from tests.e2e import configmap, conversion, deletion, evolution, happy, prober, repair, workbench
+from tests.e2e import configmap, conversion, deletion, ensemble, evolution, happy, prober, repair, workbench
 from tests.e2e.bad_inputs import BadInput
 from tests.e2e.full_claim import DEFAULT_KUBELET
 from tests.e2e.hosts import Hosts
@@ -31,6 +31,7 @@ MODELS = dict.fromkeys((*HOSTS, evolution.NAME), "classifier")
 LANES: dict[str, Callable[[Suite], Any]] = {
     "happy_object": happy.run,
     "formats": conversion.formats,
+    "scorer": ensemble.run,
     "evolved": evolution.run,
     "shapes": conversion.shapes,
     "more_memory": repair.memory,
@@ -191,3 +192,9 @@ def deleted(lanes: dict[str, "Future[Any]"]) -> deletion.Deleted:
 def from_configmap(lanes: dict[str, "Future[Any]"]) -> configmap.FromConfigMap:
     """Outcome of the lane."""
     return lanes["from_configmap"].result()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="session")
+def scorer(lanes: dict[str, "Future[Any]"]) -> ensemble.Scorer:
+    """Outcome of the lane."""
+    return lanes["scorer"].result()  # type: ignore[no-any-return]

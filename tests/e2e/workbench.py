@@ -39,7 +39,11 @@ class Workbench:
 
     def result(self, folder: str, key: str) -> Object:
         """The result.json of a key on the claim."""
-        found: Object = json.loads(self.run("cat", f"/repository/{folder}/{key}/result.json"))
+        return self.json(f"/repository/{folder}/{key}/result.json")
+
+    def json(self, path: str) -> Object:
+        """A file that holds JSON."""
+        found: Object = json.loads(self.run("cat", path))
         return found
 
     def compare(self, entrypoint: str, kind: str, url: str, batch: int) -> Object:

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.golden.moments import MOMENTS
+from tests.simulation.cluster import SETTINGS
 from triton_operator.deployment import parse
 from triton_operator.observed import observe
 from triton_operator.plan import Plan, plan
-from triton_operator.settings import Settings
 
 HERE = Path(__file__).parent
-CASES = sorted(path.parent for path in HERE.glob("*/cr.yaml"))
-SETTINGS = Settings(converter_image="example/converter:1", server_image="example/server:1")
+CASES = sorted(HERE / name for name in MOMENTS)
 
 
 class Plain(yaml.SafeDumper):
@@ -34,6 +34,19 @@ def run(case: Path) -> Plan:
     return plan(parse(body), observe(body["metadata"]["name"], children), SETTINGS, now)
 
 
+def write_inputs(case: Path) -> None:
+    """The case's moment of the simulation, as files."""
+    cluster = MOMENTS[case.name]()
+    case.mkdir(exist_ok=True)
+    (case / "cr.yaml").write_text(f"# now: {cluster.now.isoformat()}\n{dumped(cluster.body())}", encoding="utf-8")
+    (case / "observed.yaml").write_text(dumped(list(cluster.objects.values())), encoding="utf-8")
+
+
+def dumped(value: Any) -> str:
+    """As YAML."""
+    return yaml.dump(value, Dumper=Plain, sort_keys=False, width=120, allow_unicode=True)
+
+
 def written(wanted: Plan) -> dict[str, Any]:
     """A plan as plain YAML."""
     return {
@@ -45,14 +58,16 @@ def written(wanted: Plan) -> dict[str, Any]:
     }
 
 
-def test_there_are_cases() -> None:
-    assert len(CASES) >= 12
+def test_every_folder_is_a_case() -> None:
+    assert {path.parent for path in HERE.glob("*/*.yaml")} == set(CASES)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_plan_is_the_expected_one(case: Path, updates_golden: bool) -> None:
-    text = yaml.dump(written(run(case)), Dumper=Plain, sort_keys=False, width=120, allow_unicode=True)
     golden = case / "expected.yaml"
+    if updates_golden:
+        write_inputs(case)
+    text = dumped(written(run(case)))
     if updates_golden:
         golden.write_text(text, encoding="utf-8")
     assert yaml.safe_load(text) == yaml.safe_load(golden.read_text(encoding="utf-8"))

@@ -11,7 +11,7 @@ from linear_model import MAX_BATCH_SIZE, SIGNATURE, batches, weights
 from triton_converters import claim
 from triton_converters.dump import Batch, write_batch
 from triton_converters.model_config import render
-from triton_converters.perf_input import PerfInput
+from triton_converters.perf_input import PerfInput, file_name
 from triton_converters.replay import write_result
 from triton_converters.request import (
     Entrypoint,
@@ -119,7 +119,7 @@ def _reference(root: Path, key: str, content: Iterable[Batch]) -> None:
         write_batch(directory, number, batch)
         perf_input.add(batch.inputs)
         samples += len(batch.ids) if signature.max_batch_size else 1
-    (directory / "perf.json").write_text(perf_input.to_json())
+    (directory / file_name(signature.max_batch_size, 1)).write_text(perf_input.to_json())
     write_result(directory, "reference", key, ReferenceResult(signature, samples, number + 1, 0.1))
 
 

@@ -170,3 +170,11 @@ def test_the_message_about_integers_says_how_many_must_be_equal() -> None:
     found = compare("CLASS", integers(1, 2), integers(1, 3), ["a", "b"], TOLERANCE)
     assert "output CLASS: 1 of 2 elements are not equal, all must be" in describe(found, TOLERANCE, 1.0)
     assert "99% must be" in describe(found, TOLERANCE, 0.99)
+
+
+def test_strings_agree_where_they_are_equal() -> None:
+    framework, served = numpy.array([["a", "bc"], ["d", ""]]), numpy.array([["a", "longer"], ["d", ""]])
+    found = compare("words", framework, served, ["0", "1"], Tolerance(1.0, 1.0))
+    assert (found.elements, found.outside, found.is_floating) == (4, 1, False)
+    assert not found.holds(1.0)
+    assert describe(found, Tolerance(1.0, 1.0), 1.0) == "output words: 1 of 4 elements are not equal, all must be"

@@ -11,7 +11,7 @@ from triton_converters.environment import cpu_count, cpu_model, device
     ("kinds", "found"), [(["KIND_CPU"], "cpu"), (["KIND_GPU"], "gpu"), (["KIND_CPU", "KIND_GPU"], "gpu"), ([], "cpu")]
 )
 def test_the_device_is_that_of_the_loaded_models_instances(kinds: list[str], found: str) -> None:
-    assert device({"instance_group": [{"kind": kind, "count": 1} for kind in kinds]}) == found
+    assert device([{"instance_group": [{"kind": kind, "count": 1} for kind in kinds]}]) == found
 
 
 def test_the_processor_is_named(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The load's input: real samples as they are, or their values in the shapes the spec asks for."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy
@@ -28,6 +29,12 @@ def document(length: int = 3) -> str:
     mask, flag = numpy.ones((2, 2, length), numpy.float32), numpy.array([7, 8], numpy.float32)
     collector.add({"TOKENS": tokens, "MASK": mask, "FLAG": flag})
     return collector.to_json()
+
+
+def test_without_batch_dimension_each_size_has_a_file_of_its_own(tmp_path: Path) -> None:
+    unbatched = replace(SIGNATURE, max_batch_size=0)
+    (tmp_path / "perf-256.json").write_text(document())
+    assert prepare(tmp_path, tmp_path, (), unbatched, 256) == (str(tmp_path / "perf-256.json"), document())
 
 
 def test_without_shapes_the_references_own_file_is_used(tmp_path: Path) -> None:

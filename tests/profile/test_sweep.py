@@ -54,6 +54,14 @@ def test_points_are_the_product_of_batch_sizes_and_concurrencies() -> None:
     assert [(each.batch_size, each.concurrency) for each in found] == [(1, 1), (1, 2), (8, 1), (8, 2)]
 
 
+def test_without_batch_dimension_a_request_is_sent_as_it_is_and_its_samples_are_counted(tmp_path: Path) -> None:
+    tool = Tool(1)
+    wanted = points("offline", Sweep((256,), (1,), True), batched=False)
+    row = measure(Plan(TARGET, COUNT, tmp_path), wanted, tool).rows[0]
+    assert value(tool.argvs[0], "-b") == "1"
+    assert (row.batch_size, row.throughput) == (256, 256_000.0)
+
+
 def test_every_point_asked_for_gives_its_row_in_order(tmp_path: Path) -> None:
     tool = Tool(1)
     wanted = points("online", Sweep((1,), (1, 2, 4), False))

@@ -38,6 +38,10 @@ REQUESTS: dict[str, Any] = {
 }
 THROUGHPUT = {("ts-trace", "fp32"): 1000, ("ts-script", "fp32"): 900, ("onnx", "fp32"): 2000, ("onnx", "fp16"): 1500}
 """Inferences per second at concurrency 1."""
+FAST = 3000
+"""Of all other formats."""
+TENSORRT = "10.9.0.34"
+"""Builds the simulation's engines."""
 ENVIRONMENT = Environment("2.51.0", "cpu", "", "", "a CPU, 2 cores", ("perf_analyzer -m digits",))
 INPUT, OUTPUT = Tensor("INPUT__0", "FP32", (1, 8, 8)), Tensor("OUTPUT__0", "FP32", (10,))
 
@@ -60,6 +64,8 @@ class Fate:
     """tritonserver's last words as it ends again and again; the client never starts then."""
     pending: dict[str, Any] | None = None
     """The pod's status as long as it cannot start."""
+    server_tensorrt: str = ""
+    """TensorRT of the server's image, where it is another than TENSORRT."""
     p99: int = 5000
     """Microseconds, of every measured row."""
 
@@ -95,6 +101,12 @@ def message(stage: str, request: Any, fate: Fate) -> str:
     return Outcome(stage, request.key, None, fate.reason, fate.message).to_json()
 
 
+def mismatch(request: Any, fate: Fate) -> str:
+    """The termination message of a TensorRT check that failed."""
+    words = f"the engine was built with TensorRT {TENSORRT}, the server's image has {fate.server_tensorrt}"
+    return Outcome("profile", request.key, None, Reason.TENSORRT_VERSION_MISMATCH, words).to_json()
+
+
 def row(concurrency: int, throughput: float, p99: int) -> Row:
     """A stable point of batch 1."""
     half = p99 // 2
@@ -107,10 +119,10 @@ def _result(stage: str, request: Any, fate: Fate) -> Document:
     if stage == "reference":
         return ReferenceResult(Signature((INPUT,), (OUTPUT,), request.model.max_batch_size), 64, 8, 1.0)
     if stage == "convert":
-        return ConvertResult("e" * 64, 1000, ("FP32",), 1.0, (), "", 1e-6)
+        return ConvertResult("e" * 64, 1000, ("FP32",), 1.0, (), TENSORRT if request.format == "trt" else "", 1e-6)
     if stage == "measure":
         return MeasureResult(_online(request, 1000, fate), ENVIRONMENT)
-    throughput = THROUGHPUT[request.format, request.precision]
+    throughput = THROUGHPUT.get((request.format.rpartition("+")[2], request.precision), FAST)
     metric = Accuracy("accuracy", 0.98, 0.98, "minimum 0.95", True)
     return ProfileResult(
         passed=True,

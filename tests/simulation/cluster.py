@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tests.simulation.answers import REQUESTS, Fate, Fates, all_good, message
+from tests.simulation.answers import REQUESTS, Fate, Fates, all_good, message, mismatch
 from triton_converters.result import EXIT_FINAL
 from triton_operator import names
 from triton_operator.deployment import parse
@@ -21,7 +21,7 @@ from triton_operator.plan import Event, Plan, Reference, plan
 from triton_operator.settings import Settings
 
 Body = dict[str, Any]
-SETTINGS = Settings(converter_image="example/converter:1", server_image="example/server:1")
+SETTINGS = Settings("example/converter:1", "example/server:1", "example/converter-tensorflow:1")
 STEP = timedelta(seconds=2)
 ORDER = ("containers", "pod", "job")
 
@@ -36,6 +36,8 @@ class Cluster:
     starts: Callable[[str], bool] = lambda deployment: True
     """Whether the server of a Deployment of that name gets ready."""
     settings: Settings = SETTINGS
+    gpu_product_exists: bool | None = None
+    """Whether a node has the GPU product that is asked for; None: the operator may not read nodes."""
     now: datetime = datetime(2026, 11, 21, tzinfo=UTC)
     generation: int = 1
     status: Body = field(default_factory=lambda: {"observedGeneration": -1}, repr=False)
@@ -67,7 +69,8 @@ class Cluster:
 
     def intent(self) -> Plan:
         """What plan() wants now."""
-        return plan(parse(self.body()), observe("digits", self.objects.values()), self.settings, self.now)
+        observed = observe("digits", self.objects.values(), self.gpu_product_exists)
+        return plan(parse(self.body()), observed, self.settings, self.now)
 
     def act(self) -> int:
         """One pass of the operator; how many writes it made."""
@@ -215,6 +218,9 @@ class Cluster:
             self._crash_sidecar(pods[0], fate)
         elif before["phase"] == "Pending":
             pods[0]["status"] = {"phase": "Running"} | _statuses(job, {"running": {}}, {"state": {"running": {}}})
+        elif fate.server_tensorrt and _checks_tensorrt(pods[0]):
+            self._end_check(job, pods[0], mismatch(request, fate))
+            return 1
         else:
             self._end_job(job, pods[0], fate, message(stage, request, fate))
             return 1
@@ -245,6 +251,14 @@ class Cluster:
             why = "PodFailurePolicy" if fate.exit_code == EXIT_FINAL else "BackoffLimitExceeded"
             kind = "Failed" if fate.exit_code else "Complete"
             job["status"]["conditions"] = [{"type": kind, "status": "True", "reason": why, "message": why}]
+
+    def _end_check(self, job: Body, pod: Body, words: str) -> None:
+        """The container before the server ends the Job; neither the server nor the client ever starts."""
+        ended = {"exitCode": EXIT_FINAL, "message": words, "finishedAt": self._time()}
+        self._end_job(job, pod, Fate(exit_code=EXIT_FINAL), "")
+        waiting = {"waiting": {"reason": "PodInitializing"}}
+        pod["status"] |= _statuses(job, waiting, {"state": waiting})
+        pod["status"]["initContainerStatuses"].insert(0, {"name": "tensorrt", "state": {"terminated": ended}})
 
     def _create_pod(self, owner: Body, status: Body) -> Body:
         identity = self._identity()
@@ -277,6 +291,10 @@ class Cluster:
             "readyReplicas": ready,
         }
         return int(deployment["status"] != before)
+
+
+def _checks_tensorrt(pod: Body) -> bool:
+    return any(each["name"] == "tensorrt" for each in pod["spec"].get("initContainers", []))
 
 
 def _statuses(owner: Body, state: Body, sidecar: Body) -> Body:

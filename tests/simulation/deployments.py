@@ -38,3 +38,36 @@ def a_model(**fields: Any) -> Body:
         "candidates": CANDIDATES,
     }
     return deepcopy(model | fields)
+
+
+def an_ensemble(*dense: str, sparse: tuple[str, ...] = ()) -> Body:
+    """Embedding tables (or a model with candidates of its own) before a dense model, measured in two sizes."""
+    tables: Body = {"name": "sparse", "format": "hps", "entrypoint": "sparse.py", "config": {"maxBatchSize": 4096}}
+    if sparse:
+        tables |= {"format": "pyt", "candidates": [candidate(name) for name in sparse]}
+    model = {"name": "dense", "format": "pyt", "entrypoint": "dense.py", "config": {"maxBatchSize": 0}}
+    ensemble = {
+        "name": "dlrm",
+        "inputs": [
+            {"name": "EMB_KEY", "dataType": "INT64", "dims": [1, -1]},
+            {"name": "EMB_N_KEY", "dataType": "INT32", "dims": [1, -1]},
+        ],
+        "outputs": [{"name": "DENSE_OUTPUT", "dataType": "FP32", "dims": [-1, 1]}],
+        "steps": [
+            {
+                "model": "sparse",
+                "inputMap": [{"input": "KEYS", "tensor": "EMB_KEY"}, {"input": "NUMKEYS", "tensor": "EMB_N_KEY"}],
+                "outputMap": [{"output": "OUTPUT0", "tensor": "LOOKUP_VECTORS"}],
+            },
+            {
+                "model": "dense",
+                "inputMap": [{"input": "vectors", "tensor": "LOOKUP_VECTORS"}],
+                "outputMap": [{"output": "logits", "tensor": "DENSE_OUTPUT"}],
+            },
+        ],
+    }
+    return a_spec(
+        models=[tables, model | {"candidates": [candidate(name) for name in dense]}],
+        ensemble=ensemble,
+        performance={"offline": {"batchSizes": [256, 1024]}},
+    )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.simulation.answers import FINAL, GOOD, Fate
 from tests.simulation.cluster import ORDER, Cluster
-from tests.simulation.deployments import CANDIDATES, a_model
+from tests.simulation.deployments import CANDIDATES, a_model, candidate
 from triton_converters.reasons import Reason
 from triton_converters.result import MeasureResult
 from triton_operator import names
@@ -32,6 +32,7 @@ EDITS: tuple[dict[str, Any], ...] = (
     {"models": [a_model(config={"maxBatchSize": 16})]},
     {"models": [a_model(candidates=CANDIDATES[:1])]},
     {"models": [a_model(candidates=CANDIDATES[::-1])]},
+    {"models": [a_model(candidates=[candidate("trt-fp16"), *CANDIDATES[2:]])]},
     {"models": [a_model()]},
     {"conversion": {"parallelism": 1}},
     {"conversion": {"pod": {"resources": {"limits": {"memory": "1Gi"}}}}},

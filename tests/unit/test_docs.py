@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from docs import generate_reasons
+from docs import generate_conversions, generate_reasons
 from triton_converters.reasons import Reason
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,6 +50,12 @@ def test_the_readme_is_short_and_names_both_commands() -> None:
 
 def test_the_page_of_reasons_is_what_the_generator_writes() -> None:
     assert generate_reasons.PAGE.read_text(encoding="utf-8") == generate_reasons.page()
+
+
+def test_the_tables_of_conversions_are_what_the_generator_writes() -> None:
+    text = generate_conversions.PAGE.read_text(encoding="utf-8")
+    assert generate_conversions.BEGIN in text
+    assert text == generate_conversions.page(text)
 
 
 def test_troubleshooting_names_only_reasons_that_exist() -> None:

@@ -1,5 +1,6 @@
 """What keeps a pod from running, read from real pods' statuses and Events (Kubernetes 1.34)."""
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -51,6 +52,61 @@ def waiting(reason: str, message: str = "") -> list[Body]:
 def ended(code: int, message: str = "", reason: str = "Error") -> list[Body]:
     terminated = {"exitCode": code, "message": message, "reason": reason, "finishedAt": "2026-11-21T00:00:09Z"}
     return [{"name": "convert", "state": {"terminated": terminated}}]
+
+
+def crashed(words: str) -> Body:
+    """A pod whose tritonserver ended and was started again."""
+    last = {"terminated": {"exitCode": 1, "message": words, "reason": "Error"}}
+    sidecar = {"name": "tritonserver", "restartCount": 1, "state": {"running": {}}, "lastState": last}
+    return a_pod(initContainerStatuses=[sidecar])
+
+
+@pytest.mark.parametrize(
+    ("words", "reason", "advice"),
+    [
+        (
+            "E1121 logging.cc:40] The engine plan file is not compatible with this version of TensorRT, expecting"
+            " library version 10.8.0.43 got 10.9.0.34, please rebuild.\nfailed to load all models",
+            Reason.TENSORRT_VERSION_MISMATCH,
+            "change spec.conversion.pod.image, or spec.serving.image",
+        ),
+        (
+            "failed to load 'm' version 1: Invalid argument: unable to find backend library for backend 'tensorflow',"
+            " try specifying runtime on the model configuration.",
+            Reason.FORMAT_NOT_SERVED,
+            "use another format or spec.serving.image",
+        ),
+        ("error: creating server: Internal - failed to load all models", Reason.MODEL_LOAD_FAILED, "all models"),
+        ("Signal (11) received.", Reason.SERVER_CRASHED, "Signal (11) received."),
+    ],
+)
+def test_why_a_server_refuses_a_model_is_read_from_its_own_words(words: str, reason: Reason, advice: str) -> None:
+    trouble = server_crash(crashed(words))
+    assert trouble is not None
+    assert trouble.reason is reason
+    assert trouble.message.endswith(advice)
+
+
+def test_a_container_before_the_server_says_why_the_job_failed() -> None:
+    outcome = '{"stage":"convert","key":"k","reason":"TensorRtVersionMismatch","message":"10.9 is not 10.8"}'
+    pod = a_pod("Failed", containerStatuses=waiting("PodInitializing"))
+    pod["status"]["initContainerStatuses"] = [
+        {"name": "converters", "state": {"terminated": {"exitCode": 0}}},
+        {"name": "tensorrt", "state": {"terminated": {"exitCode": 42, "message": outcome}}},
+        {"name": "tritonserver", "state": {"waiting": {"reason": "PodInitializing"}}},
+    ]
+    failed = {"type": "Failed", "status": "True", "reason": "PodFailurePolicy"}
+    view = job_view(a_job(failed), [pod], [])
+    assert view.failure is not None
+    assert (view.failure.reason, view.failure.message) == (Reason.TENSORRT_VERSION_MISMATCH, "10.9 is not 10.8")
+
+
+def test_since_when_no_node_takes_a_pod() -> None:
+    condition = unschedulable("0/1 nodes are available")
+    for told, expected in (({}, "00:00:00"), ({"lastTransitionTime": "2026-11-21T00:00:05Z"}, "00:00:05")):
+        view = job_view(a_job(), [a_pod(conditions=[condition | told])], [])
+        assert view.unschedulable_since == datetime.fromisoformat(f"2026-11-21T{expected}+00:00")
+    assert job_view(a_job(), [a_pod("Running")], []).unschedulable_since is None
 
 
 def an_event(uid: str, reason: str, message: str) -> Body:

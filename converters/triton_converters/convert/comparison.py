@@ -27,7 +27,7 @@ def max_absolute_error(
     ``directory`` holds the converted file. None where no runtime of the format is here, where the file does not run, or
     where it answers NaN or infinity; the last two with a warning.
     """
-    if request.format not in SOURCES:
+    if request.format not in SOURCES or not SOURCES[request.format].is_file:
         return None, ()
     code = ModelCode(request.format, Entrypoint(FORMATS[request.format].file, {}), signature.max_batch_size)
     largest = 0.0

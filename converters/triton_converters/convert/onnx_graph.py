@@ -8,7 +8,7 @@ from onnx import version_converter
 
 from triton_converters.convert.onnx_precision import to_fp16
 from triton_converters.convert.task import Task
-from triton_converters.data_types import TRITON_BY_NUMPY
+from triton_converters.data_types import BYTES, TRITON_BY_NUMPY
 from triton_converters.failure import StageError
 from triton_converters.formats import FORMATS
 from triton_converters.reasons import Reason
@@ -30,7 +30,7 @@ def finish(task: Task, directory: Path, *, cast: bool) -> None:
     path = directory / FORMATS["onnx"].file
     if task.request.onnx_optimized:
         optimise(path)
-    if cast or task.request.onnx_optimized or _is_scattered(path):
+    if cast or _is_misplaced(path):
         model = load(path)
         save(to_fp16(model) if cast else model, path)
     onnx.checker.check_model(str(path))
@@ -154,8 +154,9 @@ def check_signature(model: Any, signature: Signature, opset: int) -> None:
 def _check_tensor(tensor: Tensor, value: Any, signature: Signature) -> None:
     """A dimension may be symbolic where the signature fixes it (onnx infers no more), never the other way round."""
     kind = value.type.tensor_type
-    name = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type).name
-    if TRITON_BY_NUMPY.get(name) != tensor.data_type:
+    is_text = kind.elem_type == onnx.TensorProto.STRING
+    name = "string" if is_text else onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type).name
+    if (BYTES if is_text else TRITON_BY_NUMPY.get(name)) != tensor.data_type:
         raise _failed(f"the exported graph's {tensor.name} is {name}, the signature says {tensor.data_type}")
     if not kind.HasField("shape"):
         return
@@ -168,9 +169,13 @@ def _check_tensor(tensor: Tensor, value: Any, signature: Signature) -> None:
         raise _failed(f"{message}: the exporter fixed one that varies (a size used as a Python number?)")
 
 
-def _is_scattered(path: Path) -> bool:
-    """Whether weights lie in other files than DATA_FILE: torch's exporter writes one a tensor."""
-    return bool(_data_files(path) - {DATA_FILE})
+def _is_misplaced(path: Path) -> bool:
+    """Whether large weights lie in the graph's file, or weights in files of other names, as torch's exporter has it."""
+    return bool(_data_files(path) - {DATA_FILE}) or _inline_bytes(path) > INLINE_BYTES
+
+
+def _inline_bytes(path: Path) -> int:
+    return weight_bytes(onnx.load(str(path), load_external_data=False))
 
 
 def _data_files(path: Path) -> set[str]:

@@ -7,7 +7,6 @@ them.
 
 import math
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy
@@ -39,12 +38,11 @@ def to_fp16(model: Any) -> Any:
     if _is_half(model):
         return model
     model = inliner.inline_local_functions(model) if model.functions else model
-    graphs = list(_graphs(model.graph))
-    for graph in graphs:
+    for graph in _graphs(model.graph):
         _lift_constants(graph)
     types, was_valid = _element_types(model)
     try:
-        for graph in graphs:
+        for graph in _graphs(model.graph):
             _Cast(graph, types, model, graph is model.graph).run()
         onnx.shape_inference.infer_shapes(_light(model), check_type=was_valid, strict_mode=was_valid)
     except StageError:
@@ -147,11 +145,10 @@ class _Cast:
             kept = [node for node in self.graph.node if twin not in node.output]
             del self.graph.node[:]
             self.graph.node.extend(kept)
-        if (numpy.abs(values[numpy.isfinite(values)]) > FP16_LIMIT).any():
+        if values.ndim and (numpy.abs(values[numpy.isfinite(values)]) > FP16_LIMIT).any():
             message = f"{tensor.name} has values outside the range of fp16 ({FP16_LIMIT:.0f})"
             warnings.warn(message, ConversionWarning, stacklevel=4)
-        with numpy.errstate(over="ignore"):
-            tensor.CopyFrom(numpy_helper.from_array(values.astype(numpy.float16), tensor.name))
+        tensor.CopyFrom(numpy_helper.from_array(_narrow(values), tensor.name))
 
     def _is_single(self, name: str) -> bool:
         return self.types.get(name) == TensorProto.FLOAT
@@ -183,9 +180,16 @@ def _halve_attributes(node: Any) -> None:
         if attribute.name in _TYPE_ATTRIBUTES and attribute.i == TensorProto.FLOAT:
             attribute.i = TensorProto.FLOAT16
         elif attribute.HasField("t") and attribute.t.data_type == TensorProto.FLOAT:
-            with numpy.errstate(over="ignore"):
-                values = numpy_helper.to_array(attribute.t).astype(numpy.float16)
+            values = _narrow(numpy_helper.to_array(attribute.t))
             attribute.t.CopyFrom(numpy_helper.from_array(values, attribute.t.name))
+
+
+def _narrow(values: Any) -> Any:
+    """Values in fp16. A scalar masks or scales (-1e9 times 0 must stay 0), so it is clamped; a weight is not."""
+    if not values.ndim and numpy.isfinite(values):
+        values = numpy.clip(values, -FP16_LIMIT, FP16_LIMIT)
+    with numpy.errstate(over="ignore"):
+        return values.astype(numpy.float16)
 
 
 def _lift_constants(graph: Any) -> None:
@@ -209,13 +213,15 @@ def _lift_constants(graph: Any) -> None:
     graph.node.extend(kept)
 
 
-def _graphs(graph: Any) -> Iterator[Any]:
-    """The graph and all bodies of its control flow."""
-    yield graph
-    for node in graph.node:
-        for attribute in node.attribute:
-            for inner in (*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs):
-                yield from _graphs(inner)
+def _graphs(graph: Any) -> list[Any]:
+    """All bodies of its control flow, innermost first, then the graph: who rewrites a graph's nodes copies bodies."""
+    bodies = [
+        inner
+        for node in graph.node
+        for attribute in node.attribute
+        for inner in (*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs)
+    ]
+    return [*(each for body in bodies for each in _graphs(body)), graph]
 
 
 def _element_types(model: Any) -> tuple[dict[str, int], bool]:

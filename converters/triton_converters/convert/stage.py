@@ -11,6 +11,7 @@ from triton_converters.convert.comparison import max_absolute_error
 from triton_converters.convert.example import example_inputs
 from triton_converters.convert.task import ConversionWarning, Task, convert
 from triton_converters.dump import read_batches
+from triton_converters.ensemble_repository import Part, publish_ensemble
 from triton_converters.failure import StageError
 from triton_converters.formats import FORMATS, THROUGH
 from triton_converters.framework import Framework
@@ -36,15 +37,29 @@ def run(request: ConvertRequest) -> ConvertResult:
     Raises StageError: ResultMissing (no reference), what the model's loader raises, ConversionFailed,
     ConversionUnsupported, NamingUnsupported, TensorRtUnavailable, PrecisionMismatch; OSError where the claim is full.
     """
+    if request.members:
+        return publish_ensemble(request, tuple(_part(member) for member in request.members))
+    part = _part(request)
+    return publish_revision(part.request, part.signature, part.conversion, part.example)
+
+
+def _part(request: ConvertRequest) -> Part:
+    """One model, converted here unless somebody did it before."""
     reference = claim.reference_directory(request.reference)
     signature = read_result(reference, "reference", request.reference, ReferenceResult).signature
     candidate = claim.candidate_directory(request.conversion_key)
     conversion = find_conversion(candidate, request.conversion_key)
     if conversion is None:
-        conversion = _convert(request, signature, candidate)
+        try:
+            conversion = _convert(request, signature, candidate)
+        except StageError as error:
+            # Of a plain model the candidate's name says enough.
+            if request.candidate:
+                raise
+            raise StageError(error.reason, f"model {request.model_name}: {error.message}", final=error.final) from error
     if request.engine_cache:
         Path(request.engine_cache).mkdir(parents=True, exist_ok=True)
-    return publish_revision(request, signature, conversion, next(read_batches(reference)))
+    return Part(request, signature, conversion, next(read_batches(reference)))
 
 
 def _convert(request: ConvertRequest, signature: Signature, target: Path) -> Conversion:

@@ -5,7 +5,10 @@ from typing import Any
 
 import torch
 
+from triton_converters.convert.script_half import halve
 from triton_converters.convert.task import ConversionWarning, Task
+from triton_converters.failure import StageError
+from triton_converters.reasons import Reason
 from triton_converters.torch_framework import TorchFramework, select_outputs
 
 
@@ -21,19 +24,37 @@ def tensors(task: Task) -> tuple[torch.Tensor, ...]:
 
 
 def module(task: Task) -> Any:
-    """The framework's module, its weights cast in place to the asked precision.
+    """The framework's module in the asked precision; a Python module is cast in place.
 
-    A weight outside the range of fp16 becomes infinite, not clamped, with a warning: the gate sees it.
+    A weight outside the range of fp16 becomes infinite, not clamped, with a warning: the gate sees it. Raises
+    StageError(ConversionUnsupported) where a TorchScript file does not run in fp16.
     """
     model = framework(task).module
-    if task.half:
-        finite = {name: bool(torch.isfinite(tensor).all()) for name, tensor in model.state_dict().items()}
-        model.half()
-        for name, tensor in model.state_dict().items():
-            if finite[name] and not torch.isfinite(tensor).all():
-                message = f"{name} has values outside the range of fp16 (65504)"
-                warnings.warn(message, ConversionWarning, stacklevel=2)
+    if not task.half:
+        return model
+    if isinstance(model, torch.jit.ScriptModule):
+        return _halved_file(task, model)
+    finite = {name: bool(torch.isfinite(tensor).all()) for name, tensor in model.state_dict().items()}
+    model.half()
+    for name, tensor in model.state_dict().items():
+        if finite[name] and not torch.isfinite(tensor).all():
+            message = f"{name} has values outside the range of fp16 (65504)"
+            warnings.warn(message, ConversionWarning, stacklevel=2)
     return model
+
+
+def _halved_file(task: Task, model: Any) -> Any:
+    """The file's module in fp16, proved by a run."""
+    try:
+        halved = halve(model, framework(task).device)
+        with torch.no_grad():
+            halved(*(tensor.half() if tensor.is_floating_point() else tensor for tensor in tensors(task)))
+    except RuntimeError as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        message = f"{task.framework.path} does not run in fp16, some of its types are fixed: {lines[-1]:.300}"
+        advice = "convert it in fp32, to format onnx or trt, or from the model's Python code (format pyt)"
+        raise StageError(Reason.CONVERSION_UNSUPPORTED, f"{message}; {advice}") from error
+    return halved
 
 
 def served(task: Task, model: Any) -> "Served":

@@ -1,6 +1,5 @@
 """Format ``onnx`` from a torch module: torch.onnx with the exporter the spec names, TorchScript's or Dynamo's."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +24,18 @@ def convert(task: Task, directory: Path) -> None:
     varies, or changed a type); what torch.onnx and onnx.checker raise.
     """
     path = directory / FORMATS["onnx"].file
-    # What is optimised is an fp32 graph (see onnx_graph.optimise), which is cast afterwards.
-    exported = replace(task, request=replace(task.request, precision="fp32")) if task.request.onnx_optimized else task
+    # What is optimised is an fp32 graph (see onnx_graph.optimise), which is cast afterwards; so are TorchScript files.
+    late = task.request.onnx_optimized or isinstance(framework(task).module, torch.jit.ScriptModule)
+    exported = task.towards("onnx") if late else task
     model = served(exported, module(exported))
     with torch.no_grad():
         if task.request.onnx_exporter == "Dynamo":
             _export_dynamo(exported, model, path)
         else:
-            _export_torchscript(exported, model, path)
+            # Of a module that holds another one's TorchScript, the exporter wants the trace itself.
+            is_file = isinstance(framework(task).module, torch.jit.ScriptModule)
+            traced = torch.jit.trace(model, tensors(task), check_trace=False) if is_file else model
+            _export_torchscript(exported, traced, path)
     onnx_graph.finish(task, directory, cast=exported.half != task.half)
 
 

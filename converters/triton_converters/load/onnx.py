@@ -8,6 +8,7 @@ import numpy
 import onnx
 import onnxruntime
 
+from triton_converters.data_types import text
 from triton_converters.dump import Array, Arrays
 from triton_converters.failure import StageError
 from triton_converters.reasons import Reason
@@ -40,7 +41,8 @@ class OnnxFramework:
             if not isinstance(answer, numpy.ndarray):
                 message = f"{self.path}: output {name} is a {type(answer).__name__}; only tensors can be served"
                 raise StageError(Reason.FRAMEWORK_FAILED, message)
-        return dict(zip(self.outputs, answers, strict=True))
+        given = [text(answer) if answer.dtype.hasobject else answer for answer in answers]
+        return dict(zip(self.outputs, given, strict=True))
 
 
 def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:

@@ -13,7 +13,7 @@ from triton_converters.user_code import locate
 
 
 def load(source: Path, model: ModelCode, output_format: str) -> TorchFramework:
-    """Load the file in fp32, on the GPU where there is one.
+    """Load the file, weights of any type as they are, on the GPU where there is one.
 
     The file names no outputs, and a trace no inputs: they are INPUT__0, INPUT__1, ... in the order of forward's
     parameters and OUTPUT__0, ... in the order of what it returns. ``output_format`` changes nothing. Raises StageError:
@@ -29,7 +29,7 @@ def load(source: Path, model: ModelCode, output_format: str) -> TorchFramework:
     except Exception as error:
         line = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise StageError(Reason.CHECKPOINT_INVALID, f"{path} is no TorchScript module: {line:.300}") from error
-    if any(submodule.training for submodule in module.modules()):
+    if any(getattr(submodule, "training", False) for submodule in module.modules()):
         message = f"{path}: the module was saved in training mode: call model.eval() before torch.jit.trace or script"
         raise StageError(Reason.MODEL_IN_TRAINING_MODE, message)
     inputs = [argument.type for argument in schema.arguments[1:]]
@@ -42,7 +42,7 @@ def load(source: Path, model: ModelCode, output_format: str) -> TorchFramework:
     for parameter in module.parameters():
         parameter.requires_grad_(False)
     return TorchFramework(
-        module.float(),
+        module,
         tuple(f"INPUT__{index}" for index in range(len(inputs))),
         tuple(f"OUTPUT__{index}" for index in range(len(outputs))),
         source,

@@ -35,5 +35,5 @@ class Conversion(ApiType):
     ] = Field(default_factory=list)
     """By precision. Default: fp32 1e-4 and 1e-4, fp16 1e-2 and 1e-2."""
     pod: Pod = Field(default_factory=Pod)
-    """Of source, reference, conversion and profile Jobs' own container. An image of yours needs Python 3.11 or later,
-    torch and the packages your code imports; the converters are copied into it."""
+    """Of the Jobs' own containers. The image is that of reference and conversion Jobs alone: it needs Python 3.11 or
+    later, the framework and the packages your model and dataloader import; the converters are copied into it."""

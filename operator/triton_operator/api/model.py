@@ -4,10 +4,21 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from triton_operator.api.schema import ApiType, Argument, Arguments, BatchSize, PythonFile, rules
+from triton_operator.api.ensemble import HpsOptions
+from triton_operator.api.routes import accelerator_rules, conversion_rules, entrypoint_rules, hps_rules
+from triton_operator.api.schema import (
+    ApiType,
+    Argument,
+    Arguments,
+    BatchSize,
+    PythonFile,
+    SourcePath,
+    TritonName,
+    rules,
+)
 
+DEFAULT_OPSET = 17
 CandidateName = Annotated[str, StringConstraints(max_length=30, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")]
-ModelName = Annotated[str, StringConstraints(max_length=63, pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
 
 
 class DynamicBatching(ApiType):
@@ -53,42 +64,55 @@ class ModelConfiguration(ApiType):
 class Candidate(ApiType):
     """One way to serve the model: a format in a precision with an accelerator."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            (
-                "!has(self.accelerator) || self.accelerator != 'trt' || self.format == 'onnx'",
-                "accelerator trt goes with format onnx",
-            )
-        )
-    )
+    model_config = ConfigDict(json_schema_extra=rules(*accelerator_rules()))
     name: CandidateName
     """Unique among the candidates."""
-    format: Literal["ts-trace", "ts-script", "onnx"]
-    """What the model is converted to."""
+    format: Literal["ts-trace", "ts-script", "onnx", "trt", "tf-savedmodel", "tf-trt"]
+    """What the model is converted to. `trt` and `tf-trt` are skipped where spec.gpu asks for no GPU or no node has its
+    product; `tf-savedmodel` and `tf-trt` where the server's release is newer than 25.02."""
     precision: Literal["fp32", "fp16"]
     """Of the weights and the computation; inputs and outputs stay fp32."""
-    accelerator: Literal["none", "cuda", "trt"] = "none"
-    """`trt`: ONNX Runtime's TensorRT execution provider; `cuda`: its CUDA provider. Default none."""
+    accelerator: Literal["none", "cuda", "trt", "amp"] = "none"
+    """`trt`: ONNX Runtime's TensorRT execution provider; `cuda`: its CUDA provider, for other formats the plain GPU;
+    `amp`: TensorFlow's automatic mixed precision. Default none."""
 
 
 class OnnxOptions(ApiType):
-    """How torch.onnx exports."""
+    """How ONNX graphs are made."""
 
-    opset: Annotated[int, Field(ge=11, le=23)] = 17
-    """Operator set. Default 17: known to every onnxruntime since 1.12 and to TensorRT since 8.6."""
+    opset: Annotated[int, Field(ge=11, le=23)] | None = None
+    """Operator set. Default 17, known to every onnxruntime since 1.12 and to TensorRT since 8.6; for a model that comes
+    as ONNX, its own."""
     exporter: Literal["Dynamo", "TorchScript"] = "TorchScript"
-    """`Dynamo`: torch.export; `TorchScript`: tracing. Chosen explicitly because torch's own default changed in 2.9."""
+    """Of PyTorch models. `Dynamo`: torch.export; `TorchScript`: tracing. Chosen explicitly because torch's own default
+    changed in 2.9."""
+    optimized: bool = False
+    """Simplify the graph before it is served or given to TensorRT. Default false."""
+
+
+class TensorRtOptions(ApiType):
+    """How TensorRT builds an engine, in a conversion to trt and inside ONNX Runtime."""
+
+    workspace_bytes: Annotated[int, Field(ge=2**20, le=2**40)] = 2**30
+    """Limit of the memory that layers may use beside their weights. Default 1 GiB."""
+    builder_optimization_level: Annotated[int, Field(ge=0, le=5)] = 3
+    """More finds faster kernels and takes longer. Default 3, TensorRT's own."""
 
 
 class Model(ApiType):
     """The model as it comes, its served configuration and what to try."""
 
-    name: ModelName
+    model_config = ConfigDict(json_schema_extra=rules(*entrypoint_rules(), *conversion_rules(), *hps_rules()))
+    name: TritonName
     """Triton's model name."""
-    format: Literal["pyt"]
-    """`pyt`: a Python file whose get_model returns a torch.nn.Module."""
-    entrypoint: PythonFile
-    """File with `get_model(**arguments) -> (model, {"inputs": [names], "outputs": [names]})`."""
+    format: Literal["pyt", "tf-keras", "tf-estimator", "tf-savedmodel", "onnx", "ts-trace", "ts-script", "hps"]
+    """`pyt`, `tf-keras`, `tf-estimator`, `hps`: a Python file whose get_model returns a torch.nn.Module, a Keras model,
+    an Estimator or embedding tables. The others: the model itself, a file or directory of the source."""
+    entrypoint: PythonFile | None = None
+    """File with `get_model(**arguments) -> (model, {"inputs": [names], "outputs": [names]})`, where format is pyt,
+    tf-keras, tf-estimator or hps."""
+    path: SourcePath | None = None
+    """The model's file (a directory for tf-savedmodel) below the source, where format is any other."""
     arguments: Arguments = Field(default_factory=dict)
     """Of get_model."""
     io_precision: Literal["fp32"] = "fp32"
@@ -102,7 +126,16 @@ class Model(ApiType):
             max_length=16,
             json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
         ),
-    ]
-    """What to convert, verify and measure; at least one."""
+    ] = Field(default_factory=list)
+    """What to convert, verify and measure; at least one. None of format hps, which is served in one way."""
     onnx: OnnxOptions = Field(default_factory=OnnxOptions)
-    """For candidates of format onnx."""
+    """For candidates of format onnx, and of trt, which is made from ONNX."""
+    tensorrt: TensorRtOptions = Field(default_factory=TensorRtOptions)
+    """For candidates of format trt or accelerator trt."""
+    hps: HpsOptions = Field(default_factory=HpsOptions)
+    """For format hps."""
+
+    @property
+    def code(self) -> str:
+        """The Python file, or the model's own file or directory, below the source."""
+        return self.entrypoint or self.path or ""

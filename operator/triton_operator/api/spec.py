@@ -10,10 +10,12 @@ from pydantic import ConfigDict, Field
 
 from triton_operator.api.accuracy import AccuracyGate
 from triton_operator.api.conversion import Conversion
+from triton_operator.api.ensemble import MAX_BATCH_SIZE, Ensemble, ensemble_rules
 from triton_operator.api.model import Model
 from triton_operator.api.performance import Performance
 from triton_operator.api.pod import Gpu
 from triton_operator.api.repository import Repository
+from triton_operator.api.routes import HAS_GPU, image_rule, product_rule
 from triton_operator.api.schema import ApiType, rules
 from triton_operator.api.selection import Selection
 from triton_operator.api.serving import Serving
@@ -31,22 +33,24 @@ class TritonDeploymentSpec(ApiType):
                 "accuracy.thresholds need metrics.entrypoint",
             ),
             (
-                "!self.models.exists(m, m.candidates.exists(c, has(c.accelerator) && c.accelerator != 'none'))"
-                " || (has(self.gpu) && (!has(self.gpu.count) || self.gpu.count > 0))",
-                "accelerators cuda and trt need a GPU: set spec.gpu",
+                "!self.models.exists(m, has(m.candidates)"
+                " && m.candidates.exists(c, has(c.accelerator) && c.accelerator != 'none'))"
+                f" || {HAS_GPU}",
+                "accelerators cuda, trt and amp need a GPU: set spec.gpu",
             ),
+            product_rule(),
             (
-                "!has(self.performance) || !has(self.performance.offline) || self.models.all(m,"
-                " self.performance.offline.batchSizes.all(b, b == 1"
-                " || (has(m.config) && has(m.config.maxBatchSize) && b <= m.config.maxBatchSize)))",
+                "!has(self.performance) || !has(self.performance.offline)"
+                f" || self.performance.offline.batchSizes.all(b, b <= {MAX_BATCH_SIZE} || {MAX_BATCH_SIZE} == 0)",
                 "performance.offline.batchSizes are at most config.maxBatchSize",
             ),
             (
                 "!has(self.performance) || !has(self.performance.online) || !has(self.performance.online.batchSize)"
-                " || self.performance.online.batchSize == 1 || self.models.all(m, has(m.config)"
-                " && has(m.config.maxBatchSize) && self.performance.online.batchSize <= m.config.maxBatchSize)",
+                f" || self.performance.online.batchSize <= {MAX_BATCH_SIZE} || {MAX_BATCH_SIZE} == 0",
                 "performance.online.batchSize is at most config.maxBatchSize",
             ),
+            *ensemble_rules(),
+            image_rule(),
         )
     )
     suspend: bool = False
@@ -63,11 +67,13 @@ class TritonDeploymentSpec(ApiType):
         list[Model],
         Field(
             min_length=1,
-            max_length=1,
+            max_length=8,
             json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
         ),
     ]
-    """The model; one."""
+    """The model; several are connected by `ensemble`."""
+    ensemble: Ensemble | None = None
+    """How several models answer one request together. Default: the one model is served."""
     gpu: Gpu | None = None
     """Default: none, everything runs on CPU."""
     conversion: Conversion = Field(default_factory=Conversion)
@@ -84,9 +90,14 @@ class TritonDeploymentSpec(ApiType):
     """The server."""
 
     @property
-    def model(self) -> Model:
-        """The one model."""
-        return self.models[0]
+    def served_name(self) -> str:
+        """Triton's name of what clients ask for: the ensemble, or the one model."""
+        return self.ensemble.name if self.ensemble else self.models[0].name
+
+    @property
+    def max_batch_size(self) -> int:
+        """Samples, of what clients ask for; 0: no batch dimension."""
+        return self.ensemble.max_batch_size if self.ensemble else self.models[0].config.max_batch_size
 
     @property
     def gpu_count(self) -> int:

@@ -252,6 +252,8 @@ class Images(ApiType):
 
     converter: str
     """Of the Jobs' own containers."""
+    converter_tensorflow: str = ""
+    """Of those that run TensorFlow."""
     server: str
     """Of tritonserver."""
     server_arguments: Annotated[list[str], Field(max_length=32)] = Field(default_factory=list)

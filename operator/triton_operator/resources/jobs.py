@@ -7,7 +7,7 @@ from typing import Any
 
 from triton_converters.document import Document
 from triton_converters.result import EXIT_FINAL
-from triton_operator import names
+from triton_operator import names, server_image
 from triton_operator.api.pod import Pod
 from triton_operator.context import Context
 from triton_operator.quantity import amount
@@ -19,6 +19,10 @@ BACKOFF_LIMIT = 2
 CONVERTERS = "/opt/triton-operator/converters"
 """Where the converter image has the converters."""
 COPIED_CONVERTERS = "/converters"
+CONVERTERS_MOUNT = {"name": "converters", "mountPath": COPIED_CONVERTERS}
+"""Where an image that is not ours finds them."""
+TENSORRT_CHECK = "tensorrt"
+"""Name of the container that compares TensorRT versions."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +36,12 @@ class Work:
     candidate: str = ""
     volumes: tuple[dict[str, Any], ...] = ()
     mounts: tuple[dict[str, Any], ...] = ()
-    gpu: bool = False
-    """The main container uses the GPU."""
+    framework: bool = False
+    """The main container runs the model's own framework: in its image, on the GPU."""
     sidecar: dict[str, Any] | None = field(default=None)
     """A private tritonserver; it has the GPU then."""
+    tensorrt_version: str = ""
+    """Of the engine that is served; the server's own is compared with it before it starts. Empty: no engine."""
 
 
 def job(context: Context, work: Work) -> dict[str, Any]:
@@ -47,7 +53,7 @@ def job(context: Context, work: Work) -> dict[str, Any]:
     spec = {
         "backoffLimit": BACKOFF_LIMIT,
         "activeDeadlineSeconds": work.deadline_seconds,
-        "podFailurePolicy": _failure_policy(work.stage),
+        "podFailurePolicy": _failure_policy(work),
         # A pod that still terminates holds the claim and the GPU.
         "podReplacementPolicy": "Failed",
         "template": {
@@ -63,9 +69,15 @@ def job(context: Context, work: Work) -> dict[str, Any]:
     }
 
 
-def sidecar(context: Context, revision_key: str) -> dict[str, Any]:
-    """The serving container as a native sidecar: it starts before the client and ends with it."""
-    return server_container(context, revision_key) | {"restartPolicy": "Always"}
+def sidecar(context: Context, revision_key: str, engine_cache: str) -> dict[str, Any]:
+    """The serving container as a native sidecar: it starts before the client and ends with it.
+
+    It alone shares memory with its client, and takes the flag for it where its release is known to want it.
+    """
+    container = server_container(context, revision_key, engine_cache)
+    if server_image.wants_shared_memory_flag(context.images.server):
+        container["args"] = [*container["args"], server_image.CLIENT_SHARED_MEMORY_FLAG]
+    return container | {"restartPolicy": "Always"}
 
 
 def claim_volume(name: str, uri: str, mount_path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -83,13 +95,14 @@ def claim_volume(name: str, uri: str, mount_path: Path) -> tuple[dict[str, Any],
     return {"name": name} | volume, {"name": name, "mountPath": str(mount_path), "readOnly": True}
 
 
-def _failure_policy(container: str) -> dict[str, Any]:
+def _failure_policy(work: Work) -> dict[str, Any]:
+    containers = [work.stage, TENSORRT_CHECK] if work.sidecar is not None and work.tensorrt_version else [work.stage]
     return {
         "rules": [
-            {
-                "action": "FailJob",
-                "onExitCodes": {"containerName": container, "operator": "In", "values": [EXIT_FINAL]},
-            },
+            *(
+                {"action": "FailJob", "onExitCodes": {"containerName": each, "operator": "In", "values": [EXIT_FINAL]}}
+                for each in containers
+            ),
             # An eviction or a drained node says nothing about the work.
             {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
         ]
@@ -97,33 +110,35 @@ def _failure_policy(container: str) -> dict[str, Any]:
 
 
 def _pod(context: Context, work: Work, settings: Pod) -> dict[str, Any]:
-    own_image = settings.image
+    own_image = work.framework and settings.image
     mounts = [pod.repository_mount(read_only=False), pod.TEMPORARY, *work.mounts]
     volumes = [pod.repository_volume(context, read_only=False), pod.temporary_volume(), *work.volumes]
     init: list[dict[str, Any]] = []
     if work.sidecar is not None:
+        if work.tensorrt_version:
+            init.append(_tensorrt_check(context, work))
         init.append(work.sidecar)
         mounts.append(pod.SHARED_MEMORY)
         volumes.append(pod.shared_memory_volume(context))
     if own_image:
-        copied = {"name": "converters", "mountPath": COPIED_CONVERTERS}
-        init.insert(0, _copy(context, copied))
-        mounts.append(copied | {"readOnly": True})
+        mounts.append(CONVERTERS_MOUNT | {"readOnly": True})
+    if own_image or work.tensorrt_version:
+        init.insert(0, _copy(context))
         volumes.append({"name": "converters", "emptyDir": {}})
     container = {
         "name": work.stage,
-        "image": context.job_image,
+        "image": context.framework_image if work.framework else context.images.converter,
         "imagePullPolicy": "IfNotPresent",
         "command": ["python3", "-m", "triton_converters"],
         "args": [work.stage, work.request.to_json()],
-        "env": _environment(context, own_image),
-        "resources": pod.resources(context, settings, gpu=work.gpu),
+        "env": _environment(context, work),
+        "resources": pod.resources(context, settings, gpu=work.framework),
         "securityContext": pod.CONTAINER_SECURITY,
         # Where the stage could not write its message (killed, say), the last lines of its log.
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": mounts,
     }
-    spec = pod.pod_spec(context, _placement(context, work), gpu=work.gpu or work.sidecar is not None)
+    spec = pod.pod_spec(context, _placement(context, work), gpu=work.framework or work.sidecar is not None)
     spec |= {
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": 5,
@@ -142,18 +157,33 @@ def _placement(context: Context, work: Work) -> Pod:
     return serving.model_copy(update={"image_pull_secrets": list(secrets.values())})
 
 
-def _copy(context: Context, mount: dict[str, Any]) -> dict[str, Any]:
+def _copy(context: Context) -> dict[str, Any]:
     return {
         "name": "converters",
         "image": context.images.converter,
         "imagePullPolicy": "IfNotPresent",
         "command": ["cp", "-r", f"{CONVERTERS}/.", COPIED_CONVERTERS],
         "securityContext": pod.CONTAINER_SECURITY,
-        "volumeMounts": [mount],
+        "volumeMounts": [CONVERTERS_MOUNT],
     }
 
 
-def _environment(context: Context, own_image: str) -> list[dict[str, str]]:
+def _tensorrt_check(context: Context, work: Work) -> dict[str, Any]:
+    """Ends with EXIT_FINAL where the server's image has another TensorRT than the engine was built with."""
+    return {
+        "name": TENSORRT_CHECK,
+        "image": context.images.server,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["python3", "-m", "triton_converters.tensorrt_check"],
+        "args": [work.stage, work.key, work.tensorrt_version],
+        "env": [{"name": "PYTHONDONTWRITEBYTECODE", "value": "1"}, {"name": "PYTHONPATH", "value": COPIED_CONVERTERS}],
+        "securityContext": pod.CONTAINER_SECURITY,
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [CONVERTERS_MOUNT | {"readOnly": True}],
+    }
+
+
+def _environment(context: Context, work: Work) -> list[dict[str, str]]:
     variables = {
         "HOME": "/tmp",  # noqa: S108 - an emptyDir of the pod's own
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -161,10 +191,11 @@ def _environment(context: Context, own_image: str) -> list[dict[str, str]]:
         # torch then refuses a pickle that holds more than weights, whatever the user's code asks for.
         "TORCH_FORCE_WEIGHTS_ONLY_LOAD": "1",
         "GPU_PRODUCT": context.spec.gpu.product if context.spec.gpu else "",
+        "TENSORRT_VERSION": work.tensorrt_version,
     }
     if cpus := amount(context.spec.conversion.pod.resources.limits.get("cpu")):
         # torch would start a thread for each of the node's cores and be throttled.
         variables["OMP_NUM_THREADS"] = str(ceil(cpus))
-    if own_image:
+    if work.framework and context.spec.conversion.pod.image:
         variables["PYTHONPATH"] = COPIED_CONVERTERS
     return [{"name": name, "value": value} for name, value in variables.items() if value]

@@ -1,5 +1,6 @@
 """What all pods have in common: the security context, where they run, their volumes."""
 
+from pathlib import Path
 from typing import Any
 
 from triton_converters import claim as layout
@@ -35,7 +36,7 @@ def pod_spec(context: Context, pod: Pod, gpu: bool) -> dict[str, Any]:
     """A pod's spec without containers and volumes. ``gpu``: it runs where the spec's GPU product is."""
     selector = dict(pod.node_selector)
     if gpu and context.spec.gpu is not None and context.spec.gpu.product:
-        selector["nvidia.com/gpu.product"] = context.spec.gpu.product
+        selector[names.GPU_PRODUCT_LABEL] = context.spec.gpu.product
     spec: dict[str, Any] = {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
@@ -79,6 +80,15 @@ def repository_mount(read_only: bool) -> dict[str, Any]:
     """Where a container sees the claim."""
     mount: dict[str, Any] = {"name": "repository", "mountPath": str(layout.MOUNT)}
     return mount | {"readOnly": True} if read_only else mount
+
+
+def cache_mount(directory: str) -> dict[str, Any]:
+    """Where a server may write: a directory of the claim that its conversion made, below a read-only mount.
+
+    The one subPath there is. Were the directory missing, the kubelet would make one that the server cannot write to,
+    and the server would compile anew at each start.
+    """
+    return {"name": "repository", "mountPath": directory, "subPath": str(Path(directory).relative_to(layout.MOUNT))}
 
 
 def shared_memory_volume(context: Context) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from triton_converters import claim as layout
+from triton_converters.formats import HPS
 from triton_operator import names
 from triton_operator.context import Context
 from triton_operator.pod_trouble import SERVER
@@ -39,6 +40,7 @@ def server_arguments(context: Context, revision_key: str) -> list[str]:
         f"--grpc-max-connection-age={GRPC_CONNECTION_AGE_MILLISECONDS}",
         f"--pinned-memory-pool-byte-size={serving.pinned_memory_pool_bytes}",
         *(f"--cuda-memory-pool-byte-size={pool.device}:{pool.bytes}" for pool in serving.cuda_memory_pool_bytes),
+        *_parameter_server(context, revision_key),
         *(f"--backend-config={_prefix(each.backend)}{each.name}={each.value}" for each in serving.backend_config),
         *context.images.server_arguments,
     ]
@@ -54,8 +56,12 @@ def serving_inputs(context: Context) -> list[Any]:
     return [serving, context.spec.gpu, images.server, images.server_arguments, context.claim_name]
 
 
-def server_container(context: Context, revision_key: str) -> dict[str, Any]:
-    """The container that serves; a profile Job holds it as its sidecar."""
+def server_container(context: Context, revision_key: str, engine_cache: str) -> dict[str, Any]:
+    """The container that serves; a profile Job holds it as its sidecar.
+
+    ``engine_cache``: the one directory of the claim that it may write to; empty: none.
+    """
+    mounts = [pod.repository_mount(read_only=True), pod.SHARED_MEMORY, pod.TEMPORARY]
     return {
         "name": SERVER,
         "image": context.images.server,
@@ -71,13 +77,13 @@ def server_container(context: Context, revision_key: str) -> dict[str, Any]:
         },
         # Of a server that ends without a termination message, the last lines of its log.
         "terminationMessagePolicy": "FallbackToLogsOnError",
-        "volumeMounts": [pod.repository_mount(read_only=True), pod.SHARED_MEMORY, pod.TEMPORARY],
+        "volumeMounts": [*mounts, pod.cache_mount(engine_cache)] if engine_cache else mounts,
     }
 
 
-def serving_container(context: Context, revision_key: str) -> dict[str, Any]:
+def serving_container(context: Context, revision_key: str, engine_cache: str) -> dict[str, Any]:
     """The server's container with what only a Service's pod needs: readiness, liveness, drain."""
-    return server_container(context, revision_key) | {
+    return server_container(context, revision_key, engine_cache) | {
         "readinessProbe": {"httpGet": {"path": _ready_path(context), "port": "http"}, "periodSeconds": 2},
         "livenessProbe": {
             "httpGet": {"path": "/v2/health/live", "port": "http"},
@@ -88,7 +94,7 @@ def serving_container(context: Context, revision_key: str) -> dict[str, Any]:
     }
 
 
-def server(context: Context, revision_key: str) -> dict[str, Any]:
+def server(context: Context, revision_key: str, engine_cache: str) -> dict[str, Any]:
     """The Deployment of a revision."""
     serving = context.spec.serving
     name = names.server(context.name, revision_key, serving_inputs(context))
@@ -106,9 +112,9 @@ def server(context: Context, revision_key: str) -> dict[str, Any]:
                 "spec": pod.pod_spec(context, serving.pod, gpu=True)
                 | {
                     "terminationGracePeriodSeconds": GRACE_SECONDS,
-                    "containers": [serving_container(context, revision_key)],
+                    "containers": [serving_container(context, revision_key, engine_cache)],
                     "volumes": [
-                        pod.repository_volume(context, read_only=True),
+                        pod.repository_volume(context, read_only=not engine_cache),
                         pod.shared_memory_volume(context),
                         pod.temporary_volume(),
                     ],
@@ -118,6 +124,13 @@ def server(context: Context, revision_key: str) -> dict[str, Any]:
     }
 
 
+def _parameter_server(context: Context, revision_key: str) -> list[str]:
+    """What the hps backend reads its tables by; the convert Job wrote it."""
+    if not any(model.format == HPS for model in context.spec.models):
+        return []
+    return [f"--backend-config={HPS},ps={layout.parameter_server(revision_key)}"]
+
+
 def _prefix(backend: str) -> str:
     """A setting of all backends has none: with an empty name tritonserver prints its usage and ends."""
     return f"{backend}," if backend else ""
@@ -125,4 +138,4 @@ def _prefix(backend: str) -> str:
 
 def _ready_path(context: Context) -> str:
     """The model's own readiness: the server's is 200 for an empty repository too."""
-    return f"/v2/models/{context.model.name}/ready"
+    return f"/v2/models/{context.spec.served_name}/ready"

@@ -1,33 +1,58 @@
 """Convert: one Job a candidate, `parallelism` at a time, in the spec's order; a failure stops no other."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+from triton_converters import claim as layout
+from triton_converters.formats import ENSEMBLE, HPS, THROUGH
 from triton_converters.reasons import Reason
-from triton_converters.request import ConvertRequest, ModelConfig, TensorRtOptions
-from triton_operator import names
-from triton_operator.api.model import Candidate, DynamicBatching
+from triton_converters.request import ConvertRequest, HpsOptions, ModelConfig, TensorRtOptions
+from triton_converters.result import ConvertResult
+from triton_operator import names, server_image
+from triton_operator.api.model import DEFAULT_OPSET, DynamicBatching, Model
 from triton_operator.attempt import Attempt
+from triton_operator.combination import Combination, Member, combinations
 from triton_operator.context import Context
+from triton_operator.observed import record_name
 from triton_operator.pod_trouble import Trouble
 from triton_operator.resources.jobs import Work
-from triton_operator.stages.reference import Dump, data_volumes, examples_key, model_code
+from triton_operator.stages.reference import Dump, data_volumes, examples_key, model_code, served_code
+from triton_operator.stages.skipping import no_product, patience, refused
 from triton_operator.stages.step import Effects, Verdict, run, waiting
 
 
 def convert(context: Context, dump: Dump) -> tuple[Verdict, Effects, tuple[Attempt, ...]]:
     """The condition, the wishes and every candidate as far as it came."""
-    works = [convert_work(context, dump, candidate) for candidate in context.model.candidates]
+    candidates = combinations(context.spec)
+    works = [convert_work(context, dump, candidate) for candidate in candidates]
     free = context.spec.conversion.parallelism - sum(_is_active(context, work) for work in works)
     attempts, effects = [], Effects()
-    for candidate, work in zip(context.model.candidates, works, strict=True):
-        active = _is_active(context, work)
-        this = run(context, work, start=free > 0)
+    # Files that candidates of an ensemble share: made already, and being made by another candidate's Job.
+    made = {key for work in works if _is_done(context, work) for key in _files(work)}
+    making = {key for work in works if _is_active(context, work) for key in _files(work)} - made
+    for candidate, work in zip(candidates, works, strict=True):
+        if refusal := refused(context, candidate):
+            attempts.append(Attempt(candidate).now("Skipped", refusal))
+            continue
+        active, absent = _is_active(context, work), no_product(context, candidate)
+        shared = bool(_files(work) & making)
+        start = free > 0 and absent is None and not shared
+        this = run(context, work, start=start, patience=patience(context, candidate))
         effects += this.effects
         if this.active and not active:
             free -= 1
-        attempt = Attempt(candidate, work.key)
+            making |= _files(work) - made
+        assert isinstance(work.request, ConvertRequest)
+        attempt = Attempt(candidate, work.key, engine_cache=work.request.engine_cache)
         if this.record is not None:
-            attempts.append(attempt.now("Converted"))
+            result = this.record.outcome.result
+            assert isinstance(result, ConvertResult)
+            attempts.append(replace(attempt, conversion=result).now("Converted"))
         elif this.failure is not None:
-            attempts.append(attempt.now("Failed", this.failure))
+            given_up = this.failure.reason is Reason.UNSCHEDULABLE
+            attempts.append(attempt.now("Skipped" if given_up else "Failed", this.failure))
+        elif absent is not None and not this.active:
+            attempts.append(attempt.now("Skipped", absent))
         else:
             reason, words = waiting(f"candidate {candidate.name}: conversion", this, context)
             state = "Converting" if this.active else "Pending"
@@ -35,55 +60,94 @@ def convert(context: Context, dump: Dump) -> tuple[Verdict, Effects, tuple[Attem
     return _verdict(attempts), effects, tuple(attempts)
 
 
-def convert_work(context: Context, dump: Dump, candidate: Candidate) -> Work:
-    """The Job's work. The conversion's key covers what changes the file, the revision's also what config.pbtxt says."""
-    model = context.model
-    onnx = model.onnx if candidate.format == "onnx" else None
-    conversion_key = names.result_key(
-        "conversion",
-        examples_key(context, dump.source),
-        dump.result.signature,
-        candidate.format,
-        candidate.precision,
-        onnx,
-    )
-    config = model_config(context)
-    key = names.result_key("convert", conversion_key, model.name, config, candidate.accelerator)
+def convert_work(context: Context, dump: Dump, candidate: Combination) -> Work:
+    """The Job's work. A conversion's key covers what changes the file, the revision's also what config.pbtxt says."""
+    members = [_model_request(context, dump, member) for member in candidate.members]
+    cached = [member for member in members if member.accelerator == "trt"]
+    engine_cache = _engine_cache(context, cached)
+    members = [replace(member, engine_cache=engine_cache) if member in cached else member for member in members]
+    if context.spec.ensemble is None:
+        request = replace(
+            members[0], key=names.result_key("convert", members[0].key, engine_cache), candidate=candidate.name
+        )
+    else:
+        key = names.result_key("convert", [member.key for member in members], context.spec.ensemble, engine_cache)
+        request = replace(
+            members[0],
+            key=key,
+            conversion_key="",
+            reference=dump.key,
+            model_name=context.spec.served_name,
+            model=served_code(context),
+            candidate=candidate.name,
+            format=ENSEMBLE,
+            precision=candidate.precision,
+            accelerator=candidate.accelerator,
+            engine_cache=engine_cache,
+            members=tuple(replace(member, key=key) for member in members),
+        )
     volumes, mounts = data_volumes(context)
-    request = ConvertRequest(
-        key=key,
-        conversion_key=conversion_key,
-        source=dump.source.digest,
-        reference=dump.key,
-        model_name=model.name,
-        model=model_code(context),
-        candidate=candidate.name,
-        format=candidate.format,
-        precision=candidate.precision,
-        accelerator=candidate.accelerator,
-        onnx_opset=model.onnx.opset,
-        onnx_exporter=model.onnx.exporter,
-        onnx_optimized=False,
-        tensorrt=TensorRtOptions(workspace_bytes=2**30, builder_optimization_level=3),
-        gpu_product=context.spec.gpu.product if context.spec.gpu else "",
-        engine_cache="",
-        config=config,
-    )
     return Work(
         stage="convert",
-        key=key,
+        key=request.key,
         request=request,
         deadline_seconds=context.spec.conversion.active_deadline_seconds,
         candidate=candidate.name,
         volumes=volumes,
         mounts=mounts,
-        gpu=True,
+        framework=True,
     )
 
 
-def model_config(context: Context) -> ModelConfig:
+def _model_request(context: Context, dump: Dump, member: Member) -> ConvertRequest:
+    """One model's part; its key is that of a revision that holds this model alone."""
+    model, ensemble = member.model, context.spec.ensemble
+    # A graph that comes as ONNX keeps its opset unless another is asked for.
+    opset = model.onnx.opset or (0 if model.format == "onnx" else DEFAULT_OPSET)
+    onnx = [opset, model.onnx.exporter, model.onnx.optimized]
+    conversion_key = names.result_key(
+        "conversion",
+        examples_key(context, dump.source),
+        dump.result.signature,
+        model.name if ensemble else "",
+        member.format,
+        member.precision,
+        onnx if "onnx" in (member.format, THROUGH.get(member.format)) else None,
+        model.tensorrt if member.format == "trt" else None,
+    )
+    config = model_config(context, model)
+    provider = model.tensorrt if member.accelerator == "trt" else None
+    hps = HpsOptions(model.hps.gpu_cache_percent, model.hps.keys_per_sample) if member.format == HPS else None
+    gpu_count = context.spec.gpu_count
+    key = names.result_key(
+        "convert", conversion_key, model.name, config, member.accelerator, provider, hps and [hps, gpu_count]
+    )
+    return ConvertRequest(
+        key=key,
+        conversion_key=conversion_key,
+        source=dump.source.digest,
+        reference=layout.member_key(dump.key, model.name) if ensemble else dump.key,
+        model_name=model.name,
+        model=model_code(context, model),
+        candidate="",
+        format=member.format,
+        precision=member.precision,
+        accelerator=member.accelerator,
+        onnx_opset=opset,
+        onnx_exporter=model.onnx.exporter,
+        onnx_optimized=model.onnx.optimized,
+        tensorrt=TensorRtOptions(model.tensorrt.workspace_bytes, model.tensorrt.builder_optimization_level),
+        gpu_product=_gpu_product(context),
+        engine_cache="",
+        config=config,
+        gpu_count=gpu_count,
+        hps=hps,
+    )
+
+
+def model_config(context: Context, model: Model) -> ModelConfig:
     """What config.pbtxt says beyond the signature, the defaults filled in."""
-    config = context.model.config
+    config = model.config
     batching = config.dynamic_batching or DynamicBatching()
     preferred = batching.preferred_batch_sizes
     if not preferred and batching.max_queue_delay_microseconds > 0 and config.max_batch_size > 0:
@@ -103,13 +167,41 @@ def model_config(context: Context) -> ModelConfig:
     )
 
 
+def _engine_cache(context: Context, members: Sequence[ConvertRequest]) -> str:
+    """Where the server's TensorRT provider keeps its engines of these models; empty where there is no such provider.
+
+    Of the server only the image is known beforehand, so its release, or its digest, stands for the TensorRT in it.
+    Revisions that differ in batching alone share their engines.
+    """
+    if not members:
+        return ""
+    image = context.images.server
+    tensorrt = server_image.release(image) or names.digest(image, 12)
+    key = names.result_key("engines", [[member.conversion_key, member.tensorrt] for member in members])
+    return str(layout.cache_directory(_gpu_product(context), tensorrt) / key)
+
+
+def _gpu_product(context: Context) -> str:
+    return context.spec.gpu.product if context.spec.gpu is not None and context.spec.gpu_count > 0 else ""
+
+
+def _files(work: Work) -> frozenset[str]:
+    """Keys of the conversions that other candidates of an ensemble may share."""
+    assert isinstance(work.request, ConvertRequest)
+    return frozenset(member.conversion_key for member in work.request.members)
+
+
+def _is_done(context: Context, work: Work) -> bool:
+    return record_name(work.stage, work.key) in context.observed.records
+
+
 def _is_active(context: Context, work: Work) -> bool:
     """Whether a Job of the work was seen that has not ended."""
     return any(job.stage == work.stage and job.key == work.key and job.active for job in context.observed.jobs.values())
 
 
 def _verdict(attempts: list[Attempt]) -> Verdict:
-    failed = [attempt for attempt in attempts if attempt.state == "Failed"]
+    failed = [attempt for attempt in attempts if attempt.state in ("Failed", "Skipped")]
     waiting_for = [attempt for attempt in attempts if attempt.state in ("Pending", "Converting")]
     if waiting_for:
         done = len(attempts) - len(waiting_for)

@@ -1,11 +1,14 @@
 """Profile: one Job a converted candidate, one at a time; its pod holds a private tritonserver and a client."""
 
+from dataclasses import replace
+
 from triton_converters.reasons import Reason
 from triton_converters.request import (
     InputShape,
     Load,
     Measurement,
     ProfileRequest,
+    ServedModel,
     Sweep,
     Threshold,
     Tolerance,
@@ -65,8 +68,8 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
         revision=attempt.key,
         reference=dump.key,
         source=dump.source.digest,
-        model_name=context.model.name,
-        max_batch_size=context.model.config.max_batch_size,
+        model_name=context.spec.served_name,
+        max_batch_size=context.spec.max_batch_size,
         format=attempt.candidate.format,
         precision=attempt.candidate.precision,
         tolerance=_tolerance(context, attempt.candidate.precision),
@@ -78,13 +81,18 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
         load=load(context, LOOPBACK),
         offline=offline(context),
         online=online(context),
+        members=tuple(
+            ServedModel(member.model.name, member.format, member.precision) for member in attempt.candidate.members
+        )
+        if spec.ensemble
+        else (),
     )
     key = names.result_key(
         "profile",
         request.to_json(),
         serving_inputs(context),
         spec.gpu,
-        context.job_image,
+        context.images.converter,
     )
     # A metric's arguments may name $(DATA) too.
     volumes, mounts = data_volumes(context) if spec.metrics else ((), ())
@@ -96,7 +104,8 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
         candidate=attempt.name,
         volumes=volumes,
         mounts=mounts,
-        sidecar=sidecar(context, attempt.key),
+        sidecar=sidecar(context, attempt.key, attempt.engine_cache),
+        tensorrt_version=attempt.conversion.tensorrt_version if attempt.conversion else "",
     )
 
 
@@ -120,7 +129,7 @@ def load(context: Context, host: str) -> Load:
 
 def offline(context: Context) -> Sweep:
     """Static batches, one request in flight."""
-    maximum = max(1, context.model.config.max_batch_size)
+    maximum = max(1, context.spec.max_batch_size)
     given = context.spec.performance.offline or OfflineSweep(batch_sizes=sorted({1, maximum}))
     return Sweep(tuple(given.batch_sizes), (1,), context.spec.performance.shared_memory == "System")
 
@@ -144,7 +153,7 @@ def _number(text: str | None) -> float | None:
 
 
 def _judged(attempt: Attempt, result: ProfileResult) -> Attempt:
-    judged = Attempt(attempt.candidate, attempt.key, profile=result)
+    judged = replace(attempt, profile=result)
     reasons = {str(reason): reason for reason in Reason}
     trouble = Trouble(reasons.get(result.reason, Reason.CRASHED), result.message)
     return judged.now("Passed" if result.passed else "Failed", trouble)

@@ -1,12 +1,15 @@
 """Reference: one Job runs the framework in fp32 over the dataloader and dumps what went in and came out."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from triton_converters import claim as layout
+from triton_converters.formats import ENSEMBLE
 from triton_converters.reasons import Reason
-from triton_converters.request import Entrypoint, ModelCode, ReferenceRequest
-from triton_converters.result import ReferenceResult, SourceResult
+from triton_converters.request import EnsembleCode, Entrypoint, ModelCode, ReferenceRequest, Step
+from triton_converters.result import ReferenceResult, SourceResult, Tensor
 from triton_operator import names
+from triton_operator.api.model import Model
 from triton_operator.api.source import UserEntrypoint
 from triton_operator.context import Context
 from triton_operator.resources.jobs import Work, claim_volume
@@ -47,10 +50,11 @@ def reference_work(context: Context, source: SourceResult) -> Work:
     request = ReferenceRequest(
         key="",
         source=source.digest,
-        model=model_code(context),
+        model=served_code(context),
         dataloader=entrypoint(context, spec.dataloader),
         max_samples=spec.accuracy.max_samples,
         needs_labels=bool(spec.accuracy.thresholds),
+        batch_sizes=request_sizes(context),
     )
     examples = examples_key(context, source)
     key = names.result_key("reference", examples, request.max_samples, request.needs_labels)
@@ -62,7 +66,7 @@ def reference_work(context: Context, source: SourceResult) -> Work:
         deadline_seconds=spec.conversion.active_deadline_seconds,
         volumes=volumes,
         mounts=mounts,
-        gpu=True,
+        framework=True,
     )
 
 
@@ -72,26 +76,60 @@ def examples_key(context: Context, source: SourceResult) -> str:
     How many samples there are changes them only below the maximum batch size, which is the dataloader's batch size.
     """
     spec = context.spec
-    batch_size = min(max(1, context.model.config.max_batch_size), spec.accuracy.max_samples)
-    code = [model_code(context), entrypoint(context, spec.dataloader)]
-    return names.result_key("examples", source.digest, code, spec.data, batch_size, context.job_image, context.device)
+    batch_size = min(max(1, spec.max_batch_size), spec.accuracy.max_samples)
+    code = [served_code(context), entrypoint(context, spec.dataloader), request_sizes(context)]
+    return names.result_key(
+        "examples", source.digest, code, spec.data, batch_size, context.framework_image, context.device
+    )
 
 
-def model_code(context: Context) -> ModelCode:
-    """The model as the user gives it."""
-    model = context.model
-    given = UserEntrypoint(entrypoint=model.entrypoint, arguments=model.arguments)
-    return ModelCode(model.format, entrypoint(context, given), model.config.max_batch_size)
+def request_sizes(context: Context) -> tuple[int, ...]:
+    """Of the requests that the dataloader makes, for a model without batch dimension: the sizes that are measured."""
+    performance = context.spec.performance
+    if context.spec.max_batch_size:
+        return ()
+    offline = performance.offline.batch_sizes if performance.offline else [1]
+    return tuple(sorted({*offline, performance.online.batch_size if performance.online else 1}))
+
+
+def served_code(context: Context) -> ModelCode:
+    """The one model, or the ensemble with all of them."""
+    ensemble, models = context.spec.ensemble, {model.name: model for model in context.spec.models}
+    if ensemble is None:
+        return model_code(context, context.spec.models[0])
+    steps = tuple(
+        Step(
+            step.model,
+            {each.input: each.tensor for each in step.input_map},
+            {each.output: each.tensor for each in step.output_map},
+            model_code(context, models[step.model]),
+        )
+        for step in ensemble.steps
+    )
+    inputs, outputs = (
+        tuple(Tensor(each.name, each.data_type, tuple(each.dims)) for each in tensors)
+        for tensors in (ensemble.inputs, ensemble.outputs)
+    )
+    return ModelCode(ENSEMBLE, Entrypoint("", {}), ensemble.max_batch_size, EnsembleCode(inputs, outputs, steps))
+
+
+def model_code(context: Context, model: Model) -> ModelCode:
+    """A model as the user gives it."""
+    code = Entrypoint(model.code, _arguments(context, model.arguments))
+    return ModelCode(model.format, code, model.config.max_batch_size)
 
 
 def entrypoint(context: Context, given: UserEntrypoint) -> Entrypoint:
-    """The entrypoint with $(DATA) replaced by where spec.data is mounted."""
+    """A Python file of the source, as a Job is given it."""
+    return Entrypoint(given.entrypoint, _arguments(context, given.arguments))
+
+
+def _arguments(context: Context, given: Mapping[str, str]) -> dict[str, str]:
+    """With $(DATA) replaced by where spec.data is mounted."""
     data = layout.DATA_MOUNT
     if context.spec.data is not None:
         data /= context.spec.data.uri.partition("://")[2].partition("/")[2].strip("/")
-    return Entrypoint(
-        given.entrypoint, {name: value.replace("$(DATA)", str(data)) for name, value in given.arguments.items()}
-    )
+    return {name: value.replace("$(DATA)", str(data)) for name, value in given.items()}
 
 
 def data_volumes(context: Context) -> tuple[tuple[dict[str, object], ...], tuple[dict[str, object], ...]]:

@@ -42,7 +42,7 @@ class Rollout:
 
 def serve(context: Context, dump: Dump, target: Attempt) -> Rollout:
     """Bring the target up beside what serves, measure it, and let the Service point to it."""
-    body = server(context, target.key)
+    body = server(context, target.key, target.engine_cache)
     name = body["metadata"]["name"]
     view = context.observed.servers.get(name)
     start, late = _start(context, name, view)
@@ -149,13 +149,13 @@ def _measure_work(context: Context, dump: Dump, target: Attempt) -> Work:
         key="",
         revision=target.key,
         reference=dump.key,
-        model_name=context.model.name,
-        max_batch_size=context.model.config.max_batch_size,
+        model_name=context.spec.served_name,
+        max_batch_size=context.spec.max_batch_size,
         load=load(context, names.preview(context.name)),
         online=online(context),
     )
     key = names.result_key(
-        "measure", request.to_json(), serving_inputs(context), context.job_image, context.deployment.uid
+        "measure", request.to_json(), serving_inputs(context), context.images.converter, context.deployment.uid
     )
     return Work(
         stage="measure",
@@ -163,4 +163,5 @@ def _measure_work(context: Context, dump: Dump, target: Attempt) -> Work:
         request=MeasureRequest(**{**vars(request), "key": key}),
         deadline_seconds=context.spec.performance.active_deadline_seconds,
         candidate=target.name,
+        tensorrt_version=target.conversion.tensorrt_version if target.conversion else "",
     )

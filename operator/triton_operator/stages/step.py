@@ -59,11 +59,14 @@ class Run:
     """A Job for it exists and has not ended, or is created in this pass."""
 
 
-def run(context: Context, work: Work, start: bool = True) -> Run:
+def run(context: Context, work: Work, start: bool = True, patience: float | None = None) -> Run:
     """Look for the work's record; else for its Job; else start one, where ``start`` allows it.
 
+    ``patience``: seconds after which a Job that no node takes is given up; None: it waits.
+
     A failure belongs to its Job: it is recorded while the Job exists, and deleting the Job is asking for another try.
-    A sidecar that crashes never fails its Job, so that Job is suspended, which ends its pod and keeps it for its log.
+    A sidecar that crashes never fails its Job, so that Job is suspended, which ends its pod and keeps it for its log;
+    so is a Job that is given up.
     """
     body = job(context, work)
     name = body["metadata"]["name"]
@@ -76,9 +79,10 @@ def run(context: Context, work: Work, start: bool = True) -> Run:
         if not start or context.spec.suspend:
             return Run(Effects(needed=needed))
         return Run(Effects((body,), needed, jobs), active=True)
-    failure = observed.failure
+    given_up = _given_up(context, observed, patience)
+    failure = observed.failure or given_up
     if failure is not None:
-        objects = (_suspended(body),) if _crashes(observed) else ()
+        objects = (_suspended(body),) if given_up or _crashes(observed) else ()
         return Run(Effects(objects, needed, jobs, {name: failure}), failure=failure)
     if observed.state == "Succeeded":
         # Its pod is gone with the answer: without the Job another one starts and replays it from the claim.
@@ -93,6 +97,15 @@ def waiting(work: str, run: Run, context: Context) -> tuple[Reason, str]:
     if not run.active and context.spec.suspend:
         return Reason.SUSPENDED, f"{work}: spec.suspend is true, so no Job is started"
     return Reason.RUNNING, f"{work} runs"
+
+
+def _given_up(context: Context, observed: JobView, patience: float | None) -> Trouble | None:
+    if patience is None or observed.pending is None or observed.unschedulable_since is None:
+        return None
+    if (context.now - observed.unschedulable_since).total_seconds() <= patience:
+        return None
+    message = f"{observed.pending.message} Given up after {patience:g} s: delete Job {observed.name} for another try."
+    return Trouble(observed.pending.reason, message)
 
 
 def _crashes(observed: JobView) -> bool:

@@ -18,6 +18,8 @@ class Instance:
     """Joins the requests of one execution into one call of the runtime, and splits its outputs."""
 
     load: ClassVar[Callable[[Config, Log], Session]]
+    joins: ClassVar[bool] = True
+    """Whether requests share a call of the runtime; one that does not returns outputs that are not split either."""
 
     def initialize(self, arguments: Mapping[str, str]) -> None:
         """Load the model. Raises TritonModelException, which makes the server refuse the model."""
@@ -26,7 +28,7 @@ class Instance:
             self._session = type(self).load(config, pb_utils.Logger.log_warn)
         except ModelError as error:
             raise pb_utils.TritonModelException(str(error)) from error
-        self._batched = config.max_batch_size > 0
+        self._batched = self.joins and config.max_batch_size > 0
         self._name = arguments["model_instance_name"]
         self._metrics = pb_utils.MetricFamily(
             name=METRIC,

@@ -1,0 +1,13 @@
+"""Format ``hps``: every table as Merlin's Hierarchical Parameter Server reads it."""
+
+from pathlib import Path
+
+from triton_converters import hps
+from triton_converters.convert.task import Task
+from triton_converters.load.hps import Lookup
+
+
+def convert(task: Task, directory: Path) -> None:
+    """Write ``<number>/{key,emb_vector}`` of each table, and the index; raises OSError where no space is left."""
+    assert isinstance(task.framework, Lookup)
+    hps.write_tables(task.framework.tables, directory)

@@ -1,0 +1,56 @@
+"""A TorchScript file in fp16: its weights, the constants in its graph, and the types that its graph names."""
+
+import io
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from triton_converters.convert.task import ConversionWarning
+
+_SINGLE, _HALF = 6, 5
+"""torch's numbers of float32 and float16 (c10/core/ScalarType.h), which a graph holds as plain integers."""
+
+
+def halve(module: Any, map_location: torch.device) -> Any:
+    """A copy of the ScriptModule, frozen (one graph, weights are constants of it), that computes in fp16.
+
+    A weight outside the range of fp16 becomes infinite, with a warning. What the graph computes in fp32 all the same
+    shows when it is run: mixed types are an error of torch. Raises what torch.jit.freeze raises.
+    """
+    frozen = torch.jit.freeze(module, optimize_numerics=False)
+    lost = 0
+    for node in frozen.graph.findAllNodes("prim::Constant", True):
+        if node.hasAttribute("value") and node.kindOf("value") == "t" and node.t("value").dtype == torch.float32:
+            tensor = node.t("value")
+            half = tensor.half()
+            lost += bool((torch.isfinite(tensor) & ~torch.isfinite(half)).any())
+            node.t_("value", half)
+            node.output().inferTypeFrom(half)
+    if lost:
+        message = f"{lost} tensors of the file have values outside the range of fp16 (65504)"
+        warnings.warn(message, ConversionWarning, stacklevel=2)
+    for node in _nodes(frozen.graph):
+        _halve_type(frozen.graph, node)
+    # Only a module that was loaded can be a part of one that is traced.
+    return torch.jit.load(io.BytesIO(frozen.save_to_buffer()), map_location=map_location)
+
+
+def _nodes(block: Any) -> Iterator[Any]:
+    """Every node of a graph or block, those of inner blocks too."""
+    for node in block.nodes():
+        yield node
+        for inner in node.blocks():
+            yield from _nodes(inner)
+
+
+def _halve_type(graph: Any, node: Any) -> None:
+    """Let a node that is told to produce float32 produce float16."""
+    if node.schema() == "(no schema)":
+        return
+    arguments = torch._C.parse_schema(node.schema()).arguments
+    for index, (argument, value) in enumerate(zip(arguments, list(node.inputs()), strict=False)):
+        if argument.name == "dtype" and value.toIValue() == _SINGLE:
+            graph.setInsertPoint(node)
+            node.replaceInput(index, graph.insertConstant(_HALF))

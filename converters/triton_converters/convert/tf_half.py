@@ -1,0 +1,159 @@
+"""A frozen TensorFlow graph computed in fp16, its inputs and outputs as they were.
+
+What TensorFlow's own mixed precision does to a graph on a GPU, done to the file and without one: weights become fp16,
+operators with an fp16 kernel compute in it, and casts stand where an operator, an input or an output stays fp32.
+"""
+
+import functools
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+import tensorflow as tf
+from tensorflow.python.framework import kernels, op_def_registry
+
+from triton_converters.convert.task import ConversionWarning
+from triton_converters.convert.tf_graph import FrozenGraph
+
+KEPT = frozenset(
+    {
+        "Bitcast",
+        "Cast",
+        "Cumprod",
+        "Cumsum",
+        "Exp",
+        "Expm1",
+        "L2Loss",
+        "Mean",
+        "Placeholder",
+        "Pow",
+        "Prod",
+        "Range",
+        "Sum",
+    }
+)
+"""Operators that stay in fp32.
+
+Sums and powers leave the range or the eleven bits of fp16; they are on the deny list of TensorFlow's
+auto_mixed_precision_lists.h too. What the model casts itself, and what computes sizes (Range), stays as it is; Bitcast
+means 32 bits.
+"""
+FLOAT, HALF = tf.float32.as_datatype_enum, tf.float16.as_datatype_enum
+FP16_LIMIT = float(numpy.finfo(numpy.float16).max)
+
+
+def halve(frozen: FrozenGraph) -> FrozenGraph:
+    """The same graph with fp16 weights and computation.
+
+    A constant beyond 65,504 stays fp32, and so do the operators that take it: a scalar is part of how the model masks
+    or scales, a weight comes with a warning.
+    """
+    wide = _wide_constants(frozen.graph)
+    graph = tf.compat.v1.GraphDef()
+    graph.versions.CopyFrom(frozen.graph.versions)
+    for node in frozen.graph.node:
+        made = graph.node.add()
+        made.CopyFrom(node)
+        made.attr.pop("_class", None)
+        made.attr.pop("_output_shapes", None)
+        if node.name not in wide and not wide.intersection(map(_source, node.input)):
+            _narrow(made)
+    _cast(graph, {_source(name) for name in frozen.outputs})
+    return FrozenGraph(graph, frozen.inputs, frozen.outputs)
+
+
+def _wide_constants(graph: Any) -> set[str]:
+    """Names of the constants that stay fp32, and of the identities behind them."""
+    wide = set()
+    for node in graph.node:
+        if node.op == "Const" and node.attr["dtype"].type == FLOAT:
+            values = tf.make_ndarray(node.attr["value"].tensor)
+            if (numpy.abs(values[numpy.isfinite(values)]) > FP16_LIMIT).any():
+                wide.add(node.name)
+                if values.ndim:
+                    message = f"{node.name} has values outside the range of fp16 ({FP16_LIMIT:.0f}); it stays fp32"
+                    warnings.warn(message, ConversionWarning, stacklevel=2)
+    before = -1
+    while before != len(wide):
+        before = len(wide)
+        wide |= {node.name for node in graph.node if node.op == "Identity" and _source(node.input[0]) in wide}
+    return wide
+
+
+def _narrow(node: Any) -> None:
+    """Turn the node's own fp32 into fp16, where TensorFlow has a kernel for that."""
+    if node.op == "Const":
+        if node.attr["dtype"].type == FLOAT:
+            values = tf.make_ndarray(node.attr["value"].tensor)
+            node.attr["dtype"].type = HALF
+            node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(values.astype(numpy.float16)))
+        return
+    if node.op in KEPT:
+        return
+    definition = op_def_registry.get(node.op)
+    types = {each.name: node.attr[each.name].type for each in definition.attr if each.type == "type"}
+    allowed = {each.name: each.allowed_values.list.type for each in definition.attr}
+    narrowed = {
+        name: HALF if kind == FLOAT and (not allowed[name] or HALF in allowed[name]) else kind
+        for name, kind in types.items()
+    }
+    if narrowed != types and _has_kernel(node.op, tuple(sorted(narrowed.items()))):
+        for name, kind in narrowed.items():
+            node.attr[name].type = kind
+
+
+@functools.cache
+def _has_kernel(operator: str, types: tuple[tuple[str, int], ...]) -> bool:
+    """Whether any device of this TensorFlow computes the operator in these types."""
+    given = dict(types)
+    return any(
+        all(given.get(each.name) in (None, *each.allowed_values.list.type) for each in kernel.constraint)
+        for kernel in kernels.get_registered_kernels_for_op(operator).kernel
+    )
+
+
+def _cast(graph: Any, outputs: set[str]) -> None:
+    """Insert casts where a tensor is of the one type and its reader wants the other; outputs become fp32."""
+    nodes = {node.name: node for node in graph.node}
+    produced = {name: list(_types(op_def_registry.get(node.op).output_arg, node)) for name, node in nodes.items()}
+    casts: dict[tuple[str, int], str] = {}
+    for node in list(graph.node):
+        expected = list(_types(op_def_registry.get(node.op).input_arg, node))
+        for index, wanted in enumerate(expected):
+            name = node.input[index]
+            source, _, port = name.partition(":")
+            given = produced[source][int(port or 0)]
+            if given == wanted or {given, wanted} != {FLOAT, HALF}:
+                continue
+            if (name, wanted) not in casts:
+                casts[name, wanted] = f"{source}/{port or 0}/cast_{tf.as_dtype(wanted).name}"
+                made = graph.node.add(op="Cast", name=casts[name, wanted], input=[name])
+                made.attr["SrcT"].type, made.attr["DstT"].type = given, wanted
+            node.input[index] = casts[name, wanted]
+    for name in outputs:
+        if produced[name] == [HALF]:
+            _widen_output(graph, nodes[name])
+
+
+def _widen_output(graph: Any, node: Any) -> None:
+    """The identity that ends the graph becomes the cast back to fp32; it keeps its name."""
+    assert node.op == "Identity", f"{node.name} is {node.op}"
+    node.op = "Cast"
+    del node.attr["T"]
+    node.attr["SrcT"].type, node.attr["DstT"].type = HALF, FLOAT
+
+
+def _types(arguments: Any, node: Any) -> Iterator[int]:
+    """The type of each of a node's inputs or outputs, by its operator's definition."""
+    for argument in arguments:
+        if argument.type_list_attr:
+            yield from node.attr[argument.type_list_attr].list.type
+            continue
+        kind = argument.type or node.attr[argument.type_attr].type
+        yield from [kind] * (node.attr[argument.number_attr].i if argument.number_attr else 1)
+
+
+def _source(tensor: str) -> str:
+    """The node's name of ``name``, ``name:1`` or the control input ``^name``."""
+    return tensor.removeprefix("^").partition(":")[0]

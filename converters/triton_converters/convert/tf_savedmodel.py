@@ -1,0 +1,84 @@
+"""Format ``tf-savedmodel``: Triton's ``model.savedmodel``, its signature that of the reference."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
+
+from triton_converters import inspection
+from triton_converters.convert import tf_graph
+from triton_converters.convert.task import Task
+from triton_converters.convert.tf_half import halve
+from triton_converters.data_types import TRITON_BY_NUMPY
+from triton_converters.formats import FORMATS
+from triton_converters.load.tf_framework import TensorFlowFramework
+
+SIGNATURE = "serving_default"
+FLOATING = {tf.float32: "FP32", tf.float16: "FP16", tf.float64: "FP64", tf.bfloat16: "BF16"}
+
+
+def convert(task: Task, directory: Path) -> None:
+    """Write model.savedmodel and what its own runtime says of it.
+
+    fp32: the model with its variables. fp16: a frozen graph, casts behind its inputs and before its outputs. Raises
+    StageError: NamingUnsupported, ConversionFailed, ConversionUnsupported (state that does not freeze).
+    """
+    path = directory / FORMATS["tf-savedmodel"].file
+    write(task, path, half=task.half)
+    inspection.write(directory, weight_data_types(path), tensors(path))
+
+
+def write(task: Task, path: Path, *, half: bool) -> None:
+    """Save the model at ``path``; raises what ``tf_graph.trace`` and ``freeze`` raise."""
+    module, framework = tf.Module(), cast(TensorFlowFramework, task.framework)
+    if half:
+        function = tf_graph.thaw(halve(tf_graph.freeze(task, lower_control_flow=True)), task)
+    else:
+        function = tf_graph.answer(task)
+    concrete = tf_graph.trace(task, function)
+    module.state = [] if half else framework.state()
+    tf.saved_model.save(module, str(path), signatures={SIGNATURE: concrete})
+
+
+def tensors(path: Path) -> tuple[str, ...]:
+    """Inputs and outputs as the file's signature declares them, in words."""
+    signature = _graph(path).signature_def[SIGNATURE]
+    return tuple(
+        f"{name} {TRITON_BY_NUMPY[tf.as_dtype(info.dtype).as_numpy_dtype.__name__]}"
+        f"{[dim.size for dim in info.tensor_shape.dim]}"
+        for side in (signature.inputs, signature.outputs)
+        for name, info in sorted(side.items())
+    )
+
+
+def weight_data_types(path: Path) -> tuple[str, ...]:
+    """Triton's names of the floating point types of the variables and constants, the one of most elements first."""
+    sizes: Counter[str] = Counter()
+    for kind, elements in (*_constants(path), *_variables(path)):
+        if kind in FLOATING:
+            sizes[FLOATING[kind]] += elements
+    return tuple(name for name, _ in sorted(sizes.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _constants(path: Path) -> Iterator[tuple[tf.DType, int]]:
+    graph = _graph(path).graph_def
+    for nodes in (graph.node, *(function.node_def for function in graph.library.function)):
+        for node in nodes:
+            if node.op == "Const":
+                shape = tf.TensorShape(node.attr["value"].tensor.tensor_shape)
+                yield tf.as_dtype(node.attr["dtype"].type), shape.num_elements() or 0
+
+
+def _variables(path: Path) -> Iterator[tuple[tf.DType, int]]:
+    reader = tf.train.load_checkpoint(str(path / "variables" / "variables"))
+    types = reader.get_variable_to_dtype_map()
+    for name, shape in reader.get_variable_to_shape_map().items():
+        yield types[name], tf.TensorShape(shape).num_elements() or 0
+
+
+def _graph(path: Path) -> Any:
+    """The only meta graph."""
+    return saved_model_pb2.SavedModel.FromString((path / "saved_model.pb").read_bytes()).meta_graphs[0]

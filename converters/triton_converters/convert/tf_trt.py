@@ -1,0 +1,86 @@
+"""Format ``tf-trt``: a SavedModel whose parts TensorRT computes, by TensorFlow's own converter.
+
+Unproven on our machines: the TensorFlow of our image has no TensorRT, nor has any release from 2.18 on.
+"""
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
+
+from triton_converters import inspection
+from triton_converters.convert import tf_savedmodel
+from triton_converters.convert.task import Task
+from triton_converters.dump import Arrays
+from triton_converters.failure import StageError
+from triton_converters.formats import FORMATS
+from triton_converters.reasons import Reason
+
+ENGINE = "TRTEngineOp"
+
+
+def convert(task: Task, directory: Path) -> None:
+    """Write model.savedmodel with the engines of this machine's GPU and TensorRT.
+
+    Engines are built for one sample and for the largest batch. Raises StageError: TensorRtUnavailable,
+    ConversionFailed (no part of the graph became an engine), and what ``tf_savedmodel.write`` raises.
+    """
+    path, plain = directory / FORMATS["tf-trt"].file, directory / "plain"
+    version = tensorrt_version()
+    tf_savedmodel.write(task, plain, half=False)
+    converter = tf.experimental.tensorrt.Converter(
+        input_saved_model_dir=str(plain),
+        precision_mode=task.request.precision.upper(),
+        max_workspace_size_bytes=task.request.tensorrt.workspace_bytes,
+        use_dynamic_shape=True,
+        dynamic_shape_profile_strategy="Optimal",
+    )
+    converter.convert()
+    converter.build(lambda: _batches(task))
+    converter.save(str(path))
+    shutil.rmtree(plain)
+    precisions = engines(path)
+    if not precisions:
+        message = "TensorFlow found no part of the graph that TensorRT computes"
+        raise StageError(Reason.CONVERSION_FAILED, f"{message}; use format tf-savedmodel, or onnx or trt")
+    types = tuple(precision for precision, _ in precisions.most_common())
+    inspection.write(directory, types, tf_savedmodel.tensors(path), version, task.request.gpu_product)
+
+
+def tensorrt_version() -> str:
+    """Of the TensorRT that this TensorFlow was built with; raises StageError(TensorRtUnavailable) where it has none."""
+    try:
+        from tensorflow.compiler.tf2tensorrt import _pywrap_py_utils
+
+        has_one = _pywrap_py_utils.is_tensorrt_enabled()
+    except ImportError:
+        has_one = False
+    if not has_one:
+        message = f"TensorFlow {tf.__version__} of this image was built without TensorRT, as all are from 2.18 on"
+        advice = "use format trt or onnx, or set conversion.pod.image to one whose TensorFlow has it"
+        raise StageError(Reason.TENSORRT_UNAVAILABLE, f"{message}: {advice} (NVIDIA's 25.02-tf2-py3 is the last)")
+    return ".".join(map(str, _pywrap_py_utils.get_linked_tensorrt_version()))
+
+
+def engines(path: Path) -> Counter[str]:
+    """How many TensorRT engines of each precision the file's graph holds: FP32, FP16."""
+    graph = saved_model_pb2.SavedModel.FromString((path / "saved_model.pb").read_bytes()).meta_graphs[0].graph_def
+    every = [graph.node, *(function.node_def for function in graph.library.function)]
+    return Counter(node.attr["precision_mode"].s.decode() for nodes in every for node in nodes if node.op == ENGINE)
+
+
+def _batches(task: Task) -> Iterator[Any]:
+    """Real inputs of one sample and of the largest batch; of the example alone for a model without batch dimension."""
+    sizes = sorted({1, task.signature.max_batch_size}) if task.signature.max_batch_size else [0]
+    for size in sizes:
+        yield {name: tf.constant(array) for name, array in _repeat(task.example, size).items()}
+
+
+def _repeat(example: Arrays, size: int) -> Arrays:
+    import numpy
+
+    return {name: array[numpy.arange(size) % len(array)] if size else array for name, array in example.items()}

@@ -1,0 +1,108 @@
+"""An ensemble outside Triton: the frameworks of its steps, one after the other, each in fp32."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_converters import framework
+from triton_converters.dump import Array, Arrays
+from triton_converters.failure import StageError
+from triton_converters.framework import Framework
+from triton_converters.reasons import Reason
+from triton_converters.request import EnsembleCode, ModelCode, Step
+
+
+@dataclass(frozen=True)
+class Member:
+    """A step with its framework."""
+
+    step: Step
+    model: Framework
+
+
+@dataclass(frozen=True)
+class Passage:
+    """What went through one member."""
+
+    member: Member
+    inputs: Arrays
+    outputs: Arrays
+    """Those of the framework, whether somebody uses them or not."""
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """The members as one Framework."""
+
+    members: tuple[Member, ...]
+    code: EnsembleCode
+    source: Path
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """As the spec declares them."""
+        return tuple(tensor.name for tensor in self.code.inputs)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """As the spec declares them."""
+        return tuple(tensor.name for tensor in self.code.outputs)
+
+    @property
+    def path(self) -> str:
+        """The members' files, for messages."""
+        return ", ".join(member.model.path for member in self.members)
+
+    def __call__(self, inputs: Arrays) -> dict[str, Array]:
+        """The ensemble's outputs; raises what the members raise, with the member's name."""
+        tensors = dict(inputs)
+        for passage in self.passages(inputs):
+            outputs = passage.member.step.outputs
+            tensors |= {outputs[name]: array for name, array in passage.outputs.items() if name in outputs}
+        return {name: tensors[name] for name in self.outputs}
+
+    def passages(self, inputs: Arrays) -> tuple[Passage, ...]:
+        """What goes through every member, in the steps' order."""
+        tensors, passed = dict(inputs), []
+        for member in self.members:
+            given = {name: tensors[tensor] for name, tensor in member.step.inputs.items()}
+            try:
+                outputs = member.model(given)
+            except StageError as error:
+                raise StageError(
+                    error.reason, f"model {member.step.model}: {error.message}", final=error.final
+                ) from error
+            passed.append(Passage(member, given, outputs))
+            tensors |= {tensor: outputs[name] for name, tensor in member.step.outputs.items()}
+        return tuple(passed)
+
+
+def load(source: Path, model: ModelCode, output_format: str) -> Ensemble:
+    """Load every member by its own format's loader.
+
+    Raises StageError: what those raise; InvalidSpec where a step's maps do not fit its model's tensors, or a step comes
+    before the one that makes its input.
+    """
+    assert model.ensemble is not None
+    code, members = model.ensemble, []
+    known = {tensor.name for tensor in code.inputs}
+    for step in code.steps:
+        try:
+            loaded = framework.load(source, step.code, step.code.format)
+        except StageError as error:
+            raise StageError(error.reason, f"model {step.model}: {error.message}", final=error.final) from error
+        _check(step, loaded, known)
+        known |= set(step.outputs.values())
+        members.append(Member(step, loaded))
+    return Ensemble(tuple(members), code, source)
+
+
+def _check(step: Step, model: Framework, known: set[str]) -> None:
+    where = f"spec.ensemble.steps: model {step.model}"
+    if set(step.inputs) != set(model.inputs):
+        message = f"{where}: inputMap has {sorted(step.inputs)}, the model's inputs are {sorted(model.inputs)}"
+        raise StageError(Reason.INVALID_SPEC, message)
+    if missing := sorted(set(step.outputs) - set(model.outputs)):
+        message = f"{where}: outputMap has {missing[0]}, the model's outputs are {sorted(model.outputs)}"
+        raise StageError(Reason.INVALID_SPEC, message)
+    if late := sorted(set(step.inputs.values()) - known):
+        raise StageError(Reason.INVALID_SPEC, f"{where}: no earlier step makes the tensor {late[0]}; order the steps")

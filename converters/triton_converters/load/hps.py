@@ -1,0 +1,62 @@
+"""Format ``hps``: a Python file whose ``get_model`` returns embedding tables; NumPy looks them up."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_converters import hps
+from triton_converters.dump import Array, Arrays
+from triton_converters.failure import StageError
+from triton_converters.reasons import Reason
+from triton_converters.request import ModelCode
+from triton_converters.user_code import call
+
+NAMES = {"inputs": [hps.KEYS, hps.NUMKEYS], "outputs": [hps.OUTPUT]}
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Embedding tables as a Framework."""
+
+    tables: tuple[hps.Table, ...]
+    source: Path
+    path: str
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The backend's own names."""
+        return tuple(NAMES["inputs"])
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The backend's own name."""
+        return tuple(NAMES["outputs"])
+
+    def __call__(self, inputs: Arrays) -> dict[str, Array]:
+        """Vectors of the keys of one request; raises StageError(FrameworkFailed) where keys and numbers do not fit."""
+        try:
+            return {hps.OUTPUT: hps.lookup(self.tables, inputs)}
+        except ValueError as error:
+            raise StageError(Reason.FRAMEWORK_FAILED, f"{self.path}: {error}") from error
+
+
+def load(source: Path, model: ModelCode, output_format: str) -> Lookup:
+    """Call get_model -> ({table's name: (keys, vectors)}, names).
+
+    ``names`` is what the hps backend has, NAMES. Raises StageError: what ``user_code.call`` raises, EntrypointInvalid,
+    CheckpointInvalid (a vector that is not finite).
+    """
+    path = model.entrypoint.path
+    stage: dict[str, int | str] = {
+        "precision": "fp32",
+        "output_format": output_format,
+        "batch_size": max(1, model.max_batch_size),
+    }
+    returned = call(source, model.entrypoint, "get_model", stage)
+    if not isinstance(returned, tuple | list) or len(returned) != 2:
+        message = f"{path}: get_model returns (tables, names), not {type(returned).__name__}"
+        raise StageError(Reason.ENTRYPOINT_INVALID, message)
+    tables, names = returned
+    if names != NAMES:
+        message = f"{path}: get_model's second item is {names!r:.200}; the hps backend's names are {NAMES}"
+        raise StageError(Reason.ENTRYPOINT_INVALID, message)
+    return Lookup(hps.checked_tables(tables, path), source, path)

@@ -1,0 +1,54 @@
+"""Format ``tf-savedmodel``: a SavedModel's directory; its signature ``serving_default`` is what is served."""
+
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from triton_converters.failure import StageError
+from triton_converters.load.names import tensor_names
+from triton_converters.load.tf_framework import TensorFlowFramework
+from triton_converters.reasons import Reason
+from triton_converters.request import ModelCode
+from triton_converters.user_code import locate
+
+FILE = "saved_model.pb"
+SIGNATURE = "serving_default"
+
+
+def load(source: Path, model: ModelCode, output_format: str) -> TensorFlowFramework:
+    """Open the directory; variables of any type stay as they are.
+
+    ``output_format`` changes nothing. Raises StageError: EntrypointMissing, CheckpointInvalid (not a SavedModel, or
+    one with operators that TensorFlow does not have), EntrypointInvalid (no such signature).
+    """
+    path = model.entrypoint.path
+    directory = locate(source, path, kind=lambda place: (place / FILE).is_file(), pattern=FILE)
+    return open_directory(directory, source, path)
+
+
+def open_directory(directory: Path, source: Path, path: str) -> TensorFlowFramework:
+    """The SavedModel in ``directory``; ``path``: how messages name it. Raises StageError as ``load`` does."""
+    try:
+        loaded = tf.saved_model.load(str(directory))
+    except Exception as error:
+        message = f"{path} is no SavedModel that TensorFlow {tf.__version__} reads: {_line(error)}"
+        raise StageError(Reason.CHECKPOINT_INVALID, message) from error
+    signature = loaded.signatures.get(SIGNATURE)
+    if signature is None:
+        known = ", ".join(loaded.signatures) or "none"
+        message = (
+            f"{path} has no signature {SIGNATURE}; it has: {known}. Save it with signatures={{{SIGNATURE!r}: ...}}"
+        )
+        raise StageError(Reason.ENTRYPOINT_INVALID, message)
+    _, tensors = signature.structured_input_signature
+    names = tensor_names({"inputs": list(tensors), "outputs": list(signature.structured_outputs)}, path)
+
+    def answer(*values: tf.Tensor) -> Any:
+        return signature(**dict(zip(names[0], values, strict=True)))
+
+    return TensorFlowFramework(answer, lambda: [loaded], *names, source, path)
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:500] or type(error).__name__

@@ -1,0 +1,24 @@
+"""Triton's backend `hps`: embedding tables of Merlin's Hierarchical Parameter Server on CPUs. See `triton_cpu`."""
+
+import sys
+
+# The server starts Python with the distribution's own packages only.
+sys.path[:0] = ["/opt/tritonserver/runtimes", "/opt/tritonserver/site-packages"]
+
+from triton_cpu.config import Config  # noqa: E402
+from triton_cpu.instance import Instance  # noqa: E402
+from triton_cpu.session import Log, Session  # noqa: E402
+
+
+def load(config: Config, log_warning: Log) -> Session:
+    """Load a model. The runtime is imported only here: the server also starts this file to complete configurations."""
+    from triton_cpu.hps_session import HpsSession
+
+    return HpsSession(config, log_warning)
+
+
+class TritonPythonModel(Instance):
+    """The name that Triton's Python backend looks for."""
+
+    load = staticmethod(load)
+    joins = False

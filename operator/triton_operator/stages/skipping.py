@@ -1,0 +1,84 @@
+"""Which candidates are not tried at all, and why. What is skipped stops no other candidate."""
+
+from triton_converters.formats import FORMATS
+from triton_converters.reasons import Reason
+from triton_operator import names, server_image
+from triton_operator.api.spec import TritonDeploymentSpec
+from triton_operator.attempt import Attempt
+from triton_operator.combination import Combination, combinations
+from triton_operator.context import Context
+from triton_operator.pod_trouble import Trouble
+from triton_operator.stages.step import Verdict
+
+
+def product_asked(spec: TritonDeploymentSpec) -> str:
+    """The GPU product that a candidate is built for; empty where none is."""
+    built = any(FORMATS[candidate.format].needs_gpu for model in spec.models for candidate in model.candidates)
+    return spec.gpu.product if built and spec.gpu is not None and spec.gpu_count > 0 else ""
+
+
+def first_attempts(context: Context) -> tuple[Attempt, ...]:
+    """Every candidate as it stands before any is converted."""
+    found = []
+    for candidate in combinations(context.spec):
+        trouble = refused(context, candidate) or no_product(context, candidate) or _waited_in_vain(context, candidate)
+        attempt = Attempt(candidate)
+        found.append(attempt.now("Skipped", trouble) if trouble else attempt)
+    return tuple(found)
+
+
+def nothing_to_try(context: Context) -> Verdict | None:
+    """The condition where every candidate is refused, so that the framework need not run either."""
+    refusals = [(candidate.name, refused(context, candidate)) for candidate in combinations(context.spec)]
+    if not all(trouble for _, trouble in refusals):
+        return None
+    reasons = "; ".join(f"{name}: {trouble.message}" for name, trouble in refusals if trouble)
+    return Verdict("Converted", False, Reason.ALL_CANDIDATES_FAILED, f"no candidate can be tried: {reasons}")
+
+
+def refused(context: Context, candidate: Combination) -> Trouble | None:
+    """What the spec and the server's image alone say against a candidate."""
+    for member in candidate.members:
+        if message := server_image.refusal(context.images.server, member.format):
+            return Trouble(Reason.FORMAT_NOT_SERVED, message)
+    if _built_for_product(candidate) and context.spec.gpu_count == 0:
+        message = f"format {candidate.format} is built for one GPU product and this object runs on CPU: set spec.gpu"
+        return Trouble(Reason.GPU_PRODUCT_MISSING, message)
+    return None
+
+
+def no_product(context: Context, candidate: Combination) -> Trouble | None:
+    """That no node has the GPU product which a candidate is built for; None also where nodes may not be read."""
+    if not _built_for_product(candidate) or context.observed.gpu_product_exists is not False:
+        return None
+    assert context.spec.gpu is not None
+    label = f"{names.GPU_PRODUCT_LABEL}={context.spec.gpu.product}"
+    message = f"no node has the label {label}: correct spec.gpu.product, or add such a node; nodes are looked at again"
+    return Trouble(Reason.GPU_PRODUCT_MISSING, message)
+
+
+def patience(context: Context, candidate: Combination) -> float | None:
+    """Seconds that a candidate's conversion may wait for a node; None: for ever, as all candidates need such a node."""
+    return context.settings.unschedulable_seconds if _built_for_product(candidate) else None
+
+
+def is_patient(context: Context) -> bool:
+    """Whether a pod waits for a node of a product that a candidate is built for: the deadline wakes nobody."""
+    waits = any(job.unschedulable_since is not None for job in context.observed.jobs.values())
+    return waits and bool(product_asked(context.spec))
+
+
+def _waited_in_vain(context: Context, candidate: Combination) -> Trouble | None:
+    """What the scheduler says of the reference's pod, which needs the same GPU and may still start."""
+    seconds = patience(context, candidate)
+    for job in context.observed.jobs.values():
+        since = job.unschedulable_since
+        if seconds is None or job.stage != "reference" or job.pending is None or since is None:
+            continue
+        if (context.now - since).total_seconds() > seconds:
+            return job.pending
+    return None
+
+
+def _built_for_product(candidate: Combination) -> bool:
+    return any(FORMATS[member.format].needs_gpu for member in candidate.members)

@@ -1,0 +1,95 @@
+"""Ensembles, as the API server takes and refuses them."""
+
+from typing import Any
+
+import pytest
+
+from tests.apiserver.custom_resources import MINIMAL, changed
+from tests.apiserver.kubectl import Kubectl
+from tests.apiserver.test_crd import refusal
+from tests.simulation.deployments import an_ensemble
+
+DENSE = ("onnx-fp32", "ts-trace-fp32")
+BODY: dict[str, Any] = changed(MINIMAL, {"spec": an_ensemble(*DENSE)})
+STEPS = "spec.ensemble.steps"
+MANY = [{"name": f"c{number}", "format": "onnx", "precision": "fp32"} for number in range(9)]
+FAMILY = {"name": "dense", "format": "tf-keras", "entrypoint": "dense.py", "candidates": MANY[:1]}
+
+
+def test_an_ensemble_is_taken_as_it_is(kubectl: Kubectl) -> None:
+    kubectl("create", "--validate=strict", "-f", "-", body=BODY)
+    assert kubectl.get("td", "digits")["spec"] == BODY["spec"]
+    said = [kubectl("apply", "-f", "-", body=BODY).split()[-1] for _ in range(2)]
+    assert said[-1] == "unchanged"
+
+
+def test_every_size_may_be_asked_of_a_model_without_batch_dimension(kubectl: Kubectl) -> None:
+    body = changed(BODY, {"spec.performance": {"offline": {"batchSizes": [256, 65536]}}})
+    assert "digits" in kubectl("create", "--dry-run=server", "-f", "-", body=body)
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "several models alone": ({"spec.ensemble": ...}, "several models, and one of format hps, need spec.ensemble"),
+    "tables alone": (
+        {"spec.ensemble": ..., "spec.models": BODY["spec"]["models"][:1]},
+        "several models, and one of format hps, need spec.ensemble",
+    ),
+    "a step of no model": ({f"{STEPS}.0.model": "other"}, "ensemble.steps has one step for each of spec.models"),
+    "a model without step": ({STEPS: BODY["spec"]["ensemble"]["steps"][:1]}, "one step for each of spec.models"),
+    "a model twice": ({f"{STEPS}.0.model": "dense"}, "Duplicate value"),
+    "the ensemble's name": ({"spec.ensemble.name": "dense"}, "ensemble.name is not a model's name"),
+    "a tensor from nowhere": (
+        {f"{STEPS}.1.inputMap.0.tensor": "NOTHING"},
+        "every tensor of an inputMap is an input of the ensemble or in the outputMap of another step",
+    ),
+    "a step that feeds itself": (
+        {f"{STEPS}.1.inputMap.0.tensor": "DENSE_OUTPUT"},
+        "every tensor of an inputMap is an input of the ensemble or in the outputMap of another step",
+    ),
+    "an output that nobody makes": (
+        {"spec.ensemble.outputs.0.name": "OTHER"},
+        "every output of the ensemble is a tensor of a step's outputMap",
+    ),
+    "an input that nobody takes": (
+        {"spec.ensemble.inputs.0.name": "OTHER"},
+        "every input of the ensemble is a tensor of a step's inputMap",
+    ),
+    "unknown type": ({"spec.ensemble.inputs.0.dataType": "FP64"}, "Unsupported value"),
+    "candidates of tables": ({"spec.models.0.candidates": MANY[:1]}, "format hps takes none: it is served in one way"),
+    "no candidates of a model": ({"spec.models.1.candidates": ...}, "candidates is required"),
+    "tables' options of a model": ({"spec.models.1.hps": {"keysPerSample": 2}}, "hps goes with format hps"),
+    "cache of no percent": ({"spec.models.0.hps": {"gpuCachePercent": 0}}, "greater than or equal to 1"),
+    "too many combinations": (
+        {
+            "spec.models.0": BODY["spec"]["models"][1] | {"name": "sparse", "candidates": MANY[:2]},
+            "spec.models.1.candidates": MANY,
+        },
+        "the product of the models' candidates is at most 16",
+    ),
+    "a model of smaller batches": (
+        {"spec.ensemble.maxBatchSize": 8, "spec.models.1.config.maxBatchSize": 4},
+        "config.maxBatchSize of an ensemble's model is 0 or at least ensemble.maxBatchSize",
+    ),
+    "batches beyond the ensemble's": (
+        {"spec.ensemble.maxBatchSize": 128},
+        "performance.offline.batchSizes are at most config.maxBatchSize",
+    ),
+    "two frameworks": (
+        {
+            "spec.models.0": BODY["spec"]["models"][1] | {"name": "sparse", "candidates": MANY[:1]},
+            "spec.models.1": FAMILY,
+        },
+        "models of an ensemble are all TensorFlow's or none is",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused_and_why(kubectl_shared: Kubectl, case: str) -> None:
+    changes, expected = REFUSED[case]
+    message = refusal(kubectl_shared, changed(BODY, changes))
+    assert expected in message, message
+
+
+def test_the_name_is_explained(kubectl: Kubectl) -> None:
+    assert "what clients ask for" in kubectl("explain", "td.spec.ensemble.name")

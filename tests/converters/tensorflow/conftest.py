@@ -1,0 +1,51 @@
+"""A published source of small models, and the stages run on it."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.converters.tensorflow.cases import REFERENCE, SOURCE, model_code, request
+from triton_converters import claim, reference
+from triton_converters.convert import stage
+from triton_converters.request import Entrypoint, ModelCode, ReferenceRequest
+from triton_converters.result import ConvertResult, ReferenceResult
+
+
+@pytest.fixture
+def published(mount: Path) -> Path:
+    """The source directory on the claim."""
+    directory = claim.source_directory(SOURCE)
+    shutil.copytree(Path(__file__).parent / "user", directory)
+    return directory
+
+
+@pytest.fixture
+def refer(published: Path) -> Callable[..., ReferenceResult]:
+    """Runs the reference stage for a model, which feeds on the batches of ``kind``."""
+
+    def run(code: ModelCode, kind: str, **loader: str) -> ReferenceResult:
+        entrypoint = Entrypoint("loader.py", {"kind": kind, **loader})
+        return reference.run(ReferenceRequest(REFERENCE, SOURCE, code, entrypoint, 64, needs_labels=False))
+
+    return run
+
+
+@pytest.fixture
+def convert(refer: Callable[..., ReferenceResult]) -> Callable[..., ConvertResult]:
+    """Runs the reference and the convert stage for a Keras model."""
+
+    def run(
+        kind: str,
+        format_name: str,
+        precision: str = "fp32",
+        opset: int = 17,
+        loader: dict[str, str] | None = None,
+        **arguments: str,
+    ) -> ConvertResult:
+        code = model_code(kind, **arguments)
+        refer(code, kind, **(loader or {}))
+        return stage.run(request(code, format_name, precision, opset))
+
+    return run

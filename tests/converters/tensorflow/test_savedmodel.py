@@ -1,0 +1,103 @@
+"""A SavedModel as the source: its serving signature, and what else a directory may hold."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy
+import pytest
+import tensorflow as tf
+
+from tests.converters.tensorflow.cases import REFERENCE, converted, request, run_file, savedmodel_code
+from triton_converters import claim
+from triton_converters.convert import stage
+from triton_converters.dump import read_batches
+from triton_converters.failure import StageError
+from triton_converters.load import tf_savedmodel
+from triton_converters.reasons import Reason
+from triton_converters.result import ReferenceResult, Tensor
+
+pytestmark = pytest.mark.tensorflow
+Refer = Callable[..., ReferenceResult]
+
+
+class Linear(tf.Module):
+    """(batch, 4) to scores (batch, 3) and the largest (batch)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = tf.Variable(tf.random.stateless_normal((4, 3), (1, 2)))
+
+    @tf.function(input_signature=[tf.TensorSpec((None, 4), tf.float32, "x")])
+    def serve(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        scores = x @ self.weight
+        return {"scores": scores, "largest": tf.reduce_max(scores, axis=-1)}
+
+
+@pytest.fixture
+def exported(published: Path) -> Path:
+    """A SavedModel in the source, at ``export/linear``."""
+    model = Linear()
+    tf.saved_model.save(model, str(published / "export/linear"), signatures={"serving_default": model.serve})
+    return published
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+@pytest.mark.parametrize("format_name", ["tf-savedmodel", "onnx"])
+def test_it_converts_like_a_model_made_of_code(exported: Path, refer: Refer, format_name: str, precision: str) -> None:
+    code = savedmodel_code("export/linear")
+    signature = refer(code, "Linear").signature
+    assert signature.inputs == (Tensor("x", "FP32", (4,)),)
+    assert sorted(signature.outputs, key=lambda tensor: tensor.name) == [
+        Tensor("largest", "FP32", ()), Tensor("scores", "FP32", (3,)),
+    ]  # fmt: skip
+    result = stage.run(request(code, format_name, precision))
+    assert result.data_types[0] == {"fp32": "FP32", "fp16": "FP16"}[precision]
+    for batch in read_batches(claim.reference_directory(REFERENCE)):
+        for name, answer in run_file(format_name, batch.inputs, signature).items():
+            numpy.testing.assert_allclose(answer, batch.outputs[name], atol=2e-2 if precision == "fp16" else 1e-5)
+
+
+def test_triton_s_layout(exported: Path, refer: Refer) -> None:
+    code = savedmodel_code("export/linear")
+    refer(code, "Linear")
+    stage.run(request(code, "tf-savedmodel"))
+    directory = converted("tf-savedmodel")
+    assert directory.name == "model.savedmodel"
+    assert directory.parent.name == "1"
+    names = {str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file()}
+    assert {"saved_model.pb", "variables/variables.index"} <= names
+    config = (directory.parent.parent / "config.pbtxt").read_text()
+    assert 'platform: "tensorflow_savedmodel"' in config
+
+
+def load(source: Path, path: str) -> StageError:
+    with pytest.raises(StageError) as caught:
+        tf_savedmodel.load(source, savedmodel_code(path), "onnx")
+    assert caught.value.final
+    return caught.value
+
+
+def test_a_directory_that_is_none_names_those_that_are(exported: Path) -> None:
+    error = load(exported, "export")
+    assert error.reason is Reason.ENTRYPOINT_MISSING
+    assert "export/linear/saved_model.pb" in error.message
+
+
+def test_a_corrupt_file(exported: Path) -> None:
+    (exported / "export/linear/saved_model.pb").write_bytes(b"no protobuf")
+    error = load(exported, "export/linear")
+    assert error.reason is Reason.CHECKPOINT_INVALID
+    assert "export/linear is no SavedModel" in error.message
+
+
+def test_lost_variables(exported: Path) -> None:
+    (exported / "export/linear/variables/variables.index").unlink()
+    assert load(exported, "export/linear").reason is Reason.CHECKPOINT_INVALID
+
+
+def test_without_a_serving_signature(published: Path) -> None:
+    model = Linear()
+    tf.saved_model.save(model, str(published / "other"), signatures={"score": model.serve})
+    error = load(published, "other")
+    assert error.reason is Reason.ENTRYPOINT_INVALID
+    assert "has no signature serving_default; it has: score" in error.message

@@ -1,0 +1,79 @@
+"""The registry: what it names exists, what it refuses says what works instead."""
+
+import importlib.util
+from itertools import product
+
+import pytest
+
+from triton_converters.formats import CONVERTER, FORMATS, SOURCES, THROUGH, refusal, unserved
+from triton_converters.reasons import Reason
+
+OWN = [source for source in SOURCES.values() if source.image == CONVERTER]
+
+
+@pytest.mark.parametrize(
+    "module", sorted({each for source in OWN for each in (source.loader, *source.converters.values())})
+)
+def test_every_module_is_there(module: str) -> None:
+    assert importlib.util.find_spec(module) is not None
+
+
+def test_every_target_is_a_format_and_what_it_is_made_of_converts_too() -> None:
+    for source in SOURCES.values():
+        for target in source.converters:
+            assert target in FORMATS
+            assert THROUGH.get(target, target) in source.converters
+
+
+@pytest.mark.parametrize(("source", "target"), list(product(SOURCES, FORMATS)))
+def test_a_pair_without_a_way_is_refused_with_what_works(source: str, target: str) -> None:
+    refused = refusal(source, target, "none")
+    if target in SOURCES[source].converters:
+        assert refused is None
+    else:
+        assert refused is not None
+        reason, message = refused
+        assert reason is Reason.CONVERSION_UNSUPPORTED
+        assert all(other in message for other in SOURCES[source].converters)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "accelerator", "fits"),
+    [
+        ("pyt", "onnx", "trt", True),
+        ("pyt", "onnx", "amp", False),
+        ("pyt", "ts-script", "cuda", True),
+        ("pyt", "ts-trace", "trt", False),
+        ("onnx", "trt", "cuda", True),
+        ("onnx", "trt", "trt", False),
+        ("tf-keras", "tf-savedmodel", "amp", True),
+        ("tf-keras", "tf-savedmodel", "trt", False),
+    ],
+)
+def test_an_accelerator_goes_with_what_its_backend_runs(source: str, target: str, accelerator: str, fits: bool) -> None:
+    refused = refusal(source, target, accelerator)
+    assert (refused is None) is fits
+    if refused is not None:
+        reason, message = refused
+        assert reason is Reason.INVALID_SPEC
+        assert message.endswith(", ".join(FORMATS[target].accelerators))
+
+
+@pytest.mark.parametrize(
+    ("target", "release", "served"),
+    [
+        ("tf-savedmodel", "24.10", True),
+        ("tf-savedmodel", "25.02", True),
+        ("tf-savedmodel", "25.03", False),
+        ("tf-trt", "26.08", False),
+        ("tf-trt", "", True),
+        ("onnx", "26.08", True),
+        ("trt", "26.08", True),
+    ],
+)
+def test_tensorflow_s_backend_ends_with_25_02(target: str, release: str, served: bool) -> None:
+    message = unserved(target, release)
+    assert (message is None) is served
+    if message is not None:
+        assert target in message
+        assert "use format onnx or trt, or an image of 25.02 or older" in message

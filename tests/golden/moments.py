@@ -1,0 +1,121 @@
+"""The golden cases' inputs: moments of the simulation, each found by what has happened.
+
+`pytest tests/golden --update-golden` writes cr.yaml and observed.yaml of every moment anew; keys change with everything
+that can change a result, so files written by hand would not stay true for long.
+"""
+
+from collections.abc import Callable
+
+from tests.golden import seed_001
+from tests.simulation.answers import FINAL, Fate, when
+from tests.simulation.cluster import Cluster
+from tests.simulation.deployments import a_model, a_spec, an_ensemble
+
+Moment = Callable[[], Cluster]
+SMALLER = [a_model(config={"maxBatchSize": 4, "dynamicBatching": {}})]
+NO_GPU = {
+    "phase": "Pending",
+    "conditions": [
+        {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.",
+            "lastTransitionTime": "2026-11-21T00:00:12Z",
+        }
+    ],
+}
+
+
+def until(cluster: Cluster, holds: Callable[[Cluster], bool]) -> Cluster:
+    """Passes and steps up to the first pass that finds it so."""
+    for _ in range(300):
+        if holds(cluster):
+            return cluster
+        cluster.act()
+        cluster.step()
+    raise AssertionError(f"it never came about: {cluster.story[-8:]}")
+
+
+def has(reason: str, kind: str = "Ready") -> Callable[[Cluster], bool]:
+    """A condition was written with that reason."""
+    return lambda cluster: any(
+        (each["type"], each["reason"]) == (kind, reason) for each in cluster.status.get("conditions", [])
+    )
+
+
+def active(stage: str, count: int = 1) -> Callable[[Cluster], bool]:
+    """So many Jobs of a stage run."""
+    return lambda cluster: len(cluster.active(stage)) == count
+
+
+def ready() -> Cluster:
+    return until(Cluster(a_spec()), has("Ready"))
+
+
+def edited() -> Cluster:
+    cluster = ready()
+    cluster.step()
+    cluster.edit(models=SMALLER)
+    return cluster
+
+
+def candidate_failed() -> Cluster:
+    cluster = Cluster(a_spec(), when("convert", FINAL, "ts-script-fp32"))
+    return until(cluster, lambda each: any(found.reason == FINAL.reason for found in each.events))
+
+
+def server_refuses_the_model() -> Cluster:
+    words = "error: creating server: Internal - failed to load all models"
+    return until(Cluster(a_spec(), when("profile", Fate(sidecar_crashes=words), "onnx-fp32")), has("Ready"))
+
+
+def new_revision_about_to_be_measured() -> Cluster:
+    return until(edited(), lambda cluster: len(cluster.of_kind("Deployment")) == 2)
+
+
+def constraint_broken_in_the_preview() -> Cluster:
+    cluster = edited()
+    cluster.fates = when("measure", Fate(p99=90_000))
+    return until(cluster, has("ConstraintsNotMet", "PerformanceMeasured"))
+
+
+def no_candidate_meets_the_constraint() -> Cluster:
+    spec = a_spec(selection={"constraints": [{"metric": "P99LatencyMicroseconds", "maximum": "10"}]})
+    return until(Cluster(spec), has("ConstraintsNotMet"))
+
+
+def killed_for_memory() -> Cluster:
+    spec = a_spec(conversion={"pod": {"resources": {"limits": {"memory": "64Mi"}}}})
+    return until(Cluster(spec, when("reference", Fate(exit_code=137, killed="OOMKilled"))), has("OutOfMemory"))
+
+
+def unschedulable() -> Cluster:
+    cluster = Cluster(a_spec(gpu={"count": 99}), when("reference", Fate(pending=NO_GPU)))
+    return until(cluster, has("Unschedulable"))
+
+
+def suspended() -> Cluster:
+    return until(Cluster(a_spec(suspend=True)), has("Suspended"))
+
+
+MOMENTS: dict[str, Moment] = {
+    "candidate-failed": candidate_failed,
+    "constraint-broken-in-the-preview": constraint_broken_in_the_preview,
+    "converting-in-parallel": lambda: until(Cluster(a_spec()), active("convert", 2)),
+    "ensemble-profiling": lambda: until(Cluster(an_ensemble("onnx-fp32", "ts-trace-fp32")), active("profile")),
+    "killed-for-memory": killed_for_memory,
+    "measuring-the-preview": lambda: until(Cluster(a_spec()), active("measure")),
+    "new-generation-while-serving": edited,
+    "new-object": lambda: Cluster(a_spec()),
+    "new-revision-about-to-be-measured": new_revision_about_to_be_measured,
+    "no-candidate-meets-the-constraint": no_candidate_meets_the_constraint,
+    "profiling": lambda: until(Cluster(a_spec()), lambda cluster: cluster.active("profile") == ["onnx-fp32"]),
+    "ready": ready,
+    "resnet50-on-an-a100": lambda: until(Cluster(seed_001.SPEC, gpu_product_exists=True), active("profile")),
+    "rolling-out": lambda: until(Cluster(a_spec()), lambda cluster: bool(cluster.of_kind("Deployment"))),
+    "server-refuses-the-model": server_refuses_the_model,
+    "suspended": suspended,
+    "unschedulable": unschedulable,
+}
+"""By folder."""

@@ -1,0 +1,96 @@
+"""Several models as one: the candidates' product, what is shared, and who fails alone."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from tests.simulation.answers import FINAL, all_good, when
+from tests.simulation.cluster import Cluster
+from tests.simulation.deployments import a_spec, an_ensemble
+from triton_converters.request import ConvertRequest
+
+
+def requests(cluster: Cluster, stage: str) -> list[Any]:
+    """What the stage's Jobs were asked, in the order of their creation."""
+    containers = [each["spec"]["template"]["spec"]["containers"][0] for each in cluster.of_kind("Job")]
+    return [ConvertRequest.from_json(each["args"][1]) for each in containers if each["name"] == stage]
+
+
+def test_an_ensemble_gets_ready_and_its_members_are_shown() -> None:
+    cluster = Cluster(an_ensemble("onnx-fp32", "ts-trace-fp32"))
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+    assert cluster.candidate("onnx-fp32")["members"] == ["hps-fp32-none", "onnx-fp32-none"]
+    assert cluster.status["serving"]["format"] == "hps+onnx"
+    before = deepcopy(cluster.objects)
+    assert cluster.act() == 0
+    assert cluster.objects == before
+
+
+def test_a_shared_model_is_converted_by_one_job_at_a_time() -> None:
+    cluster = Cluster(an_ensemble("onnx-fp32", "ts-trace-fp32", "onnx-fp16"))
+    most = 0
+    while cluster.started("profile") == 0:
+        most = max(most, len(cluster.active("convert")))
+        if cluster.started("convert") == 1:
+            assert cluster.active("convert") in (["onnx-fp32"], [])
+        cluster.run(1)
+    assert most == 2, "once the tables are there, candidates are converted in parallel"
+    shared = {request.members[0].conversion_key for request in requests(cluster, "convert")}
+    assert len(shared) == 1
+    assert len({request.members[1].conversion_key for request in requests(cluster, "convert")}) == 3
+
+
+def test_candidates_are_the_product_of_the_members() -> None:
+    cluster = Cluster(an_ensemble("onnx-fp32", "onnx-fp16", sparse=("ts-trace-fp32", "ts-script-fp32")))
+    cluster.act()
+    assert [each["name"] for each in cluster.status["candidates"]] == [
+        "ts-trace-fp32.onnx-fp32",
+        "ts-trace-fp32.onnx-fp16",
+        "ts-script-fp32.onnx-fp32",
+        "ts-script-fp32.onnx-fp16",
+    ]
+
+
+@pytest.mark.parametrize("stage", ["convert", "profile"])
+def test_a_member_that_fails_fails_its_candidates_alone(stage: str) -> None:
+    cluster = Cluster(an_ensemble("onnx-fp32", "ts-trace-fp32"), when(stage, FINAL, "onnx-fp32"))
+    cluster.settle()
+    assert cluster.candidate("onnx-fp32")["state"] == "Failed"
+    assert cluster.condition("Ready")["status"] == "True"
+    assert cluster.status["serving"]["candidate"] == "ts-trace-fp32"
+
+
+def test_another_queue_delay_converts_nothing() -> None:
+    cluster = Cluster(an_ensemble("onnx-fp32"))
+    cluster.settle()
+    old = requests(cluster, "convert")[0]
+    models = deepcopy(cluster.spec["models"])
+    models[1]["config"]["instances"] = 2
+    cluster.edit(models=models)
+    cluster.settle()
+    new = requests(cluster, "convert")[-1]
+    assert new.key != old.key
+    assert [each.conversion_key for each in new.members] == [each.conversion_key for each in old.members]
+    assert cluster.started("reference") == 1
+
+
+def test_servers_are_told_where_the_tables_are() -> None:
+    cluster = Cluster(an_ensemble("onnx-fp32"), all_good)
+    cluster.settle()
+    key = cluster.candidate("onnx-fp32")["key"]
+    told = f"--backend-config=hps,ps=/repository/revisions/{key}/ps.json"
+    server = cluster.of_kind("Deployment")[0]["spec"]["template"]["spec"]["containers"][0]
+    assert told in server["args"]
+    assert server["startupProbe"]["httpGet"]["path"] == "/v2/models/dlrm/ready"
+    plain = Cluster(a_spec())
+    plain.settle()
+    assert "hps" not in str(plain.of_kind("Deployment")[0])
+
+
+def test_sizes_that_are_measured_are_asked_of_the_dataloader() -> None:
+    cluster = Cluster(an_ensemble("onnx-fp32"))
+    cluster.run(6)
+    job = next(each for each in cluster.of_kind("Job") if "-reference-" in each["metadata"]["name"])
+    assert '"batch_sizes":[1,256,1024]' in job["spec"]["template"]["spec"]["containers"][0]["args"][1]

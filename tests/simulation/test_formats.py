@@ -1,0 +1,334 @@
+"""Formats, accelerators and images: what is tried where, what is skipped, and what a Job's pod is given for it."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.simulation.answers import Fate, when
+from tests.simulation.cluster import SETTINGS, Cluster
+from tests.simulation.deployments import a_model, a_spec, candidate
+from triton_converters.request import ConvertRequest, ReferenceRequest
+
+Body = dict[str, Any]
+PRODUCT = "NVIDIA-A100-SXM4-80GB"
+GPU = {"product": PRODUCT}
+NVIDIA = "nvcr.io/nvidia/tritonserver"
+NO_NODE = {
+    "phase": "Pending",
+    "conditions": [
+        {
+            "type": "PodScheduled",
+            "status": "False",
+            "message": "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.",
+            "lastTransitionTime": "2026-11-21T00:00:20Z",
+        }
+    ],
+}
+
+
+def model(*names: str, **fields: Any) -> list[Body]:
+    """A model with candidates named FORMAT-PRECISION."""
+    return [a_model(candidates=[candidate(name) for name in names], **fields)]
+
+
+def file_model(form: str, *names: str, **fields: Any) -> list[Body]:
+    """A model that comes as a file."""
+    (found,) = model(*names, format=form, path=f"model.{form}", **fields)
+    del found["entrypoint"]
+    return [found]
+
+
+def jobs(cluster: Cluster, stage: str) -> list[Body]:
+    return [each for each in cluster.of_kind("Job") if f"-{stage}-" in each["metadata"]["name"]]
+
+
+def pod(cluster: Cluster, stage: str) -> Body:
+    """Spec of the pods of the stage's first Job."""
+    spec: Body = jobs(cluster, stage)[0]["spec"]["template"]["spec"]
+    return spec
+
+
+def request(cluster: Cluster, stage: str, kind: Any) -> Any:
+    return kind.from_json(pod(cluster, stage)["containers"][0]["args"][1])
+
+
+# What is skipped ---------------------------------------------------------------------------------------------------
+
+
+def test_on_cpu_a_trt_candidate_is_skipped_at_once_and_the_rest_go_on() -> None:
+    cluster = Cluster(a_spec(models=model("trt-fp16", "onnx-fp32")))
+    cluster.act()
+    skipped = cluster.candidate("trt-fp16")
+    assert (skipped["state"], skipped["reason"]) == ("Skipped", "GpuProductMissing")
+    assert "set spec.gpu" in skipped["message"]
+    cluster.settle()
+    assert cluster.story == ["source", "reference", "convert onnx-fp32", "profile onnx-fp32", *cluster.story[4:]]
+    assert cluster.condition("Ready")["status"] == "True"
+    assert cluster.condition("Converted")["message"].endswith("not trt-fp16 (GpuProductMissing)")
+    assert [each.reason for each in cluster.events].count("GpuProductMissing") == 1
+
+
+@pytest.mark.parametrize("image", [f"{NVIDIA}:26.03-py3", "triton-operator.local/tritonserver-cpu:0.1.0"])
+def test_tensorflow_is_refused_by_a_server_that_does_not_know_it_before_anything_is_converted(image: str) -> None:
+    models = file_model("tf-savedmodel", "tf-savedmodel-fp32", "onnx-fp32")
+    cluster = Cluster(a_spec(models=models, serving={"image": image}))
+    cluster.act()
+    skipped = cluster.candidate("tf-savedmodel-fp32")
+    assert (skipped["state"], skipped["reason"]) == ("Skipped", "FormatNotServed")
+    assert image in skipped["message"]
+    assert "onnx" in skipped["message"]
+    cluster.settle()
+    assert cluster.status["serving"]["candidate"] == "onnx-fp32"
+    assert cluster.started("convert") == 1
+
+
+def test_an_older_image_is_the_way_to_serve_tensorflow() -> None:
+    spec = a_spec(models=file_model("tf-savedmodel", "tf-savedmodel-fp32"), serving={"image": f"{NVIDIA}:26.03-py3"})
+    cluster = Cluster(spec)
+    cluster.settle()
+    for kind in ("Ready", "Stalled"):
+        assert cluster.condition(kind)["reason"] == "AllCandidatesFailed"
+        assert "25.02 or older" in cluster.condition(kind)["message"]
+    assert cluster.story == ["source"], "the framework need not run for nothing"
+    cluster.edit(serving={"image": f"{NVIDIA}:25.02-py3"})
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_where_no_node_has_the_product_an_engine_is_skipped_and_the_rest_are_unschedulable() -> None:
+    cluster = Cluster(a_spec(models=model("trt-fp16", "onnx-fp32"), gpu=GPU), gpu_product_exists=False)
+    cluster.fates = when("reference", Fate(pending=NO_NODE))
+    cluster.run(8)
+    skipped = cluster.candidate("trt-fp16")
+    assert (skipped["state"], skipped["reason"]) == ("Skipped", "GpuProductMissing")
+    assert f"nvidia.com/gpu.product={PRODUCT}" in skipped["message"]
+    assert cluster.candidate("onnx-fp32")["state"] == "Pending"
+    ready = cluster.condition("Ready")
+    assert ready["reason"] == "Unschedulable"
+    assert "Check spec.gpu.product" in ready["message"]
+    assert cluster.condition("Stalled")["status"] == "False", "a node may still come"
+    cluster.gpu_product_exists, cluster.fates = True, when("reference", Fate())
+    cluster.settle()
+    assert cluster.status["serving"]["candidate"] == "trt-fp16"
+
+
+def test_an_engine_that_is_made_stays_when_its_node_goes() -> None:
+    cluster = Cluster(a_spec(models=model("trt-fp16"), gpu=GPU), gpu_product_exists=True)
+    cluster.settle()
+    cluster.gpu_product_exists = False
+    assert cluster.act() == 0
+
+
+def test_nodes_are_looked_at_again_where_all_are_skipped_for_want_of_one() -> None:
+    cluster = Cluster(a_spec(models=model("trt-fp16"), gpu=GPU), gpu_product_exists=True)
+    while "reference" not in cluster.story:
+        cluster.act()
+        cluster.step()
+    cluster.gpu_product_exists = False
+    cluster.run(8)
+    assert cluster.condition("Stalled")["reason"] == "AllCandidatesFailed"
+    assert cluster.intent().requeue_after == 60.0
+    cluster.gpu_product_exists = True
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_where_nodes_may_not_be_read_the_schedulers_word_counts_after_the_deadline() -> None:
+    cluster = Cluster(a_spec(models=model("trt-fp16", "onnx-fp32"), gpu=GPU, conversion={"parallelism": 1}))
+    cluster.settings = replace(SETTINGS, unschedulable_seconds=60)
+    cluster.fates = when("convert", Fate(pending=NO_NODE), "trt-fp16")
+    cluster.run(30)
+    assert cluster.candidate("trt-fp16")["reason"] == "Unschedulable"
+    assert cluster.candidate("trt-fp16")["state"] == "Converting"
+    cluster.settle()
+    skipped = cluster.candidate("trt-fp16")
+    assert (skipped["state"], skipped["reason"]) == ("Skipped", "Unschedulable")
+    assert "node affinity/selector" in skipped["message"]
+    assert "Given up after 60 s: delete Job" in skipped["message"]
+    assert cluster.status["serving"]["candidate"] == "onnx-fp32"
+    cluster.fates = when("convert", Fate())
+    cluster.delete(
+        "Job", next(each["metadata"]["name"] for each in jobs(cluster, "convert") if each["spec"].get("suspend"))
+    )
+    cluster.settle()
+    assert cluster.status["serving"]["candidate"] == "trt-fp16"
+
+
+def test_the_references_pod_tells_too_that_no_node_takes_the_engine() -> None:
+    cluster = Cluster(a_spec(models=model("trt-fp16", "onnx-fp32"), gpu=GPU))
+    cluster.settings = replace(SETTINGS, unschedulable_seconds=60)
+    cluster.fates = when("reference", Fate(pending=NO_NODE))
+    cluster.run(30)
+    assert cluster.candidate("trt-fp16")["state"] == "Pending"
+    cluster.run(30)
+    assert cluster.candidate("trt-fp16")["state"] == "Skipped"
+    assert cluster.candidate("onnx-fp32")["state"] == "Pending"
+    cluster.fates = when("reference", Fate())
+    cluster.settle()
+    assert cluster.status["serving"]["candidate"] == "trt-fp16"
+
+
+# Engines and caches ------------------------------------------------------------------------------------------------
+
+
+def test_an_engine_of_another_tensorrt_never_reaches_the_server() -> None:
+    cluster = Cluster(a_spec(models=model("trt-fp16", "onnx-fp32"), gpu=GPU))
+    cluster.fates = when("profile", Fate(server_tensorrt="10.8.0.43"), "trt-fp16")
+    cluster.settle()
+    failed = cluster.candidate("trt-fp16")
+    assert (failed["state"], failed["reason"]) == ("Failed", "TensorRtVersionMismatch")
+    assert "10.9.0.34" in failed["message"]
+    assert "10.8.0.43" in failed["message"]
+    assert cluster.status["serving"]["candidate"] == "onnx-fp32"
+    (job, _) = jobs(cluster, "profile")
+    copy, check, server = job["spec"]["template"]["spec"]["initContainers"]
+    assert (copy["name"], check["name"], server["name"]) == ("converters", "tensorrt", "tritonserver")
+    assert check["image"] == server["image"]
+    assert check["args"][2] == "10.9.0.34"
+    final = [each["onExitCodes"]["containerName"] for each in job["spec"]["podFailurePolicy"]["rules"][:-1]]
+    assert final == ["profile", "tensorrt"]
+
+
+def test_only_engines_are_checked_and_their_tensorrt_is_recorded() -> None:
+    cluster = Cluster(a_spec(models=model("onnx-fp32"), gpu=GPU))
+    cluster.settle()
+    assert [each["name"] for each in pod(cluster, "profile")["initContainers"]] == ["tritonserver"]
+    cluster.edit(models=model("trt-fp16"))
+    cluster.settle()
+    for stage in ("profile", "measure"):
+        variables = {each["name"]: each["value"] for each in pod(cluster, stage)["containers"][0]["env"]}
+        assert variables["TENSORRT_VERSION"] == "10.9.0.34"
+
+
+def test_only_a_server_that_compiles_may_write_and_only_to_its_own_cache() -> None:
+    accelerated = {**candidate("onnx-fp16"), "name": "onnx-trt", "accelerator": "trt"}
+    cluster = Cluster(a_spec(models=[a_model(candidates=[accelerated])], gpu=GPU))
+    cluster.settle()
+    (deployment,) = cluster.of_kind("Deployment")
+    serving = deployment["spec"]["template"]["spec"]
+    sidecar = pod(cluster, "profile")["initContainers"][-1]
+    told = request(cluster, "convert", ConvertRequest).engine_cache
+    cache = told.removeprefix("/repository/")
+    assert cache.startswith(f"caches/{PRODUCT}/"), "beside it come the server's release or image, and a key"
+    for container in (serving["containers"][0], sidecar):
+        mounts = {each["mountPath"]: each for each in container["volumeMounts"] if each["name"] == "repository"}
+        assert mounts["/repository"]["readOnly"] is True
+        assert mounts[f"/repository/{cache}"] == {
+            "name": "repository",
+            "mountPath": f"/repository/{cache}",
+            "subPath": cache,
+        }
+    assert "readOnly" not in serving["volumes"][0]["persistentVolumeClaim"]
+
+
+@pytest.mark.parametrize("field", ["product", "resourceName"])
+def test_another_gpu_is_another_engine(field: str) -> None:
+    cluster = Cluster(a_spec(models=model("trt-fp16"), gpu=GPU))
+    cluster.settle()
+    first = cluster.status["serving"]["revision"]
+    cluster.edit(gpu=GPU | {field: "nvidia.com/mig-1g.10gb" if field == "resourceName" else "NVIDIA-H200"})
+    cluster.settle()
+    assert cluster.status["serving"]["revision"] != first
+    assert cluster.started("convert") == 2
+
+
+@pytest.mark.parametrize(
+    ("names", "fields", "converts"),
+    [
+        (("trt-fp16",), {"tensorrt": {"workspaceBytes": 2**31}}, True),
+        (("trt-fp16",), {"tensorrt": {"builderOptimizationLevel": 5}}, True),
+        (("trt-fp16",), {"tensorrt": {"builderOptimizationLevel": 3, "workspaceBytes": 2**30}}, False),
+        (("trt-fp16",), {"onnx": {"optimized": True}}, True),
+        (("onnx-fp32",), {"onnx": {"opset": 13}}, True),
+        (("onnx-fp32",), {"onnx": {"opset": 17}}, False),
+        (("onnx-fp32",), {"tensorrt": {"workspaceBytes": 2**31}}, False),
+        (("ts-trace-fp32",), {"onnx": {"optimized": True}, "tensorrt": {"workspaceBytes": 2**31}}, False),
+    ],
+)
+def test_options_are_part_of_the_keys_of_what_they_change(names: tuple[str, ...], fields: Body, converts: bool) -> None:
+    cluster = Cluster(a_spec(models=model(*names), gpu=GPU))
+    cluster.settle()
+    cluster.edit(models=model(*names, **fields))
+    cluster.settle()
+    assert cluster.started("convert") == (2 if converts else 1)
+
+
+# Images ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("models", "image"),
+    [
+        (model("onnx-fp32"), "example/converter:1"),
+        (file_model("onnx", "onnx-fp32"), "example/converter:1"),
+        (file_model("ts-script", "onnx-fp32"), "example/converter:1"),
+        (model("onnx-fp32", format="tf-keras"), "example/converter-tensorflow:1"),
+        (model("onnx-fp32", format="tf-estimator"), "example/converter-tensorflow:1"),
+        (file_model("tf-savedmodel", "onnx-fp32"), "example/converter-tensorflow:1"),
+    ],
+)
+def test_tensorflow_runs_where_it_is_needed_and_nowhere_else(models: list[Body], image: str) -> None:
+    cluster = Cluster(a_spec(models=models))
+    cluster.settle()
+    found = {stage: pod(cluster, stage)["containers"][0]["image"] for stage in ("source", "reference", "convert")}
+    assert found == {"source": "example/converter:1", "reference": image, "convert": image}
+    assert {pod(cluster, stage)["containers"][0]["image"] for stage in ("profile", "measure")} == {
+        "example/converter:1"
+    }
+    assert cluster.status["images"]["converterTensorflow"] == "example/converter-tensorflow:1"
+
+
+def test_an_image_of_the_users_is_for_the_framework_alone() -> None:
+    cluster = Cluster(a_spec(conversion={"pod": {"image": "example/mine:1"}}))
+    cluster.settle()
+    for stage, image in (
+        ("source", "example/converter:1"),
+        ("reference", "example/mine:1"),
+        ("convert", "example/mine:1"),
+        ("profile", "example/converter:1"),
+        ("measure", "example/converter:1"),
+    ):
+        spec = pod(cluster, stage)
+        assert spec["containers"][0]["image"] == image
+        copied = any(each["name"] == "converters" for each in spec.get("initContainers", []))
+        assert copied is (image == "example/mine:1")
+
+
+# Sources that are files ----------------------------------------------------------------------------------------------
+
+
+def test_a_file_is_given_to_the_jobs_by_its_path() -> None:
+    cluster = Cluster(a_spec(models=file_model("onnx", "onnx-fp32")))
+    cluster.settle()
+    for stage, kind in (("reference", ReferenceRequest), ("convert", ConvertRequest)):
+        code = request(cluster, stage, kind).model
+        assert (code.format, code.entrypoint.path, dict(code.entrypoint.arguments)) == ("onnx", "model.onnx", {})
+
+
+@pytest.mark.parametrize(
+    ("models", "opset"),
+    [
+        (model("onnx-fp32"), 17),
+        (model("onnx-fp32", onnx={"opset": 11}), 11),
+        (file_model("onnx", "onnx-fp32"), 0),
+        (file_model("onnx", "onnx-fp32", onnx={"opset": 15}), 15),
+    ],
+)
+def test_a_graph_keeps_its_opset_unless_another_is_asked_for(models: list[Body], opset: int) -> None:
+    cluster = Cluster(a_spec(models=models))
+    cluster.settle()
+    assert request(cluster, "convert", ConvertRequest).onnx_opset == opset
+
+
+# Shared memory -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("tag", "passed"), [("26.03-py3", False), ("26.04-py3", True)])
+def test_only_the_profiled_server_shares_memory_with_its_client(tag: str, passed: bool) -> None:
+    cluster = Cluster(a_spec(serving={"image": f"{NVIDIA}:{tag}"}))
+    cluster.settle()
+    (deployment,) = cluster.of_kind("Deployment")
+    flag = "--allow-client-shm=true"
+    assert (flag in pod(cluster, "profile")["initContainers"][0]["args"]) is passed
+    assert flag not in deployment["spec"]["template"]["spec"]["containers"][0]["args"]

@@ -1,0 +1,68 @@
+"""What an image's name tells of the server in it."""
+
+from pathlib import Path
+
+import pytest
+
+from triton_converters.formats import FORMATS
+from triton_operator.server_image import CPU_BACKENDS, is_cpu_image, refusal, release, wants_shared_memory_flag
+
+ROOT = Path(__file__).parents[2]
+NVIDIA = "nvcr.io/nvidia/tritonserver"
+
+
+@pytest.mark.parametrize(
+    ("image", "expected"),
+    [
+        (f"{NVIDIA}:26.03-py3", "26.03"),
+        (f"{NVIDIA}:25.02-tf2-python-py3", "25.02"),
+        (f"{NVIDIA}:26.04-py3-igpu", "26.04"),
+        ("registry.example:5000/mirror/tritonserver:24.10-py3@sha256:" + "0" * 64, "24.10"),
+        (f"{NVIDIA}@sha256:" + "0" * 64, ""),
+        ("registry.example:26.03/team/server:1.0", ""),
+        ("team/server:v26.03-py3", ""),
+        ("team/server:2026.03-py3", ""),
+        ("triton-operator.local/tritonserver-cpu:0.1.0", ""),
+    ],
+)
+def test_the_release_is_read_from_a_tag_of_nvidias_form(image: str, expected: str) -> None:
+    assert release(image) == expected
+
+
+@pytest.mark.parametrize("form", ["tf-savedmodel", "tf-trt"])
+def test_tensorflow_is_refused_after_25_02_by_name_with_what_works(form: str) -> None:
+    assert refusal(f"{NVIDIA}:25.02-py3", form) is None
+    assert refusal("team/server:latest", form) is None, "its name tells nothing; the server itself will"
+    message = refusal(f"{NVIDIA}:25.03-py3", form)
+    assert message is not None
+    for words in (f"{NVIDIA}:25.03-py3", "25.03", form, "onnx", "trt", "25.02", "spec.serving.image"):
+        assert words in message
+
+
+def test_other_formats_are_served_by_every_release() -> None:
+    for form in FORMATS.keys() - {"tf-savedmodel", "tf-trt"}:
+        assert refusal(f"{NVIDIA}:26.08-py3", form) is None
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("tag", [":0.1.0", "@sha256:" + "0" * 64, ""])
+def test_our_cpu_image_serves_what_it_has_backends_for(form: str, tag: str) -> None:
+    image = f"registry.example:5000/ours/tritonserver-cpu{tag}"
+    assert is_cpu_image(image)
+    message = refusal(image, form)
+    assert (message is None) is (FORMATS[form].backend in CPU_BACKENDS)
+    if message is not None:
+        assert f"has no backend {FORMATS[form].backend}" in message
+        assert "use format ts-trace, ts-script, onnx" in message
+
+
+def test_the_cpu_images_backends_are_those_of_its_folder() -> None:
+    folder = ROOT / "images" / "tritonserver-cpu" / "backends"
+    assert set(CPU_BACKENDS) == {path.name for path in folder.iterdir() if path.is_dir()}
+
+
+@pytest.mark.parametrize(
+    ("tag", "wants"), [(":26.03-py3", False), (":26.04-py3", True), (":27.01-py3", True), (":1.0", False)]
+)
+def test_the_flag_for_shared_memory_goes_to_servers_that_know_it(tag: str, wants: bool) -> None:
+    assert wants_shared_memory_flag(NVIDIA + tag) is wants
