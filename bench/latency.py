@@ -14,10 +14,11 @@ from rich.table import Table
 from bench import first_job, overhead
 from bench.machine import cpu_model
 from bench.overhead import Overhead
-from demo.waiting import DemoError, Watcher
 from deploy.command import ROOT, Cluster, CommandError
 from deploy.environment import set_up, step
 from devcluster.paths import ClusterError
+from examples.example import read
+from examples.waiting import ExampleError, Watcher
 
 RESULTS = ROOT / "bench/results"
 
@@ -30,8 +31,9 @@ def main() -> int:
         with step(f"creation to first Job, {first_job.COUNT} objects"):
             latencies = first_job.measure(cluster)
         with step("one run of the example"):
-            run = overhead.measure(cluster, Watcher(str(cluster.kubeconfig), console))
-    except (CommandError, ClusterError, DemoError, TimeoutError) as error:
+            digits = read("digits")
+            run = overhead.measure(cluster, digits, Watcher(str(cluster.kubeconfig), digits, console))
+    except (CommandError, ClusterError, ExampleError, TimeoutError) as error:
         console.print(f"bench: {error}", style="red", markup=False, soft_wrap=True)
         return 1
     console.print(latency_table(latencies), path_table(run))

@@ -7,11 +7,10 @@ from typing import Any
 
 from bench.critical_path import Span, critical_path, gaps
 from bench.recorder import Recorder, Resource
-from demo import example
-from demo.progress import is_ready
-from demo.waiting import Watcher
 from deploy.command import Cluster
-from deploy.images import load
+from examples.example import Example, apply, build, remove, status_of
+from examples.waiting import Watcher
+from triton_plugin.progress import is_ready
 
 READY_SECONDS = 900
 KINDS = {
@@ -40,21 +39,21 @@ class Overhead:
         return sum(self.gaps)
 
 
-def measure(cluster: Cluster, watcher: Watcher) -> Overhead:
+def measure(cluster: Cluster, example: Example, watcher: Watcher) -> Overhead:
     """Train once, then create the TritonDeployment alone and follow it until it is ready.
 
-    Raises CommandError, DemoError or TimeoutError.
+    Raises CommandError, ExampleError or TimeoutError.
     """
-    trainer = load(cluster, "digits-trainer")["digits-trainer"]
-    example.remove(cluster)
-    example.apply(cluster, trainer)
+    images = build(cluster, example)
+    remove(cluster, example)
+    apply(cluster, example, images)
     watcher.trained()
     # Its claim goes with it, so nothing is replayed.
-    cluster.run("kubectl", "delete", "td", example.NAME, "--namespace", example.NAMESPACE, "--cascade=foreground")
-    recorder = Recorder(str(cluster.kubeconfig), example.NAMESPACE, KINDS)
+    cluster.run("kubectl", "delete", "td", example.name, "--namespace", example.namespace, "--cascade=foreground")
+    recorder = Recorder(str(cluster.kubeconfig), example.namespace, KINDS)
     time.sleep(2)  # the watches deliver what is there; none of it is ours
     start = time.monotonic()
-    example.apply(cluster, trainer)
+    apply(cluster, example, images)
     recorder.wait(lambda: bool(_ready(recorder, start)), "Ready", READY_SECONDS)
     return timeline(recorder, start)
 
@@ -84,7 +83,7 @@ def _ready(recorder: Recorder, start: float) -> list[float]:
     return [
         moment
         for moment, resource in recorder.versions("TritonDeployment")
-        if moment >= start and is_ready(example.status_of(resource), resource["metadata"]["generation"])
+        if moment >= start and is_ready(status_of(resource), resource["metadata"]["generation"])
     ]
 
 

@@ -6,16 +6,17 @@ import time
 from rich.console import Console
 from tritonclient.utils import InferenceServerException
 
-from demo import diagnosis, endpoint, example, inference, report, verdict
-from demo.waiting import DemoError, Watcher
+from demo import endpoint, inference
 from deploy.command import Cluster, CommandError
 from deploy.environment import set_up, step
-from deploy.images import load
 from devcluster.paths import ClusterError
+from examples import diagnosis, verdict
+from examples.example import Example, apply, build, read, remove
+from examples.waiting import ExampleError, Watcher
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
+from triton_plugin import tables
 
-TABLE_WIDTH = 170
 GRPC_PORT = 8001
 
 
@@ -28,61 +29,62 @@ def main() -> int:
     except (CommandError, ClusterError) as error:
         console.print(f"demo: set-up failed: {error}", style="red", markup=False, soft_wrap=True)
         return 1
+    digits = read("digits")
     try:
-        demonstrate(cluster, console)
-    except (CommandError, DemoError, InferenceServerException) as error:
-        console.print(diagnosis.report(cluster), markup=False, soft_wrap=True)
+        demonstrate(cluster, digits, console)
+    except (CommandError, ExampleError, InferenceServerException) as error:
+        console.print(diagnosis.report(cluster, digits), markup=False, soft_wrap=True)
         console.print(f"\ndemo: failed: {error}", style="red", markup=False, soft_wrap=True)
         return 1
     console.print(f"demo: done in {time.monotonic() - start:.0f} s")
     return 0
 
 
-def demonstrate(cluster: Cluster, console: Console) -> None:
-    """Train, deploy, wait, and show. Raises CommandError, DemoError or InferenceServerException."""
+def demonstrate(cluster: Cluster, digits: Example, console: Console) -> None:
+    """Train, deploy, wait, and show. Raises CommandError, ExampleError or InferenceServerException."""
     with step("trainer's image"):
-        trainer = load(cluster, "digits-trainer")["digits-trainer"]
+        images = build(cluster, digits)
     with step("namespace, emptied"):
-        example.remove(cluster)
-    console.print(example.apply(cluster, trainer), markup=False)
-    watcher = Watcher(str(cluster.kubeconfig), console)
+        remove(cluster, digits)
+    console.print(apply(cluster, digits, images), markup=False)
+    watcher = Watcher(str(cluster.kubeconfig), digits, console)
     with step("training"):
         watcher.trained()
     status = watcher.ready()
-    resource = cluster.get("tritondeployment", example.NAME, "--namespace", example.NAMESPACE)
-    show(cluster, status, console)
-    answer(cluster, console)
-    faults = verdict.faults(TritonDeploymentSpec.model_validate(resource["spec"]), status)
+    show(cluster, digits, status, console)
+    answer(cluster, digits, console)
+    spec = TritonDeploymentSpec.model_validate(digits.deployment["spec"])
+    faults = verdict.failures(status) + verdict.faults(spec, status)
     if faults:
-        raise DemoError("; ".join(faults))
+        raise ExampleError("; ".join(faults))
 
 
-def show(cluster: Cluster, status: TritonDeploymentStatus, console: Console) -> None:
+def show(cluster: Cluster, digits: Example, status: TritonDeploymentStatus, console: Console) -> None:
     """Print the object's columns and its tables."""
-    console.print("\n$ kubectl get td --namespace", example.NAMESPACE)
-    columns = cluster.run("kubectl", "get", "td", "--namespace", example.NAMESPACE)
+    console.print("\n$ kubectl get td --namespace", digits.namespace)
+    columns = cluster.run("kubectl", "get", "td", "--namespace", digits.namespace)
     console.print(columns, markup=False, soft_wrap=True)
     # Cut figures would be worse than wrapped lines.
-    wide = Console(width=max(console.width, TABLE_WIDTH), highlight=False)
+    wide = Console(width=max(console.width, tables.WIDTH), highlight=False)
     if status.performance:
-        wide.print(report.performance("Offline", status.performance.offline))
-        wide.print(report.performance("Online", status.performance.online))
-    wide.print(report.accuracy(status.accuracy))
-    wide.print(report.candidates(status.candidates))
+        wide.print(tables.performance("Offline", status.performance.offline))
+        wide.print(tables.performance("Online", status.performance.online))
+    wide.print(tables.accuracy(status.accuracy))
+    wide.print(tables.candidates(status.candidates))
 
 
-def answer(cluster: Cluster, console: Console) -> None:
-    """Ask the Service to read one held-out picture. Raises DemoError where it reads another digit."""
-    with endpoint.address(cluster, example.NAMESPACE, example.NAME, GRPC_PORT) as url:
-        console.print(f"\none inference request to {url}, model {example.NAME}:")
+def answer(cluster: Cluster, digits: Example, console: Console) -> None:
+    """Ask the Service to read one held-out picture. Raises ExampleError where it reads another digit."""
+    with endpoint.address(cluster, digits.namespace, digits.name, GRPC_PORT) as url:
+        console.print(f"\none inference request to {url}, model {digits.name}:")
         try:
-            given = inference.ask(url, example.NAME, example.REQUEST)
+            given = inference.ask(url, digits.name, digits.folder / "request.json")
         except ValueError as error:
-            raise DemoError(f"the server's answer is no tensor of logits: {error}") from error
+            raise ExampleError(f"the server's answer is no tensor of logits: {error}") from error
     console.print(given.drawing(), markup=False)
     console.print(f"written: {given.digit}   read: {given.prediction}   probability: {given.probability:.4f}")
     if given.prediction != given.digit:
-        raise DemoError(f"the server read {given.prediction} where {given.digit} was written")
+        raise ExampleError(f"the server read {given.prediction} where {given.digit} was written")
 
 
 if __name__ == "__main__":

@@ -49,7 +49,9 @@ def install(kubeconfig: str | Path) -> None:
 def _last_words(cluster: Cluster) -> str:
     """The end of the operator's log, or why it has none."""
     try:
-        log = cluster.run("kubectl", "logs", f"deployment/{RELEASE}", "--namespace", NAMESPACE, "--tail=5")
+        log = cluster.run(
+            "kubectl", "logs", f"deployment/{RELEASE}", "--all-pods", "--prefix", "--namespace", NAMESPACE, "--tail=5"
+        )  # fmt: skip
     except CommandError as error:
         return str(error)
     return "\n".join(line[:500] for line in log.splitlines()) or "it printed nothing"

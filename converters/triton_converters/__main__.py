@@ -4,6 +4,7 @@ Exit codes: 0 with a result; EXIT_FINAL for a failure that repeating cannot mend
 kubelet asked the process to stop. Nothing but the standard library is imported before the stage is known.
 """
 
+import contextlib
 import errno
 import importlib
 import os
@@ -21,7 +22,14 @@ from triton_converters.document import Document, DocumentError
 from triton_converters.failure import StageError
 from triton_converters.reasons import Reason
 from triton_converters.replay import find_result, has_result, write_result
-from triton_converters.request import ConvertRequest, MeasureRequest, ProfileRequest, ReferenceRequest, SourceRequest
+from triton_converters.request import (
+    CleanRequest,
+    ConvertRequest,
+    MeasureRequest,
+    ProfileRequest,
+    ReferenceRequest,
+    SourceRequest,
+)
 from triton_converters.result import EXIT_FINAL, Outcome
 
 EXIT_RETRY = 1
@@ -44,6 +52,7 @@ STAGES = {
     "convert": Stage(ConvertRequest, "triton_converters.convert.stage", claim.revision_directory),
     "profile": Stage(ProfileRequest, "triton_converters.profile", claim.measurement_directory),
     "measure": Stage(MeasureRequest, "triton_converters.measure", claim.measurement_directory),
+    "clean": Stage(CleanRequest, "triton_converters.clean", None),
 }
 
 
@@ -109,7 +118,10 @@ def _run(name: str, key: str, request: Document) -> Document:
     stage = STAGES[name]
     directory = stage.directory(key) if stage.directory else None
     if directory is not None and (found := find_result(directory, name, key)) is not None:
-        return found
+        # A clean Job that runs now leaves alone what was used just now; what it has just taken is made anew.
+        with contextlib.suppress(FileNotFoundError):
+            os.utime(directory)
+            return found
     result: Document = importlib.import_module(stage.module).run(request)
     if directory is not None and not has_result(directory, name, key):
         write_result(directory, name, key, result)

@@ -2,8 +2,9 @@
 
 Floating point: an element agrees where |served - framework| <= absolute + relative * |framework|. Integers and booleans
 agree where they are equal. NaN and infinity are counted on what the server sent, before anything is padded or cut.
-Where a dimension that varies has another size, the common prefix is compared and every element that only one side has
-counts as outside.
+Where a dimension that varies has another size, the common prefix is compared. Of what only one side has, zeros are
+padding (a batch is as long as its longest sample, and the server makes batches of its own); every other element is
+outside.
 """
 
 from collections.abc import Sequence
@@ -43,13 +44,13 @@ class Agreement:
     output: str
     is_floating: bool
     elements: int = 0
-    """All that were compared or had no counterpart."""
+    """All that were compared or had no counterpart; without padding."""
     outside: int = 0
     """Elements that do not agree, those without a counterpart included."""
     not_finite: int = 0
     """NaN or infinite served elements where the framework has a finite one, or none."""
     other_lengths: int = 0
-    """Samples whose served shape is not the framework's."""
+    """Samples of which one side has more than padding beyond the other's end."""
     max_absolute_error: float = 0.0
     """Largest finite |served - framework|; 0.0 for integers."""
     worst: Element | None = None
@@ -91,9 +92,13 @@ def compare(output: str, framework: Array, served: Array, samples: Sequence[str]
         raise ValueError(f"{output}: served {served.dtype}{list(shapes[1])}, not {framework.dtype}{list(shapes[0])}")
     if not framework.shape[:1] == served.shape[:1] == (len(samples),):
         raise ValueError(f"{output}: served {list(shapes[1])} for {len(samples)} samples")
-    prefix = tuple(slice(0, min(sizes)) for sizes in zip(*shapes, strict=True))
-    expected, actual = framework[prefix], served[prefix]
-    single = framework.size + served.size - 2 * expected.size
+    expected, actual = common(framework, served)
+    longer = [
+        index
+        for index in range(len(samples))
+        if beyond(framework[index], expected[index]) or beyond(served[index], actual[index])
+    ]
+    single = beyond(framework, expected) + beyond(served, actual)
     is_floating = served.dtype.kind == "f"
     if is_floating:
         counts = _compare_floats(expected, actual, tolerance)
@@ -106,10 +111,21 @@ def compare(output: str, framework: Array, served: Array, samples: Sequence[str]
         elements=expected.size + single,
         outside=int(numpy.count_nonzero(counts.excess > 0)) + single,
         not_finite=counts.not_finite + lonely,
-        other_lengths=len(samples) if shapes[0] != shapes[1] else 0,
+        other_lengths=len(longer),
         max_absolute_error=counts.max_absolute_error,
         worst=_worst(expected, actual, counts.excess, samples),
     )
+
+
+def common(one: Array, other: Array) -> tuple[Array, Array]:
+    """The part of each that both have, from the start of every dimension; of one rank."""
+    prefix = tuple(slice(0, min(sizes)) for sizes in zip(one.shape, other.shape, strict=True))
+    return one[prefix], other[prefix]
+
+
+def beyond(array: Array, prefix: Array) -> int:
+    """How many elements of ``array`` lie beyond its part ``prefix`` and are no padding, that is not zero."""
+    return int(numpy.count_nonzero(array)) - int(numpy.count_nonzero(prefix))
 
 
 @dataclass(frozen=True)
@@ -161,7 +177,7 @@ def describe(agreement: Agreement, tolerance: Tolerance, equal_fraction: float) 
             f" served {worst.served:.9g}, framework {worst.framework:.9g}"
         )
     if agreement.other_lengths:
-        where += f"; {agreement.other_lengths} samples have another shape than the framework's"
+        where += f"; {agreement.other_lengths} samples have another length than the framework's"
     count = f"output {agreement.output}: {agreement.outside} of {agreement.elements} elements"
     if not agreement.elements:
         return f"output {agreement.output}: no element was compared"

@@ -32,6 +32,8 @@ SOURCE_MOUNT = Path("/source")
 """Where the source Job sees the claim or ConfigMap that spec.source names, read-only."""
 DATA_MOUNT = Path("/data")
 """Where Jobs that run user code see spec.data, read-only."""
+MARKS_MOUNT = Path("/marks")
+"""Where a clean Job sees the results ConfigMap of each TritonDeployment that uses the claim, by its name."""
 
 
 def source_directory(digest: str, root: Path = MOUNT) -> Path:

@@ -29,6 +29,7 @@ class Reason(StrEnum):
     NUMERICAL_ONLY = "NumericalOnly", "Outputs agree numerically; no accuracy threshold was asked for."
     SELECTED = "Selected", "A candidate was chosen."
     ROLLING_OUT = "RollingOut", "The target revision's server starts."
+    NO_SPARE_GPU = "NoSpareGpu", "No GPU is free for the new revision, so the one that serves makes way for it."
     AVAILABLE = "Available", "The Service points to a server whose model is ready."
     MEASURED = "Measured", "The serving revision was measured through its Service."
     READY = "Ready", "What the spec asks for serves, verified and measured."

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy
 
 from triton_converters import claim, dataloader, framework, other_sizes
+from triton_converters.agreement import beyond, common
 from triton_converters.data_types import is_served
 from triton_converters.dump import Array, Arrays, Batch, write_batch
 from triton_converters.failure import StageError
@@ -64,13 +65,15 @@ def record(model: Framework, request: ReferenceRequest, source: Path, directory:
     for batch in dataloader.batches(request, source, model.inputs):
         answered = Batch(batch.ids, batch.inputs, batch.labels, model(batch.inputs))
         _check_outputs(answered, batched)
+        others: list[Arrays] = []
         if batches == 0:
             _check_reproducible(model, answered)
-            _check_singles(model, answered, batched)
+            others = _check_singles(model, answered, batched)
         elif batches == 1 and previous is not None and request.model.max_batch_size > 1:
-            _check_joined(model, previous, answered)
-        for name, array in {**batch.inputs, **answered.outputs}.items():
-            observed[name].add(array)
+            others = _check_joined(model, previous, answered)
+        for arrays in (batch.inputs, answered.outputs, *others):
+            for name, array in arrays.items():
+                observed[name].add(array)
         variety.add(answered)
         perf_input.add(batch.inputs)
         write_batch(directory, batches, answered)
@@ -120,10 +123,14 @@ def _check_reproducible(model: Framework, batch: Batch) -> None:
         raise StageError(Reason.REFERENCE_NOT_REPRODUCIBLE, message)
 
 
-def _check_singles(model: Framework, batch: Batch, batched: bool) -> None:
-    """A sample alone gives what it gives within its batch: requests of different clients share batches."""
+def _check_singles(model: Framework, batch: Batch, batched: bool) -> list[Arrays]:
+    """A sample alone gives what it gives within its batch: requests of different clients share batches.
+
+    Gives the outputs, whose lengths may depend on the batch.
+    """
     if not batched or len(batch.ids) < 2:
-        return
+        return []
+    answers: list[Arrays] = []
     for index in range(min(SINGLES, len(batch.ids))):
         rows = slice(index, index + 1)
         try:
@@ -131,17 +138,23 @@ def _check_singles(model: Framework, batch: Batch, batched: bool) -> None:
         except StageError as error:
             raise StageError(error.reason, f"a batch of {len(batch.ids)} works, of 1 fails: {error.message}") from error
         _compare_batching(alone, {name: array[rows] for name, array in batch.outputs.items()}, index, len(batch.ids))
+        answers.append(alone)
+    return answers
 
 
-def _check_joined(model: Framework, first: Batch, second: Batch) -> None:
-    """Where the dataloader yields single samples, two of them in one batch give what they give alone."""
+def _check_joined(model: Framework, first: Batch, second: Batch) -> list[Arrays]:
+    """Where the dataloader yields single samples, two of them in one batch give what they give alone.
+
+    Gives the outputs, whose lengths may depend on the batch.
+    """
     alike = all(first.inputs[name].shape == second.inputs[name].shape for name in first.inputs)
     if len(first.ids) != 1 or not alike:
-        return
+        return []
     joined = model({name: numpy.concatenate([first.inputs[name], second.inputs[name]]) for name in first.inputs})
     _check_outputs(Batch(numpy.arange(2), {}, {}, joined), batched=True)
     for index, batch in enumerate((first, second)):
         _compare_batching({name: array[index : index + 1] for name, array in joined.items()}, batch.outputs, index, 2)
+    return [joined]
 
 
 def _compare_batching(one: Arrays, other: Arrays, index: int, size: int) -> None:
@@ -155,11 +168,17 @@ def _compare_batching(one: Arrays, other: Arrays, index: int, size: int) -> None
 
 
 def disagreement(one: Arrays, other: Arrays) -> str | None:
-    """The output that differs, in words; None where all agree within AGREEMENT (integers: exactly)."""
-    for name, expected in other.items():
-        actual = one[name]
-        if actual.shape != expected.shape:
-            return f"{name}: shape {list(actual.shape)} and {list(expected.shape)}"
+    """The output that differs, in words; None where all agree within AGREEMENT (integers: exactly).
+
+    Zeros that only one of them has are padding: a batch is as long as its longest sample.
+    """
+    for name, whole in other.items():
+        shapes = f"{name}: shape {list(one[name].shape)} and {list(whole.shape)}"
+        if one[name].ndim != whole.ndim:
+            return shapes
+        actual, expected = common(one[name], whole)
+        if beyond(one[name], actual) or beyond(whole, expected):
+            return f"{shapes}, and more than zeros where only one of them has something"
         if expected.dtype.kind == "f":
             difference = float(numpy.max(numpy.abs(actual - expected), initial=0.0))
             scale = float(numpy.max(numpy.abs(expected), initial=0.0))

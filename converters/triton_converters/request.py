@@ -267,3 +267,14 @@ class MeasureRequest(Document):
     max_batch_size: int
     load: Load
     online: Sweep
+
+
+@dataclass(frozen=True)
+class CleanRequest(Document):
+    """Remove from the claim what no record names any more."""
+
+    key: str
+    minimum_age_seconds: int
+    """Of a directory since it was written or replayed from."""
+    minimum_temporary_age_seconds: int
+    """Of what a killed Job left; a Job that runs writes into such a directory too."""

@@ -157,12 +157,21 @@ class MeasureResult(Document):
     environment: Environment
 
 
+@dataclass(frozen=True)
+class CleanResult(Document):
+    """What was removed."""
+
+    directories: int
+    temporary: int
+
+
 RESULTS: dict[str, type[Document]] = {
     "source": SourceResult,
     "reference": ReferenceResult,
     "convert": ConvertResult,
     "profile": ProfileResult,
     "measure": MeasureResult,
+    "clean": CleanResult,
 }
 """The result's type by stage."""
 

@@ -6,21 +6,25 @@ ClusterError              what the API server said
 │   └── ForbiddenError    403: a quota, an admission policy, a missing rule
 ├── NotFoundError         404
 ├── ConflictError         409: what was observed is not the latest
+├── NotLeaderError        nothing: this replica may not write (lease.py), so nothing was asked
 └── UnavailableError      anything else: no answer, a timeout, 401, 429, 5xx
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import urllib3
 
 from triton_operator.connection import APPLY, AnswerError, ConfigurationError, Connection, configuration
 from triton_operator.drift import FIELD_MANAGER
-from triton_operator.kinds import EVENT, NODE, TRITON_DEPLOYMENT, Kind, kind_of
+from triton_operator.kinds import EVENT, LEASE, NODE, READING, TRITON_DEPLOYMENT, Kind, kind_of
 
-CONNECT_SECONDS = 5
-REQUEST_SECONDS = 30
+CONNECT_SECONDS = 3.0
+READ_SECONDS = 30.0
+WRITE_SECONDS = 8.0
+"""A write that was begun has ended by then, or is given up; lease.py counts on it."""
 PAGE = 100
 """Objects of one answer to a list: parsed, 500 Jobs would take 18 MiB for a moment."""
 NEVER_A_VERSION = "1"
@@ -51,8 +55,17 @@ class ConflictError(ClusterError):
     """What was observed is not the latest."""
 
 
+class NotLeaderError(ClusterError):
+    """Another replica works; nothing was asked of the API server."""
+
+
 class UnavailableError(ClusterError):
     """No answer, or one that says nothing about the request."""
+
+    def __init__(self, message: str, retry_after: float = 0.0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        """Seconds that the API server wants to be left alone."""
 
 
 _ERRORS: dict[int, type[ClusterError]] = {
@@ -64,7 +77,7 @@ _ERRORS: dict[int, type[ClusterError]] = {
 }
 
 
-_METHODS = {"list": "GET", "get": "GET", "patch": "PATCH", "create": "POST", "delete": "DELETE"}
+_METHODS = {"list": "GET", "get": "GET", "patch": "PATCH", "create": "POST", "update": "PUT", "delete": "DELETE"}
 _NOTHING: Mapping[str, str] = {}
 _APPLIED = {"fieldManager": FIELD_MANAGER, "force": "true"}
 
@@ -77,14 +90,24 @@ class Cluster:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._may_write: Callable[[], bool] = lambda: True
 
     @classmethod
-    def connect(cls) -> "Cluster":
-        """As the pod's service account, or else as KUBECONFIG says. Asks nothing of the API server yet."""
+    def connect(cls, holder: str = "") -> "Cluster":
+        """As the pod's service account, or else as KUBECONFIG says. Asks nothing of the API server yet.
+
+        `holder` tells replicas apart in the API server's audit log.
+        """
         try:
-            return cls(Connection(configuration(), FIELD_MANAGER, CONNECT_SECONDS))
+            return cls(Connection(configuration(), f"{FIELD_MANAGER}/{holder}".rstrip("/"), CONNECT_SECONDS))
         except ConfigurationError as error:
             raise UnavailableError(str(error)) from error
+
+    def guarded(self, may_write: Callable[[], bool]) -> "Cluster":
+        """The same connection, which asks before every write and raises NotLeaderError where it may not."""
+        other = copy(self)
+        other._may_write = may_write
+        return other
 
     def list_all(self, kind: Kind, namespace: str | None) -> tuple[Iterator[dict[str, Any]], str]:
         """What is watched of a kind in a namespace (None: in all), and the resource version of the list.
@@ -144,7 +167,7 @@ class Cluster:
         self._allow(TRITON_DEPLOYMENT.status_verbs, "patch", "tritondeployments/status")
         metadata = body["metadata"]
         path = f"{_path(TRITON_DEPLOYMENT, metadata['namespace'], metadata['name'])}/status"
-        return self._request("patch", path, _APPLIED, body, APPLY)
+        return self._request(TRITON_DEPLOYMENT, "patch", path, _APPLIED, body, APPLY)
 
     def delete(self, observed: dict[str, Any]) -> None:
         """Delete the very object that was observed; its dependents follow. Nothing happens where it is gone.
@@ -163,9 +186,18 @@ class Cluster:
         except NotFoundError:
             return
 
+    def create(self, kind: Kind, body: dict[str, Any]) -> None:
+        """Create an object; ConflictError where there is one of the name."""
+        self._call(kind, "create", _path(kind, body["metadata"]["namespace"]), body=body)
+
+    def replace(self, kind: Kind, body: dict[str, Any]) -> None:
+        """Replace the very version that was read; ConflictError where it has changed since."""
+        metadata = body["metadata"]
+        self._call(kind, "update", _path(kind, metadata["namespace"], metadata["name"]), body=body)
+
     def create_event(self, body: dict[str, Any]) -> None:
         """Create a core/v1 Event."""
-        self._call(EVENT, "create", _path(EVENT, body["metadata"]["namespace"]), body=body)
+        self.create(EVENT, body)
 
     def _call(
         self,
@@ -177,13 +209,23 @@ class Cluster:
         content_type: str = "application/json",
     ) -> dict[str, Any]:
         self._allow(kind.verbs, verb, kind.plural)
-        return self._request(verb, path, query, body, content_type)
+        return self._request(kind, verb, path, query, body, content_type)
 
     def _request(
-        self, verb: str, path: str, query: Mapping[str, str], body: Mapping[str, Any] | None, content_type: str
+        self,
+        kind: Kind,
+        verb: str,
+        path: str,
+        query: Mapping[str, str],
+        body: Mapping[str, Any] | None,
+        content_type: str,
     ) -> dict[str, Any]:
+        if verb not in READING and not self._may_write():
+            raise NotLeaderError("this replica does not hold the Lease (any more): another one works")
+        # What is said of the Lease is of no use later either.
+        seconds = READ_SECONDS if verb in READING and kind is not LEASE else WRITE_SECONDS - CONNECT_SECONDS
         with _translated():
-            return self._connection.request(_METHODS[verb], path, query, body, content_type, REQUEST_SECONDS)
+            return self._connection.request(_METHODS[verb], path, query, body, content_type, seconds)
 
     @staticmethod
     def _allow(verbs: frozenset[str], verb: str, resource: str) -> None:
@@ -213,6 +255,8 @@ def _translated() -> Iterator[None]:
             )
         # A field that no schema has: the API server calls its own answer an internal error (500).
         invalid = message.startswith("failed to create typed patch object")
-        raise (InvalidError if invalid else _ERRORS.get(error.status, UnavailableError))(message) from error
+        if not invalid and error.status not in _ERRORS:
+            raise UnavailableError(message, error.retry_after) from error
+        raise (InvalidError if invalid else _ERRORS[error.status])(message) from error
     except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
         raise UnavailableError(f"no answer from the API server: {error}") from error

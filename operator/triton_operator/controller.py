@@ -1,5 +1,6 @@
-"""What runs between watch events and passes: the store, the work queue, the threads and the comparison with full lists.
+"""What runs between watch events and passes: the store, the queue, the threads, full lists and the Lease.
 
+Every replica watches; passes are made by the one that holds the Lease, all others stand by with a filled store.
 Everything that must live as long as the process lives here; handlers.py only forwards what kopf sees.
 """
 
@@ -11,8 +12,9 @@ from typing import Any
 
 from triton_operator.cluster import Cluster, ClusterError
 from triton_operator.kinds import ALL, Kind
+from triton_operator.lease import LEASE_SECONDS, RENEW_SECONDS, Lease
 from triton_operator.metrics import Metrics
-from triton_operator.queue import WorkQueue
+from triton_operator.queue import Result, WorkQueue
 from triton_operator.reconcile import Reconciler
 from triton_operator.settings import Settings
 from triton_operator.store import Key, Store
@@ -38,7 +40,13 @@ class Controller:
         self._queue: WorkQueue[Key] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._lease: Lease | None = None
+        # Of its own: a renewal must not wait for passes.
+        self._lease_thread = ThreadPoolExecutor(1, thread_name_prefix="lease")
+        self._leads = settings.lease is None
+        self._listed_at = float("-inf")
         metrics.watch(self._store)
+        metrics.leads.set_function(lambda: self._leads)
 
     async def start(self) -> None:
         """Connect, learn what there is, and start to work. Raises ClusterError; may then be called again.
@@ -46,21 +54,38 @@ class Controller:
         No pass runs before every kind was listed: it would take what it has not seen for missing.
         """
         self._loop = asyncio.get_running_loop()
-        cluster = await self._in_thread(Cluster.connect)
-        reconciler = Reconciler(cluster, self._store, self._settings, self._metrics)
-        queue: WorkQueue[Key] = WorkQueue(lambda key: self._in_thread(reconciler.reconcile, key), WORKERS)
+        cluster = await self._in_thread(Cluster.connect, self._settings.holder)
+        working = cluster
+        if self._settings.lease is not None:
+            self._lease = Lease(cluster, *self._settings.lease, self._settings.holder)
+            working = cluster.guarded(self._lease.held)
+        reconciler = Reconciler(working, self._store, self._settings, self._metrics)
+
+        async def process(key: Key) -> Result:
+            # Of a replica that stands by, taking over wakes every key.
+            return await self._in_thread(reconciler.reconcile, key) if self._leads else Result()
+
+        queue: WorkQueue[Key] = WorkQueue(process, WORKERS)
         for key in await self._list_everything(cluster):
             queue.wake(key)
         self._queue = queue
         self._metrics.queue_depth.set_function(lambda: len(queue))
         self._tasks = [asyncio.create_task(queue.run()), asyncio.create_task(self._list_forever(cluster, queue))]
-        log.info("working on %d TritonDeployments", len(self._store.ready_reasons()))
+        if self._lease is not None:
+            self._tasks.append(asyncio.create_task(self._hold_forever(self._lease, cluster, queue)))
+        log.info("%d TritonDeployments are known", len(self._store.ready_reasons()))
 
     async def stop(self) -> None:
-        """Start no new pass and let the running ones end: each is idempotent, but a whole one is better than half."""
+        """Start no new pass and let the running ones end: each is idempotent, but a whole one is better than half.
+
+        Only then another replica may work.
+        """
         for task in self._tasks:
             task.cancel()
         await asyncio.to_thread(self._pool.shutdown, wait=True, cancel_futures=True)
+        if self._lease is not None:
+            # After a renewal that still runs.
+            await asyncio.get_running_loop().run_in_executor(self._lease_thread, self._lease.release)
 
     def seen(self, kind: Kind, event_type: str | None, body: dict[str, Any]) -> None:
         """Take in a watch event (type None: from a list) and wake the TritonDeployment it concerns."""
@@ -97,12 +122,39 @@ class Controller:
             except ClusterError as error:
                 log.warning("full lists, again in %g s: %s", FULL_LIST_SECONDS, error)
 
+    async def _hold_forever(self, lease: Lease, cluster: Cluster, queue: WorkQueue[Key]) -> None:
+        taking_over: asyncio.Task[None] | None = None
+        # The Lease is renewed while everything is listed, however long that takes.
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await asyncio.get_running_loop().run_in_executor(self._lease_thread, lease.renew)
+                if not lease.held():
+                    self._leads = False
+                elif not self._leads and (taking_over is None or taking_over.done()):
+                    taking_over = group.create_task(self._take_over(lease, cluster, queue))
+                await asyncio.sleep(RENEW_SECONDS)
+
+    async def _take_over(self, lease: Lease, cluster: Cluster, queue: WorkQueue[Key]) -> None:
+        """Wake everything, once it is known anew: who stands by cannot know that its watches are silent."""
+        if asyncio.get_running_loop().time() - self._listed_at > LEASE_SECONDS:
+            try:
+                await self._list_everything(cluster)
+            except ClusterError as error:
+                log.warning("full lists before taking over, again in %g s: %s", RENEW_SECONDS, error)
+                return
+        self._leads = lease.held()
+        keys = self._store.keys()
+        log.info("leads: works on %d TritonDeployments", len(keys))
+        for key in keys:
+            queue.wake(key)
+
     async def _list_everything(self, cluster: Cluster) -> set[Key]:
         """List every kind; the TritonDeployments that something new was found of."""
         changed: set[Key] = set()
         for namespace in self._settings.namespaces or (None,):
             for kind in ALL:
                 changed |= await self._in_thread(self._list, cluster, kind, namespace)
+        self._listed_at = asyncio.get_running_loop().time()
         return changed
 
     def _list(self, cluster: Cluster, kind: Kind, namespace: str | None) -> set[Key]:

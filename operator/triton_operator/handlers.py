@@ -64,7 +64,7 @@ def configure(settings: kopf.OperatorSettings) -> None:
     settings.networking.request_timeout = 30
     # Namespaces and CRDs are not watched: that would need rules for the whole cluster.
     settings.scanning.disabled = True
-    # One operator a cluster (replicas 1, Recreate): no peering objects, no keep-alive writes.
+    # Every replica watches; which one works is lease.py's. kopf's peers would both stop where both have one priority.
     settings.peering.standalone = True
     # Events are posted by reconcile.py, on transitions; never copies of log lines.
     settings.posting.enabled = False

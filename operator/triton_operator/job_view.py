@@ -58,6 +58,8 @@ class JobView:
     """When the scheduler first found no node for the pod that waits."""
     sidecar_crashed: bool
     """By itself it never fails the Job."""
+    ended_unseen: datetime | None
+    """When the Job ended of which no pod is seen; None where it has not, or its pods are seen, or nobody knows."""
     body: Mapping[str, Any] = field(repr=False)
 
     @property
@@ -100,8 +102,12 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
         crash = server_crash(newest)
         crashed = crash if crash is not None and _stays(crash, newest) else None
         pending = crash or pod_trouble(newest, events)
+    unseen = None
+    if why.get("lastTransitionTime") and not own:
+        unseen = datetime.fromisoformat(why["lastTransitionTime"])
     since = None if newest is None or pending is None else unschedulable_since(newest)
-    return JobView(name, stage, key, state, record, failure or crashed, pending, since, crashed is not None, job)
+    crash_seen = crashed is not None
+    return JobView(name, stage, key, state, record, failure or crashed, pending, since, crash_seen, unseen, job)
 
 
 def _stays(crash: Trouble, pod: Mapping[str, Any]) -> bool:

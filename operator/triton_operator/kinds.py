@@ -51,6 +51,8 @@ CLAIM = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", _APPLIED)
 _WARNINGS = "type=Warning,reason!=BackOff,reason!=FailedScheduling,reason!=Unhealthy"
 NETWORK_POLICY = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", _APPLIED)
 EVENT = Kind("v1", "Event", "events", _WATCHED | {"create"}, labels="", fields=_WARNINGS)
+LEASE = Kind("coordination.k8s.io/v1", "Lease", "leases", frozenset({"create", "get", "update"}))
+"""In the operator's own namespace alone; no TritonDeployment has one."""
 NODE = Kind("v1", "Node", "nodes", frozenset({"list"}), labels="")
 """Of the whole cluster: an operator of some namespaces may not read them, nor one whose chart says so."""
 
@@ -58,6 +60,8 @@ CHILDREN = (JOB, POD, DEPLOYMENT, SERVICE, CONFIG_MAP, CLAIM, NETWORK_POLICY)
 """Kinds that are watched because TritonDeployments own them, themselves or through a Job or a Deployment."""
 ALL = (TRITON_DEPLOYMENT, *CHILDREN, EVENT)
 """All of them are watched. In this order: Events are known by what they are about."""
+
+READING = frozenset({"get", "list", "watch"})
 
 _BY_NAME = {(kind.api_version, kind.kind): kind for kind in ALL}
 

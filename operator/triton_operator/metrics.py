@@ -41,6 +41,10 @@ class Metrics:
             "triton_operator_queue_depth", "TritonDeployments that wait for a worker.", registry=self.registry
         )
 
+        self.leads = Gauge(
+            "triton_operator_leads", "1 in the replica that works, 0 in those that stand by.", registry=self.registry
+        )
+
     def watch(self, store: Store) -> None:
         """Count the TritonDeployments of a store by the reason of their Ready condition."""
         self.registry.register(_Deployments(store))

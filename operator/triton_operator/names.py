@@ -7,7 +7,7 @@ a hash of the key and of its whole template: a Job with more memory is another J
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 GROUP = "triton-operator.dev"
@@ -22,6 +22,8 @@ STAGE_LABEL = f"{GROUP}/stage"
 KEY_LABEL = f"{GROUP}/key"
 CANDIDATE_LABEL = f"{GROUP}/candidate"
 REVISION_LABEL = f"{GROUP}/revision"
+TEMPLATE_ANNOTATION = f"{GROUP}/pod-template"
+"""Of a revision's Deployment: its pod template as it was made."""
 GPU_PRODUCT_LABEL = "nvidia.com/gpu.product"
 """Of nodes: NVIDIA's GPU feature discovery sets it."""
 
@@ -86,9 +88,12 @@ def labels(deployment: str, component: str) -> dict[str, str]:
 
 
 def _plain(value: Any) -> Any:
-    """Dataclasses by field; pydantic models by their wire form: a default and the same value written out are one."""
-    return (
-        asdict(value)
-        if is_dataclass(value) and not isinstance(value, type)
-        else value.model_dump(mode="json", by_alias=True)
-    )
+    """Dataclasses and pydantic models by field, without those at their default.
+
+    A default and the same value written out are one; and a field that a newer operator adds changes no key and no name
+    while nobody sets it, so that an upgrade neither converts nor measures again.
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        given = ((each.name, getattr(value, each.name), each.default) for each in fields(value))
+        return {name: found for name, found, default in given if found != default}
+    return value.model_dump(mode="json", by_alias=True, exclude_defaults=True)

@@ -9,6 +9,7 @@ from triton_converters.document import DocumentError
 from triton_converters.reasons import Reason
 from triton_converters.result import Outcome
 from triton_operator import names
+from triton_operator.history import History
 from triton_operator.job_view import JobView, Record, job_view
 from triton_operator.pod_trouble import SERVER, Trouble, containers, pod_trouble, server_crash
 
@@ -18,6 +19,8 @@ class ServerView:
     """A revision's Deployment with its pods' words."""
 
     name: str
+    replicas: int
+    """As many as it is to have."""
     ready: bool
     """As many pods as asked for, and at least one, are ready with the newest template."""
     trouble: Trouble | None
@@ -44,6 +47,10 @@ class Observed:
     """The one the operator made."""
     recorded_claim: str
     """uid of the claim that the recorded results lie on; empty: not recorded."""
+    history: History
+    """What served, as recorded."""
+    neighbours: tuple[str, ...]
+    """Names of the other TritonDeployments that use the same claim."""
     gpu_product_exists: bool | None
     """Whether a node has the GPU product that a candidate is built for; None: not known, or not asked."""
 
@@ -55,11 +62,17 @@ def record_name(stage: str, key: str) -> str:
 
 FAILURE = "failure."
 FINISHED = "finished."
+HISTORY = "history"
 CLAIM = "claim"
 """Entry of the results: uid of the claim they lie on. On another claim they are not."""
 
 
-def observe(deployment: str, children: Iterable[Mapping[str, Any]], gpu_product_exists: bool | None = None) -> Observed:
+def observe(
+    deployment: str,
+    children: Iterable[Mapping[str, Any]],
+    gpu_product_exists: bool | None = None,
+    neighbours: Iterable[str] = (),
+) -> Observed:
     """Parse the children of one TritonDeployment; Events about its pods may be among them."""
     by_kind: dict[str, list[Mapping[str, Any]]] = {}
     for child in children:
@@ -70,7 +83,7 @@ def observe(deployment: str, children: Iterable[Mapping[str, Any]], gpu_product_
     entries = (_named(by_kind.get("ConfigMap", []), names.results(deployment)) or {}).get("data") or {}
     records, failures = _recorded(entries)
     if claim is not None and entries.get(CLAIM, claim["metadata"]["uid"]) != claim["metadata"]["uid"]:
-        records, failures = {}, {}
+        records, failures, entries = {}, {}, {CLAIM: entries[CLAIM]}
         jobs = [_forgotten(job) if _older(job.body, claim) else job for job in jobs]
     # Of a Job that is suspended because its sidecar crashed, only the record still knows why.
     jobs = [replace(job, failure=failures.get(job.name, job.failure)) for job in jobs]
@@ -85,6 +98,8 @@ def observe(deployment: str, children: Iterable[Mapping[str, Any]], gpu_product_
         serving=None if service is None else service["spec"].get("selector", {}).get(names.REVISION_LABEL),
         claim=claim,
         recorded_claim=entries.get(CLAIM, ""),
+        history=History.from_json(entries.get(HISTORY, "")),
+        neighbours=tuple(sorted(neighbours)),
         gpu_product_exists=gpu_product_exists,
     )
 
@@ -99,7 +114,9 @@ def _older(job: Mapping[str, Any], claim: Mapping[str, Any]) -> bool:
 
 def _forgotten(job: JobView) -> JobView:
     """A Job whose result is lost, whatever it said: it is run again."""
-    return replace(job, state="Succeeded", record=None, failure=None, pending=None, sidecar_crashed=False)
+    return replace(
+        job, state="Succeeded", record=None, failure=None, pending=None, sidecar_crashed=False, ended_unseen=None
+    )
 
 
 def _recorded(entries: Mapping[str, str]) -> tuple[dict[str, Record], dict[str, Trouble]]:
@@ -136,6 +153,7 @@ def _server(body: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
     ]
     return ServerView(
         name=name,
+        replicas=wanted,
         ready=current and wanted > 0 and status.get("updatedReplicas", 0) >= wanted <= status.get("readyReplicas", 0),
         trouble=troubles[0] if troubles else None,
         image_id=min(images, default=""),

@@ -15,7 +15,17 @@ from triton_operator.resources.claim import claim
 from triton_operator.resources.network_policy import network_policy
 from triton_operator.resources.results import results
 from triton_operator.settings import Settings
-from triton_operator.stages import choosing, conversion, profiling, reference, serving, skipping, source, step
+from triton_operator.stages import (
+    choosing,
+    cleaning,
+    conversion,
+    profiling,
+    reference,
+    serving,
+    skipping,
+    source,
+    step,
+)
 from triton_operator.stages.step import Verdict
 
 DEADLINE_SECONDS = 5.0
@@ -62,15 +72,18 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
     """Compute the whole intent for one TritonDeployment. ``now``: aware, UTC."""
     context = Context(deployment, observed, settings, now)
     progress = _walk(context)
-    effects = progress.effects
+    effects, history = progress.effects, observed.history
     if progress.rollout is None:
         effects += serving.keep_serving(context)
+    elif progress.rollout.serves and progress.rollout.blocking is None:
+        history = history.advanced(effects.needed, deployment.spec.repository.revision_history_limit)
+        effects += cleaning.clean(context, history)
     objects = [body for body in (claim(context), network_policy(context)) if body is not None]
-    objects.append(results(context, set(effects.needed), effects.failures))
+    objects.append(results(context, set(effects.needed), effects.failures, history))
     status = report.status(context, progress)
     return Plan(
         objects=(*objects, *effects.objects),
-        deletions=_deletions(context, progress),
+        deletions=_deletions(context, progress, effects.jobs),
         status=status,
         events=tuple(Event(*each) for each in conditions.transitions(deployment.status, status)),
         requeue_after=_requeue(context, progress, status),
@@ -127,9 +140,9 @@ def _walk(context: Context) -> Progress:
     )
 
 
-def _deletions(context: Context, progress: Progress) -> tuple[Reference, ...]:
+def _deletions(context: Context, progress: Progress, jobs: frozenset[str]) -> tuple[Reference, ...]:
     """Jobs the plan does not know, and Deployments that neither serve nor are to serve."""
-    gone = [Reference("batch/v1", "Job", name) for name in context.observed.jobs if name not in progress.effects.jobs]
+    gone = [Reference("batch/v1", "Job", name) for name in context.observed.jobs if name not in jobs]
     serves = {context.serving}
     if progress.rollout is not None:
         serves = {progress.rollout.server, None if progress.rollout.serves else context.serving}

@@ -15,7 +15,8 @@ Key = TypeVar("Key", bound=Hashable)
 log = logging.getLogger(__name__)
 
 FIRST_BACKOFF_SECONDS = 0.5
-LONGEST_BACKOFF_SECONDS = 60.0
+LONGEST_BACKOFF_SECONDS = 30.0
+"""Also how long after an outage of the API server a key may still wait."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Result:
     again_after: float | None = None
     """Seconds until it is due again, 0: once nothing else is due; None: when it is woken."""
     failed: bool = False
-    """Due again after a pause that doubles each time, whatever `again_after` says."""
+    """Due again after a pause that doubles each time, of at least `again_after`."""
 
 
 class Schedule(Generic[Key]):
@@ -86,12 +87,12 @@ class Schedule(Generic[Key]):
         else:
             self._ended(key, None if again_after is None else now + again_after)
 
-    def failed(self, key: Key, now: float) -> float:
+    def failed(self, key: Key, now: float, at_least: float = 0.0) -> float:
         """The work on a key failed: it is due again after a pause that doubles each time. Returns the pause."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         # The exponent is bounded before the power is taken: 2.0 ** 1100 overflows.
-        pause = min(FIRST_BACKOFF_SECONDS * 2.0 ** min(failures, 30), LONGEST_BACKOFF_SECONDS)
+        pause = max(at_least, min(FIRST_BACKOFF_SECONDS * 2.0 ** min(failures, 30), LONGEST_BACKOFF_SECONDS))
         self._ended(key, now + pause)
         return pause
 
@@ -165,7 +166,7 @@ class WorkQueue(Generic[Key]):
             log.exception("%s: the pass raised an exception, which is a bug", key)
             result = Result(failed=True)
         if result.failed:
-            self._schedule.failed(key, loop.time())
+            self._schedule.failed(key, loop.time(), result.again_after or 0.0)
         else:
             self._schedule.succeeded(key, loop.time(), result.again_after)
         self._changed.set()

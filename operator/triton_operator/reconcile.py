@@ -14,7 +14,7 @@ from typing import Any
 from triton_converters.reasons import Reason
 from triton_operator import ownership
 from triton_operator.api.status import TritonDeploymentStatus
-from triton_operator.cluster import Cluster, ClusterError, ConflictError, NotFoundError, RefusedError
+from triton_operator.cluster import Cluster, ClusterError, ConflictError, NotFoundError, RefusedError, UnavailableError
 from triton_operator.deployment import InvalidSpecError, parse, parse_status
 from triton_operator.drift import drift
 from triton_operator.kinds import CLAIM, EVENT, JOB, NETWORK_POLICY, TRITON_DEPLOYMENT, Kind, kind_named, kind_of
@@ -33,6 +33,8 @@ STARTS_WORK = {CLAIM, NETWORK_POLICY, JOB}
 """Kinds without which no Job's pod may run, and Jobs."""
 LONGEST_FIGHT = 20
 """Passes in a row that write. More, and somebody undoes what we apply: the passes then come at growing intervals."""
+LONGEST_RETRY_AFTER_SECONDS = 60.0
+"""The API server says 1; something between it and us may say anything."""
 
 Body = dict[str, Any]
 log = logging.getLogger(__name__)
@@ -69,6 +71,10 @@ class Reconciler:
         with self._metrics.reconcile_seconds.time():
             try:
                 return self._pass(key)
+            except UnavailableError as error:
+                log.info("%s: again after a pause: %s", key, error)
+                self._count_error(error)
+                return Result(again_after=min(error.retry_after, LONGEST_RETRY_AFTER_SECONDS), failed=True)
             except ClusterError as error:
                 log.info("%s: again after a pause: %s", key, error)
                 self._count_error(error)
@@ -94,7 +100,10 @@ class Reconciler:
         events = [body for body in known if kind_of(body) is EVENT]
         product = product_asked(deployment.spec)
         exists = self._cluster.has_node(GPU_PRODUCT_LABEL, product) if product else None
-        intent = plan(deployment, observe(deployment.name, [*children, *events], exists), self._settings, now)
+        claim = deployment.spec.repository.claim_name
+        neighbours = self._store.others_on_claim(key, claim) if claim else ()
+        observed = observe(deployment.name, [*children, *events], exists, neighbours)
+        intent = plan(deployment, observed, self._settings, now)
         try:
             if self._start_work(owner, children, intent):
                 return self._again(key)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from socket import gethostname
 from typing import Literal, cast
 
 InstanceGroupKind = Literal["Gpu", "Auto"]
@@ -36,6 +37,10 @@ class Settings:
     unschedulable_seconds: int = 300
     """UNSCHEDULABLE_SECONDS: how long a conversion for one GPU product may wait for a node before its candidate is
     skipped. Default 300: what a cluster autoscaler needs for a GPU node."""
+    lease: tuple[str, str] | None = None
+    """LEASE, written NAMESPACE/NAME: replicas with the same one work one at a time. None: this process is alone."""
+    holder: str = ""
+    """POD_NAME: this replica in the Lease and in the API server's audit log."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
@@ -54,6 +59,8 @@ class Settings:
             unschedulable_seconds=_number(
                 environment, "UNSCHEDULABLE_SECONDS", Settings.unschedulable_seconds, 1, 86400
             ),
+            lease=_lease(environment),
+            holder=environment.get("POD_NAME") or gethostname(),
         )
 
 
@@ -75,3 +82,11 @@ def _number(environment: Mapping[str, str], name: str, default: int, least: int,
     if not value.isdecimal() or not least <= int(value) <= most:
         raise SettingsError(f"{name} is {value!r}; it takes a number, {least} to {most}")
     return int(value)
+
+
+def _lease(environment: Mapping[str, str]) -> tuple[str, str] | None:
+    value = environment.get("LEASE", "")
+    namespace, slash, name = value.partition("/")
+    if value and not (namespace and slash and name):
+        raise SettingsError(f"LEASE is {value!r}; it takes NAMESPACE/NAME")
+    return (namespace, name) if value else None

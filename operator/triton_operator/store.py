@@ -56,6 +56,8 @@ class Store:
         self._owners: dict[str, Key] = {}
         """By uid of a child: an Event names what it is about by it."""
         self._reasons: dict[Key, str] = {}
+        self._claims: dict[Key, str] = {}
+        """The user's claim that a TritonDeployment names; empty: it has its own."""
 
     def put(self, kind: Kind, body: dict[str, Any]) -> Key | None:
         """Take in an object. The TritonDeployment it is or belongs to; None where it says nothing new."""
@@ -102,6 +104,17 @@ class Store:
         with self._lock:
             return list(self._reasons.values())
 
+    def keys(self) -> list[Key]:
+        """Every TritonDeployment."""
+        with self._lock:
+            return list(self._reasons)
+
+    def others_on_claim(self, key: Key, claim: str) -> list[str]:
+        """Names of the other TritonDeployments of the namespace whose spec names the claim."""
+        with self._lock:
+            sharing = [other for other, named in self._claims.items() if named == claim and other != key]
+        return [other.name for other in sharing if other.namespace == key.namespace]
+
     def children(self, key: Key) -> list[dict[str, Any]]:
         """The objects that carry the label of a TritonDeployment, whoever controls them."""
         with self._lock:
@@ -123,6 +136,7 @@ class Store:
         self._objects[kind][key] = new
         if kind is TRITON_DEPLOYMENT:
             self._reasons[key] = _ready_reason(body)
+            self._claims[key] = body.get("spec", {}).get("repository", {}).get("claimName", "")
         elif owner is not None:
             self._children[owner][kind, key.name] = new
             self._owners[uid] = owner
@@ -137,7 +151,7 @@ class Store:
             return None
         del self._objects[kind][key]
         if kind is TRITON_DEPLOYMENT:
-            del self._reasons[key]
+            del self._reasons[key], self._claims[key]
         return self._unlink(kind, key, known)
 
     def _unlink(self, kind: Kind, key: Key, known: _Known) -> Key | None:

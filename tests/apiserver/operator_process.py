@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -64,6 +65,8 @@ def install_account(admin: Kubectl, folder: Path, *settings: str, namespace: str
 class Operator:
     """`python -m triton_operator` between entry and exit of the block."""
 
+    argv: tuple[str, ...] = (sys.executable, "-m", "triton_operator")
+
     def __init__(self, kubeconfig: Path, log: Path, **environment: str) -> None:
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
@@ -72,7 +75,7 @@ class Operator:
         self._environment = {
             **os.environ,
             "KUBECONFIG": str(kubeconfig),
-            "PYTHONPATH": f"{ROOT / 'operator'}:{ROOT / 'converters'}",
+            "PYTHONPATH": f"{ROOT / 'operator'}:{ROOT / 'converters'}:{ROOT}",
             "CONVERTER_IMAGE": "converter:test",
             "CONVERTER_TENSORFLOW_IMAGE": "converter-tensorflow:test",
             "SERVER_IMAGE": "server:test",
@@ -86,20 +89,29 @@ class Operator:
 
     def __enter__(self) -> Self:
         with self.log.open("ab") as log:
-            argv = [sys.executable, "-m", "triton_operator"]
-            self._process = subprocess.Popen(argv, env=self._environment, stdout=log, stderr=log)
+            self._process = subprocess.Popen(self.argv, env=self._environment, stdout=log, stderr=log)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._process is not None
-        self._process.terminate()
+        self.signal(signal.SIGTERM)
         try:
             self._process.wait(20)
         except subprocess.TimeoutExpired:
             self._process.kill()
             raise
+
+    def signal(self, number: int) -> None:
+        """Send the process a signal; nothing happens where it has ended."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    def ended(self) -> int | None:
+        """The exit code (negative: the signal that killed it); None while it runs."""
+        assert self._process is not None
+        return self._process.poll()
 
     @property
     def pid(self) -> int:
@@ -119,11 +131,10 @@ class Operator:
 
     def wait_ready(self) -> None:
         def ready() -> bool:
-            assert self._process is not None
-            assert self._process.poll() is None, f"the operator ended: {self.log.read_text()}"
+            assert self.ended() is None, f"the operator ended: {self.log.read_text()}"
             return self.answer("/readyz")[0] == 200
 
-        eventually(ready, 30)
+        eventually(ready, 90)
 
     def metric(self, name: str) -> float:
         """The sum of a metric over its labels."""

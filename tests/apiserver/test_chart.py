@@ -7,7 +7,7 @@ import pytest
 
 from lint import install_manifest
 from tests.apiserver.operator_process import ROOT, rendered
-from triton_operator.kinds import ALL, NODE, Kind
+from triton_operator.kinds import ALL, LEASE, NODE, Kind
 from triton_operator.settings import Settings
 
 Rules = set[tuple[str, str, str]]
@@ -30,12 +30,11 @@ def used(kinds: tuple[Kind, ...]) -> Rules:
     return own | {(kind.group, f"{kind.plural}/status", verb) for kind in kinds for verb in kind.status_verbs}
 
 
-def granted(bodies: list[dict[str, Any]], kind: str, namespace: str | None) -> Rules:
+def granted(bodies: list[dict[str, Any]], kind: str, namespace: str | None, name: str = "triton-operator") -> Rules:
     found = [
         body
         for body in bodies
-        if (body["kind"], body["metadata"]["name"]) == (kind, "triton-operator")
-        and body["metadata"].get("namespace") == namespace
+        if (body["kind"], body["metadata"]["name"]) == (kind, name) and body["metadata"].get("namespace") == namespace
     ]
     assert len(found) == 1
     return verbs(found[0]["rules"])
@@ -57,10 +56,24 @@ def test_in_some_namespaces_the_same_rules_hold_there_only() -> None:
     assert cluster_wide == {"triton-operator-view", "triton-operator-edit"}
 
 
+def test_the_lease_is_the_releases_own() -> None:
+    lease = {(LEASE.group, LEASE.plural, verb) for verb in LEASE.verbs}
+    for namespaces in ((), ("--set", "watchNamespaces={blue}")):
+        assert granted(rendered(*namespaces), "Role", "triton-operator", "triton-operator-lease") == lease
+
+
+def test_two_replicas_may_not_be_evicted_together() -> None:
+    def budgets(*settings: str) -> list[dict[str, Any]]:
+        return [body["spec"] for body in rendered(*settings) if body["kind"] == "PodDisruptionBudget"]
+
+    assert [budget["maxUnavailable"] for budget in budgets()] == [1]
+    assert budgets("--set", "replicas=1") == []
+
+
 def test_the_pod_is_restricted() -> None:
     deployment = next(body for body in rendered() if body["kind"] == "Deployment")
     pod = deployment["spec"]["template"]["spec"]
-    assert deployment["spec"]["strategy"] == {"type": "Recreate"}
+    assert deployment["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
     assert pod["securityContext"]["runAsNonRoot"] is True
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     (container,) = pod["containers"]
@@ -79,8 +92,12 @@ def test_the_environment_is_what_the_settings_read() -> None:
     )
     deployment = next(body for body in rendered("--set", values) if body["kind"] == "Deployment")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
-    environment = {variable["name"]: variable["value"] for variable in container["env"]}
-    expected = Settings("c:1", "s:2", "t:1", "Auto", ("--a=1", "--b"), ("blue", "green"), "text", 9090, 60)
+    # The pod's own name comes from the pod.
+    environment = {variable["name"]: variable.get("value", "pod-0") for variable in container["env"]}
+    lease = ("triton-operator", "triton-operator")
+    expected = Settings(
+        "c:1", "s:2", "t:1", "Auto", ("--a=1", "--b"), ("blue", "green"), "text", 9090, 60, lease, "pod-0"
+    )
     assert Settings.from_environment(environment) == expected
     assert len(environment) == len(fields(Settings))
 

@@ -13,7 +13,7 @@ from triton_converters.dump import Array, Arrays, read_batches
 from triton_converters.failure import StageError
 from triton_converters.perf_input import PerfInput
 from triton_converters.reasons import Reason
-from triton_converters.reference import record
+from triton_converters.reference import disagreement, record
 from triton_converters.request import Entrypoint, ModelCode, ReferenceRequest
 from triton_converters.result import Signature, Tensor
 
@@ -166,6 +166,33 @@ def test_a_model_that_uses_statistics_of_the_batch_is_refused(dump: Dump, shapes
     error = refusal(dump, normalise, shapes)
     assert error.reason is Reason.REFERENCE_NOT_REPRODUCIBLE
     assert "statistics of the batch" in error.message
+
+
+def spoken(x: Array) -> dict[str, Array]:
+    """Each sample's first value as often as its last one says, padded to the longest of the batch."""
+    lengths = x[:, -1].astype(numpy.int64)
+    times = numpy.arange(lengths.max())
+    return {"y": (times < lengths[:, None]) * x[:, :1], "z": lengths[:, None]}
+
+
+def test_a_length_that_depends_on_the_batch_is_padding_and_varies() -> None:
+    batch = numpy.array([[1.5, 2.0], [2.5, 4.0]], dtype=numpy.float32)
+    alone = {name: array[:1] for name, array in spoken(batch).items()}
+    assert alone["y"].shape == (1, 4)
+    assert spoken(batch[:1])["y"].shape == (1, 2)
+    assert disagreement(spoken(batch[:1]), alone) is None
+    alone["y"][0, 3] = 1.0
+    assert "more than zeros" in str(disagreement(spoken(batch[:1]), alone))
+
+
+def test_the_outputs_of_single_samples_count_for_the_signature(dump: Dump) -> None:
+    def longest(x: Array) -> dict[str, Array]:
+        width = 2 + (x[:, 0] > 0)
+        return {"y": x[:, : width.max()] * (numpy.arange(width.max()) < width[:, None])}
+
+    signature, _, batches = dump(longest, "[(4, 4)]")
+    assert batches == 1
+    assert signature.outputs[0].dims == (-1,)
 
 
 def test_a_constant_output_is_refused(dump: Dump) -> None:

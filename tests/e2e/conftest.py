@@ -44,17 +44,17 @@ LANES: dict[str, Callable[[Suite], Any]] = {
 LANES_AT_A_TIME = 4
 CRD = "crds/tritondeployments.triton-operator.dev.yaml"
 """Helm keeps it, as it should for a user."""
-LAST = "test_rest"
-"""What comes to rest does so while the other tests run."""
+ORDER = ("test_rest", "test_examples")
+"""What comes last: what comes to rest does so while the other tests run, and the examples want the cores."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark all of this folder, and put the test that waits longest at the end."""
+    """Mark all of this folder, and put those that wait longest at the end."""
     here = Path(__file__).parent
     for item in items:
         if item.path.is_relative_to(here):
             item.add_marker(pytest.mark.e2e)
-    items.sort(key=lambda item: item.path.stem == LAST)
+    items.sort(key=lambda item: ORDER.index(item.path.stem) if item.path.stem in ORDER else -1)
 
 
 @pytest.fixture(scope="session")

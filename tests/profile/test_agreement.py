@@ -115,6 +115,24 @@ def test_another_length_is_compared_on_the_common_prefix_and_the_rest_is_outside
     assert not found.holds(1.0)
 
 
+@pytest.mark.parametrize("width", [2, 5])
+def test_zeros_beyond_the_common_prefix_are_padding(width: int) -> None:
+    framework = numpy.array([[1, 2, 0], [3, 0, 0]], dtype=numpy.float32)
+    served = numpy.zeros((2, width), dtype=numpy.float32)
+    served[:, :2] = framework[:, :2]
+    found = compare("OUT", framework, served, ["a", "b"], EXACT)
+    assert (found.other_lengths, found.outside, found.elements) == (0, 0, 2 * min(3, width))
+    assert found.holds(1.0)
+
+
+def test_a_sample_that_is_longer_by_more_than_padding_is_counted() -> None:
+    framework = numpy.array([[1, 2, 0], [3, 0, 0]], dtype=numpy.float32)
+    served = numpy.array([[1, 2, 0, 0], [3, 0, 0, 4]], dtype=numpy.float32)
+    found = compare("OUT", framework, served, ["a", "b"], EXACT)
+    assert (found.other_lengths, found.outside) == (1, 1)
+    assert "1 samples have another length" in describe(found, TOLERANCE, 1.0)
+
+
 def test_what_is_broken_beyond_the_common_prefix_is_counted_too() -> None:
     served = numpy.array([[1.0, numpy.nan]], dtype=numpy.float32)
     assert compare("OUT", floats(1.0), served, ["a"], EXACT).not_finite == 1

@@ -176,7 +176,7 @@ def test_samples_of_different_lengths_are_compared_each_in_its_own() -> None:
         return {"Y": (inputs["X"] + 1)[:, :4]}
 
     check(serve(lambda i, o: {"Y": i["X"] + 1}, reference, signature, FP32), "fp32", FP32)
-    with pytest.raises(StageError, match="samples have another shape") as error:
+    with pytest.raises(StageError, match="samples have another length") as error:
         check(serve(cut_short, reference, signature, FP32), "fp32", FP32)
     assert error.value.reason is Reason.OUTPUTS_DIFFER
 

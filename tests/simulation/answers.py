@@ -8,6 +8,7 @@ from typing import Any
 from triton_converters.document import Document
 from triton_converters.reasons import Reason
 from triton_converters.request import (
+    CleanRequest,
     ConvertRequest,
     MeasureRequest,
     ProfileRequest,
@@ -17,6 +18,7 @@ from triton_converters.request import (
 from triton_converters.result import (
     EXIT_FINAL,
     Accuracy,
+    CleanResult,
     ConvertResult,
     Environment,
     MeasureResult,
@@ -35,6 +37,7 @@ REQUESTS: dict[str, Any] = {
     "convert": ConvertRequest,
     "profile": ProfileRequest,
     "measure": MeasureRequest,
+    "clean": CleanRequest,
 }
 THROUGHPUT = {("ts-trace", "fp32"): 1000, ("ts-script", "fp32"): 900, ("onnx", "fp32"): 2000, ("onnx", "fp16"): 1500}
 """Inferences per second at concurrency 1."""
@@ -120,6 +123,8 @@ def _result(stage: str, request: Any, fate: Fate) -> Document:
         return ReferenceResult(Signature((INPUT,), (OUTPUT,), request.model.max_batch_size), 64, 8, 1.0)
     if stage == "convert":
         return ConvertResult("e" * 64, 1000, ("FP32",), 1.0, (), TENSORRT if request.format == "trt" else "", 1e-6)
+    if stage == "clean":
+        return CleanResult(1, 0)
     if stage == "measure":
         return MeasureResult(_online(request, 1000, fate), ENVIRONMENT)
     throughput = THROUGHPUT.get((request.format.rpartition("+")[2], request.precision), FAST)

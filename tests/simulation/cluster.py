@@ -35,6 +35,8 @@ class Cluster:
     order: tuple[str, ...] = ORDER
     starts: Callable[[str], bool] = lambda deployment: True
     """Whether the server of a Deployment of that name gets ready."""
+    gpus: int | None = None
+    """GPUs that servers share; None: there are enough. Jobs find one in any case."""
     settings: Settings = SETTINGS
     gpu_product_exists: bool | None = None
     """Whether a node has the GPU product that is asked for; None: the operator may not read nodes."""
@@ -250,7 +252,8 @@ class Cluster:
         else:
             why = "PodFailurePolicy" if fate.exit_code == EXIT_FINAL else "BackoffLimitExceeded"
             kind = "Failed" if fate.exit_code else "Complete"
-            job["status"]["conditions"] = [{"type": kind, "status": "True", "reason": why, "message": why}]
+            said = {"status": "True", "reason": why, "message": why, "lastTransitionTime": self._time()}
+            job["status"]["conditions"] = [{"type": kind, **said}]
 
     def _end_check(self, job: Body, pod: Body, words: str) -> None:
         """The container before the server ends the Job; neither the server nor the client ever starts."""
@@ -277,13 +280,16 @@ class Cluster:
 
     def _step_server(self, deployment: Body) -> int:
         wanted = deployment["spec"]["replicas"]
-        ready = wanted if self.starts(deployment["metadata"]["name"]) else 0
         pods = self._pods(deployment)
         for pod in pods[wanted:]:
             del self.objects["Pod", pod["metadata"]["name"]]
         for _ in range(wanted - len(pods)):
-            server = {"name": "tritonserver", "state": {"running": {}}, "imageID": "example/server@sha256:abc"}
-            self._create_pod(deployment, {"phase": "Running", "containerStatuses": [server]})
+            self._create_pod(deployment, {"phase": "Pending"})
+        for pod in self._pods(deployment):
+            if pod["status"]["phase"] == "Pending":
+                self._schedule(pod)
+        running = sum(pod["status"]["phase"] == "Running" for pod in self._pods(deployment))
+        ready = running if self.starts(deployment["metadata"]["name"]) else 0
         before = deployment["status"]
         deployment["status"] = {
             "observedGeneration": deployment["metadata"]["generation"],
@@ -291,6 +297,19 @@ class Cluster:
             "readyReplicas": ready,
         }
         return int(deployment["status"] != before)
+
+    def _schedule(self, pod: Body) -> None:
+        """Let a server's pod run, where a GPU is left for it."""
+        servers = [
+            each for each in self.of_kind("Pod") if each["metadata"]["ownerReferences"][0]["kind"] == "Deployment"
+        ]
+        if self.gpus is not None and sum(each["status"]["phase"] == "Running" for each in servers) >= self.gpus:
+            words = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
+            refused = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": words}
+            pod["status"] = {"phase": "Pending", "conditions": [refused]}
+        else:
+            server = {"name": "tritonserver", "state": {"running": {}}, "imageID": "example/server@sha256:abc"}
+            pod["status"] = {"phase": "Running", "containerStatuses": [server]}
 
 
 def _checks_tensorrt(pod: Body) -> bool:

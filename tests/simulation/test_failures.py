@@ -3,7 +3,7 @@
 import pytest
 
 from tests.simulation.answers import FINAL, GOOD, Fate, when
-from tests.simulation.cluster import ORDER, Cluster
+from tests.simulation.cluster import ORDER, STEP, Cluster
 from tests.simulation.deployments import CANDIDATES, a_model, a_spec
 from triton_converters.reasons import Reason
 
@@ -271,3 +271,24 @@ def test_a_lost_status_is_written_again(serving: Cluster) -> None:
     serving.settle()
     keep = {key for key in before if key != "conditions"}
     assert {key: serving.status[key] for key in keep} == {key: before[key] for key in keep}
+
+
+@pytest.mark.parametrize("fate", [GOOD, Fate(exit_code=139, message="Segmentation fault")])
+def test_a_job_seen_to_end_before_its_pod_is_neither_run_again_nor_judged(fate: Fate) -> None:
+    """Its pod, and with it the answer, comes over another watch, seconds later."""
+    cluster = Cluster(a_spec(), fates=when("source", fate), order=("job", "containers", "pod"))
+    while not any(job["status"].get("conditions") for job in cluster.of_kind("Job")):
+        cluster.act()
+        cluster.step()
+    pods = {key: cluster.objects.pop(key) for key in list(cluster.objects) if key[0] == "Pod"}
+    for _ in range(3):
+        assert cluster.intent().deletions == ()
+        cluster.act()
+        assert cluster.condition("Stalled")["status"] == "False"
+        cluster.now += STEP
+    cluster.objects |= pods
+    cluster.settle()
+    assert cluster.started("source") == 1
+    assert cluster.condition("Ready")["status"] == ("True" if fate is GOOD else "False")
+    if fate is not GOOD:
+        assert "Segmentation fault" in cluster.condition("Ready")["message"]

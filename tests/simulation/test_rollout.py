@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.simulation.answers import Fate, when
+from tests.simulation.answers import FINAL, Fate, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model, a_spec
 
@@ -247,3 +247,71 @@ def test_a_first_revision_that_breaks_a_constraint_serves_and_the_status_says_so
         "False",
         "ConstraintsNotMet",
     )
+
+
+ONE_GPU = {"resourceName": "nvidia.com/gpu", "count": 1}
+OTHER_SERVER = {"backendConfig": [{"name": "default-max-batch-size", "value": "4"}]}
+
+
+@pytest.fixture
+def one_gpu() -> Cluster:
+    """Ready on the only GPU."""
+    cluster = Cluster(a_spec(gpu=ONE_GPU), gpus=1)
+    cluster.settle()
+    return cluster
+
+
+def replicas(cluster: Cluster) -> dict[str, int]:
+    return {each["metadata"]["name"]: each["spec"]["replicas"] for each in cluster.of_kind("Deployment")}
+
+
+def test_where_no_gpu_is_free_the_old_server_makes_way_and_the_status_says_so(one_gpu: Cluster) -> None:
+    old = one_gpu.serving()
+    one_gpu.edit(serving=OTHER_SERVER)
+    said = set()
+    for _ in range(60):
+        one_gpu.act()
+        one_gpu.step()
+        said.add(one_gpu.condition("Available")["reason"])
+        if replicas(one_gpu).get(old or "") == 0 and one_gpu.serving() == old:
+            assert one_gpu.condition("Available")["reason"] == "NoSpareGpu"
+    one_gpu.settle()
+    assert "NoSpareGpu" in said
+    assert one_gpu.condition("Ready")["status"] == "True"
+    assert one_gpu.serving() != old
+    assert list(replicas(one_gpu).values()) == [1]
+
+
+@pytest.mark.parametrize("failure", ["it never gets ready", "it is too slow", "its measurement fails"])
+def test_what_made_way_comes_back_where_the_new_one_fails(one_gpu: Cluster, failure: str) -> None:
+    old = one_gpu.serving()
+    if failure == "it never gets ready":
+        one_gpu.starts = lambda name: name == old
+    elif failure == "it is too slow":
+        one_gpu.fates = when("measure", Fate(p99=20_000))
+    else:
+        one_gpu.fates = when("measure", FINAL)
+    one_gpu.edit(serving={**OTHER_SERVER, "progressDeadlineSeconds": 120})
+    one_gpu.settle()
+    assert one_gpu.serving() == old
+    assert sorted(replicas(one_gpu).values()) == [0, 1]
+    assert replicas(one_gpu)[old or ""] == 1
+    assert one_gpu.condition("Stalled")["status"] == "True"
+    assert one_gpu.condition("Available")["status"] == "True", "of what serves"
+    for _ in range(30):
+        assert one_gpu.act() + one_gpu.step() == 0, "it is not tried again and again"
+    one_gpu.edit(serving={})
+    one_gpu.settle()
+    assert one_gpu.serving() == old
+    assert replicas(one_gpu) == {old: 1}
+    assert one_gpu.condition("Ready")["status"] == "True"
+
+
+def test_no_replicas_free_the_gpu_of_what_serves_too(one_gpu: Cluster) -> None:
+    old = one_gpu.serving()
+    one_gpu.edit(serving={"replicas": 0}, source=OTHER_SOURCE)
+    one_gpu.run(40)
+    assert replicas(one_gpu)[old or ""] == 0
+    one_gpu.edit(serving={"replicas": 1}, source={"uri": "pvc://models/digits"})
+    one_gpu.settle()
+    assert replicas(one_gpu) == {old: 1}

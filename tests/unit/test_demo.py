@@ -1,15 +1,15 @@
 import io
 import json
 from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
 from rich.console import Console
 
-from demo import inference, progress, report, verdict
-from demo.example import FOLDER, REQUEST
+from demo import inference
+from examples import verdict
+from examples.example import FOLDER
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import (
     AccuracyStatus,
@@ -20,9 +20,10 @@ from triton_operator.api.status import (
     RowStatus,
     TritonDeploymentStatus,
 )
+from triton_plugin import progress, tables
 
 SPEC = TritonDeploymentSpec.model_validate(
-    yaml.safe_load((FOLDER / "tritondeployment.yaml").read_text(encoding="utf-8"))["spec"]
+    yaml.safe_load((FOLDER / "digits/tritondeployment.yaml").read_text(encoding="utf-8"))["spec"]
 )
 
 
@@ -68,7 +69,10 @@ def finished() -> TritonDeploymentStatus:
             *(condition(kind, "True", "Fine") for kind in progress.STAGES),  # type: ignore[arg-type]
             condition("Ready", "True", "Ready"),
         ],
-        candidates=[CandidateStatus(name=name, state="Passed", rank=rank + 1) for rank, name in enumerate(names)],
+        candidates=[
+            CandidateStatus(name=name, state="Passed", reason="NotBest", rank=rank + 1)
+            for rank, name in enumerate(names)
+        ],
         accuracy=[
             AccuracyStatus(
                 metric="accuracy", framework="0.99", served="0.99", samples=360, threshold="minimum 0.95", passed=True
@@ -136,8 +140,8 @@ def test_nothing_is_wrong_with_a_complete_status() -> None:
     ("change", "fault"),
     [
         (
-            {"candidates": [CandidateStatus(name="onnx-fp16", state="Failed", reason="OutputsDiffer")]},
-            "onnx-fp16 failed",
+            {"candidates": [CandidateStatus(name="onnx-fp16", state="Profiling", reason="Running")]},
+            "onnx-fp16 is Profiling",
         ),
         ({"candidates": []}, "candidate trace-fp32 is not in the status"),
         ({"accuracy": []}, "metric accuracy was not measured"),
@@ -149,6 +153,13 @@ def test_what_is_missing_is_a_fault(change: dict[str, object], fault: str) -> No
     assert any(fault in found for found in verdict.faults(SPEC, finished().model_copy(update=change)))
 
 
+def test_a_failed_candidate_is_told_apart_from_what_is_missing() -> None:
+    failed = CandidateStatus(name="onnx-fp16", state="Failed", reason="OutputsDiffer", message="by much")
+    status = finished().model_copy(update={"candidates": [*finished().candidates[:3], failed]})
+    assert verdict.failures(status) == ["candidate onnx-fp16 failed: OutputsDiffer: by much"]
+    assert verdict.faults(SPEC, status) == []
+
+
 def test_a_broken_threshold_is_a_fault() -> None:
     broken = finished().accuracy[0].model_copy(update={"served": "0.5", "passed": False})
     status = finished().model_copy(update={"accuracy": [broken]})
@@ -156,11 +167,10 @@ def test_a_broken_threshold_is_a_fault() -> None:
 
 
 def test_a_performance_table_holds_every_figure_of_every_row() -> None:
-    text = text_of(report.performance("Online", finished().performance.online))  # type: ignore[union-attr]
+    text = text_of(tables.performance("Online", finished().performance.online))  # type: ignore[union-attr]
     lines = [line for line in text.splitlines() if "1234.5" in line]
     assert len(lines) == 4
     assert all(str(figure) in lines[0] for figure in range(100, 112))
-    assert {field for _, field in report.ROW_COLUMNS} == set(RowStatus.model_fields)
 
 
 def test_candidates_are_listed_by_rank_and_those_without_one_last() -> None:
@@ -169,7 +179,7 @@ def test_candidates_are_listed_by_rank_and_those_without_one_last() -> None:
         CandidateStatus(name="second", state="Passed", rank=2),
         CandidateStatus(name="first", state="Selected", rank=1),
     ]
-    text = text_of(report.candidates(rows))
+    text = text_of(tables.candidates(rows))
     assert text.index("first") < text.index("second") < text.index("failed")
 
 
@@ -180,7 +190,7 @@ def test_softmax_sums_to_one_and_bears_large_logits() -> None:
 
 
 def test_the_picture_is_drawn_dark_where_there_is_ink() -> None:
-    (tensor,) = json.loads(Path(REQUEST).read_text(encoding="utf-8"))["inputs"]
+    (tensor,) = json.loads((FOLDER / "digits/request.json").read_text(encoding="utf-8"))["inputs"]
     picture = np.array(tensor["data"]).reshape(8, 8)
     drawing = inference.Answer(picture, digit=7, prediction=7, probability=1.0).drawing().splitlines()
     assert len(drawing) == 8

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from docs import generate_conversions, generate_reasons
+from docs import generate_conversions, generate_examples, generate_reasons
 from triton_converters.reasons import Reason
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -11,7 +11,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("mani
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 # A path of this tree in backticks: a top-level folder, a slash, and no placeholder.
-FOLDERS = "operator|converters|devcluster|deploy|demo|bench|docs|images|manifests|charts|crds|tests"
+FOLDERS = "operator|converters|devcluster|deploy|demo|examples|bench|docs|images|manifests|charts|crds|tests"
 PATH = re.compile(rf"`((?:{FOLDERS})/[A-Za-z0-9_./-]*)`")
 
 
@@ -63,3 +63,8 @@ def test_troubleshooting_names_only_reasons_that_exist() -> None:
     named = set(re.findall(r"^\| `([A-Z][A-Za-z]+)`", text, re.MULTILINE))
     assert named
     assert named <= {str(reason) for reason in Reason}
+
+
+@pytest.mark.parametrize("name", generate_examples.names())
+def test_the_tables_of_an_example_are_those_of_its_recorded_run(name: str) -> None:
+    assert (generate_examples.PAGES / f"{name}.md").read_text(encoding="utf-8") == generate_examples.page(name)

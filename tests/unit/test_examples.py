@@ -1,70 +1,212 @@
-import importlib.util
-import json
-import math
-import re
+"""Every example and every overlay: the API knows all of it, and what the operator makes of it is what is written."""
+
+from functools import cache
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
-import numpy as np
 import pytest
-import yaml
+from google.protobuf import text_format  # type: ignore[import-untyped]
+from tritonclient.grpc import model_config_pb2
 
+from examples.example import FOLDER, find, render
+from examples.line import heading, line
+from tests.simulation.answers import GOOD, Fate
+from tests.simulation.cluster import Cluster
+from triton_converters import model_config
+from triton_converters.formats import FORMATS
+from triton_converters.model_config import Execution
+from triton_converters.request import ConvertRequest, ProfileRequest
+from triton_converters.result import Signature, Tensor
 from triton_operator.api.spec import TritonDeploymentSpec
+from triton_operator.api.status import AccuracyStatus, CandidateStatus, ServingStatus, TritonDeploymentStatus
 
-ROOT = Path(__file__).resolve().parents[2]
-DIGITS = ROOT / "manifests/examples/digits"
-DEPLOYMENTS = sorted(ROOT.glob("manifests/examples/*/tritondeployment.yaml"))
+KUSTOMIZATIONS = sorted({file.parent for file in FOLDER.rglob("kustomization.yaml")})
+SIGNATURES = {
+    "nnunet-3d": Signature(
+        (Tensor("INPUT__0", "FP32", (4, 128, 128, 128)),), (Tensor("OUTPUT__0", "FP32", (4, 128, 128, 128)),), 4
+    ),
+    "resnet50-pyt": Signature(
+        (Tensor("INPUT__0", "FP32", (3, 224, 224)),), (Tensor("OUTPUT__0", "FP32", (1000,)),), 128
+    ),
+    "fastpitch": Signature(
+        (Tensor("INPUT__0", "INT64", (128,)),),
+        (
+            Tensor("OUTPUT__0", "FP32", (80, -1)),
+            Tensor("OUTPUT__1", "INT64", (1,)),
+            *(Tensor(f"OUTPUT__{index}", "FP32", (128,)) for index in (2, 3, 4)),
+        ),
+        8,
+    ),
+}
+"""Of the GPU variants."""
+SEEDS: dict[str, dict[str, Any]] = {
+    "nnunet-3d": {
+        "max_batch_size": 4,
+        "preferred": [2, 4],
+        "instances": 1,
+        "offline": (1, 2, 4),
+        "online": tuple(range(1, 9)),
+        "shared_memory": True,
+        "workspace": 4294967296,
+        "opset": 12,
+        "shape": (),
+        "candidates": {
+            (form, precision) for form in ("ts-trace", "ts-script", "onnx", "trt") for precision in ("fp32", "fp16")
+        },
+        "accelerators": {"ts-trace": "cuda", "ts-script": "cuda", "onnx": "cuda", "trt": "none"},
+    },
+    "resnet50-pyt": {
+        "max_batch_size": 128,
+        "preferred": [64, 128],
+        "instances": 1,
+        "offline": (1, 2, 4, 8, 16, 32, 64, 128),
+        "online": tuple(range(16, 257, 16)),
+        "shared_memory": False,
+        "workspace": 1073741824,
+        "opset": 11,
+        "shape": (),
+        "candidates": {("onnx", "fp16")},
+        "accelerators": {"onnx": "trt"},
+    },
+    "fastpitch": {
+        "max_batch_size": 8,
+        "preferred": [4, 8],
+        "instances": 2,
+        "offline": (1, 2, 4, 8),
+        "online": tuple(range(1, 17)),
+        "shared_memory": False,
+        "workspace": 512 * 2**20,
+        "opset": 12,
+        "shape": ("INPUT__0", (128,)),
+        "candidates": {
+            (form, precision) for form in ("ts-trace", "ts-script", "onnx", "trt") for precision in ("fp32", "fp16")
+        },
+        "accelerators": {"ts-trace": "cuda", "ts-script": "cuda", "onnx": "cuda", "trt": "none"},
+    },
+}
+"""The parameters of seeds 000, 001 and 003: their tables, and where those are silent their commands. A queue delay of 1
+microsecond, preferred batch sizes and no CUDA graphs are in all three."""
 
 
-def user_file(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"digits_{name}", DIGITS / f"{name}.py")
+@cache
+def spec_of(folder: Path) -> dict[str, Any] | None:
+    """The spec of a kustomization's TritonDeployment; None where it has none."""
+    found = [each for each in render(folder) if each["kind"] == "TritonDeployment"]
+    assert len(found) <= 1
+    return found[0]["spec"] if found else None
+
+
+@cache
+def requests(folder: Path) -> tuple[Any, ...]:
+    """Every Job's request on the way of the kustomization's TritonDeployment to Ready, in the simulation."""
+    seen = []
+
+    def fate(stage: str, candidate: str, request: Any) -> Fate:
+        seen.append(request)
+        return GOOD
+
+    spec = spec_of(folder)
     assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    Cluster(spec, fate).settle(600)
+    return tuple(seen)
 
 
-@pytest.mark.parametrize("path", DEPLOYMENTS, ids=lambda path: path.parent.name)
-def test_the_spec_holds_no_field_that_the_api_does_not_know(path: Path) -> None:
-    given = yaml.safe_load(path.read_text(encoding="utf-8"))["spec"]
+def converted(folder: Path) -> list[ConvertRequest]:
+    return [request for request in requests(folder) if isinstance(request, ConvertRequest)]
+
+
+def config_of(request: ConvertRequest, signature: Signature) -> Any:
+    """config.pbtxt of a request, read with NVIDIA's own message."""
+    execution = Execution(request.format, request.precision, request.accelerator, request.tensorrt.workspace_bytes, "")
+    shapes = {tensor.name: tuple(2 if dim == -1 else dim for dim in tensor.dims) for tensor in signature.inputs}
+    text = model_config.render(request.model_name, signature, request.config, execution, shapes)
+    return text_format.Parse(text, model_config_pb2.ModelConfig())
+
+
+@pytest.mark.parametrize("folder", KUSTOMIZATIONS, ids=lambda folder: str(folder.relative_to(FOLDER)))
+def test_the_spec_holds_no_field_that_the_api_does_not_know(folder: Path) -> None:
+    given = spec_of(folder)
+    if given is None:
+        assert not (folder / "tritondeployment.yaml").exists(), "a TritonDeployment that the kustomization leaves out"
+        return
     known = TritonDeploymentSpec.model_validate(given)
     assert known.model_dump(mode="json", by_alias=True, exclude_unset=True) == given
 
 
-def test_the_dataloader_yields_every_held_out_picture_once_in_order(tmp_path: Path) -> None:
-    pictures = np.random.default_rng(0).random((70, 1, 8, 8), dtype=np.float32)
-    digits = np.arange(70, dtype=np.int64) % 10
-    np.savez(tmp_path / "held-out.npz", pictures=pictures, digits=digits)
-
-    batches = list(user_file("dataloader").get_dataloader_fn(data_dir=str(tmp_path), batch_size=32)())
-
-    assert [len(ids) for ids, _, _ in batches] == [32, 32, 6]
-    assert [number for ids, _, _ in batches for number in ids] == [str(number) for number in range(70)]
-    np.testing.assert_array_equal(np.concatenate([x["INPUT__0"] for _, x, _ in batches]), pictures)
-    np.testing.assert_array_equal(np.concatenate([y["OUTPUT__0"] for _, _, y in batches]), digits)
-
-
-def test_accuracy_is_the_fraction_of_pictures_read_right() -> None:
-    logits = np.eye(10, dtype=np.float32)[[3, 1, 4, 1]]
-    digits = np.array([3, 1, 4, 5], dtype=np.int64)
-    calculator = user_file("metrics").MetricsCalculator(output_used_for_metrics="OUTPUT__0")
-
-    metrics = calculator.calc(ids=list("abcd"), y_pred={"OUTPUT__0": logits}, x={}, y_real={"OUTPUT__0": digits})
-
-    assert metrics == {"accuracy": 0.75}
+@pytest.mark.parametrize("name", SEEDS)
+@pytest.mark.parametrize("variant", ["", "overlays/gpu"])
+def test_every_candidate_is_converted_or_skipped_and_its_config_loads_as_asked(name: str, variant: str) -> None:
+    folder = FOLDER / name / variant
+    spec = TritonDeploymentSpec.model_validate(spec_of(folder))
+    config, asked = spec.models[0].config, {candidate.name for candidate in spec.models[0].candidates}
+    made = {request.candidate: request for request in converted(folder)}
+    assert made.keys() <= asked
+    for request in made.values():
+        message = config_of(request, SIGNATURES[name])
+        assert message.backend == FORMATS[request.format].backend
+        assert [group.count for group in message.instance_group] == [config.instances]
+        assert config.dynamic_batching is not None
+        assert list(message.dynamic_batching.preferred_batch_size) == config.dynamic_batching.preferred_batch_sizes
+        assert message.dynamic_batching.max_queue_delay_microseconds == 1
+    needs_gpu = {each.name for each in spec.models[0].candidates if each.format == "trt"}
+    assert asked - made.keys() == (set() if variant else needs_gpu)
 
 
-def test_the_request_is_one_picture_of_the_served_shape() -> None:
-    (tensor,) = json.loads((DIGITS / "request.json").read_text(encoding="utf-8"))["inputs"]
-    assert (tensor["name"], tensor["datatype"], tensor["shape"]) == ("INPUT__0", "FP32", [1, 1, 8, 8])
-    assert len(tensor["data"]) == math.prod(tensor["shape"])
-    assert {value * 16 for value in tensor["data"]} <= set(range(17))
+@pytest.mark.parametrize("name", SEEDS)
+def test_the_gpu_variant_asks_for_what_the_seed_asks_for(name: str) -> None:
+    folder, seed = FOLDER / name / "overlays/gpu", SEEDS[name]
+    made = converted(folder)
+    assert {(request.format, request.precision) for request in made} == seed["candidates"]
+    for request in made:
+        assert request.accelerator == seed["accelerators"][request.format]
+        assert request.onnx_opset == seed["opset"]
+        assert request.onnx_optimized
+        assert request.tensorrt.workspace_bytes == seed["workspace"]
+        message = config_of(request, SIGNATURES[name])
+        assert message.max_batch_size == seed["max_batch_size"]
+        assert [group.count for group in message.instance_group] == [seed["instances"]]
+        assert list(message.dynamic_batching.preferred_batch_size) == seed["preferred"]
+        assert message.dynamic_batching.max_queue_delay_microseconds == 1
+        assert not message.optimization.cuda.graphs
+    profiles = [request for request in requests(folder) if isinstance(request, ProfileRequest)]
+    assert len(profiles) == len(made)
+    for profile in profiles:
+        assert profile.offline.batch_sizes == seed["offline"]
+        assert profile.offline.shared_memory is seed["shared_memory"]
+        assert profile.online.concurrencies == seed["online"]
+        assert profile.online.batch_sizes == (1,)
+        assert [(shape.input, shape.dims) for shape in profile.load.input_shapes] == [seed["shape"]][
+            : len(seed["shape"])
+        ]
 
 
-def test_the_trainers_image_shares_its_large_layer_with_the_converters() -> None:
-    def first_layers(name: str) -> list[str]:
-        text = (ROOT / "images" / name / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
-        return [re.sub(r"\s+", " ", line) for line in text.splitlines() if line.startswith("RUN")][:2]
+def test_an_example_is_found_by_its_name_with_its_jobs_and_images() -> None:
+    examples = {example.namespace: example for example in find()}
+    assert {"digits", *SEEDS} <= examples.keys()
+    assert "digits-gpu" not in examples
+    assert examples["digits"].jobs == ("digits-train",)
+    assert examples["resnet50-pyt"].images == ("digits-trainer",)
+    assert examples["nnunet-3d"].images == ("converter",)
 
-    assert first_layers("digits-trainer") == first_layers("converter")
+
+def test_an_example_is_one_line_under_its_heading() -> None:
+    status = TritonDeploymentStatus(
+        candidates=[
+            CandidateStatus(name="onnx-fp32", state="Selected"),
+            CandidateStatus(name="trt-fp16", state="Skipped", reason="GpuProductMissing"),
+        ],
+        serving=ServingStatus(
+            revision="0123456789abcdef", candidate="onnx-fp32", format="onnx", precision="fp32", throughput="12.5",
+            p99_latency_microseconds=80000, accuracy="0.9",
+        ),
+        accuracy=[
+            AccuracyStatus(metric="dice", framework="0.72", served="0.72", samples=3, threshold="x", passed=True),
+            AccuracyStatus(metric="dice_1", framework="0.75", served="0.75", samples=3, passed=True),
+        ],
+    )  # fmt: skip
+    text = line("nnunet-3d", status, 241.6)
+    assert "dice 0.72 (0.72)" in text
+    assert "dice_1" not in text
+    assert text.split()[:4] == ["nnunet-3d", "onnx-fp32", "12.5", "80000"]
+    assert text.endswith("  242")
+    assert text.index("1 Selected, 1 Skipped") == heading().index("CANDIDATES")

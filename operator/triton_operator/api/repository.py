@@ -41,3 +41,6 @@ class Repository(ApiType):
     """Default: a claim of 20Gi."""
     retention_policy: RetentionPolicy = Field(default_factory=RetentionPolicy)
     """Only for the claim the operator made."""
+    revision_history_limit: int = Field(default=3, ge=0, le=20)
+    """Revisions that served before and stay on the claim with all that was measured of them, so that going back to one
+    is a matter of seconds. Default 3."""

@@ -10,10 +10,12 @@ from triton_operator.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.job_view import Record
 from triton_operator.observed import ServerView
+from triton_operator.resources.as_made import as_made
 from triton_operator.resources.jobs import Work
 from triton_operator.resources.server import server, serving_inputs
 from triton_operator.resources.services import preview_service, service
 from triton_operator.selection import best_row
+from triton_operator.stages import rollout
 from triton_operator.stages.profiling import load, online
 from triton_operator.stages.reference import Dump
 from triton_operator.stages.step import Effects, Run, Verdict, run, waiting
@@ -45,11 +47,15 @@ def serve(context: Context, dump: Dump, target: Attempt) -> Rollout:
     body = server(context, target.key, target.engine_cache)
     name = body["metadata"]["name"]
     view = context.observed.servers.get(name)
+    body = as_made(body, view)
     start, late = _start(context, name, view)
     # The record is all that is looked at once there is one; the Job stays for its log.
     known = run(context, _measure_work(context, dump, target), start=start is None)
     measured = _measurement(context, target, known, start is None)
+    failed = late or known.failure is not None or (known.record is not None and not measured.status)
+    body["spec"]["replicas"] = rollout.replicas(context, view, failed)
     effects = Effects((body, preview_service(context, name))) + known.effects
+    effects += rollout.old_server(context, view, failed)
     # A first revision that breaks a constraint serves all the same, and the status says so: better than nothing.
     may_serve = bool(measured.status) or (known.record is not None and context.serving is None)
     serves = context.serving == name
@@ -57,10 +63,10 @@ def serve(context: Context, dump: Dump, target: Attempt) -> Rollout:
     if points_to is not None:
         effects += Effects((service(context, points_to),))
     return Rollout(
-        available=_availability(context, name, start),
+        available=(None if failed else rollout.made_way(context, view)) or _availability(context, name, start),
         measured=measured,
-        blocking=start or (None if measured.status else measured),
-        stalled=late or known.failure is not None or (known.record is not None and not measured.status),
+        blocking=(measured if failed and not late else start) or (None if measured.status else measured),
+        stalled=failed,
         effects=effects,
         server=name,
         serves=serves,
@@ -72,7 +78,7 @@ def keep_serving(context: Context) -> Effects:
     """The Service of what serves, while the target is not known yet."""
     if context.serving is None:
         return Effects()
-    return Effects((service(context, context.serving),))
+    return Effects((service(context, context.serving),)) + rollout.old_server(context, None, failed=True)
 
 
 def _availability(context: Context, target: str, start: Verdict | None) -> Verdict:
@@ -155,7 +161,7 @@ def _measure_work(context: Context, dump: Dump, target: Attempt) -> Work:
         online=online(context),
     )
     key = names.result_key(
-        "measure", request.to_json(), serving_inputs(context), context.images.converter, context.deployment.uid
+        "measure", request, serving_inputs(context), context.images.converter, context.deployment.uid
     )
     return Work(
         stage="measure",

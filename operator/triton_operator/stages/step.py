@@ -12,6 +12,9 @@ from triton_operator.observed import record_name
 from triton_operator.pod_trouble import Trouble
 from triton_operator.resources.jobs import Work, job
 
+UNSEEN_SECONDS = 10.0
+"""Jobs and pods come over different watches: of a Job that has just ended, the pod with the answer may be to come."""
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -62,6 +65,7 @@ class Run:
 def run(context: Context, work: Work, start: bool = True, patience: float | None = None) -> Run:
     """Look for the work's record; else for its Job; else start one, where ``start`` allows it.
 
+    A Job that has ended stays with its record, for its log, also where a newer operator would write it otherwise.
     ``patience``: seconds after which a Job that no node takes is given up; None: it waits.
 
     A failure belongs to its Job: it is recorded while the Job exists, and deleting the Job is asking for another try.
@@ -74,10 +78,14 @@ def run(context: Context, work: Work, start: bool = True, patience: float | None
     observed = context.observed.jobs.get(name)
     needed, jobs = frozenset({record}), frozenset({name})
     if record in context.observed.records:
+        same = [each for each in context.observed.jobs.values() if (each.stage, each.key) == (work.stage, work.key)]
+        jobs |= {each.name for each in same if not each.active}
         return Run(Effects(needed=needed, jobs=jobs), record=context.observed.records[record])
     if observed is None:
         if not start or context.spec.suspend:
             return Run(Effects(needed=needed))
+        return Run(Effects((body,), needed, jobs), active=True)
+    if observed.ended_unseen and (context.now - observed.ended_unseen).total_seconds() < UNSEEN_SECONDS:
         return Run(Effects((body,), needed, jobs), active=True)
     given_up = _given_up(context, observed, patience)
     failure = observed.failure or given_up

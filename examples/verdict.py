@@ -11,15 +11,28 @@ def concurrencies(sweep: ConcurrencyRange) -> list[int]:
     return list(range(sweep.start, sweep.end + 1, sweep.step))
 
 
-def faults(spec: TritonDeploymentSpec, status: TritonDeploymentStatus) -> list[str]:
-    """What is missing or failed, one sentence each; nothing where all is well."""
-    found = [
+ENDS = {"Selected", "Passed", "Failed", "Skipped"}
+"""States of a candidate that is done with."""
+
+
+def failures(status: TritonDeploymentStatus) -> list[str]:
+    """Candidates that failed, one sentence each."""
+    return [
         f"candidate {candidate.name} failed: {candidate.reason}: {candidate.message}"
         for candidate in status.candidates
         if candidate.state == "Failed"
     ]
+
+
+def faults(spec: TritonDeploymentSpec, status: TritonDeploymentStatus) -> list[str]:
+    """What is missing or unfinished, one sentence each; nothing where all is well. A candidate may fail."""
     missing = {wanted.name for wanted in combinations(spec)} - {seen.name for seen in status.candidates}
-    found += [f"candidate {name} is not in the status" for name in sorted(missing)]
+    found = [f"candidate {name} is not in the status" for name in sorted(missing)]
+    found += [
+        f"candidate {candidate.name} is {candidate.state}: {candidate.reason or 'no reason'}"
+        for candidate in status.candidates
+        if candidate.state not in ENDS or not candidate.reason
+    ]
     found += [
         f"metric {row.metric} is {row.served}, asked was {row.threshold}" for row in status.accuracy if not row.passed
     ]

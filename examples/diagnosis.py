@@ -1,0 +1,65 @@
+"""What to read when an example did not get there: conditions, events, and the last pods' logs."""
+
+from collections.abc import Callable
+from functools import partial
+
+from deploy.command import Cluster, CommandError
+from deploy.install import NAMESPACE as OPERATOR_NAMESPACE
+from deploy.install import RELEASE
+from examples.example import Example, status_of
+
+PODS = 3
+LINES = 25
+LINE_CHARACTERS = 500
+
+
+def report(cluster: Cluster, example: Example) -> str:
+    """Everything worth reading, as text; what cannot be had is said in its place."""
+    parts = [(title, _attempt(partial(read, cluster, example))) for title, read in SECTIONS]
+    return "\n\n".join(f"--- {title}\n{text}" for title, text in parts)
+
+
+def _attempt(read: Callable[[], str]) -> str:
+    try:
+        text = read().rstrip() or "none"
+    except CommandError as error:
+        text = str(error)
+    return "\n".join(line[:LINE_CHARACTERS] for line in text.splitlines())
+
+
+def _conditions(cluster: Cluster, example: Example) -> str:
+    status = status_of(cluster.get("tritondeployment", example.name, "--namespace", example.namespace))
+    lines = [f"{c.type}={c.status} {c.reason}: {c.message}" for c in status.conditions]
+    return "\n".join([*lines, *(f"{c.name}: {c.state} {c.reason}: {c.message}" for c in status.candidates)])
+
+
+def _events(cluster: Cluster, example: Example) -> str:
+    text = cluster.run("kubectl", "get", "events", "--namespace", example.namespace, "--sort-by=.lastTimestamp")
+    return "\n".join(text.splitlines()[-LINES:])
+
+
+def _pods(cluster: Cluster, example: Example) -> str:
+    text = cluster.run("kubectl", "get", "pods", "--namespace", example.namespace, "--output", "wide")
+    made = cluster.get("pods", "--namespace", example.namespace, "--sort-by=.metadata.creationTimestamp")["items"]
+    names = [pod["metadata"]["name"] for pod in made[-PODS:]]
+    return "\n".join(
+        [text, *(f"{name}:\n{_attempt(partial(_log, cluster, example.namespace, name))}" for name in names)]
+    )
+
+
+def _log(cluster: Cluster, namespace: str, *what: str) -> str:
+    return cluster.run(
+        "kubectl", "logs", *what, "--namespace", namespace, "--all-containers", "--prefix", f"--tail={LINES}"
+    )  # fmt: skip
+
+
+def _operator(cluster: Cluster, example: Example) -> str:
+    return _log(cluster, OPERATOR_NAMESPACE, f"deployment/{RELEASE}", "--all-pods")
+
+
+SECTIONS = (
+    ("conditions and candidates", _conditions),
+    ("events", _events),
+    ("pods", _pods),
+    ("operator", _operator),
+)

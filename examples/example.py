@@ -1,0 +1,126 @@
+"""An example of manifests/examples: what its kustomization holds, and that in a cluster."""
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from deploy.command import ROOT, Cluster, executable
+from deploy.images import load
+from triton_operator.api.status import TritonDeploymentStatus
+
+FOLDER = ROOT / "manifests/examples"
+LOCAL = "triton-operator.local/"
+"""Prefix of the images that this tree builds, in the manifests; what follows is the name for `python3 -m images`."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """One folder, rendered: one TritonDeployment in a namespace that has the folder's name."""
+
+    folder: Path
+    deployment: Mapping[str, Any]
+    """The TritonDeployment."""
+    jobs: tuple[str, ...]
+    """Names of the Jobs that make what it needs."""
+    images: tuple[str, ...]
+    """Names of this tree's images that the Jobs use."""
+
+    @property
+    def name(self) -> str:
+        """Of the TritonDeployment."""
+        return str(self.deployment["metadata"]["name"])
+
+    @property
+    def namespace(self) -> str:
+        """Of all objects, and the example's own name."""
+        return str(self.deployment["metadata"]["namespace"])
+
+
+def render(folder: Path) -> list[dict[str, Any]]:
+    """The objects of a kustomization. Raises subprocess.CalledProcessError where kubectl refuses it."""
+    argv = [executable("kubectl"), "kustomize", str(folder)]
+    text = subprocess.run(argv, check=True, capture_output=True, text=True).stdout  # noqa: S603
+    return list(yaml.safe_load_all(text))
+
+
+def read(name: str) -> Example:
+    """The example of that name. Raises LookupError where there is none."""
+    examples = {example.namespace: example for example in find()}
+    if name not in examples:
+        raise LookupError(f"there is no example {name}; there are: {', '.join(examples)}")
+    return examples[name]
+
+
+def find() -> list[Example]:
+    """Every folder of manifests/examples that is one, or whose `base` is, by name."""
+    files = [*FOLDER.glob("*/kustomization.yaml"), *FOLDER.glob("*/base/kustomization.yaml")]
+    folders = {file.relative_to(FOLDER).parts[0]: file.parent for file in files}
+    found = [(name, of(folder, render(folder))) for name, folder in sorted(folders.items())]
+    # Another namespace than the folder's name: a variant of an example, as digits-gpu is.
+    return [example for name, example in found if example is not None and example.namespace == name]
+
+
+def of(folder: Path, objects: list[dict[str, Any]]) -> Example | None:
+    """The example that these objects are; None where no TritonDeployment is among them."""
+    deployments = [each for each in objects if each["kind"] == "TritonDeployment"]
+    if not deployments:
+        return None
+    jobs = [each for each in objects if each["kind"] == "Job"]
+    pods = [job["spec"]["template"]["spec"] for job in jobs]
+    images = {container["image"] for pod in pods for container in pod["containers"]}
+    return Example(
+        folder,
+        deployments[0],
+        tuple(job["metadata"]["name"] for job in jobs),
+        tuple(sorted(image.removeprefix(LOCAL) for image in images if image.startswith(LOCAL))),
+    )
+
+
+def build(cluster: Cluster, example: Example) -> dict[str, str]:
+    """Build this tree's images that the example uses, load them, and return the references by name.
+
+    Raises CommandError.
+    """
+    return load(cluster, *example.images) if example.images else {}
+
+
+def apply(
+    cluster: Cluster, example: Example, images: Mapping[str, str], patches: Sequence[Mapping[str, Any]] = ()
+) -> str:
+    """`kubectl apply -k` with images by their references, and with patches of kustomize's form.
+
+    Returns what kubectl says. Raises CommandError.
+    """
+    with tempfile.TemporaryDirectory() as overlay:
+        kustomization = {
+            "apiVersion": "kustomize.config.k8s.io/v1beta1",
+            "kind": "Kustomization",
+            "resources": [os.path.relpath(example.folder, Path(overlay).resolve())],
+            "images": [_override(name, images[name]) for name in example.images],
+            "patches": list(patches),
+        }
+        Path(overlay, "kustomization.yaml").write_text(yaml.safe_dump(kustomization), encoding="utf-8")
+        return cluster.run("kubectl", "apply", "--kustomize", overlay)
+
+
+def remove(cluster: Cluster, example: Example) -> None:
+    """Delete the example's namespace with all that is in it, and wait until it is gone. Raises CommandError."""
+    cluster.run(
+        "kubectl", "delete", "namespace", example.namespace, "--ignore-not-found", "--timeout=180s", timeout=200
+    )
+
+
+def status_of(resource: dict[str, object]) -> TritonDeploymentStatus:
+    """The status of a TritonDeployment as the API server returns it; one without a status was not seen yet."""
+    return TritonDeploymentStatus.model_validate(resource.get("status") or {})
+
+
+def _override(name: str, reference: str) -> dict[str, str]:
+    built, _, tag = reference.rpartition(":")
+    return {"name": LOCAL + name, "newName": built, "newTag": tag}

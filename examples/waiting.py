@@ -1,0 +1,84 @@
+"""Waits for an example's Jobs and for its server, with something to look at meanwhile."""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from kubernetes import client, config
+from kubernetes.client.exceptions import ApiException
+from rich.console import Console
+
+from examples.example import Example, status_of
+from triton_operator.api.status import TritonDeploymentStatus
+from triton_plugin.progress import Display, is_ready, stalled_seconds
+
+POLL_SECONDS = 1.0
+TRAIN_SECONDS = 900
+READY_SECONDS = 1800
+STALL_SECONDS = 60
+"""How long an object may say that it is stalled: a source that is not there yet is looked for again."""
+
+
+class ExampleError(Exception):
+    """The example cannot go on, or is not what it should be; the message says why."""
+
+
+class Watcher:
+    """Looks at the example once a second through one connection, which costs the measured server next to nothing."""
+
+    def __init__(self, kubeconfig: str, example: Example, console: Console) -> None:
+        self.example = example
+        api = config.new_client_from_config(kubeconfig)
+        self.batch = client.BatchV1Api(api)
+        self.custom = client.CustomObjectsApi(api)
+        self.console = console
+
+    def trained(self) -> float:
+        """Wait for the Jobs; returns the seconds they took. Raises ExampleError where one fails or is too slow."""
+        start = time.monotonic()
+        for job in self.example.jobs:
+            while not self._is_complete(job):
+                if time.monotonic() - start > TRAIN_SECONDS:
+                    raise ExampleError(f"Job {job} did not finish within {TRAIN_SECONDS} s")
+                time.sleep(POLL_SECONDS)
+        return time.monotonic() - start
+
+    def ready(self) -> TritonDeploymentStatus:
+        """Wait until the object is ready for its generation, and return its status.
+
+        Raises ExampleError where it stays stalled, or is not ready in time.
+        """
+        start, name = time.monotonic(), self.example.name
+        with Display(self.console) as display:
+            while True:
+                resource = self.resource()
+                status = status_of(resource)
+                elapsed = time.monotonic() - start
+                display.show(status, elapsed)
+                if is_ready(status, resource["metadata"]["generation"]):
+                    return status
+                if stalled_seconds(status, datetime.now(UTC)) > STALL_SECONDS:
+                    raise ExampleError(f"TritonDeployment {name} has been stalled for more than {STALL_SECONDS} s")
+                if elapsed > READY_SECONDS:
+                    raise ExampleError(f"TritonDeployment {name} was not ready within {READY_SECONDS} s")
+                time.sleep(POLL_SECONDS)
+
+    def resource(self) -> dict[str, Any]:
+        """The TritonDeployment as it is now."""
+        name = ("triton-operator.dev", "v1alpha1", self.example.namespace, "tritondeployments", self.example.name)
+        return dict(_call(lambda: self.custom.get_namespaced_custom_object(*name)))
+
+    def _is_complete(self, name: str) -> bool:
+        job = _call(lambda: self.batch.read_namespaced_job(name, self.example.namespace))
+        conditions = {found.type: found for found in job.status.conditions or [] if found.status == "True"}
+        if "Failed" in conditions:
+            raise ExampleError(f"Job {name} failed: {conditions['Failed'].message}")
+        return "Complete" in conditions
+
+
+def _call(request: Callable[[], Any]) -> Any:
+    try:
+        return request()
+    except ApiException as error:
+        raise ExampleError(f"the API server answered {error.status} {error.reason}: {error.body}") from error

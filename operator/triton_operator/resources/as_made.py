@@ -1,0 +1,45 @@
+"""A revision's Deployment keeps the pod template it was made with, whatever a newer operator would write. Pure.
+
+Its name is a hash of what the user and the pinned images say, so another template under the same name can only come
+from another version of the operator, which must roll no server out, or from somebody's hand, which is undone.
+"""
+
+import json
+from typing import Any
+
+from triton_operator.names import TEMPLATE_ANNOTATION
+from triton_operator.observed import ServerView
+
+
+def as_made(body: dict[str, Any], observed: ServerView | None) -> dict[str, Any]:
+    """The Deployment with the template of its first version, which is noted on it."""
+    template = _noted(observed) or body["spec"]["template"]
+    annotations = {TEMPLATE_ANNOTATION: json.dumps(template, sort_keys=True, separators=(",", ":"))}
+    return body | {
+        "metadata": body["metadata"] | {"annotations": annotations},
+        "spec": body["spec"] | {"template": template},
+    }
+
+
+def scaled(observed: ServerView, replicas: int) -> dict[str, Any] | None:
+    """A Deployment of another revision with so many replicas; None where its template is not noted on it."""
+    template, metadata, spec = _noted(observed), observed.body["metadata"], observed.body["spec"]
+    if template is None:
+        return None
+    body = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {key: metadata[key] for key in ("name", "namespace", "labels", "ownerReferences")},
+        "spec": {key: spec[key] for key in ("progressDeadlineSeconds", "selector") if key in spec}
+        | {"replicas": replicas, "template": template},
+    }
+    return as_made(body, observed)
+
+
+def _noted(observed: ServerView | None) -> dict[str, Any] | None:
+    annotations = {} if observed is None else observed.body["metadata"].get("annotations", {})
+    try:
+        template: dict[str, Any] = json.loads(annotations.get(TEMPLATE_ANNOTATION, ""))
+    except ValueError:
+        return None
+    return template

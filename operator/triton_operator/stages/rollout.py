@@ -1,0 +1,71 @@
+"""Room for a new revision where every GPU is taken: the old one makes way, and comes back when the new one fails. Pure.
+
+Nothing of it is stored. An old Deployment without replicas made way; a new one without, though some are wanted, was
+given up.
+"""
+
+from triton_converters.reasons import Reason
+from triton_operator.context import Context
+from triton_operator.observed import ServerView
+from triton_operator.resources.as_made import scaled
+from triton_operator.stages.step import Effects, Verdict
+
+ROOM_AFTER_SECONDS = 30.0
+"""A profile's pod that still ends holds its GPU for so long."""
+
+
+def makes_way(context: Context, target: ServerView | None) -> bool:
+    """Whether what serves has no replicas, or is to have none, for the target's sake."""
+    old = _old(context, target)
+    if old is None or target is None or target.ready:
+        return old is not None and old.replicas == 0
+    return old.replicas == 0 or (_lacks_gpu(context, target) and _age(context, target) >= ROOM_AFTER_SECONDS)
+
+
+def replicas(context: Context, target: ServerView | None, failed: bool) -> int:
+    """How many the target is to have: none once it failed and its GPU is needed by what served before."""
+    old = _old(context, target)
+    if failed and old is not None and target is not None and (old.replicas == 0 or target.replicas == 0):
+        return 0
+    return context.spec.serving.replicas
+
+
+def old_server(context: Context, target: ServerView | None, failed: bool) -> Effects:
+    """The Deployment that serves, where another number of replicas is due than it has."""
+    old = _old(context, target)
+    if old is None:
+        return Effects()
+    wanted = old.replicas or context.spec.serving.replicas
+    if context.spec.serving.replicas == 0 or (not failed and makes_way(context, target)):
+        wanted = 0
+    body = scaled(old, wanted) if wanted != old.replicas else None
+    return Effects() if body is None else Effects((body,))
+
+
+def made_way(context: Context, target: ServerView | None) -> Verdict | None:
+    """What is to be said while the old revision is away."""
+    if not makes_way(context, target):
+        return None
+    resource = context.spec.gpu.resource_name if context.spec.gpu is not None else "GPU"
+    message = (
+        f"no node has a free {resource} for the new revision, so {context.serving} was scaled to 0 and serves nothing;"
+        " it comes back if the new one fails"
+    )
+    return Verdict("Available", False, Reason.NO_SPARE_GPU, message)
+
+
+def _old(context: Context, target: ServerView | None) -> ServerView | None:
+    if context.serving is None or (target is not None and target.name == context.serving):
+        return None
+    return context.observed.servers.get(context.serving)
+
+
+def _lacks_gpu(context: Context, target: ServerView) -> bool:
+    gpu, trouble = context.spec.gpu, target.trouble
+    if gpu is None or trouble is None or trouble.reason is not Reason.UNSCHEDULABLE:
+        return False
+    return f"Insufficient {gpu.resource_name}" in trouble.message
+
+
+def _age(context: Context, view: ServerView) -> float:
+    return (context.now - view.created_at).total_seconds()

@@ -1,0 +1,70 @@
+"""What served before stays within reach, and only that: records and claim are cleaned together."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.simulation.cluster import Cluster
+from triton_operator.history import History
+from triton_operator.observed import observe
+
+
+def source(version: int) -> dict[str, Any]:
+    return {"source": {"uri": f"pvc://models/v{version}"}}
+
+
+def versions(cluster: Cluster, last: int) -> Iterator[int]:
+    """Each becomes Ready and serves."""
+    for version in range(2, last + 1):
+        cluster.edit(**source(version))
+        cluster.settle()
+        assert cluster.condition("Ready")["status"] == "True"
+        yield version
+
+
+def test_going_back_runs_nothing_again(serving: Cluster) -> None:
+    first = serving.spec["source"]
+    for _ in versions(serving, 4):
+        assert serving.started("clean") == 0, "three earlier states are kept by default"
+    story = len(serving.story)
+    serving.edit(source=first)
+    serving.settle()
+    assert serving.condition("Ready")["status"] == "True"
+    assert serving.story[story:] == ["server", "flip"]
+
+
+def test_one_state_too_many_cleans_records_and_claim(serving: Cluster) -> None:
+    serving.edit(repository={"revisionHistoryLimit": 1})
+    for version in versions(serving, 4):
+        assert serving.started("clean") == version - 2
+        observed = observe("digits", serving.objects.values())
+        assert len(observed.history.served) == 2
+        missing = observed.history.records - observed.records.keys()
+        assert not missing, "going back would run it again"
+        beyond = {name for name in observed.records.keys() - observed.history.records if not name.startswith("clean")}
+        assert beyond == set()
+
+
+def test_a_clean_job_sees_the_records_without_what_was_dropped(serving: Cluster) -> None:
+    serving.edit(repository={"revisionHistoryLimit": 0}, **source(2))
+    while serving.started("clean") == 0:
+        serving.act()
+        serving.step()
+    observed = observe("digits", serving.objects.values())
+    recorded = serving.objects["ConfigMap", "digits-results"]["data"]
+    assert {name for name in recorded if name.startswith("convert")} <= observed.history.records
+    (job,) = [each for each in serving.of_kind("Job") if "-clean-" in each["metadata"]["name"]]
+    marks = [each["configMap"] for each in job["spec"]["template"]["spec"]["volumes"] if "configMap" in each]
+    assert marks == [{"name": "digits-results", "optional": True}]
+
+
+def test_a_failed_candidate_and_a_lowered_limit_are_no_reason_to_lose_what_serves() -> None:
+    history = History()
+    for state in ("abc", "abd", "abe", "abc"):
+        history = history.advanced(frozenset(state), 3)
+    assert history.served == (tuple("abc"), tuple("abe"), tuple("abd"))
+    assert history.dropped == 0
+    lowered = history.advanced(frozenset("abc"), 0)
+    assert (lowered.served, lowered.dropped) == ((tuple("abc"),), 1)
+    assert lowered.advanced(frozenset("abc"), 0) == lowered
+    assert History.from_json(lowered.to_json()) == lowered
+    assert History.from_json("edited by hand") == History()
