@@ -1,11 +1,7 @@
-"""`python3 -m bench.scale.plot RAW.json`: what a pass costs as objects grow in number, as docs/reconcile-cost.svg."""
+"""What a pass costs as objects grow in number, as a picture: docs/reconcile-cost.svg."""
 
-import json
-import sys
 from collections.abc import Mapping, Sequence
 from math import log10
-from pathlib import Path
-from statistics import median
 
 from deploy.command import ROOT
 
@@ -14,8 +10,7 @@ WIDTH, HEIGHT, MARGIN = 640, 320, 56
 Point = tuple[float, float]
 """Number of objects, milliseconds."""
 SERIES = {
-    "cpuMillisecondsOfAnEdit": ("CPU time of an edit, its pass included", "#1a5fb4"),
-    "millisecondsOfAPass": ("duration of the pass", "#c64600"),
+    "cpuMillisecondsOfAPass": ("CPU time of a pass over a Ready object with 29 children", "#1a5fb4"),
 }
 
 
@@ -53,16 +48,6 @@ def svg(series: Mapping[str, Sequence[Point]]) -> str:
     return "\n".join([*parts, "</svg>\n"])
 
 
-def main(raw: Path) -> None:
-    """Read a run's raw figures and write the picture."""
-    runs = json.loads(raw.read_text(encoding="utf-8"))["burst"]
-    sizes = sorted({run["objects"] for run in runs})
-    series = {
-        key: [(size, median(run["pass"][key] for run in runs if run["objects"] == size)) for size in sizes]
-        for key in SERIES
-    }
+def draw(series: Mapping[str, Sequence[Point]]) -> None:
+    """Write the picture."""
     PICTURE.write_text(svg(series), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

@@ -56,7 +56,7 @@ def configure(settings: kopf.OperatorSettings) -> None:
         if kind.fields:
             settings.watching.field_selectors[kind.group, kind.version, kind.plural] = kind.fields
     # Lists in pages: a cluster with many children costs no spike of memory.
-    settings.watching.chunk_size = 500
+    settings.watching.chunk_size = 100
     # The API server would end watches at random times of up to an hour; an even pace shows errors early.
     settings.watching.server_timeout = 600
     settings.watching.connect_timeout = 10

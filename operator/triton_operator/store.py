@@ -1,7 +1,8 @@
 """The latest known TritonDeployments and their children, in memory: written by watch events and by our own writes.
 
 Passes read it from threads of their own, hence the lock. A body is kept as compressed JSON and parsed anew for each
-pass: a tenth of the memory of its dicts, nothing for the garbage collector to look through, and never changed.
+pass: a small part of the memory of its dicts, nothing for the garbage collector to look through, and never changed.
+Objects of a kind look alike, so the first one of each kind is the dictionary that the others are compressed with.
 """
 
 import json
@@ -48,6 +49,8 @@ class Store:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._objects: dict[Kind, dict[Key, _Known]] = defaultdict(dict)
+        self._samples: dict[Kind, bytes] = {}
+        """By kind, the compression's dictionary; never changed once it is there."""
         self._children: dict[Key, dict[tuple[Kind, str], _Known]] = defaultdict(dict)
         self._deleted: dict[str, int] = {}
         self._owners: dict[str, Key] = {}
@@ -94,7 +97,7 @@ class Store:
         """A TritonDeployment's body; None where there is none."""
         with self._lock:
             known = self._objects[TRITON_DEPLOYMENT].get(key)
-        return None if known is None else _unpacked(known.packed)
+        return None if known is None else self._unpacked(TRITON_DEPLOYMENT, known)
 
     def ready_reasons(self) -> list[str]:
         """The reason of each TritonDeployment's Ready condition; Pending where it has none yet."""
@@ -115,8 +118,8 @@ class Store:
     def children(self, key: Key) -> list[dict[str, Any]]:
         """The objects that carry the label of a TritonDeployment, whoever controls them."""
         with self._lock:
-            known = list(self._children[key].values()) if key in self._children else []
-        return [_unpacked(each.packed) for each in known]
+            known = list(self._children[key].items()) if key in self._children else []
+        return [self._unpacked(kind, each) for (kind, _), each in known]
 
     def _put(self, kind: Kind, body: dict[str, Any]) -> Key | None:
         key, uid, version = _key(body), body["metadata"]["uid"], _version(body)
@@ -127,7 +130,7 @@ class Store:
         if kind is EVENT and owner is None:
             # About somebody else's object.
             return None
-        new = _Known(uid, version, owner, _packed(kind, body))
+        new = _Known(uid, version, owner, self._packed(kind, body))
         if known is not None and known.owner != new.owner:
             self._unlink(kind, key, known)
         self._objects[kind][key] = new
@@ -161,6 +164,15 @@ class Store:
                 del self._children[owner]
         return owner
 
+    def _packed(self, kind: Kind, body: dict[str, Any]) -> bytes:
+        text = json.dumps(_trimmed(kind, body), separators=(",", ":")).encode()
+        compression = zlib.compressobj(level=1, zdict=self._samples.setdefault(kind, text))
+        return compression.compress(text) + compression.flush()
+
+    def _unpacked(self, kind: Kind, known: _Known) -> dict[str, Any]:
+        body: dict[str, Any] = json.loads(zlib.decompressobj(zdict=self._samples[kind]).decompress(known.packed))
+        return body
+
     def _owner(self, kind: Kind, body: dict[str, Any]) -> Key | None:
         if kind is TRITON_DEPLOYMENT:
             return _key(body)
@@ -186,7 +198,7 @@ def _ready_reason(body: dict[str, Any]) -> str:
     return "Pending"
 
 
-def _packed(kind: Kind, body: dict[str, Any]) -> bytes:
+def _trimmed(kind: Kind, body: dict[str, Any]) -> dict[str, Any]:
     """Without others' managed fields: half of an object's size, and only ours say anything to drift.py."""
     entries = body["metadata"].get("managedFields", [])
     ours = [
@@ -194,11 +206,9 @@ def _packed(kind: Kind, body: dict[str, Any]) -> bytes:
         for entry in entries
         if entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply" and not entry.get("subresource")
     ]
-    whole = {"apiVersion": kind.api_version, "kind": kind.kind, **body}
-    whole["metadata"] = {**body["metadata"], "managedFields": ours}
-    return zlib.compress(json.dumps(whole, separators=(",", ":")).encode(), 1)
-
-
-def _unpacked(packed: bytes) -> dict[str, Any]:
-    body: dict[str, Any] = json.loads(zlib.decompress(packed))
-    return body
+    return {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        **body,
+        "metadata": {**body["metadata"], "managedFields": ours},
+    }

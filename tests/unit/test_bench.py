@@ -58,7 +58,7 @@ def test_there_is_no_percentile_of_nothing() -> None:
 
 
 def test_the_plot_places_more_objects_further_right_and_more_time_further_up() -> None:
-    picture = svg({"millisecondsOfAPass": [(100, 2.0), (1000, 2.0), (5000, 4.0)]})
+    picture = svg({"cpuMillisecondsOfAPass": [(100, 2.0), (1000, 2.0), (5000, 4.0)]})
     circles = [
         (float(each.get("cx", "")), float(each.get("cy", "")))
         for each in fromstring(picture)  # noqa: S314 - our own

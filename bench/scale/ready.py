@@ -1,0 +1,74 @@
+"""`python3 -m bench.scale.ready`: memory and the cost of a pass with 100, 1,000 and 5,000 Ready objects.
+
+Without an API server: one run of the simulation with four candidates is copied into the store, 30 objects for each
+TritonDeployment, and passes are made over some of them. None of these may ask anything. A process for each size.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from os import getpid
+from statistics import median
+from typing import Any
+
+from bench.machine import cpu_model
+from bench.scale.plot import draw
+from bench.scale.process import usage
+from deploy.command import ROOT
+from tests.simulation.settled import filled, settled
+
+SIZES = (100, 1000, 5000)
+PASSES = 200
+
+
+def measure(count: int) -> dict[str, Any]:
+    """With so many objects in this process."""
+    # What the operator imports, so that the resident size is comparable.
+    from triton_operator import __main__  # noqa: F401
+    from triton_operator.metrics import Metrics
+    from triton_operator.queue import Result
+    from triton_operator.reconcile import Reconciler
+    from triton_operator.store import Store
+
+    cluster, bodies = settled()
+    before, store = usage(getpid()).resident_mib, Store()
+    keys = filled(store, bodies, count)
+    reconciler = Reconciler(None, store, cluster.settings, Metrics(), lambda: cluster.now)  # type: ignore[arg-type]
+    milliseconds = []
+    for number in range(PASSES):
+        start = time.thread_time()
+        result = reconciler.reconcile(keys[number * count // PASSES])
+        milliseconds.append(1000 * (time.thread_time() - start))
+        assert result == Result(), "settled: nothing was asked of an API server, which is not there"
+    return {
+        "objects": count,
+        "children": len(bodies) - 1,
+        "residentMib": usage(getpid()).resident_mib,
+        "residentMibBefore": before,
+        "cpuMillisecondsOfAPass": median(milliseconds),
+        "longest": max(milliseconds),
+    }
+
+
+def main() -> None:
+    """Measure each size in a process of its own, write the figures and the picture."""
+    if len(sys.argv) > 1:
+        print(json.dumps(measure(int(sys.argv[1]))))
+        return
+    runs = []
+    for size in SIZES:
+        argv = [sys.executable, "-m", "bench.scale.ready", str(size)]
+        done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603
+        runs.append(json.loads(done.stdout))
+        print(runs[-1])
+    now = datetime.now(UTC)
+    document = {"measuredAt": now.isoformat(timespec="seconds"), "cpu": cpu_model(), "ready": runs}
+    path = ROOT / f"bench/results/ready-{now:%Y%m%dT%H%M%SZ}.json"
+    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    draw({"cpuMillisecondsOfAPass": [(run["objects"], run["cpuMillisecondsOfAPass"]) for run in runs]})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""Many settled TritonDeployments in a store: one run of the simulation to its end, copied into namespaces."""
+
+import json
+import re
+from typing import Any
+
+from tests.simulation.cluster import Cluster
+from tests.simulation.deployments import a_spec
+from triton_operator.kinds import kind_of
+from triton_operator.store import Key, Store
+
+Body = dict[str, Any]
+
+
+def settled() -> tuple[Cluster, list[Body]]:
+    """A simulation at rest, and all its objects."""
+    cluster = Cluster(a_spec())
+    cluster.settle()
+    body = cluster.body()
+    body["metadata"]["creationTimestamp"] = "2026-11-21T00:00:00Z"
+    return cluster, [body, *cluster.objects.values()]
+
+
+def filled(store: Store, bodies: list[Body], count: int) -> list[Key]:
+    """Put so many copies of the objects into a store, each in a namespace of its own; the keys."""
+    texts = [json.dumps(body) for body in bodies]
+    for number in range(count):
+        for version, text in enumerate(texts, start=2):
+            # With the uids of the first one: results belong to them.
+            body = json.loads(re.sub(r"\bvision\b", f"n{number}", text))
+            body["metadata"]["resourceVersion"] = str(version)
+            body["metadata"].setdefault("namespace", f"n{number}")
+            store.put(kind_of(body), body)
+    return [Key(f"n{number}", bodies[0]["metadata"]["name"]) for number in range(count)]
