@@ -5,7 +5,7 @@ SHELL := /bin/bash
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/triton-operator
 VENV := $(CACHE)/venv-$(shell sha256sum requirements/dev.txt | cut -c1-12)
 export PATH := $(VENV)/bin:$(PATH)
-export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/converters:$(CURDIR)
+export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/converters:$(CURDIR)/plugin:$(CURDIR)
 
 LOCK_IMAGE := uv pip compile -q --python-version 3.13 --python-platform x86_64-manylinux_2_40 --generate-hashes --no-header
 
@@ -87,17 +87,22 @@ lint: venv verify-generated ## ruff, mypy --strict, the import layers, helm lint
 	# PodMonitor is the Prometheus operator's: no schema of it is here.
 	$(WITH_PROGRAMS); $(RENDER) --values lint/all-values.yaml | $(KUBECONFORM) -skip PodMonitor -
 	$(WITH_PROGRAMS); $(KUBECONFORM) crds manifests/install.yaml
-	$(WITH_PROGRAMS); for example in manifests/examples/*/; do kubectl kustomize $$example | $(KUBECONFORM) -; done
+	$(WITH_PROGRAMS); for example in $$(find manifests/examples -name kustomization.yaml -printf '%h\n'); do kubectl kustomize $$example | $(KUBECONFORM) -; done
 
-.PHONY: test test-fast test-torch test-tensorflow test-images test-apiserver test-chaos test-cluster test-e2e
+.PHONY: test test-fast test-report test-torch test-tensorflow test-images test-apiserver test-chaos test-cluster test-e2e
 # Fast ones first, and one after the other: they share two cores and one cluster.
-SUITES := fast apiserver torch tensorflow images cluster e2e
+SUITES := fast report apiserver torch tensorflow images cluster e2e
 test: venv ## All tests, set-up included; how long each suite took comes last
 	@took=; for suite in $(SUITES); do SECONDS=0; $(MAKE) --no-print-directory test-$$suite; \
 	  took+=$$(printf '%-12s %3d min %02d s' $$suite $$((SECONDS / 60)) $$((SECONDS % 60)))$$'\n'; done; printf '\n%s' "$$took"
 
 test-fast: venv ## Everything that needs neither images nor a cluster: seconds
-	pytest -m "not (apiserver or chaos or cluster or e2e or gpu or images or tensorflow or torch)" tests
+	pytest -m "not (apiserver or chaos or chromium or cluster or e2e or gpu or images or tensorflow or torch)" tests
+
+test-report: venv ## Reports of recorded runs in a headless Chromium, which it installs from Debian
+	type chromium chromedriver > /dev/null || { apt-get update -qq; DEBIAN_FRONTEND=noninteractive \
+	  apt-get install -qq --no-install-recommends -y chromium chromium-driver fonts-dejavu-core; }
+	pytest -m chromium tests/report
 
 test-apiserver: venv cluster-binaries ## On a real API server and etcd, without a node
 	pytest -m apiserver tests/apiserver
@@ -112,7 +117,7 @@ define test_converters
 	  --mount "$$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))')":/dev-packages:ro \
 	  --env PYTHONPATH=/src/converters:/src -- \
 	  python3 -c 'import sys; sys.path.append("/dev-packages"); import pytest; sys.exit(pytest.main(sys.argv[1:]))' \
-	  --rootdir /src -c /src/pyproject.toml --confcutdir /src/tests/converters -p no:cacheprovider \
+	  --rootdir /src -c /src/pyproject.toml --confcutdir /src/tests/converters -p no:cacheprovider -p no:hypothesispytest \
 	  -m $(2) /src/tests/converters/$(2)
 endef
 

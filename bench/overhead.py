@@ -7,10 +7,10 @@ from typing import Any
 
 from bench.critical_path import Span, critical_path, gaps
 from bench.recorder import Recorder, Resource
-from demo.progress import is_ready
 from deploy.command import Cluster
 from examples.example import Example, apply, build, remove, status_of
 from examples.waiting import Watcher
+from triton_plugin.progress import is_ready
 
 READY_SECONDS = 900
 KINDS = {

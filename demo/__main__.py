@@ -6,7 +6,7 @@ import time
 from rich.console import Console
 from tritonclient.utils import InferenceServerException
 
-from demo import endpoint, inference, report
+from demo import endpoint, inference
 from deploy.command import Cluster, CommandError
 from deploy.environment import set_up, step
 from devcluster.paths import ClusterError
@@ -15,8 +15,8 @@ from examples.example import Example, apply, build, read, remove
 from examples.waiting import ExampleError, Watcher
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
+from triton_plugin import tables
 
-TABLE_WIDTH = 170
 GRPC_PORT = 8001
 
 
@@ -65,12 +65,12 @@ def show(cluster: Cluster, digits: Example, status: TritonDeploymentStatus, cons
     columns = cluster.run("kubectl", "get", "td", "--namespace", digits.namespace)
     console.print(columns, markup=False, soft_wrap=True)
     # Cut figures would be worse than wrapped lines.
-    wide = Console(width=max(console.width, TABLE_WIDTH), highlight=False)
+    wide = Console(width=max(console.width, tables.WIDTH), highlight=False)
     if status.performance:
-        wide.print(report.performance("Offline", status.performance.offline))
-        wide.print(report.performance("Online", status.performance.online))
-    wide.print(report.accuracy(status.accuracy))
-    wide.print(report.candidates(status.candidates))
+        wide.print(tables.performance("Offline", status.performance.offline))
+        wide.print(tables.performance("Online", status.performance.online))
+    wide.print(tables.accuracy(status.accuracy))
+    wide.print(tables.candidates(status.candidates))
 
 
 def answer(cluster: Cluster, digits: Example, console: Console) -> None:

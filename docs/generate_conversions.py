@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from triton_converters.formats import FORMATS, SOURCES, THROUGH, Format
+from triton_converters.formats import ENSEMBLE, FORMATS, HPS, SOURCES, THROUGH, Format
 
 PAGE = Path(__file__).with_name("converters.md")
 BEGIN = "<!-- made from the registry by `python3 -m docs.generate_conversions` -->\n"
@@ -18,12 +18,16 @@ def page(text: str) -> str:
 
 def _sources() -> str:
     """What converts into what, and which image does it."""
-    head = f"| Source | {' | '.join(f'`{name}`' for name in FORMATS)} | Image of its Jobs |\n"
+    # Tables and ensembles: docs/ensembles.md.
+    targets = [name for name in FORMATS if name != HPS]
+    head = f"| Source | {' | '.join(f'`{name}`' for name in targets)} | Image of its Jobs |\n"
     rows = ""
     for name, source in SOURCES.items():
-        ways = " | ".join(_way(target in source.converters, target) for target in FORMATS)
+        if name in (HPS, ENSEMBLE):
+            continue
+        ways = " | ".join(_way(target in source.converters, target) for target in targets)
         rows += f"| `{name}` | {ways} | `{source.image}` |\n"
-    return head + "| --- " * (len(FORMATS) + 2) + "|\n" + rows
+    return head + "| --- " * (len(targets) + 2) + "|\n" + rows
 
 
 def _way(exists: bool, target: str) -> str:
@@ -44,6 +48,8 @@ def _formats() -> str:
 def _place(each: Format) -> str:
     where = "GPU" if each.needs_gpu else "CPU, GPU"
     served = f"releases up to {each.last_release}" if each.last_release else "all releases"
+    if each.backend == HPS:
+        served = "images with HugeCTR's backend, and `tritonserver-cpu`"
     return f"{where} | {served} | {', '.join(f'`{name}`' for name in each.accelerators)}"
 
 

@@ -9,9 +9,9 @@ from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 from rich.console import Console
 
-from demo.progress import Display, is_ready, stalled_seconds
 from examples.example import Example, status_of
 from triton_operator.api.status import TritonDeploymentStatus
+from triton_plugin.progress import Display, is_ready, stalled_seconds
 
 POLL_SECONDS = 1.0
 TRAIN_SECONDS = 900

@@ -24,6 +24,8 @@ class Attempt:
     engine_cache: str = ""
     """Where its server keeps what it compiles; empty: it compiles nothing."""
     profile: ProfileResult | None = None
+    profile_key: str = ""
+    """Of the profile's record."""
 
     def now(self, state: CandidateState, trouble: Trouble | None = None) -> Self:
         """The candidate in its next state, with what is to be said about it."""

@@ -74,6 +74,7 @@ def _candidate(attempt: Attempt, ranking: Sequence[Choice]) -> CandidateStatus:
         reason=str(attempt.reason or ""),
         message=shortened(attempt.message, MESSAGE_BYTES),
         key=attempt.key,
+        profile=attempt.profile_key,
         max_absolute_error=f"{profile.max_absolute_error:.3g}" if profile else "",
         metrics=[MetricValue(metric=each.metric, value=decimal(each.served)) for each in profile.accuracy]
         if profile

@@ -5,15 +5,13 @@ from itertools import product
 
 import pytest
 
-from triton_converters.formats import CONVERTER, FORMATS, SOURCES, THROUGH, refusal, unserved
+from triton_converters.formats import FORMATS, SOURCES, THROUGH, refusal, unserved
 from triton_converters.reasons import Reason
 
-OWN = [source for source in SOURCES.values() if source.image == CONVERTER]
+MODULES = sorted({module for each in SOURCES.values() for module in (each.loader, *each.converters.values())})
 
 
-@pytest.mark.parametrize(
-    "module", sorted({each for source in OWN for each in (source.loader, *source.converters.values())})
-)
+@pytest.mark.parametrize("module", MODULES)
 def test_every_module_is_there(module: str) -> None:
     assert importlib.util.find_spec(module) is not None
 

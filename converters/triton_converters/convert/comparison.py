@@ -14,7 +14,7 @@ from triton_converters.framework import Framework
 from triton_converters.request import ConvertRequest, Entrypoint, ModelCode, Tolerance
 from triton_converters.result import Signature
 
-SAMPLES = 8
+SAMPLES = 4
 """Of the reference's first ones; each costs a run of the model on the Job's processor."""
 _ANY = Tolerance(0.0, 0.0)
 

@@ -9,12 +9,12 @@ from typing import Any
 import torch
 
 from triton_converters.failure import StageError
+from triton_converters.load.names import FORM, tensor_names
 from triton_converters.reasons import Reason
 from triton_converters.request import Entrypoint, ModelCode
 from triton_converters.torch_framework import TorchFramework, exact_device
 from triton_converters.user_code import CHECKPOINT_ARGUMENTS, call, location
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:/-]{0,127}")
 _REFUSED = re.compile(
     r"(?:unsupported GLOBAL|Unsupported global: GLOBAL|unrecognized function|unsupported class) (\S+)"
 )
@@ -53,24 +53,12 @@ def load(source: Path, model: ModelCode, output_format: str) -> TorchFramework:
 
 def _unpack(returned: Any, path: str) -> tuple[torch.nn.Module, tuple[tuple[str, ...], tuple[str, ...]]]:
     """The module and its names; raises StageError(EntrypointInvalid)."""
-    form = '(model, {"inputs": [names], "outputs": [names]})'
     if not isinstance(returned, tuple | list) or len(returned) != 2:
-        raise _invalid(f"{path}: get_model returns {form}, not {type(returned).__name__}")
+        raise _invalid(f"{path}: get_model returns {FORM}, not {type(returned).__name__}")
     module, names = returned
     if not isinstance(module, torch.nn.Module):
         raise _invalid(f"{path}: get_model returned {type(module).__name__} as the model, not a torch.nn.Module")
-    if not isinstance(names, dict) or not all(
-        isinstance(names.get(kind), list | tuple) for kind in ("inputs", "outputs")
-    ):
-        raise _invalid(f"{path}: get_model returns {form}; its second item is {names!r:.200}")
-    inputs, outputs = tuple(names["inputs"]), tuple(names["outputs"])
-    every = inputs + outputs
-    if not inputs or not outputs:
-        raise _invalid(f"{path}: get_model names {len(inputs)} inputs and {len(outputs)} outputs; one of each at least")
-    wrong = [name for name in every if not isinstance(name, str) or not _NAME.fullmatch(name) or every.count(name) > 1]
-    if wrong:
-        raise _invalid(f"{path}: tensor names are distinct and match {_NAME.pattern}: {wrong[0]!r:.200} does not")
-    return module, (inputs, outputs)
+    return module, tensor_names(names, path)
 
 
 def _checkpoint_error(error: StageError, source: Path, entrypoint: Entrypoint) -> StageError | None:

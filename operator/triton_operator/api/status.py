@@ -96,6 +96,8 @@ class CandidateStatus(ApiType):
     """What happened and what to do next."""
     key: str = ""
     """Of its revision on the claim."""
+    profile: str = ""
+    """Of its profile: all its rows are entry `profile.KEY` of the ConfigMap NAME-results."""
     max_absolute_error: str = ""
     """Decimal: largest difference of a served output from the framework's."""
     metrics: Annotated[list[MetricValue], Field(max_length=16)] = Field(default_factory=list)

@@ -43,13 +43,14 @@ def profile(
         if attempt.state != "Converted":
             attempts.append(attempt)
             continue
-        this = run(context, profile_work(context, dump, attempt), start=not busy)
+        work = profile_work(context, dump, attempt)
+        this = run(context, work, start=not busy)
         effects += this.effects
         busy = busy or this.active
         if this.record is not None:
             result = this.record.outcome.result
             assert isinstance(result, ProfileResult)
-            attempts.append(_judged(attempt, result))
+            attempts.append(_judged(attempt, work.key, result))
         elif this.failure is not None:
             attempts.append(attempt.now("Failed", this.failure))
         elif this.active or context.spec.suspend:
@@ -152,8 +153,8 @@ def _number(text: str | None) -> float | None:
     return None if text is None else float(text)
 
 
-def _judged(attempt: Attempt, result: ProfileResult) -> Attempt:
-    judged = replace(attempt, profile=result)
+def _judged(attempt: Attempt, key: str, result: ProfileResult) -> Attempt:
+    judged = replace(attempt, profile=result, profile_key=key)
     reasons = {str(reason): reason for reason in Reason}
     trouble = Trouble(reasons.get(result.reason, Reason.CRASHED), result.message)
     return judged.now("Passed" if result.passed else "Failed", trouble)

@@ -136,6 +136,17 @@ def test_the_profile_covers_every_dimension_that_varies(library: Library, refer:
     assert ranges in engine.layers
 
 
+def test_a_model_whose_dimensions_are_all_fixed_needs_no_profile(library: Library, tmp_path: Path) -> None:
+    graph = Graph()
+    y = graph.add("Relu", graph.conv("x", 3, 8, 3))
+    model = graph.model({"x": (TensorProto.FLOAT, [1, 3, 8, 8])}, {"y": (y, TensorProto.FLOAT, [1, 8, 8, 8])})
+    onnx.save(model, str(tmp_path / "model.onnx"))
+    shapes = {"x": ((1, 3, 8, 8), (1, 3, 8, 8), (1, 3, 8, 8))}
+    engine = tensorrt_library.build(library, tmp_path / "model.onnx", shapes, TensorRtOptions(2**30, 3), b"")
+    assert engine.tensors == ("x FLOAT [1, 3, 8, 8]", "y FLOAT [1, 8, 8, 8]")
+    assert computed_types(engine.layers, "FP32") == ("FP32",)
+
+
 def test_several_inputs_and_a_model_without_batch_dimension() -> None:
     def batch(tokens: int, ids: int) -> Batch:
         arrays = {"tokens": numpy.zeros((tokens, 3), numpy.int64), "scale": numpy.zeros((), numpy.float32)}

@@ -50,9 +50,11 @@ def test_speech_of_any_length_does_not_depend_on_its_batch(convert: Any) -> None
     texts[1, 9:] = 0
     texts[2] = 0
     speak = convert(model) if convert else torch.jit.trace(model, (texts[:2, :20],), check_trace=False)
+    # Twice: what TorchScript fuses it fuses after the first call.
+    speak(texts)
     mel, lengths, *others = speak(texts)
     assert mel.shape == (3, 80, int(lengths.max()))
-    assert lengths.squeeze(1).tolist() == [int(row.round().sum()) for row in others[0]]
+    assert lengths.squeeze(1).tolist() == [int((row + 0.5).floor().sum()) for row in others[0]]
     for number in range(3):
         alone = speak(texts[number : number + 1])
         frames = int(lengths[number])

@@ -171,7 +171,8 @@ class FastPitch(nn.Module):
         durations = (torch.exp(log_durations) - 1).clamp(0.0, self.longest) * mask
         pitch = self.pitch(encoded, mask)
         spoken = encoded + self.pitch_embedding(pitch.transpose(1, 2)).transpose(1, 2)
-        frames = durations.squeeze(2).round().long()
+        # Not round().long(): TorchScript's fuser on CPU makes zeros of that from the second call on (PyTorch 2.6).
+        frames = torch.floor(durations.squeeze(2) + 0.5).long()
         repeated, spoken_mask = repeat(spoken, frames)
         mel = self.head(self.decoder(repeated, spoken_mask)) * spoken_mask
         lengths = frames.sum(1, keepdim=True)

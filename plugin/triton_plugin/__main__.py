@@ -1,0 +1,191 @@
+"""`kubectl triton COMMAND`: what a TritonDeployment does and did, and whether a file would be taken."""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import yaml
+from rich.console import Console
+
+from triton_plugin import tables
+from triton_plugin.compare import FIGURES, Comparison, compare
+from triton_plugin.explain import explain
+from triton_plugin.first_object import first_object
+from triton_plugin.model_folder import FolderError
+from triton_plugin.model_folder import read as read_folder
+from triton_plugin.report.document import Report, report
+from triton_plugin.source import Cluster, is_file, read_file
+from triton_plugin.subject import Subject, SubjectError
+from triton_plugin.validation.validate import check, deployments
+from triton_plugin.watch import watch
+
+FORMATS = ("html", "md", "csv", "json")
+OK, FAILED = 0, 1
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    options = _parser().parse_args(argv)
+    try:
+        return int(options.command(options))
+    except (SubjectError, FolderError) as error:
+        print(f"kubectl triton: {error}", file=sys.stderr)
+        return FAILED
+    except OSError as error:
+        print(f"kubectl triton: {error}", file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="kubectl triton",
+        description=__doc__,
+        epilog="For a NAME, report, explain and compare also take a file: what"
+        " `kubectl get td/NAME configmap/NAME-results -o yaml` printed.",
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    def command(name: str, run: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=text, description=text)
+        made.set_defaults(command=run)
+        return made
+
+    made = command("report", _report, "All that was measured, with its reasons, as a document.")
+    made.add_argument("name")
+    made.add_argument("-o", choices=FORMATS, default="html", dest="form", help="default: html")
+    made.add_argument("--output", type=Path, help="a file; md puts its plots beside it. Default: standard output")
+    _add_place(made)
+    made = command("watch", _watch, "Live progress until it is ready (exit status 0) or stalled (1).")
+    made.add_argument("name")
+    _add_place(made)
+    made = command("explain", _explain, "Why this candidate, why not the others, and what to do.")
+    made.add_argument("name")
+    _add_place(made)
+    made = command("compare", _compare, "Two objects side by side; figures only where they were measured alike.")
+    made.add_argument("left", metavar="A")
+    made.add_argument("right", metavar="B")
+    _add_place(made)
+    made = command("validate", _validate, "What the API server and the operator would refuse; needs no cluster.")
+    made.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    made = command("init", _init, "A first TritonDeployment for a model folder, on standard output.")
+    made.add_argument("folder", type=Path)
+    return parser
+
+
+def _add_place(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-n", "--namespace", help="default: the context's")
+    parser.add_argument("--context", help="of the kubeconfig; default: the current one")
+
+
+def _subject(options: argparse.Namespace, name: str) -> Subject:
+    return read_file(name) if is_file(name) else Cluster(options.context, options.namespace).subject(name)
+
+
+def _report(options: argparse.Namespace) -> int:
+    made = report(_subject(options, options.name))
+    text = _written(made, options.form, options.output)
+    if options.output is None:
+        sys.stdout.write(text)
+    else:
+        options.output.write_text(text, encoding="utf-8")
+    return OK
+
+
+def _written(made: Report, form: str, output: Path | None) -> str:
+    """The text of a report. The drawing library is only imported where something is drawn."""
+    if form == "json":
+        return made.model_dump_json(by_alias=True, indent=2) + "\n"
+    if form == "csv":
+        from triton_plugin.report.as_csv import as_csv
+
+        return as_csv(made)
+    if form == "html":
+        from triton_plugin.report.as_html import as_html
+
+        return as_html(made)
+    from triton_plugin.report.as_markdown import as_markdown, drawings
+
+    if output is not None:
+        for path, drawing in drawings(made).items():
+            place = output.parent / path
+            place.parent.mkdir(exist_ok=True)
+            place.write_text(drawing, encoding="utf-8")
+    return as_markdown(made, with_plots=output is not None)
+
+
+def _watch(options: argparse.Namespace) -> int:
+    cluster = Cluster(options.context, options.namespace)
+    return watch(lambda: cluster.deployment(options.name), _console(), time.monotonic, time.sleep)
+
+
+def _explain(options: argparse.Namespace) -> int:
+    print(explain(_subject(options, options.name)))
+    return OK
+
+
+def _compare(options: argparse.Namespace) -> int:
+    left, right = (report(_subject(options, name)) for name in (options.left, options.right))
+    _print_comparison(_console(), left.name, right.name, compare(left, right))
+    return OK
+
+
+def _print_comparison(console: Console, left: str, right: str, found: Comparison) -> None:
+    if left == right:
+        left, right = f"{left} (A)", f"{right} (B)"
+    console.print(tables.table("Where they differ", ("", left, right), found.parameters))
+    console.print(tables.table("Accuracy, served", ("Metric", left, right), found.accuracy))
+    if found.obstacles:
+        console.print("Figures are not compared, for they were not measured alike:", markup=False)
+        for each in found.obstacles:
+            console.print(f"  {each}", markup=False, soft_wrap=True)
+        return
+    headings = [text for heading, _ in FIGURES for text in (f"{heading} {left}", f"{heading} {right}", "Change")]
+    console.print(
+        tables.table("Measured alike (latencies in microseconds)", ("Scenario", "Load", *headings), found.rows)
+    )
+    if found.unmatched:
+        console.print(f"{found.unmatched} rows are of one of the two only, and left out", markup=False)
+
+
+def _validate(options: argparse.Namespace) -> int:
+    faulty = False
+    for path in options.files:
+        try:
+            found = list(deployments(path.read_text(encoding="utf-8")))
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            print(f"{path}: no YAML: {error}")
+            faulty = True
+            continue
+        if not found:
+            print(f"{path}: holds no TritonDeployment")
+            faulty = True
+        for body in found:
+            name = str((body.get("metadata") or {}).get("name", "without a name"))
+            faults = check(body)
+            faulty = faulty or bool(faults)
+            for fault in faults:
+                print(f"{path}: {name}: {fault}")
+            if not faults:
+                print(f"{path}: {name}: valid")
+    return FAILED if faulty else OK
+
+
+def _init(options: argparse.Namespace) -> int:
+    text = first_object(read_folder(options.folder))
+    sys.stdout.write(text)
+    return OK
+
+
+def _console() -> Console:
+    """Wide enough for a table of figures where the terminal does not say otherwise."""
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else tables.WIDTH
+    return Console(highlight=False, width=width)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

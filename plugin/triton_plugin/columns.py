@@ -1,0 +1,86 @@
+"""The columns of the five source documents' tables, and the steps of a request that they explain."""
+
+from typing import NamedTuple
+
+from triton_operator.api.status import RowStatus
+
+
+class Column(NamedTuple):
+    """One figure of a row."""
+
+    heading: str
+    """The source documents' words."""
+    field: str
+    """Of RowStatus."""
+
+
+class Component(NamedTuple):
+    """One of the seven parts of a request's latency that perf_analyzer reports."""
+
+    heading: str
+    field: str
+    steps: tuple[int, ...]
+    """The steps of a request that it covers."""
+
+
+STEPS = (
+    "the client serializes the request and sends it",
+    "the request crosses the network",
+    "the server receives and parses it",
+    "it waits in the server's queue",
+    "the model computes: inputs are copied, it runs, outputs are copied",
+    "the server serializes the answer and sends it",
+    "the answer crosses the network",
+    "the client receives and parses it",
+)
+"""A request's way, numbered from 1 as in the source documents."""
+
+COMPONENTS = (
+    Component("Client Send", "client_send", (1,)),
+    Component("Network+server Send/recv", "network", (2, 3, 6, 7)),
+    Component("Server Queue", "queue", (4,)),
+    Component("Server Compute Input", "compute_input", (5,)),
+    Component("Server Compute Infer", "compute_infer", (5,)),
+    Component("Server Compute Output", "compute_output", (5,)),
+    Component("Client Recv", "client_receive", (8,)),
+)
+"""In microseconds; their sum is the average latency."""
+
+_PRECISION = Column("Precision", "precision")
+_ACCELERATOR = Column("Backend Accelerator", "accelerator")
+_SHAPE = Column("Input Shape", "input_shape")
+_BATCH = Column("Client Batch Size", "batch_size")
+_CONCURRENCY = Column("Concurrent client requests", "concurrency")
+_THROUGHPUT = Column("Inferences/second", "throughput")
+_P50, _P90, _P95, _P99 = (Column(f"P{number} Latency", f"p{number}") for number in (50, 90, 95, 99))
+_AVERAGE = Column("Avg Latency", "average")
+_STABLE = Column("Stable", "stable")
+_COMPONENTS = tuple(Column(each.heading, each.field) for each in COMPONENTS)
+
+ALL = (
+    *(_PRECISION, _ACCELERATOR, _SHAPE, _BATCH, _CONCURRENCY, _THROUGHPUT),
+    *_COMPONENTS,
+    *(_P50, _P90, _P95, _P99, _AVERAGE, _STABLE),
+)
+"""Every column of every table; latencies in microseconds."""
+OFFLINE = (_PRECISION, _ACCELERATOR, _SHAPE, _BATCH, _THROUGHPUT, _P90, _P95, _P99, _AVERAGE)
+"""Of the source documents' offline tables."""
+ONLINE = (_SHAPE, _CONCURRENCY, _THROUGHPUT, *_COMPONENTS, _P50, _P90, _P95, _P99, _AVERAGE)
+"""Of the source documents' online tables."""
+
+
+def cell(value: object) -> str:
+    """Nothing for nothing, yes or no for a truth value."""
+    if value is None:
+        return ""
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
+def cells(row: RowStatus, columns: tuple[Column, ...]) -> list[str]:
+    """A row as text."""
+    return [cell(getattr(row, column.field)) for column in columns]
+
+
+def filled(columns: tuple[Column, ...], rows: list[RowStatus]) -> tuple[Column, ...]:
+    """Without the columns that are empty in every row."""
+    return tuple(column for column in columns if any(getattr(row, column.field) not in ("", None) for row in rows))

@@ -1,0 +1,116 @@
+"""Two objects side by side; their figures are compared only where they were measured alike. Pure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from triton_operator.api.status import EnvironmentStatus, RowStatus
+from triton_plugin.report.document import Report
+
+FIELDS = (
+    ("device", "device"),
+    ("GPU", "gpu_product"),
+    ("TensorRT", "tensorrt_version"),
+    ("Triton server", "server_version"),
+    ("processor", "cpu"),
+)
+"""What figures depend on: docs/measuring.md. An image's name is not among them: its versions are."""
+MEASURING = ("Protocol", "Shared memory (offline)", "Measurement")
+"""Parameters that change how is measured, not what."""
+FIGURES = (("Inferences/s", "throughput"), ("P50", "p50"), ("P99", "p99"), ("Average", "average"))
+"""Heading and field of a row."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What two reports have in common and where they differ."""
+
+    parameters: list[tuple[str, str, str]]
+    """Name and both values, where these differ."""
+    accuracy: list[tuple[str, str, str]]
+    """Metric and both served values; empty text: not computed."""
+    obstacles: list[str]
+    """Why figures are not compared; none: they are."""
+    rows: list[list[str]]
+    """Scenario, load, and for each of FIGURES both values and the change in percent."""
+    unmatched: int
+    """Rows that only one of the two has."""
+
+
+def compare(left: Report, right: Report) -> Comparison:
+    """Both reports' serving revisions."""
+    obstacles = list(_obstacles(left, right))
+    rows, unmatched = ([], 0) if obstacles else _rows(left, right)
+    return Comparison(_parameters(left, right), _accuracy(left, right), obstacles, rows, unmatched)
+
+
+def _obstacles(left: Report, right: Report) -> Iterator[str]:
+    for each in (left, right):
+        if each.performance is None or each.performance.environment is None:
+            yield f"{each.name} has no measured revision that serves"
+            return
+    assert left.performance is not None
+    assert right.performance is not None
+    yield from _differing(left.performance.environment, right.performance.environment)
+    ours, theirs = ({each.name: each.value for each in report.parameters} for report in (left, right))
+    for name in MEASURING:
+        if ours.get(name) != theirs.get(name):
+            yield f"{name.lower()} differs: {ours.get(name)} and {theirs.get(name)}"
+
+
+def _differing(left: EnvironmentStatus | None, right: EnvironmentStatus | None) -> Iterator[str]:
+    for words, field in FIELDS:
+        ours, theirs = getattr(left, field), getattr(right, field)
+        if ours != theirs:
+            yield f"{words} differs: {ours or 'none'} and {theirs or 'none'}"
+
+
+def _parameters(left: Report, right: Report) -> list[tuple[str, str, str]]:
+    ours, theirs = ({each.name: each.value for each in report.parameters} for report in (left, right))
+    ours |= _identity(left)
+    theirs |= _identity(right)
+    union = dict.fromkeys([*_identity(left), *ours, *theirs])
+    return [(name, ours.get(name, ""), theirs.get(name, "")) for name in union if ours.get(name) != theirs.get(name)]
+
+
+def _identity(report: Report) -> dict[str, str]:
+    return {
+        "Model": report.model,
+        "Candidate": report.serving.candidate if report.serving else "",
+        "Revision": report.serving.revision if report.serving else "",
+        "Source": report.source.digest if report.source else "",
+    }
+
+
+def _accuracy(left: Report, right: Report) -> list[tuple[str, str, str]]:
+    ours, theirs = ({each.metric: each.served for each in report.accuracy} for report in (left, right))
+    return [(name, ours.get(name, ""), theirs.get(name, "")) for name in dict.fromkeys([*ours, *theirs])]
+
+
+def _rows(left: Report, right: Report) -> tuple[list[list[str]], int]:
+    assert left.performance is not None
+    assert right.performance is not None
+    lines, unmatched = [], 0
+    for scenario in ("Offline", "Online"):
+        ours, theirs = (_by_load(getattr(each.performance, scenario.lower())) for each in (left, right))
+        unmatched += len(ours.keys() ^ theirs.keys())
+        for load in ours.keys() & theirs.keys():
+            lines.append((scenario, load, ours[load], theirs[load]))
+    lines.sort(key=lambda line: line[:2])
+    return [[scenario, _load(load), *_figures(ours, theirs)] for scenario, load, ours, theirs in lines], unmatched
+
+
+def _by_load(rows: Sequence[RowStatus]) -> dict[tuple[int, int, str], RowStatus]:
+    return {(row.batch_size, row.concurrency, row.input_shape): row for row in rows}
+
+
+def _load(load: tuple[int, int, str]) -> str:
+    batch, concurrency, shape = load
+    return f"batch {batch}, concurrency {concurrency}" + (f", {shape}" if shape else "")
+
+
+def _figures(left: RowStatus, right: RowStatus) -> Iterator[str]:
+    for _, field in FIGURES:
+        ours, theirs = getattr(left, field), getattr(right, field)
+        yield str(ours)
+        yield str(theirs)
+        yield f"{(float(theirs) / float(ours) - 1) * 100:+.1f} %" if float(ours) else ""

@@ -1,0 +1,122 @@
+"""Why an object is as it is, in sentences: the outcome, the choice, each other candidate, and what to do. Pure."""
+
+from collections.abc import Iterator
+
+from triton_converters.reasons import Reason
+from triton_operator.api.status import CandidateStatus
+from triton_plugin.advice import advice
+from triton_plugin.progress import STAGES, picture
+from triton_plugin.report.document import environment_lines
+from triton_plugin.subject import Subject
+from triton_plugin.tables import ranked
+
+DOCS = {str(reason): reason.doc for reason in Reason}
+
+
+def explain(subject: Subject) -> str:
+    """The whole explanation; ends without a newline."""
+    paragraphs = [_outcome(subject), _serving(subject), _choice(subject), _others(subject), _measured(subject)]
+    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+
+
+def _outcome(subject: Subject) -> str:
+    name = f"TritonDeployment {subject.namespace}/{subject.name}"
+    if subject.status.observed_generation < 0:
+        pods = "kubectl get pods --all-namespaces --selector app.kubernetes.io/name=triton-operator"
+        return f"{name}: the operator has not seen it yet. Does it run? {pods}"
+    lines = []
+    if subject.status.observed_generation != subject.generation:
+        seen = subject.status.observed_generation
+        lines.append(f"The spec is at generation {subject.generation}; what follows is about generation {seen}.")
+    if subject.holds("Ready"):
+        lines.append(f"{name} is ready: {_message(subject, 'Ready')}.")
+    elif subject.holds("Stalled"):
+        lines.append(f"{name} is stalled: nothing happens until something is changed.")
+        lines += list(_trouble(subject))
+    else:
+        now = picture(subject.status)
+        lines.append(f"{name} is on its way: {now.stage}: {now.reason}: {now.message}.")
+        found = subject.condition(now.stage)
+        if found is not None and found.status == "False":
+            lines += list(_trouble(subject))
+    return "\n".join(lines)
+
+
+def _trouble(subject: Subject) -> Iterator[str]:
+    """What is in the way, what it means, and what to do."""
+    observed = (subject.condition(each) for each in (*STAGES, "Stalled"))
+    wrong = (each for each in observed if each and (each.status == "False") == (each.type != "Stalled"))
+    found = next(wrong, None)
+    if found is None:
+        return
+    yield f"  what:  {found.type}: {found.reason}: {found.message}"
+    if found.reason in DOCS:
+        yield f"  means: {DOCS[found.reason]}"
+    if words := advice(found.reason):
+        yield f"  to do: {words}"
+
+
+def _serving(subject: Subject) -> str:
+    serving = subject.status.serving
+    if serving is None:
+        return "Nothing serves."
+    line = f"{serving.candidate} ({serving.format}, {serving.precision}) serves"
+    if serving.throughput:
+        line += f": {serving.throughput} inferences/s, p99 {serving.p99_latency_microseconds} us, through its Service"
+    accuracy = (f"{each.metric} {each.served} ({each.framework} in the framework)" for each in subject.status.accuracy)
+    line = "; ".join([line, *accuracy]) + "."
+    target = subject.status.target
+    if target is not None and target.revision != serving.revision:
+        line += f" {target.candidate} is to follow it; {serving.candidate} serves until that one has passed."
+    return line
+
+
+def _choice(subject: Subject) -> str:
+    selection = subject.spec.selection
+    objectives = selection.objectives
+    wanted = ", ".join(f"{each.metric} (weight {each.weight})" for each in objectives) or "Throughput"
+    bounds = [
+        f"{each.metric} {word} {bound}"
+        for each in selection.constraints
+        for word, bound in (("at least", each.minimum), ("at most", each.maximum))
+        if bound is not None
+    ]
+    text = f"What counts: {wanted}, in the {selection.scenario.lower()} sweep; {', '.join(bounds) or 'no constraint'}."
+    chosen = next((each for each in subject.status.candidates if each.state == "Selected"), None)
+    if chosen is None:
+        return text
+    second = next((each for each in ranked(subject.status.candidates) if (each.rank or 0) == 2), None)
+    text += f"\nWhy {chosen.name}: no other has a better row than its {_figures(chosen)}."
+    return text + (f" Second is {second.name}, {second.message}." if second else " No other passed.")
+
+
+def _others(subject: Subject) -> str:
+    lines = []
+    for each in ranked(subject.status.candidates):
+        if each.state == "Selected":
+            continue
+        words = f"{each.reason}: {each.message}" if each.message else (DOCS.get(each.reason) or each.state)
+        lines.append(f"  {each.name}: {each.state}: {words}")
+        if each.throughput:
+            lines.append(f"    best row: {_figures(each)}")
+        if each.state == "Failed" and (to_do := advice(each.reason)):
+            lines.append(f"    to do: {to_do}")
+    return "\n".join(["The other candidates:", *lines]) if lines else ""
+
+
+def _measured(subject: Subject) -> str:
+    performance = subject.status.performance
+    if performance is None or performance.environment is None:
+        return ""
+    where = "; ".join(f"{name.lower()}: {value}" for name, value in environment_lines(performance.environment))
+    return f"Measured {performance.measured_at}; {where}."
+
+
+def _figures(candidate: CandidateStatus) -> str:
+    text = f"{candidate.throughput} inferences/s, p99 {candidate.p99_latency_microseconds} us at {candidate.load}"
+    return text if candidate.stable is not False else f"{text} (not stable)"
+
+
+def _message(subject: Subject, kind: str) -> str:
+    found = subject.condition(kind)
+    return found.message if found else ""

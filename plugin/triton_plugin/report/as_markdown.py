@@ -1,0 +1,176 @@
+"""The report in the layout of the source documents' READMEs: their sections, their tables' columns.
+
+Latencies are in microseconds, as everywhere here; most of the source documents print milliseconds.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from triton_operator.api.status import RowStatus
+from triton_plugin.columns import COMPONENTS, OFFLINE, ONLINE, STEPS, Column, cell, cells, filled
+from triton_plugin.report import plots
+from triton_plugin.report.document import Report, environment_lines
+from triton_plugin.report.palette import as_light
+
+FOLDER = "plots"
+_ESCAPED = str.maketrans({c: "\\" + c for c in "\\`*_{}[]<>#|~$"} | {"&": "&amp;", "\n": " ", "\r": " ", "\t": " "})
+
+
+def as_markdown(report: Report, with_plots: bool) -> str:
+    """The whole text. ``with_plots``: it refers to the files of ``drawings``."""
+    parts = [
+        f"# Deploying the {text(report.name)} model on Triton Inference Server",
+        _overview(report),
+        *_advanced(report),
+        *_performance(report, with_plots),
+        *_accuracy(report),
+        *_candidates(report),
+        *_environment(report),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def drawings(report: Report) -> dict[Path, str]:
+    """The plots that the text refers to, by their paths beside it."""
+    drawn = [*_offline_plots(report), *_online_plots(report)]
+    return {_path(report, plot): as_light(plot.svg) + "\n" for plot in drawn}
+
+
+def text(value: str) -> str:
+    """Anybody's words on one line, without a meaning to Markdown or HTML."""
+    return value.translate(_ESCAPED)
+
+
+def code(value: str) -> str:
+    """A code span. A backtick would end it; no command line and no reason holds one."""
+    return "`" + " ".join(value.replace("`", "'").split()) + "`"
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table; columns of figures to the right."""
+    figures = [all(_is_figure(row[column]) for row in rows) for column in range(len(headings))]
+    lines = [headings, ["---:" if right else ":---" for right in figures], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _is_figure(word: str) -> bool:
+    return word.replace(".", "", 1).isdigit()
+
+
+def _overview(report: Report) -> str:
+    lines = ["## Solution overview", ""]
+    ready = report.condition("Ready")
+    if ready is not None:
+        lines.append(f"**{'Ready' if ready.status == 'True' else text(ready.reason)}**: {text(ready.message)}.")
+    if report.serving is not None:
+        serving = report.serving
+        name = code(f"{report.namespace}/{report.name}")
+        lines += ["", f"TritonDeployment {name} serves model {code(report.model)}:", ""]
+        lines += [f" * **Candidate:** {text(serving.candidate)}", f" * **Model format:** {text(serving.format)}"]
+        lines.append(f" * **Precision:** {text(serving.precision.upper())}")
+        if serving.throughput:
+            lines.append(f" * **Inferences/second:** {text(serving.throughput)}")
+            lines.append(f" * **P99 latency:** {serving.p99_latency_microseconds} us at that load")
+    return "\n".join(lines)
+
+
+def _advanced(report: Report) -> list[str]:
+    rows = [[text(each.name), text(each.value)] for each in report.parameters]
+    steps = "\n".join(f"{number}. {step}" for number, step in enumerate(STEPS, start=1))
+    covered = "\n".join(
+        f" * **{each.heading}:** step{'s' if len(each.steps) > 1 else ''} {', '.join(map(str, each.steps))}"
+        for each in COMPONENTS
+    )
+    return [
+        "## Advanced",
+        "### Prepare configuration",
+        table(["Parameter Name", "Parameter Value"], rows),
+        "### Latency explanation",
+        f"The way of a request:\n\n{steps}",
+        f"perf_analyzer measures seven components of it; their sum is the average latency:\n\n{covered}",
+    ]
+
+
+def _performance(report: Report, with_plots: bool) -> list[str]:
+    measured = report.performance
+    if measured is None:
+        return []
+    where = measured.environment
+    device = [where.gpu_product or where.cpu] if where else []
+    title = text(", ".join([*device, report.configuration]))
+    parts = ["## Performance", "Latencies are in microseconds."]
+    if measured.offline:
+        pictures = _pictures(report, _offline_plots(report)) if with_plots else []
+        parts += ["### Offline scenario", f"#### Offline: {title}", *pictures, _full(OFFLINE, measured.offline)]
+    if measured.online:
+        pictures = _pictures(report, _online_plots(report)) if with_plots else []
+        parts += ["### Online scenario", f"#### Online: {title}", *pictures, _full(ONLINE, measured.online)]
+    return parts
+
+
+def _full(columns: tuple[Column, ...], rows: list[RowStatus]) -> str:
+    kept = filled(columns, rows)
+    lines = [[text(each) for each in cells(row, kept)] for row in rows]
+    whole = table([column.heading for column in kept], lines)
+    unstable = sum(not row.stable for row in rows)
+    note = f"\n\n{unstable} of {len(rows)} rows are unstable: no three windows agreed." if unstable else ""
+    return f"<details>\n<summary>\nFull tabular data\n</summary>\n\n{whole}{note}\n\n</details>"
+
+
+def _accuracy(report: Report) -> list[str]:
+    if not report.accuracy:
+        return []
+    rows = [
+        [text(row.metric), row.framework, row.served, str(row.samples), text(row.threshold or "none"), cell(row.passed)]
+        for row in report.accuracy
+    ]
+    return ["## Accuracy", table(["Metric", "Framework", "Served", "Samples", "Threshold", "Passed"], rows)]
+
+
+def _candidates(report: Report) -> list[str]:
+    if not report.candidates:
+        return []
+    rows = [
+        [
+            cell(each.status.rank),
+            text(each.status.name),
+            each.status.state,
+            text(each.status.throughput),
+            cell(each.status.p99_latency_microseconds),
+            text(each.status.load),
+            text(each.status.max_absolute_error),
+            f"{code(each.status.reason)} {text(each.status.message)} {text(each.advice)}".strip(),
+        ]
+        for each in report.candidates
+    ]
+    headings = ["Rank", "Candidate", "State", "Inferences/second", "P99 Latency", "At", "Max error", "Reason"]
+    return ["## Candidates", table(headings, rows)]
+
+
+def _environment(report: Report) -> list[str]:
+    where = report.performance.environment if report.performance else None
+    if where is None:
+        return []
+    lines = "\n".join(f" * **{name}:** {text(value)}" for name, value in environment_lines(where))
+    commands = "\n".join(f"    {' '.join(line.split())}" for line in where.perf_analyzer)
+    again = "Measured with, one line for each sweep (docs/measuring.md says how to run one again):"
+    return ["## Environment", lines, f"{again}\n\n{commands}"]
+
+
+def _offline_plots(report: Report) -> list[plots.Plot]:
+    return [*plots.offline(report)] if report.performance and report.performance.offline else []
+
+
+def _online_plots(report: Report) -> list[plots.Plot]:
+    if report.performance is None or not report.performance.online:
+        return []
+    stacked = plots.components(report.performance.online, "online-latency", "Average latency against concurrency")
+    return [stacked, *plots.tradeoff(report)]
+
+
+def _pictures(report: Report, found: Sequence[plots.Plot]) -> list[str]:
+    return ["".join(f"|![{each.title}]({_path(report, each)})" for each in found) + "|\n" + "|---" * len(found) + "|"]
+
+
+def _path(report: Report, plot: plots.Plot) -> Path:
+    return Path(FOLDER, f"{report.name}-{plot.name}.svg")

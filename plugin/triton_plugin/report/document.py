@@ -1,0 +1,266 @@
+"""The report as a document: all that its forms show, in the order they show it. Its JSON is `-o json`. Pure."""
+
+from collections.abc import Iterable
+
+from pydantic import Field
+
+from triton_converters.reasons import Reason
+from triton_converters.result import ProfileResult
+from triton_operator.api.model import Model
+from triton_operator.api.schema import ApiType
+from triton_operator.api.selection import Constraint, Objective
+from triton_operator.api.status import (
+    AccuracyStatus,
+    CandidateStatus,
+    Condition,
+    EnvironmentStatus,
+    RowStatus,
+    ServingStatus,
+    SignatureStatus,
+    SourceStatus,
+)
+from triton_plugin.advice import advice
+from triton_plugin.subject import Subject
+from triton_plugin.tables import ranked
+
+
+class Parameter(ApiType):
+    """A line of the source documents' table of parameters."""
+
+    name: str
+    """In their words."""
+    value: str
+    """As it was used."""
+
+
+class Measured(ApiType):
+    """Two sweeps of one candidate."""
+
+    offline: list[RowStatus]
+    """Static batches; latencies in microseconds."""
+    online: list[RowStatus]
+    """Concurrencies; latencies in microseconds."""
+    environment: EnvironmentStatus | None
+    """Where; its perfAnalyzer is one command line a sweep."""
+    measured_at: str
+    """RFC 3339, UTC; empty: not recorded."""
+
+
+class CandidateReport(ApiType):
+    """A candidate with all its rows."""
+
+    status: CandidateStatus
+    """What became of it, as in the object's status."""
+    meaning: str
+    """What its reason means."""
+    advice: str
+    """What to do about its reason; empty: nothing to do."""
+    file_bytes: int | None
+    """Size of the converted file; null: not converted, or its record is gone."""
+    data_types: list[str]
+    """Floating point types of the file's weights."""
+    conversion_seconds: float | None
+    """How long the conversion took."""
+    warnings: list[str]
+    """The exporter's."""
+    accuracy: list[AccuracyStatus]
+    """Its metrics beside the framework's."""
+    measured: Measured | None
+    """On the private server of its profile pod; null: not measured, or its record is gone."""
+
+
+class Report(ApiType):
+    """All that is known of one TritonDeployment."""
+
+    name: str
+    """Of the object."""
+    namespace: str
+    """Of the object."""
+    model: str
+    """Triton's model name."""
+    generation: int
+    """Of the spec."""
+    observed_generation: int
+    """The generation that the rest is about."""
+    conditions: list[Condition]
+    """As in the object's status."""
+    source: SourceStatus | None
+    """The published source."""
+    signature: SignatureStatus | None
+    """What every candidate serves."""
+    serving: ServingStatus | None
+    """What the Service points to; null: nothing."""
+    parameters: list[Parameter]
+    """Of what serves, else of the best candidate."""
+    scenario: str
+    """The sweep that decided: Online or Offline."""
+    objectives: list[Objective]
+    """What was to be best."""
+    constraints: list[Constraint]
+    """What every row had to keep."""
+    candidates: list[CandidateReport]
+    """By rank; those without one last."""
+    accuracy: list[AccuracyStatus]
+    """Of what serves."""
+    performance: Measured | None
+    """Of what serves: offline on the profile pod's server, online through the preview Service."""
+    configuration: str = Field(default="", exclude=True)
+    """Format and precision of what the parameters are of."""
+
+    def condition(self, kind: str) -> Condition | None:
+        """The condition of that type, if it was observed."""
+        return next((each for each in self.conditions if each.type == kind), None)
+
+
+def report(subject: Subject) -> Report:
+    """The document of one object."""
+    status, spec = subject.status, subject.spec
+    candidates = [_candidate(subject, each) for each in ranked(status.candidates)]
+    measured = None
+    if status.performance is not None:
+        found = status.performance
+        measured = Measured(
+            offline=found.offline, online=found.online, environment=found.environment, measured_at=found.measured_at
+        )
+    shown = _shown(subject)
+    return Report(
+        name=subject.name,
+        namespace=subject.namespace,
+        model=spec.served_name,
+        generation=subject.generation,
+        observed_generation=status.observed_generation,
+        conditions=status.conditions,
+        source=status.source,
+        signature=status.signature,
+        serving=status.serving,
+        parameters=_parameters(shown, subject),
+        scenario=spec.selection.scenario,
+        objectives=spec.selection.objectives or [Objective(metric="Throughput")],
+        constraints=spec.selection.constraints,
+        candidates=candidates,
+        accuracy=status.accuracy,
+        performance=measured,
+        configuration=_configuration(shown),
+    )
+
+
+def environment_lines(environment: EnvironmentStatus) -> list[tuple[str, str]]:
+    """What figures depend on, in words; without what is unknown."""
+    lines = [
+        ("Device", environment.gpu_product or environment.device),
+        ("Processor", environment.cpu),
+        ("Triton server", environment.server_version),
+        ("TensorRT", environment.tensorrt_version),
+        ("Server image", environment.image),
+        ("Image digest", environment.image_digest),
+    ]
+    return [line for line in lines if line[1]]
+
+
+def _candidate(subject: Subject, status: CandidateStatus) -> CandidateReport:
+    profile, conversion = subject.profile(status), subject.conversion(status)
+    reasons = {str(reason): reason.doc for reason in Reason}
+    measured = None
+    if profile is not None and (profile.offline or profile.online):
+        where = profile.environment
+        images = subject.status.images
+        measured = Measured(
+            offline=subject.rows(status, "Offline"),
+            online=subject.rows(status, "Online"),
+            environment=EnvironmentStatus(
+                **{**vars(where), "perf_analyzer": list(where.perf_analyzer)}, image=images.server if images else ""
+            ),
+            measured_at=subject.finished("profile", status.profile),
+        )
+    return CandidateReport(
+        status=status,
+        meaning=reasons.get(status.reason, ""),
+        advice=advice(status.reason),
+        file_bytes=conversion.file_bytes if conversion else None,
+        data_types=list(conversion.data_types) if conversion else [],
+        conversion_seconds=conversion.seconds if conversion else None,
+        warnings=list(conversion.warnings) if conversion else [],
+        accuracy=_accuracy(profile) if profile else [],
+        measured=measured,
+    )
+
+
+def _accuracy(profile: ProfileResult) -> list[AccuracyStatus]:
+    return [
+        AccuracyStatus(
+            metric=each.metric,
+            framework=f"{each.framework:.6g}",
+            served=f"{each.served:.6g}",
+            samples=profile.samples,
+            threshold=each.threshold,
+            passed=each.passed,
+        )
+        for each in profile.accuracy
+    ]
+
+
+def _shown(subject: Subject) -> CandidateStatus | None:
+    """What serves, else the best so far, else the first."""
+    candidates = ranked(subject.status.candidates)
+    serving = subject.status.serving
+    served = [each for each in candidates if serving is not None and each.name == serving.candidate]
+    return next(iter(served or candidates), None)
+
+
+def _configuration(candidate: CandidateStatus | None) -> str:
+    return " + ".join(candidate.members) if candidate else ""
+
+
+def _parameters(shown: CandidateStatus | None, subject: Subject) -> list[Parameter]:
+    members = [each.rsplit("-", 2) for each in shown.members] if shown else []
+    spec, models = subject.spec, subject.spec.models
+    performance, environment = spec.performance, None
+    if subject.status.performance is not None:
+        environment = subject.status.performance.environment
+    product = spec.gpu.product if spec.gpu else ""
+    device = environment.gpu_product or environment.device if environment else product
+    lines = {
+        "Ensemble of": " + ".join(each.name for each in models) if spec.ensemble else "",
+        "Export Format": _joined(each.format for each in models),
+        "Model Format": " + ".join(each[0] for each in members),
+        "Precision": " + ".join(each[1].upper() for each in members),
+        "Backend Accelerator": " + ".join(each[2] for each in members),
+        "Input and output precision": _joined(each.io_precision.upper() for each in models),
+        "GPU" if spec.gpu_count else "Device Kind": device,
+        "Max Batch Size": str(spec.max_batch_size),
+        "Number of model instances": _joined(str(each.config.instances) for each in models),
+        "Dynamic batching": _joined("yes" if each.config.dynamic_batching else "no" for each in models),
+        "Triton Max Queue Delay (us)": _joined(_delay(each) for each in models),
+        "Triton Preferred Batch Sizes": _joined(_preferred(each) for each in models),
+        "CUDA graphs": _joined("yes" if each.config.cuda_graphs else "no" for each in models),
+        "Protocol": performance.protocol,
+        "Shared memory (offline)": performance.shared_memory,
+        "Measurement": _measurement(subject),
+    }
+    return [Parameter(name=name, value=value) for name, value in lines.items() if value]
+
+
+def _joined(words: Iterable[str]) -> str:
+    """One word for each model of an ensemble, or the one they share; empty where there is none."""
+    found = list(words)
+    return found[0] if len(set(found)) == 1 else " + ".join(word or "none" for word in found)
+
+
+def _delay(model: Model) -> str:
+    batching = model.config.dynamic_batching
+    return str(batching.max_queue_delay_microseconds) if batching else ""
+
+
+def _preferred(model: Model) -> str:
+    batching = model.config.dynamic_batching
+    return " ".join(map(str, batching.preferred_batch_sizes)) if batching else ""
+
+
+def _measurement(subject: Subject) -> str:
+    asked = subject.spec.performance.measurement
+    windows = (
+        f"windows of {asked.request_count} requests"
+        if asked.mode == "CountWindows"
+        else f"windows of {asked.interval_milliseconds} ms"
+    )
+    return f"{windows}, three within {asked.stability_percentage} %"

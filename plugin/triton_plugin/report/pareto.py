@@ -1,0 +1,22 @@
+"""Which points nobody beats. Pure."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Point(NamedTuple):
+    """A measured row in the plane of the trade-off."""
+
+    latency: float
+    """Microseconds; less is better."""
+    throughput: float
+    """Inferences per second; more is better."""
+
+
+def front(points: Sequence[Point]) -> list[Point]:
+    """The points that no other one beats in latency and throughput both, by latency."""
+    best: list[Point] = []
+    for point in sorted(set(points), key=lambda each: (each.latency, -each.throughput)):
+        if not best or point.throughput > best[-1].throughput:
+            best.append(point)
+    return best

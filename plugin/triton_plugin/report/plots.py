@@ -1,0 +1,265 @@
+"""The report's plots, as SVG with palette.py's placeholder colours. matplotlib draws them."""
+
+import io
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
+
+from triton_operator.api.status import RowStatus
+from triton_plugin.columns import COMPONENTS
+from triton_plugin.report.document import Report
+from triton_plugin.report.palette import colour, series
+from triton_plugin.report.pareto import Point, front
+
+WIDTH_INCHES = 5.0
+"""At 72 points an inch: text of 10 points stays readable on a screen of 400 pixels."""
+AXES_INCHES = 3.0
+LEGEND_LINE_INCHES = 0.2
+LINEAR_RATIO = 20
+"""Latencies that differ by more are drawn on a logarithmic axis."""
+SHORT_CHARACTERS = 26
+"""Labels of at most so many stand in two columns."""
+MARKERS = "osD^vPXd"
+STYLE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "triton-operator",
+    "text.parse_math": False,
+    "font.size": 10,
+    "text.color": colour("ink"),
+    "axes.labelcolor": colour("ink"),
+    "axes.edgecolor": colour("faint"),
+    "axes.facecolor": "none",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "grid.color": colour("faint"),
+    "grid.linewidth": 0.6,
+    "xtick.color": colour("ink"),
+    "ytick.color": colour("ink"),
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+}
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A drawing and its words."""
+
+    name: str
+    """Stem of a file's name."""
+    title: str
+    text: str
+    """What it shows, for those who do not see it."""
+    svg: str
+
+
+@dataclass(frozen=True)
+class Series:
+    """The rows of one candidate."""
+
+    name: str
+    rows: Sequence[RowStatus]
+    chosen: bool
+
+
+def offline(report: Report) -> list[Plot]:
+    """Throughput and latency against batch size, a line a candidate."""
+    found = _candidates(report, "offline")
+    if not found:
+        return []
+    batches = sorted({row.batch_size for each in found for row in each.rows})
+
+    def lines(value: Callable[[RowStatus], float], label: str) -> Callable[[Axes], None]:
+        def draw(axes: Axes) -> None:
+            for number, each in enumerate(found):
+                rows = sorted(each.rows, key=lambda row: row.batch_size)
+                axes.plot([row.batch_size for row in rows], [value(row) for row in rows], **_line(number, each))
+            axes.set_xscale("log", base=2)
+            axes.set_xticks(batches, [str(batch) for batch in batches])
+            axes.xaxis.set_minor_locator(NullLocator())
+            if label.startswith("P99") and _wide([value(row) for each in found for row in each.rows]):
+                axes.set_yscale("log")
+            else:
+                axes.set_ylim(bottom=0)
+            _label(axes, "Client batch size (samples)", label)
+            _legend(axes)
+
+        return draw
+
+    return [
+        _plot(
+            "offline-throughput",
+            "Throughput against batch size",
+            f"Inferences a second at batch sizes {_listed(batches)}, one line for each candidate.",
+            lines(lambda row: float(row.throughput), "Throughput (inferences/s)"),
+        ),
+        _plot(
+            "offline-latency",
+            "Latency against batch size",
+            f"99th percentile of latency at batch sizes {_listed(batches)}, one line for each candidate.",
+            lines(lambda row: row.p99, "P99 latency (µs)"),
+        ),
+    ]
+
+
+def components(rows: Sequence[RowStatus], name: str, title: str) -> Plot:
+    """Average latency stacked by its seven measured components, against concurrency. ``rows``: at least one."""
+    ordered = sorted(rows, key=lambda row: (row.concurrency, row.batch_size))
+    loads = [str(row.concurrency) for row in ordered]
+
+    def draw(axes: Axes) -> None:
+        floor = [0] * len(ordered)
+        for number, component in enumerate(COMPONENTS):
+            heights = [getattr(row, component.field) for row in ordered]
+            steps = f"step{'s' if len(component.steps) > 1 else ''} {', '.join(map(str, component.steps))}"
+            axes.bar(loads, heights, 0.7, floor, color=series(number), label=f"{component.heading} ({steps})")
+            floor = [low + height for low, height in zip(floor, heights, strict=True)]
+        axes.grid(visible=False, axis="x")
+        axes.margins(y=0.08)
+        _label(axes, "Concurrent client requests", "Average latency (µs)")
+        handles, labels = axes.get_legend_handles_labels()
+        # In the order of the stack, top first.
+        _legend(axes, handles[::-1], labels[::-1])
+
+    text = f"Average latency of {len(ordered)} loads, each a bar of seven components; the tables hold the figures."
+    return _plot(name, title, text, draw)
+
+
+def tradeoff(report: Report) -> list[Plot]:
+    """Throughput against the 99th percentile of latency: all candidates' rows, Pareto line, and constraints."""
+    scenario = report.scenario.lower()
+    found = _candidates(report, scenario)
+    if not found:
+        return []
+    points = [Point(row.p99, float(row.throughput)) for each in found for row in each.rows]
+
+    def draw(axes: Axes) -> None:
+        for number, each in enumerate(found):
+            style = _line(number, each) | {"linestyle": "none"}
+            axes.plot([row.p99 for row in each.rows], [float(row.throughput) for row in each.rows], **style)
+        best = front(points)
+        axes.plot(
+            [each.latency for each in best],
+            [each.throughput for each in best],
+            color=colour("ink"),
+            linewidth=1,
+            linestyle="--",
+            label="Pareto line",
+            zorder=1,
+        )
+        if _wide([point.latency for point in points]):
+            axes.set_xscale("log")
+        else:
+            axes.set_xlim(0, 1.08 * max(point.latency for point in points))
+        axes.set_ylim(0, 1.08 * max(point.throughput for point in points))
+        _constraints(axes, report)
+        _label(axes, "P99 latency (µs)", "Throughput (inferences/s)")
+        _legend(axes)
+
+    text = (
+        f"Inferences a second against the 99th percentile of latency for every row of the {scenario} sweep, with the"
+        " line of those that no other row beats in both, and the constraints."
+    )
+    return [_plot("tradeoff", f"Throughput against P99 latency ({scenario} sweep)", text, draw)]
+
+
+def _candidates(report: Report, scenario: str) -> list[Series]:
+    """The candidates' own rows; where their records are gone, those of what serves."""
+    found = [
+        Series(each.status.name, getattr(each.measured, scenario), each.status.state == "Selected")
+        for each in report.candidates
+        if each.measured and getattr(each.measured, scenario)
+    ]
+    if found or report.performance is None or not getattr(report.performance, scenario):
+        return found
+    name = report.serving.candidate if report.serving else report.name
+    return [Series(name, getattr(report.performance, scenario), chosen=True)]
+
+
+def _constraints(axes: Axes, report: Report) -> None:
+    """Those that have a place in the plane; one beyond what was measured is said in the legend alone."""
+    for each in report.constraints:
+        for bound, word in ((each.maximum, "at most"), (each.minimum, "at least")):
+            if bound is None or each.metric not in ("P99LatencyMicroseconds", "Throughput"):
+                continue
+            value, upright = float(bound), each.metric == "P99LatencyMicroseconds"
+            limit = (axes.get_xlim() if upright else axes.get_ylim())[1]
+            words = f"{'P99' if upright else 'throughput'} {word} {value:,g}{' µs' if upright else ''}"
+            style: dict[str, Any] = {"color": colour("alert"), "linewidth": 1.2, "linestyle": ":"}
+            low = (axes.get_xlim() if upright else axes.get_ylim())[0]
+            if not low <= value <= limit:
+                axes.plot([], [], label=f"{words} (outside)", **style)
+            elif upright:
+                axes.axvline(value, label=words, **style)
+            else:
+                axes.axhline(value, label=words, **style)
+
+
+def _line(number: int, each: Series) -> dict[str, Any]:
+    return {
+        "label": f"{each.name} (selected)" if each.chosen else each.name,
+        "color": series(number),
+        "marker": MARKERS[number % len(MARKERS)],
+        "markersize": 6 if each.chosen else 4,
+        "linewidth": 2.4 if each.chosen else 1.2,
+        "zorder": 3 if each.chosen else 2,
+        "clip_on": False,
+    }
+
+
+def _wide(values: Sequence[float]) -> bool:
+    """Whether the smallest would vanish beside the largest: one slow candidate must not hide the good ones."""
+    return 0 < LINEAR_RATIO * min(values) < max(values)
+
+
+def _label(axes: Axes, x: str, y: str) -> None:
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    thousands = FuncFormatter(lambda value, _: f"{value:,g}")
+    axes.yaxis.set_major_formatter(thousands)
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    if x.endswith("(µs)"):
+        axes.xaxis.set_major_formatter(thousands)
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        if axes.get_xscale() == "linear":
+            axes.xaxis.set_major_locator(MaxNLocator(5))
+
+
+def _legend(axes: Axes, *handles_and_labels: object) -> None:
+    """Below the axes, which keep their size: names are the user's and may be many and long."""
+    labels = axes.get_legend_handles_labels()[1]
+    columns = 2 if max(map(len, labels)) <= SHORT_CHARACTERS else 1
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    figure.set_size_inches(WIDTH_INCHES, AXES_INCHES + LEGEND_LINE_INCHES * ceil(len(labels) / columns))
+    figure.legend(*handles_and_labels, loc="outside lower left", ncols=columns)
+
+
+def _listed(values: Sequence[int]) -> str:
+    return ", ".join(map(str, values))
+
+
+def _plot(name: str, title: str, text: str, draw: Callable[[Axes], None]) -> Plot:
+    with matplotlib.rc_context(STYLE):  # type: ignore[arg-type]
+        figure = Figure(layout="constrained")
+        axes = figure.subplots()
+        draw(axes)
+        out = io.StringIO()
+        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
+    return Plot(name, title, text, _element(out.getvalue(), name))
+
+
+def _element(document: str, name: str) -> str:
+    """The svg element alone, its ids made unique to the plot: a page holds several."""
+    svg = document[document.index("<svg") :]
+    svg = re.sub(r'\bid="', f'id="{name}-', svg)
+    svg = svg.replace("url(#", f"url(#{name}-").replace('xlink:href="#', f'xlink:href="#{name}-')
+    return re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)

@@ -1,0 +1,81 @@
+"""Where a command's subject comes from: the cluster, or a file that was saved from one. The only reader of either."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from kubernetes import client, config
+from kubernetes.client.exceptions import ApiException
+from kubernetes.config.config_exception import ConfigException
+from urllib3.exceptions import HTTPError
+
+from triton_operator import names
+from triton_operator.kinds import TRITON_DEPLOYMENT
+from triton_plugin.subject import Subject, SubjectError, parse, pick
+
+TIMEOUT_SECONDS = 20
+
+
+class Cluster:
+    """The cluster and namespace of a kubeconfig's context; KUBECONFIG is honoured. Reads only."""
+
+    def __init__(self, context: str | None, namespace: str | None) -> None:
+        """Raise SubjectError where there is no such configuration."""
+        try:
+            _, active = config.list_kube_config_contexts()
+            contexts, _ = config.list_kube_config_contexts()
+            chosen = next((each for each in contexts if each["name"] == context), active)
+            api = config.new_client_from_config(context=context)
+        except ConfigException as error:
+            raise SubjectError(f"no cluster is configured: {error}; set KUBECONFIG, or name a saved file") from error
+        self.namespace = namespace or chosen["context"].get("namespace") or "default"
+        self._custom = client.CustomObjectsApi(api)
+        self._core = client.CoreV1Api(api)
+
+    def subject(self, name: str) -> Subject:
+        """The object with its results. Raises SubjectError."""
+        body = self.deployment(name)
+        return parse(body, self._results(name))
+
+    def deployment(self, name: str) -> dict[str, Any]:
+        """The object alone. Raises SubjectError."""
+        kind = TRITON_DEPLOYMENT
+        try:
+            found: Any = self._custom.get_namespaced_custom_object(
+                kind.group, kind.version, self.namespace, kind.plural, name, _request_timeout=TIMEOUT_SECONDS
+            )
+        except ApiException as error:
+            if error.status == 404:
+                raise SubjectError(f"no TritonDeployment {name} in namespace {self.namespace}") from error
+            raise SubjectError(f"the API server answered {error.status} {error.reason}") from error
+        except HTTPError as error:
+            raise SubjectError(f"the API server cannot be reached: {error}") from error
+        return dict(found)
+
+    def _results(self, name: str) -> dict[str, Any] | None:
+        try:
+            found = self._core.read_namespaced_config_map(
+                names.results(name), self.namespace, _request_timeout=TIMEOUT_SECONDS
+            )
+        except ApiException as error:
+            if error.status == 404:
+                return None
+            raise SubjectError(
+                f"ConfigMap {names.results(name)} cannot be read: the API server answered {error.status} {error.reason}"
+            ) from error
+        except HTTPError as error:
+            raise SubjectError(f"the API server cannot be reached: {error}") from error
+        return {"kind": "ConfigMap", "metadata": {"name": names.results(name)}, "data": found.data or {}}
+
+
+def is_file(name: str) -> bool:
+    """Whether a name is a path: no object's name holds a dot or a slash."""
+    return "." in name or "/" in name
+
+
+def read_file(path: str) -> Subject:
+    """From what ``kubectl get td/NAME configmap/NAME-results -o yaml`` printed. Raises SubjectError."""
+    try:
+        return pick(yaml.safe_load_all(Path(path).read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
+        raise SubjectError(f"{path} is not a saved TritonDeployment: {error}") from error

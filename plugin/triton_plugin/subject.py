@@ -1,0 +1,137 @@
+"""What every command looks at: a TritonDeployment and what its Jobs answered. Pure."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from triton_converters.result import ConvertResult, ProfileResult
+from triton_operator import names
+from triton_operator.api.spec import TritonDeploymentSpec
+from triton_operator.api.status import CandidateStatus, Condition, RowStatus, TritonDeploymentStatus
+from triton_operator.job_view import Record
+from triton_operator.observed import observe, record_name
+
+
+class SubjectError(Exception):
+    """There is nothing to report on; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One object with its results."""
+
+    namespace: str
+    name: str
+    generation: int
+    spec: TritonDeploymentSpec
+    status: TritonDeploymentStatus
+    records: Mapping[str, Record] = field(repr=False)
+    """By ``<stage>.<key>``; empty where the results were not given."""
+
+    def condition(self, kind: str) -> Condition | None:
+        """The condition of that type, if it was observed."""
+        return next((each for each in self.status.conditions if each.type == kind), None)
+
+    def holds(self, kind: str) -> bool:
+        """Whether a condition is True for the present generation."""
+        found = self.condition(kind)
+        return found is not None and found.status == "True" and found.observed_generation == self.generation
+
+    def profile(self, candidate: CandidateStatus) -> ProfileResult | None:
+        """A candidate's gates and sweeps; None before it was profiled, or where the record is gone."""
+        record = self.records.get(record_name("profile", candidate.profile))
+        result = record.outcome.result if record else None
+        return result if isinstance(result, ProfileResult) else None
+
+    def conversion(self, candidate: CandidateStatus) -> ConvertResult | None:
+        """A candidate's file; None before it was converted, or where the record is gone."""
+        record = self.records.get(record_name("convert", candidate.key))
+        result = record.outcome.result if record else None
+        return result if isinstance(result, ConvertResult) else None
+
+    def finished(self, stage: str, key: str) -> str:
+        """When a Job's record was made (RFC 3339, UTC); empty where it is gone."""
+        record = self.records.get(record_name(stage, key))
+        return record.finished_at if record else ""
+
+    def rows(self, candidate: CandidateStatus, scenario: str) -> list[RowStatus]:
+        """All rows of a candidate's own sweep. ``scenario``: Offline or Online."""
+        profile = self.profile(candidate)
+        if profile is None:
+            return []
+        members = [each.rsplit("-", 2) for each in candidate.members]
+        shapes = (f"{each.input}:{'x'.join(map(str, each.dims))}" for each in self.spec.performance.input_shapes)
+        common = {
+            "precision": _distinct(each[1] for each in members),
+            "accelerator": _distinct(each[2] for each in members),
+            "input_shape": " ".join(shapes),
+        }
+        found = profile.offline if scenario == "Offline" else profile.online
+        return [RowStatus(**common, **{**vars(row), "throughput": f"{row.throughput:.1f}"}) for row in found]
+
+
+def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> Subject:
+    """From the API's objects: the TritonDeployment, and the ConfigMap ``<name>-results`` or None.
+
+    Raises SubjectError where the object is not one this version understands.
+    """
+    body = _printable(deployment)
+    metadata = body["metadata"]
+    name = metadata["name"]
+    configmap = {**results, "data": _printable_entries(results.get("data") or {})} if results else None
+    try:
+        return Subject(
+            namespace=metadata.get("namespace", "default"),
+            name=name,
+            generation=metadata.get("generation", 0),
+            spec=TritonDeploymentSpec.model_validate(body["spec"]),
+            status=TritonDeploymentStatus.model_validate(body.get("status") or {}),
+            records=observe(name, [configmap] if configmap else []).records,
+        )
+    except ValidationError as error:
+        fault = error.errors()[0]
+        place = ".".join(map(str, fault["loc"]))
+        raise SubjectError(
+            f"TritonDeployment {name} is not one this kubectl-triton understands: {place}: {fault['msg']};"
+            " install the version that goes with the operator"
+        ) from error
+
+
+def pick(documents: Iterable[Mapping[str, Any]]) -> Subject:
+    """The one TritonDeployment among objects as ``kubectl get -o yaml`` prints them, Lists included.
+
+    Raises SubjectError where there is not exactly one.
+    """
+    objects = [each for document in documents if document for each in document.get("items", [document])]
+    found = [each for each in objects if each.get("kind") == names.KIND]
+    if len(found) != 1:
+        raise SubjectError(f"the file holds {len(found)} objects of kind {names.KIND}; it must hold one")
+    wanted = names.results(found[0]["metadata"]["name"])
+    results = (each for each in objects if each.get("kind") == "ConfigMap" and each["metadata"]["name"] == wanted)
+    return parse(found[0], next(results, None))
+
+
+def _distinct(words: Iterable[str]) -> str:
+    return "+".join(dict.fromkeys(words))
+
+
+def _printable(value: Any) -> Any:
+    """Without control characters: messages quote users' programs, and a terminal obeys what it is sent."""
+    if isinstance(value, str):
+        return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in value)
+    if isinstance(value, Mapping):
+        return {key: _printable(each) for key, each in value.items()}
+    return [_printable(each) for each in value] if isinstance(value, list) else value
+
+
+def _printable_entries(data: Mapping[str, str]) -> dict[str, str]:
+    entries = {}
+    for name, text in data.items():
+        try:
+            entries[name] = json.dumps(_printable(json.loads(text)))
+        except ValueError:
+            entries[name] = text
+    return entries

@@ -1,0 +1,56 @@
+"""The CRD's CEL rules, evaluated by cel-python."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import celpy
+from celpy.adapter import json_to_cel
+
+from triton_plugin.validation.structural import Fault, Schema
+
+
+def rules(schema: Schema) -> Iterator[tuple[str, str]]:
+    """Every rule of a schema with its message, outermost first."""
+    for rule in schema.get("x-kubernetes-validations", ()):
+        yield rule["rule"], rule["message"]
+    for below in _below(schema):
+        yield from rules(below)
+
+
+def broken(value: Any, schema: Schema, path: str) -> Iterator[Fault]:
+    """The rules that a value breaks; it has to keep the schema otherwise.
+
+    A rule about a change (``oldSelf``) says nothing of an object that is new, here as in the API server.
+    """
+    for rule in schema.get("x-kubernetes-validations", ()):
+        if "oldSelf" not in rule["rule"] and not _holds(rule["rule"], value):
+            yield Fault(path, rule["message"])
+    if isinstance(value, list):
+        for number, each in enumerate(value):
+            yield from broken(each, schema["items"], f"{path}[{number}]")
+    elif isinstance(value, Mapping):
+        properties, others = schema.get("properties", {}), schema.get("additionalProperties")
+        for name, each in value.items():
+            if name in properties:
+                yield from broken(each, properties[name], f"{path}.{name}" if path else name)
+            elif isinstance(others, Mapping):
+                yield from broken(each, others, f"{path}.{name}")
+
+
+def _below(schema: Schema) -> Iterator[Schema]:
+    yield from schema.get("properties", {}).values()
+    for keyword in ("items", "additionalProperties"):
+        if isinstance(schema.get(keyword), Mapping):
+            yield schema[keyword]
+
+
+def _holds(rule: str, value: Any) -> bool:
+    """Raises celpy.CELEvalError where the rule cannot be evaluated: a mistake of the rule, not of the object."""
+    return bool(_program(rule).evaluate({"self": json_to_cel(value)}))
+
+
+@cache
+def _program(rule: str) -> celpy.Runner:
+    environment = celpy.Environment()
+    return environment.program(environment.compile(rule))

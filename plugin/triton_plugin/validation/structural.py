@@ -1,0 +1,136 @@
+"""Values against a structural schema, with the API server's meanings and in its words. Pure.
+
+Patterns are RE2's, which is what the API server's are: `$` is the end of the text, not also a place before a newline.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import re2
+
+Schema = Mapping[str, Any]
+
+
+class Fault(NamedTuple):
+    """One thing that is wrong."""
+
+    path: str
+    """``spec.models[0].name``; empty: the whole object."""
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+class UnknownKeywordError(ValueError):
+    """The schema says something that is not checked here; a wrong "valid" would be worse."""
+
+
+UNCHECKED = {"type", "description", "default", "format", "x-kubernetes-validations", "x-kubernetes-list-type"}
+"""Keywords without a check of their own: what is needed of them is used elsewhere, or they constrain nothing."""
+
+
+def pruned(value: Any) -> Any:
+    """Without fields that are null: no field of the API is nullable, so the API server drops them."""
+    if isinstance(value, dict):
+        return {name: pruned(each) for name, each in value.items() if each is not None}
+    return [pruned(each) for each in value] if isinstance(value, list) else value
+
+
+def faults(value: Any, schema: Schema, path: str) -> Iterator[Fault]:
+    """What the schema refuses, in the schema's order. ``value``: pruned. Raises UnknownKeywordError."""
+    if not _TYPES[schema["type"]](value):
+        yield Fault(path, f"must be of type {schema['type']}")
+        return
+    for keyword, wanted in schema.items():
+        if keyword in _CHECKS:
+            yield from _CHECKS[keyword](value, wanted, path)
+        elif keyword in _OF_MAPS:
+            continue
+        elif keyword not in UNCHECKED:
+            raise UnknownKeywordError(f"{path}: the schema's keyword {keyword} is not checked by this version")
+    if schema["type"] == "object":
+        yield from _fields(value, schema, path)
+
+
+def _integer(value: Any) -> bool:
+    return (isinstance(value, int) and not isinstance(value, bool)) or (isinstance(value, float) and value.is_integer())
+
+
+_TYPES: Mapping[str, Callable[[Any], bool]] = {
+    "object": lambda value: isinstance(value, dict),
+    "array": lambda value: isinstance(value, list),
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "integer": _integer,
+}
+_OF_MAPS = {"properties", "additionalProperties", "x-kubernetes-preserve-unknown-fields"}
+
+
+def _fields(value: dict[str, Any], schema: Schema, path: str) -> Iterator[Fault]:
+    properties, others = schema.get("properties"), schema.get("additionalProperties")
+    free = bool(schema.get("x-kubernetes-preserve-unknown-fields"))
+    for name, each in value.items():
+        place = f"{path}.{name}" if path else name
+        if properties is not None and name in properties:
+            yield from faults(each, properties[name], place)
+        elif isinstance(others, Mapping):
+            yield from faults(each, others, place)
+        elif not free and properties is not None:
+            yield Fault(place, "unknown field")
+
+
+def _enum(value: Any, wanted: list[Any], path: str) -> Iterator[Fault]:
+    if value not in wanted:
+        yield Fault(path, "supported values: " + ", ".join(f'"{each}"' for each in wanted))
+
+
+def _pattern(value: str, wanted: str, path: str) -> Iterator[Fault]:
+    if re2.search(wanted, value) is None:
+        yield Fault(path, f"should match '{wanted}'")
+
+
+def _required(value: dict[str, Any], wanted: list[str], path: str) -> Iterator[Fault]:
+    for name in wanted:
+        if name not in value:
+            yield Fault(f"{path}.{name}" if path else name, "Required value")
+
+
+def _items(value: list[Any], wanted: Schema, path: str) -> Iterator[Fault]:
+    for number, each in enumerate(value):
+        yield from faults(each, wanted, f"{path}[{number}]")
+
+
+def _unique(value: list[Any], wanted: list[str], path: str) -> Iterator[Fault]:
+    seen = []
+    for number, each in enumerate(value):
+        if not isinstance(each, dict):
+            continue
+        key = [each.get(name) for name in wanted]
+        if key in seen:
+            yield Fault(f"{path}[{number}]", "Duplicate value")
+        seen.append(key)
+
+
+def _bound(broken: Callable[[Any, int], bool], words: str) -> Callable[[Any, int, str], Iterator[Fault]]:
+    def check(value: Any, wanted: int, path: str) -> Iterator[Fault]:
+        if broken(value, wanted):
+            yield Fault(path, words.format(wanted, "" if wanted == 1 else "s"))
+
+    return check
+
+
+_CHECKS: Mapping[str, Callable[[Any, Any, str], Iterator[Fault]]] = {
+    "enum": _enum,
+    "pattern": _pattern,
+    "required": _required,
+    "items": _items,
+    "x-kubernetes-list-map-keys": _unique,
+    "minimum": _bound(lambda value, wanted: value < wanted, "should be greater than or equal to {}"),
+    "maximum": _bound(lambda value, wanted: value > wanted, "should be less than or equal to {}"),
+    "minLength": _bound(lambda value, wanted: len(value) < wanted, "should be at least {} chars long"),
+    "maxLength": _bound(lambda value, wanted: len(value) > wanted, "Too long: may not be more than {}"),
+    "minItems": _bound(lambda value, wanted: len(value) < wanted, "should have at least {} items"),
+    "maxItems": _bound(lambda value, wanted: len(value) > wanted, "must have at most {} item{}"),
+    "maxProperties": _bound(lambda value, wanted: len(value) > wanted, "must have at most {} item{}"),
+}

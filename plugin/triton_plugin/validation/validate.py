@@ -1,0 +1,68 @@
+"""All checks of a file's TritonDeployments."""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import yaml
+
+from triton_operator.crdgen import crd
+from triton_operator.deployment import InvalidSpecError, parse
+from triton_operator.names import API_VERSION, KIND
+from triton_plugin.validation.cel import broken
+from triton_plugin.validation.structural import Fault, Schema, faults, pruned
+
+
+class Loader(yaml.SafeLoader):
+    """YAML as kubectl reads it: a date is text, and 1e-2 a number."""
+
+
+Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_EXPONENT = re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$")
+Loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+0123456789"))
+
+
+def deployments(text: str) -> Iterator[dict[str, Any]]:
+    """The TritonDeployments among a file's documents; others are none of our business. Raises yaml.YAMLError."""
+    for document in yaml.load_all(text, Loader):
+        for each in document.get("items", [document]) if isinstance(document, dict) else ():
+            if isinstance(each, dict) and each.get("kind") == KIND:
+                yield each
+
+
+def check(body: Mapping[str, Any]) -> list[Fault]:
+    """What is wrong with an object: what the API server refuses first, then what the operator does."""
+    # A new object's status is the operator's to write: the API server drops it.
+    given = pruned({name: value for name, value in body.items() if name != "status"})
+    if given.get("apiVersion") != API_VERSION:
+        return [Fault("apiVersion", f"must be {API_VERSION}")]
+    found = list(faults(given, schema(), ""))
+    # The API server too evaluates no rule on an object of the wrong shape.
+    return found or list(broken(given, schema(), "")) or list(_combinations(given))
+
+
+@cache
+def schema() -> Schema:
+    """The CRD's, of the version that is served."""
+    version: Mapping[str, Any] = crd()["spec"]["versions"][0]
+    found: Schema = version["schema"]["openAPIV3Schema"]
+    metadata = {
+        "type": "object",
+        "required": ["name"],
+        "properties": {"name": {"type": "string"}},
+        "x-kubernetes-preserve-unknown-fields": True,
+    }
+    return {**found, "properties": {**found["properties"], "metadata": metadata}}
+
+
+def _combinations(body: Mapping[str, Any]) -> Iterator[Fault]:
+    """What the operator would call InvalidSpec."""
+    identity = {"namespace": "default", "uid": "", "generation": 1}
+    try:
+        parse({**body, "metadata": identity | body["metadata"]})
+    except InvalidSpecError as error:
+        yield Fault("spec", str(error))

@@ -1,0 +1,59 @@
+"""`kubectl triton` on a real API server, with the user's own kubeconfig."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.apiserver.custom_resources import MINIMAL
+from tests.apiserver.kubectl import Kubectl
+from tests.report.subjects import golden
+
+
+def plugin(kubectl: Kubectl, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """As kubectl starts it."""
+    argv = [sys.executable, "-m", "triton_plugin", *arguments, "--namespace", kubectl.namespace]
+    environment = {**os.environ, "KUBECONFIG": str(kubectl.kubeconfig)}
+    return subprocess.run(argv, env=environment, capture_output=True, text=True, check=False, timeout=120)
+
+
+@pytest.fixture
+def ready(kubectl: Kubectl) -> Kubectl:
+    """A namespace with an object that serves, and its results."""
+    body, results = golden("ready")
+    metadata = {"name": body["metadata"]["name"]}
+    kubectl("create", "-f", "-", body={**body, "metadata": metadata})
+    found = {**kubectl.get("td", "digits"), "status": body["status"]}
+    kubectl("replace", "--subresource", "status", "-f", "-", body=found)
+    recorded = {"apiVersion": "v1", "kind": "ConfigMap", "data": results["data"]}
+    kubectl("create", "-f", "-", body={**recorded, "metadata": {"name": "digits-results"}})
+    return kubectl
+
+
+def test_objects_and_results_are_read_from_the_cluster(ready: Kubectl) -> None:
+    said = plugin(ready, "report", "digits", "-o", "csv")
+    assert said.returncode == 0, said.stderr
+    assert said.stdout.count(",profile,") == 4 * 6, "the results' rows of all candidates"
+    watched = plugin(ready, "watch", "digits")
+    assert watched.returncode == 0, watched.stderr
+    assert "digits is ready" in watched.stdout
+
+
+def test_without_results_the_status_is_enough(ready: Kubectl) -> None:
+    ready("delete", "configmap", "digits-results")
+    said = plugin(ready, "explain", "digits")
+    assert said.returncode == 0, said.stderr
+    assert "Why onnx-fp32" in said.stdout
+
+
+def test_an_object_that_is_not_there_is_named(kubectl: Kubectl) -> None:
+    said = plugin(kubectl, "explain", "nothing")
+    assert (said.returncode, said.stdout) == (1, "")
+    assert said.stderr == f"kubectl triton: no TritonDeployment nothing in namespace {kubectl.namespace}\n"
+
+
+def test_an_object_that_nobody_has_seen_yet_says_so(kubectl: Kubectl) -> None:
+    kubectl("create", "-f", "-", body=MINIMAL)
+    said = plugin(kubectl, "explain", "digits")
+    assert "the operator has not seen it yet" in said.stdout

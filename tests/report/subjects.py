@@ -1,0 +1,44 @@
+"""TritonDeployments with results: recorded from real clusters, and one that is made for its edges."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from triton_plugin.subject import Subject, parse
+
+FOLDER = Path(__file__).parent / "recorded"
+RECORDED = sorted(FOLDER.glob("*.yaml"))
+"""What `kubectl get td/NAME configmap/NAME-results -o yaml` printed after a real run, one file an example."""
+GOLDEN = Path(__file__).parents[1] / "golden"
+HOSTILE = "</script><script>document.title='taken'</script>|`${7*7}`[b]{{7*7}}&amp;\x1b[31m\"'"
+"""Words of a user's program that mean something to HTML, Markdown, templates and terminals."""
+
+
+def golden(case: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """An object of tests/golden and its results."""
+    body = yaml.safe_load((GOLDEN / case / "cr.yaml").read_text(encoding="utf-8"))
+    children = yaml.safe_load((GOLDEN / case / "observed.yaml").read_text(encoding="utf-8"))
+    none: dict[str, Any] = {"kind": "ConfigMap", "metadata": {"name": "digits-results"}, "data": {}}
+    results = next((each for each in children if each["kind"] == "ConfigMap"), none)
+    return body, results
+
+
+def ready() -> Subject:
+    """Four candidates, all passed, one serves."""
+    return parse(*golden("ready"))
+
+
+def hostile() -> Subject:
+    """A candidate failed, and all its words are an attacker's."""
+    body, results = copy.deepcopy(golden("ready"))
+    failed = body["status"]["candidates"][0]
+    failed |= {"state": "Failed", "reason": "OutputsDiffer", "message": HOSTILE, "profile": "", "throughput": ""}
+    del failed["rank"]
+    body["status"]["candidates"][1]["name"] = "$x$ </text>" + HOSTILE
+    body["status"]["performance"]["environment"]["cpu"] = HOSTILE
+    body["status"]["performance"]["environment"]["perfAnalyzer"] = [HOSTILE]
+    body["status"]["conditions"][0]["message"] = HOSTILE
+    body["status"]["accuracy"][0]["metric"] = HOSTILE
+    return parse(body, results)

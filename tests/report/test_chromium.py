@@ -1,0 +1,102 @@
+"""The HTML report as its readers see it. `make test-report` installs the browser."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.report.browser import Browser
+from tests.report.subjects import HOSTILE, RECORDED, hostile
+from triton_plugin.report.as_html import as_html
+from triton_plugin.report.document import report
+from triton_plugin.source import read_file
+
+pytestmark = pytest.mark.chromium
+
+OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+LUMINANCE = """(() => {
+  const of = (name) => getComputedStyle(document.body)[name].match(/[\\d.]+/g).slice(0, 3).map(Number);
+  const light = (rgb) => 0.2126 * rgb[0] + 0.7152 * rgb[1] + 0.0722 * rgb[2];
+  return [light(of("backgroundColor")), light(of("color"))];
+})()"""
+SIDEWAYS = """[...document.querySelectorAll(".wide")].filter((each) => each.scrollWidth > each.clientWidth)
+  .map((each) => each.querySelector("th").textContent)"""
+TEXTS = '[...document.querySelectorAll("svg text")].map((text) => text.textContent)'
+OUTSIDE = """[...document.querySelectorAll("figure svg")].flatMap((svg) => {
+  const box = svg.getBoundingClientRect();
+  return [...svg.querySelectorAll("text")].filter((text) => {
+    const each = text.getBoundingClientRect();
+    return each.width > 0 && (each.left < box.left - 1 || each.right > box.right + 1 || each.bottom > box.bottom + 1);
+  }).map((text) => text.textContent);
+})"""
+SMALLEST = """Math.min(...[...document.querySelectorAll("figure svg")].filter((svg) => svg.clientWidth > 0)
+  .flatMap((svg) => [...svg.querySelectorAll("text")]
+  .map((text) => parseFloat(getComputedStyle(text).fontSize) * svg.clientWidth / svg.viewBox.baseVal.width)))"""
+
+
+@pytest.fixture(params=RECORDED, ids=lambda file: file.stem)
+def page(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The report of an example's recorded run."""
+    file = tmp_path / "report.html"
+    file.write_text(as_html(report(read_file(str(request.param)))), encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize("width", [1200, 400])
+def test_it_fits_the_window_in_both_themes_without_a_complaint(browser: Browser, page: Path, width: int) -> None:
+    for dark in (False, True):
+        browser.open(page, width, dark)
+        assert browser.complaints() == []
+        assert browser.script(OVERFLOW) == 0, "the page itself does not scroll sideways"
+        background, ink = browser.script(LUMINANCE)
+        assert (background < 60 and ink > 180) if dark else (background > 200 and ink < 60)
+        if width == 1200:
+            assert browser.script(SIDEWAYS) == [], "every table is seen whole"
+        assert browser.script(OUTSIDE) == [], "no text of a plot is cut"
+        assert float(str(browser.script(SMALLEST))) >= 9, "pixels"
+
+
+def test_plots_have_their_axes_with_units(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    shown = set(browser.script(TEXTS))
+    assert {
+        "Client batch size (samples)",
+        "Throughput (inferences/s)",
+        "P99 latency (µs)",
+        "Average latency (µs)",
+        "Concurrent client requests",
+        "Pareto line",
+        "Network+server Send/recv (steps 2, 3, 6, 7)",
+    } <= shown
+    assert len(browser.text("figure[role=img][aria-label]")) >= 4
+
+
+def test_tables_sort_by_what_they_hold(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    browser.sort(0, "Inferences/second")
+    rising = [float(each) for each in browser.column(0, "Inferences/second") if each]
+    assert rising == sorted(rising)
+    assert len(rising) > 1
+    browser.sort(0, "Inferences/second")
+    assert [float(each) for each in browser.column(0, "Inferences/second") if each] == rising[::-1]
+    browser.sort(0, "Candidate")
+    assert browser.column(0, "Candidate") == sorted(browser.column(0, "Candidate"))
+    assert browser.script('document.querySelectorAll("th[aria-sort]").length') == 1
+
+
+def test_it_prints_with_every_candidates_figures(browser: Browser, page: Path) -> None:
+    browser.open(page, dark=True)
+    printed = browser.pdf()
+    assert printed.startswith(b"%PDF")
+    assert printed.count(b"/Type /Page\n") + printed.count(b"/Type /Page ") >= 2
+    assert browser.script('[...document.querySelectorAll("details")].every((each) => each.open)')
+
+
+def test_nobodys_words_run(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "hostile.html"
+    file.write_text(as_html(report(hostile())), encoding="utf-8")
+    browser.open(file)
+    assert browser.complaints() == []
+    assert browser.chrome.title == "digits on Triton Inference Server"
+    shown = HOSTILE.replace("\x1b", "\N{REPLACEMENT CHARACTER}")
+    assert any(shown in text for text in browser.text("td.words"))
+    assert any(shown in text for text in browser.text("summary")), "in a candidate's name too"

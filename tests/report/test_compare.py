@@ -1,0 +1,66 @@
+import copy
+from typing import Any
+
+from tests.report.subjects import golden
+from triton_plugin.compare import compare
+from triton_plugin.report.document import Report, report
+from triton_plugin.subject import parse
+
+
+def changed(**environment: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    body, results = copy.deepcopy(golden("ready"))
+    body["status"]["performance"]["environment"] |= environment
+    return body, results
+
+
+def of(body: dict[str, Any], results: dict[str, Any]) -> Report:
+    return report(parse(body, results))
+
+
+def test_figures_measured_alike_stand_side_by_side() -> None:
+    faster, results = changed()
+    for row in faster["status"]["performance"]["online"]:
+        row["throughput"] = str(float(row["throughput"]) * 1.1)
+        row["p99"] = 4000
+    found = compare(of(*changed()), of(faster, results))
+    assert found.obstacles == []
+    assert len(found.rows) == 5, "one offline load, measured twice, and four online"
+    online = [line for line in found.rows if line[0] == "Online"]
+    assert {line[4] for line in online} == {"+10.0 %"}
+    assert online[0][8:11] == ["5000", "4000", "-20.0 %"]
+    assert found.unmatched == 0
+
+
+def test_figures_of_different_places_are_not_compared() -> None:
+    found = compare(of(*changed()), of(*changed(gpuProduct="NVIDIA T4", device="gpu", serverVersion="2.60.0")))
+    assert found.rows == []
+    assert found.obstacles == [
+        "device differs: cpu and gpu",
+        "GPU differs: none and NVIDIA T4",
+        "Triton server differs: 2.51.0 and 2.60.0",
+    ]
+
+
+def test_figures_measured_in_different_ways_are_not_compared() -> None:
+    other, results = changed()
+    other["spec"]["performance"] = {"protocol": "http", "measurement": {"stabilityPercentage": 50}}
+    found = compare(of(*changed()), of(other, results))
+    assert found.obstacles == [
+        "protocol differs: grpc and http",
+        "measurement differs: windows of 50 requests, three within 10 % and windows of 50 requests, three within 50 %",
+    ]
+
+
+def test_what_serves_nothing_has_no_figures() -> None:
+    assert compare(of(*changed()), of(*golden("new-object"))).obstacles == [
+        "digits has no measured revision that serves"
+    ]
+
+
+def test_what_differs_in_configuration_is_listed() -> None:
+    other, results = changed()
+    other["spec"]["models"][0]["config"]["instances"] = 2
+    other["status"]["accuracy"][0]["served"] = "0.97"
+    found = compare(of(*changed()), of(other, results))
+    assert found.parameters == [("Number of model instances", "1", "2")]
+    assert found.accuracy == [("accuracy", "0.98", "0.97")]

@@ -1,0 +1,60 @@
+import copy
+
+import pytest
+
+from docs import generate_advice
+from tests.report.subjects import golden, ready
+from triton_converters.reasons import Reason
+from triton_plugin.explain import explain
+from triton_plugin.subject import parse
+
+
+def explained(case: str) -> str:
+    return explain(parse(*golden(case)))
+
+
+def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:
+    text = explain(ready())
+    assert "TritonDeployment vision/digits is ready: digits serves, verified and measured." in text
+    assert "onnx-fp32 (onnx, fp32) serves: 1400.0 inferences/s, p99 5000 us" in text
+    assert "accuracy 0.98 (0.98 in the framework)" in text
+    assert "What counts: Throughput, in the online sweep; P99LatencyMicroseconds at most 10000." in text
+    assert "Why onnx-fp32: no other has a better row than its 2800.0 inferences/s, p99 5000 us" in text
+    assert "Second is onnx-fp16, 25.0 % worse than onnx-fp32" in text
+    for name in ("onnx-fp16", "ts-trace-fp32", "ts-script-fp32"):
+        assert f"  {name}: Passed: NotBest:" in text
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        ("no-candidate-meets-the-constraint", ["is stalled", "ConstraintsNotMet", "to do: No measured row keeps"]),
+        ("candidate-failed", ["Failed", "to do:"]),
+        ("unschedulable", ["Unschedulable", "to do: The message quotes the scheduler"]),
+        ("new-object", ["the operator has not seen it yet"]),
+        ("converting-in-parallel", ["is on its way: Converted", "Nothing serves."]),
+        ("suspended", ["Suspended"]),
+    ],
+)
+def test_what_is_in_the_way_and_what_to_do(case: str, words: list[str]) -> None:
+    text = explained(case)
+    assert [word for word in words if word not in text] == [], text
+
+
+def test_an_old_status_is_said_to_be_old() -> None:
+    body, results = copy.deepcopy(golden("ready"))
+    body["metadata"]["generation"] = 2
+    text = explain(parse(body, results))
+    assert "The spec is at generation 2; what follows is about generation 1." in text
+    assert "is ready" not in text
+
+
+def test_the_advice_is_that_of_the_page() -> None:
+    assert generate_advice.COPY.read_text(encoding="utf-8") == generate_advice.page(), "python3 -m docs.generate_advice"
+
+
+def test_every_reason_that_stops_somebody_has_advice() -> None:
+    members = list(Reason)
+    stopping = members[members.index(Reason.INVALID_SPEC) :]
+    told = {str(reason) for reason in stopping} - {"NotBest", "Passed"}
+    assert told - generate_advice.advice().keys() == set()

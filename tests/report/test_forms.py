@@ -1,0 +1,162 @@
+import csv
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.report.subjects import HOSTILE, RECORDED, hostile, ready
+from triton_operator.api.status import RowStatus
+from triton_plugin import columns
+from triton_plugin.report.as_csv import as_csv
+from triton_plugin.report.as_html import as_html
+from triton_plugin.report.as_markdown import as_markdown, drawings
+from triton_plugin.report.document import Report, report
+from triton_plugin.source import read_file
+from triton_plugin.subject import Subject
+
+# Of the seeds' offline and online tables.
+OFFLINE_HEADINGS = (
+    "Precision|Backend Accelerator|Client Batch Size|Inferences/second|P90 Latency|P95 Latency|P99 Latency|Avg Latency"
+)
+ONLINE_HEADINGS = (
+    "Concurrent client requests|Inferences/second|Client Send|Network+server Send/recv|Server Queue"
+    "|Server Compute Input|Server Compute Infer|Server Compute Output|Client Recv"
+    "|P50 Latency|P90 Latency|P95 Latency|P99 Latency|Avg Latency"
+)
+
+
+def every_row(subject: Subject) -> list[RowStatus]:
+    performance = subject.status.performance
+    assert performance is not None
+    rows = [*performance.offline, *performance.online]
+    for candidate in subject.status.candidates:
+        rows += [*subject.rows(candidate, "Offline"), *subject.rows(candidate, "Online")]
+    return rows
+
+
+def test_the_columns_are_all_figures_of_a_row() -> None:
+    assert {column.field for column in columns.ALL} == set(RowStatus.model_fields)
+    assert sorted(step for each in columns.COMPONENTS for step in each.steps if step != 5) == [1, 2, 3, 4, 6, 7, 8]
+    assert len(columns.STEPS) == 8
+
+
+def test_each_candidate_has_the_rows_of_its_own_profile() -> None:
+    made = report(ready())
+    best = {each.status.name: each for each in made.candidates}
+    for name, each in best.items():
+        assert each.measured is not None, name
+        assert max(float(row.throughput) for row in each.measured.online) == float(each.status.throughput)
+        assert {row.precision for row in each.measured.online} == {name.rsplit("-", 1)[1]}
+        assert each.file_bytes == 1000
+    assert [each.status.rank for each in made.candidates] == [1, 2, 3, 4]
+
+
+def test_without_the_results_the_status_alone_is_shown() -> None:
+    subject = ready()
+    bare = Subject(subject.namespace, subject.name, 1, subject.spec, subject.status, {})
+    made = report(bare)
+    assert [each.measured for each in made.candidates] == [None] * 4
+    text = as_html(made)
+    assert text.count("<figure") == 4, "trade-off, two offline, one online: of what serves"
+    assert as_csv(made).count("\n") == 1 + 2 + 4
+
+
+def test_json_holds_the_whole_document() -> None:
+    made = report(ready())
+    text = made.model_dump_json(by_alias=True)
+    again = Report.model_validate(json.loads(text))
+    assert again == made.model_copy(update={"configuration": ""})
+    assert json.loads(text)["candidates"][0]["measured"]["online"][0]["clientSend"] == 10
+
+
+def test_csv_has_a_line_for_every_row_and_the_seeds_column_names() -> None:
+    subject = ready()
+    lines = list(csv.reader(io.StringIO(as_csv(report(subject)))))
+    assert lines[0][:3] == ["Candidate", "Measured on", "Scenario"]
+    assert {*OFFLINE_HEADINGS.split("|"), *ONLINE_HEADINGS.split("|")} <= set(lines[0])
+    # The offline rows of what serves are its candidate's own.
+    assert len(lines) - 1 == len(every_row(subject)) - 2
+    service = [line for line in lines if line[1] == "service"]
+    assert [line[lines[0].index("Inferences/second")] for line in service] == ["1100.0", "1200.0", "1300.0", "1400.0"]
+
+
+def test_markdown_keeps_the_seeds_layout() -> None:
+    text = as_markdown(report(ready()), with_plots=True)
+    headings = re.findall(r"^#+ .*$", text, re.MULTILINE)
+    assert headings == [
+        "# Deploying the digits model on Triton Inference Server",
+        "## Solution overview",
+        "## Advanced",
+        "### Prepare configuration",
+        "### Latency explanation",
+        "## Performance",
+        "### Offline scenario",
+        "#### Offline: a CPU, 2 cores, onnx-fp32-none",
+        "### Online scenario",
+        "#### Online: a CPU, 2 cores, onnx-fp32-none",
+        "## Accuracy",
+        "## Candidates",
+        "## Environment",
+    ]
+    tables = [line.strip("| ").replace(" | ", "|") for line in text.splitlines() if line.startswith("| ")]
+    assert OFFLINE_HEADINGS in tables
+    assert ONLINE_HEADINGS in tables
+    assert "| Max Batch Size | 8 |" in text
+    assert "|![Throughput against batch size](plots/digits-offline-throughput.svg)" in text
+
+
+def test_markdown_names_the_files_of_its_plots() -> None:
+    made = report(ready())
+    files = drawings(made)
+    named = re.findall(r"\]\((plots/[^)]+)\)", as_markdown(made, with_plots=True))
+    assert sorted(named) == sorted(map(str, files))
+    for text in files.values():
+        assert text.startswith("<svg")
+        assert "var(--" not in text
+        assert not re.search("#0000[a-f][0-9a-f]", text), "every placeholder became a colour"
+    assert "plots/" not in as_markdown(made, with_plots=False)
+
+
+def test_nobodys_words_are_anything_but_words() -> None:
+    made = report(hostile())
+    page = as_html(made)
+    assert "<script>document" not in page
+    assert page.count("<script>") == 1
+    assert "[b]{{7*7}}" in page, "words are no template"
+    assert "\x1b" not in page
+    text = as_markdown(made, with_plots=False)
+    assert "\x1b" not in text
+    # What begins with four spaces is code.
+    for line in (each for each in text.splitlines() if not each.startswith("    ")):
+        assert "<script>" not in line
+        if line.startswith("| ") and "taken" in line:
+            assert len(re.findall(r"(?<!\\)\|", line)) in (7, 9), "a cell stays one cell"
+
+
+def test_a_page_brings_all_it_needs() -> None:
+    page = as_html(report(ready()))
+    assert not re.findall(r"""(?:src|href)=["'](?!data:|#)[^"']+""", page.replace("xlink:href", "href"))
+    assert "@import" not in page
+    assert "url(http" not in page
+    assert HOSTILE not in page
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids)), "plots do not share ids"
+
+
+@pytest.mark.parametrize("file", RECORDED, ids=lambda file: file.stem)
+def test_the_report_of_each_example_is_built_in_every_form(file: Path) -> None:
+    subject = read_file(str(file))
+    made = report(subject)
+    for each in made.candidates:
+        assert each.measured or each.status.rank is None, "its record is of an older version: record the example again"
+    page, text = as_html(made), as_markdown(made, with_plots=True)
+    for row in every_row(subject):
+        assert f"<td>{row.throughput}</td>" in page
+        assert f",{row.throughput}," in as_csv(made)
+    for candidate in subject.status.candidates:
+        assert candidate.name in page
+        assert candidate.reason in text
+    assert page.count("<figure") >= 4
+    assert len(page.encode()) < 2_000_000

@@ -1,0 +1,96 @@
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.apiserver.custom_resources import FULL, MINIMAL, changed, named
+from tests.apiserver.test_crd import REFUSED
+from tests.apiserver.validated import objects
+from triton_plugin.validation.cel import rules
+from triton_plugin.validation.structural import UnknownKeywordError, faults
+from triton_plugin.validation.validate import check, deployments, schema
+
+EXAMPLES = sorted(Path(__file__).parents[2].glob("manifests/examples/*/tritondeployment.yaml"))
+
+
+def said(body: dict[str, Any]) -> str:
+    """All faults, each in both of the API server's ways to name a field."""
+    return "\n".join(f"{each.path} in body {each.message}\n{each}" for each in check(body))
+
+
+@pytest.mark.parametrize("body", [MINIMAL, FULL], ids=["minimal", "full"])
+def test_what_the_api_server_takes_is_valid(body: dict[str, Any]) -> None:
+    assert check(body) == []
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_the_api_server_refuses_is_refused_in_its_words(case: str) -> None:
+    # tests/apiserver/test_crd.py shows the same table to a real API server.
+    changes, expected = REFUSED[case]
+    assert expected in said(changed(FULL, changes))
+
+
+def test_every_rule_of_the_crd_refuses_something_that_the_api_server_is_shown() -> None:
+    # tests/apiserver/test_validate.py shows it the same objects.
+    refused = {fault.message for body in objects().values() for fault in check(body)}
+    about_names = {message for _, message in rules(schema()) if message.startswith("metadata.name")}
+    assert {message for _, message in rules(schema())} - refused - about_names == set()
+
+
+@pytest.mark.parametrize("name", ["a" * 41, "1digits", "digits.v2", "digits-", "Digits", "a_b", "a\n"])
+def test_names_that_a_service_cannot_have(name: str) -> None:
+    assert "metadata.name is at most 40" in said(named(name))
+
+
+@pytest.mark.parametrize("name", ["a", "a-1", "a" * 40, "digits-v2"])
+def test_names_that_leave_room_for_suffixes(name: str) -> None:
+    assert check(named(name)) == []
+
+
+def test_unknown_fields_are_named_as_kubectl_names_them() -> None:
+    text = said(changed(FULL, {"spec.serving.replica": 2, "spec.models.0.candidates.0.acelerator": "trt"}))
+    assert "spec.serving.replica: unknown field" in text
+    assert "spec.models[0].candidates[0].acelerator: unknown field" in text
+
+
+def test_the_api_server_drops_what_is_null_and_so_does_this() -> None:
+    assert check(changed(FULL, {"spec.suspend": None, "spec.selection.constraints.0.minimum": None})) == []
+    assert "spec.source: Required value" in said(changed(FULL, {"spec.source": None}))
+
+
+def test_a_date_is_text_and_another_kind_is_nobodys_business() -> None:
+    text = yaml.safe_dump(changed(MINIMAL, {"spec.source.revision": "PLACE"})).replace("PLACE", "2026-11-21")
+    found = list(deployments(f"{text}---\nkind: ConfigMap\n---\n"))
+    assert [check(body) for body in found] == [[]]
+
+
+def test_a_number_is_no_decimal_string_however_it_is_written() -> None:
+    text = yaml.safe_dump(changed(FULL, {"spec.accuracy.thresholds.0.minimum": "PLACE"})).replace("PLACE", "1e-2")
+    (body,) = deployments(text)
+    assert "spec.accuracy.thresholds[0].minimum: must be of type string" in said(body)
+
+
+def test_another_version_of_the_api_is_said_to_be_one() -> None:
+    assert said(changed(MINIMAL, {"apiVersion": "triton-operator.dev/v1"})).endswith(
+        "must be triton-operator.dev/v1alpha1"
+    )
+
+
+def test_a_keyword_that_is_not_checked_is_no_silent_pass() -> None:
+    with pytest.raises(UnknownKeywordError, match="multipleOf"):
+        list(faults(3, {"type": "integer", "multipleOf": 2}, "spec.x"))
+
+
+def test_every_keyword_of_the_crd_is_checked() -> None:
+    full = copy.deepcopy(FULL)
+    full["spec"]["repository"] = {"claimName": "models"}
+    assert check(full) == []
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.parent.name)
+def test_the_examples_are_valid(file: Path) -> None:
+    found = list(deployments(file.read_text(encoding="utf-8")))
+    assert found
+    assert [check(body) for body in found] == [[] for _ in found]
