@@ -74,7 +74,7 @@ class Reconciler:
             except UnavailableError as error:
                 log.info("%s: again after a pause: %s", key, error)
                 self._count_error(error)
-                return Result(again_after=min(error.retry_after, LONGEST_RETRY_AFTER_SECONDS), failed=True)
+                return Result(again_after=min(error.retry_after, LONGEST_RETRY_AFTER_SECONDS) or None, failed=True)
             except ClusterError as error:
                 log.info("%s: again after a pause: %s", key, error)
                 self._count_error(error)

@@ -96,7 +96,9 @@ def is_ready(variant: str, kubectl: Kubectl) -> None:
 
 
 def ended_as_planned(variant: str, node: Node) -> None:
-    candidates = [each["name"] for each in VARIANTS[variant]["spec"]["models"][0]["candidates"]]
+    # Engines are built on a node of their GPU, and no node is here: such a candidate is skipped.
+    given = VARIANTS[variant]["spec"]["models"][0]["candidates"]
+    candidates = [each["name"] for each in given if each["format"] != "trt"]
     middle = sorted(f"{stage} {name}" for stage in ("convert", "profile") for name in candidates)
     assert node.ended[:2] == ["source", "reference"], variant
     assert sorted(node.ended[2:-1]) == middle, variant
