@@ -49,6 +49,8 @@ class Bench:
 
         Raises StageError: InvalidSpec (input shapes), MeasurementFailed, InferenceFailed, ServerCrashed.
         """
+        if not sweep.batch_sizes:
+            return Measured((), "")
         if self.signature.max_batch_size:
             return self._measure(scenario, sweep, output_bytes)
         # Requests of each size come from a file of their own.
