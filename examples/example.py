@@ -73,7 +73,8 @@ def of(folder: Path, objects: list[dict[str, Any]]) -> Example | None:
         return None
     jobs = [each for each in objects if each["kind"] == "Job"]
     pods = [job["spec"]["template"]["spec"] for job in jobs]
-    images = {container["image"] for pod in pods for container in pod["containers"]}
+    containers = [each for pod in pods for each in (*pod.get("initContainers", ()), *pod["containers"])]
+    images = {container["image"] for container in containers}
     return Example(
         folder,
         deployments[0],

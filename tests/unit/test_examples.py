@@ -187,6 +187,7 @@ def test_an_example_is_found_by_its_name_with_its_jobs_and_images() -> None:
     assert examples["digits"].jobs == ("digits-train",)
     assert examples["resnet50-pyt"].images == ("digits-trainer",)
     assert examples["nnunet-3d"].images == ("converter",)
+    assert examples["resnet50-tf"].images == ("converter-tensorflow", "digits-trainer")
 
 
 def test_an_example_is_one_line_under_its_heading() -> None:
