@@ -97,7 +97,7 @@ test: venv ## All tests, set-up included; how long each suite took comes last
 	  took+=$$(printf '%-12s %3d min %02d s' $$suite $$((SECONDS / 60)) $$((SECONDS % 60)))$$'\n'; done; printf '\n%s' "$$took"
 
 test-fast: venv ## Everything that needs neither images nor a cluster: seconds
-	pytest -m "not (apiserver or chaos or chromium or cluster or e2e or gpu or images or tensorflow or torch)" tests
+	pytest -m "not (apiserver or chaos or chromium or cluster or e2e or examples or gpu or images or tensorflow or torch)" tests
 
 test-report: venv ## Reports of recorded runs in a headless Chromium, which it installs from Debian
 	type chromium chromedriver > /dev/null || { apt-get update -qq; DEBIAN_FRONTEND=noninteractive \
@@ -136,6 +136,10 @@ test-cluster: venv ## The development cluster: up, down, killed, up again
 
 test-e2e: venv ## The operator on a real cluster, as its users meet it
 	pytest -m e2e tests/e2e
+
+.PHONY: test-examples
+test-examples: venv ## The seeds' examples with one candidate each, on the cluster: minutes each, no part of `make test`
+	pytest -m examples tests/e2e
 
 # Not in the lock file: gigabytes, and of no use without a GPU. For another version: make test-gpu TENSORRT=tensorrt==10.13.3.9
 TENSORRT := tensorrt

@@ -151,11 +151,15 @@ def _deletions(context: Context, progress: Progress, jobs: frozenset[str]) -> tu
 
 
 def _requeue(context: Context, progress: Progress, status: TritonDeploymentStatus) -> float | None:
-    """Soon where time alone may change the plan: a source is looked for again, a server is late. Else changes wake."""
+    """Soon where time alone may change the plan: a source is looked for again, a server is late, a pod stays unseen.
+
+    Else changes wake.
+    """
     found = {condition.type: condition for condition in status.conditions}
     missing = found["SourceResolved"].reason == Reason.SOURCE_NOT_FOUND
     rolling = progress.rollout is not None and found["Reconciling"].status == "True"
-    if missing or rolling or skipping.is_patient(context):
+    unseen = any(step.is_unseen(context, job) for job in context.observed.jobs.values())
+    if missing or rolling or unseen or skipping.is_patient(context):
         return DEADLINE_SECONDS
     # No watch tells of nodes.
     return NODES_AGAIN_SECONDS if context.observed.gpu_product_exists is False else None

@@ -44,8 +44,10 @@ LANES: dict[str, Callable[[Suite], Any]] = {
 LANES_AT_A_TIME = 4
 CRD = "crds/tritondeployments.triton-operator.dev.yaml"
 """Helm keeps it, as it should for a user."""
-ORDER = ("test_rest", "test_examples")
-"""What comes last: what comes to rest does so while the other tests run, and the examples want the cores."""
+LAST = "test_rest"
+"""What comes to rest does so while the other tests run."""
+EXAMPLES = "test_examples"
+"""Full-sized models, some minutes each: a suite of its own."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -53,8 +55,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
         if item.path.is_relative_to(here):
-            item.add_marker(pytest.mark.e2e)
-    items.sort(key=lambda item: ORDER.index(item.path.stem) if item.path.stem in ORDER else -1)
+            item.add_marker(pytest.mark.examples if item.path.stem == EXAMPLES else pytest.mark.e2e)
+    items.sort(key=lambda item: item.path.stem == LAST)
 
 
 @pytest.fixture(scope="session")

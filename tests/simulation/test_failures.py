@@ -292,3 +292,16 @@ def test_a_job_seen_to_end_before_its_pod_is_neither_run_again_nor_judged(fate: 
     assert cluster.condition("Ready")["status"] == ("True" if fate is GOOD else "False")
     if fate is not GOOD:
         assert "Segmentation fault" in cluster.condition("Ready")["message"]
+
+
+def test_a_job_whose_pod_is_never_seen_is_looked_at_again_without_being_woken() -> None:
+    cluster = Cluster(a_spec(), order=("job", "containers", "pod"))
+    cluster.act()
+    while not any(job["status"].get("conditions") for job in cluster.of_kind("Job")):
+        cluster.step()
+    for pod in cluster.of_kind("Pod"):
+        del cluster.objects["Pod", pod["metadata"]["name"]]
+    assert cluster.intent().requeue_after is not None, "no watch tells that the pod stays unseen"
+    assert cluster.story == ["source"]
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"

@@ -85,7 +85,7 @@ def run(context: Context, work: Work, start: bool = True, patience: float | None
         if not start or context.spec.suspend:
             return Run(Effects(needed=needed))
         return Run(Effects((body,), needed, jobs), active=True)
-    if observed.ended_unseen and (context.now - observed.ended_unseen).total_seconds() < UNSEEN_SECONDS:
+    if is_unseen(context, observed):
         return Run(Effects((body,), needed, jobs), active=True)
     given_up = _given_up(context, observed, patience)
     failure = observed.failure or given_up
@@ -96,6 +96,11 @@ def run(context: Context, work: Work, start: bool = True, patience: float | None
         # Its pod is gone with the answer: without the Job another one starts and replays it from the claim.
         return Run(Effects(needed=needed), active=True)
     return Run(Effects((body,), needed, jobs), pending=observed.pending, active=True)
+
+
+def is_unseen(context: Context, job: JobView) -> bool:
+    """Whether the Job was seen to end just now and its pod was not: the two come over different watches."""
+    return job.ended_unseen is not None and (context.now - job.ended_unseen).total_seconds() < UNSEEN_SECONDS
 
 
 def waiting(work: str, run: Run, context: Context) -> tuple[Reason, str]:
