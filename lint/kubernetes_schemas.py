@@ -23,6 +23,7 @@ GROUP_VERSIONS = (
     "apis/apps/v1",
     "apis/batch/v1",
     "apis/networking.k8s.io/v1",
+    "apis/policy/v1",
     "apis/rbac.authorization.k8s.io/v1",
     "apis/storage.k8s.io/v1",
     "apis/apiextensions.k8s.io/v1",
