@@ -32,6 +32,10 @@ class ServerView:
     progress_deadline_exceeded: bool
     body: Mapping[str, Any] = field(repr=False)
 
+    def age(self, now: datetime) -> float:
+        """Seconds since the Deployment was made."""
+        return (now - self.created_at).total_seconds()
+
 
 @dataclass(frozen=True)
 class Observed:

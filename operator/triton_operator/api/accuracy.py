@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from triton_operator.api.schema import ApiType, Decimal, rules
+from triton_operator.api.schema import ApiType, Decimal, list_map, rules
 
 
 class MetricThreshold(ApiType):
@@ -35,8 +35,6 @@ class AccuracyGate(ApiType):
     """Samples of the dataloader that are used. Default 256."""
     thresholds: Annotated[
         list[MetricThreshold],
-        Field(
-            max_length=16, json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["metric"]}
-        ),
+        Field(max_length=16, json_schema_extra=list_map("metric")),
     ] = Field(default_factory=list)
     """All must hold. Default: none; Verified then says NumericalOnly."""

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from triton_operator.api.pod import Pod
-from triton_operator.api.schema import ApiType, Decimal
+from triton_operator.api.schema import ApiType, Decimal, list_map
 
 
 class PrecisionTolerance(ApiType):
@@ -30,7 +30,7 @@ class Conversion(ApiType):
         list[PrecisionTolerance],
         Field(
             max_length=2,
-            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["precision"]},
+            json_schema_extra=list_map("precision"),
         ),
     ] = Field(default_factory=list)
     """By precision. Default: fp32 1e-4 and 1e-4, fp16 1e-2 and 1e-2."""

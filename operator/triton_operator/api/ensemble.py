@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from triton_operator.api.schema import ApiType, TensorName, TritonName, rules
+from triton_operator.api.schema import ApiType, TensorName, TritonName, list_map, rules
 
 Dim = Annotated[int, Field(ge=-1, le=2147483647)]
 Connected = Annotated[str, StringConstraints(max_length=63, pattern=r"^[A-Za-z_][A-Za-z0-9_.:/-]*$")]
@@ -52,7 +52,7 @@ class EnsembleStep(ApiType):
         Field(
             min_length=1,
             max_length=12,
-            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["input"]},
+            json_schema_extra=list_map("input"),
         ),
     ]
     """Every input of the model."""
@@ -61,7 +61,7 @@ class EnsembleStep(ApiType):
         Field(
             min_length=1,
             max_length=12,
-            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["output"]},
+            json_schema_extra=list_map("output"),
         ),
     ]
     """The outputs that somebody uses."""
@@ -96,7 +96,7 @@ class Ensemble(ApiType):
         Field(
             min_length=1,
             max_length=12,
-            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+            json_schema_extra=list_map("name"),
         ),
     ]
     """What the dataloader yields."""
@@ -105,7 +105,7 @@ class Ensemble(ApiType):
         Field(
             min_length=1,
             max_length=12,
-            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+            json_schema_extra=list_map("name"),
         ),
     ]
     """What is compared, judged and served."""
@@ -114,7 +114,7 @@ class Ensemble(ApiType):
         Field(
             min_length=1,
             max_length=8,
-            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["model"]},
+            json_schema_extra=list_map("model"),
         ),
     ]
     """One a model, in the order of the flow: a step's tensors are the ensemble's inputs or come from earlier steps."""

@@ -14,6 +14,7 @@ from triton_operator.api.schema import (
     PythonFile,
     SourcePath,
     TritonName,
+    list_map,
     rules,
 )
 
@@ -124,7 +125,7 @@ class Model(ApiType):
         Field(
             min_length=1,
             max_length=16,
-            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+            json_schema_extra=list_map("name"),
         ),
     ] = Field(default_factory=list)
     """What to convert, verify and measure; at least one. None of format hps, which is served in one way."""

@@ -15,6 +15,11 @@ def rules(*pairs: tuple[str, str]) -> dict[str, Any]:
     return {"x-kubernetes-validations": [{"rule": rule, "message": message} for rule, message in pairs]}
 
 
+def list_map(key: str) -> dict[str, Any]:
+    """A list whose items are told apart, and merged, by a field."""
+    return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key]}
+
+
 class ApiType(BaseModel):
     """Base of every type of the API: camelCase on the wire, immutable, described by its docstrings."""
 

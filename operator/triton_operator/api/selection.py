@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from triton_operator.api.schema import ApiType, Decimal, rules
+from triton_operator.api.schema import ApiType, Decimal, list_map, rules
 
 ObjectiveMetric = Literal[
     "Throughput",
@@ -46,15 +46,11 @@ class Selection(ApiType):
     """The sweep whose rows are judged. Default Online."""
     objectives: Annotated[
         list[Objective],
-        Field(
-            max_length=6, json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["metric"]}
-        ),
+        Field(max_length=6, json_schema_extra=list_map("metric")),
     ] = Field(default_factory=list)
     """Default: Throughput."""
     constraints: Annotated[
         list[Constraint],
-        Field(
-            max_length=6, json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["metric"]}
-        ),
+        Field(max_length=6, json_schema_extra=list_map("metric")),
     ] = Field(default_factory=list)
     """All must hold for a row. Default: none."""

@@ -16,7 +16,7 @@ from triton_operator.api.performance import Performance
 from triton_operator.api.pod import Gpu
 from triton_operator.api.repository import Repository
 from triton_operator.api.routes import HAS_GPU, image_rule, product_rule
-from triton_operator.api.schema import ApiType, rules
+from triton_operator.api.schema import ApiType, list_map, rules
 from triton_operator.api.selection import Selection
 from triton_operator.api.serving import Serving
 from triton_operator.api.source import Data, Source, UserEntrypoint
@@ -68,7 +68,7 @@ class TritonDeploymentSpec(ApiType):
         Field(
             min_length=1,
             max_length=8,
-            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+            json_schema_extra=list_map("name"),
         ),
     ]
     """The model; several are connected by `ensemble`."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from triton_converters.reasons import Reason
-from triton_operator.api.schema import ApiType
+from triton_operator.api.schema import ApiType, list_map
 
 ConditionType = Literal[
     "Ready",
@@ -269,9 +269,7 @@ class TritonDeploymentStatus(ApiType):
     """Generation of the spec this status is of; -1: not seen yet."""
     conditions: Annotated[
         list[Condition],
-        Field(
-            max_length=16, json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
-        ),
+        Field(max_length=16, json_schema_extra=list_map("type")),
     ] = Field(default_factory=list)
     """Ready, Reconciling and Stalled sum the others up (kstatus)."""
     images: Images | None = None
@@ -282,9 +280,7 @@ class TritonDeploymentStatus(ApiType):
     """What every candidate serves."""
     candidates: Annotated[
         list[CandidateStatus],
-        Field(
-            max_length=16, json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
-        ),
+        Field(max_length=16, json_schema_extra=list_map("name")),
     ] = Field(default_factory=list)
     """In the spec's order."""
     serving: ServingStatus | None = None

@@ -19,7 +19,7 @@ def makes_way(context: Context, target: ServerView | None) -> bool:
     old = _old(context, target)
     if old is None or target is None or target.ready:
         return old is not None and old.replicas == 0
-    return old.replicas == 0 or (_lacks_gpu(context, target) and _age(context, target) >= ROOM_AFTER_SECONDS)
+    return old.replicas == 0 or (_lacks_gpu(context, target) and target.age(context.now) >= ROOM_AFTER_SECONDS)
 
 
 def replicas(context: Context, target: ServerView | None, failed: bool) -> int:
@@ -65,7 +65,3 @@ def _lacks_gpu(context: Context, target: ServerView) -> bool:
     if gpu is None or trouble is None or trouble.reason is not Reason.UNSCHEDULABLE:
         return False
     return f"Insufficient {gpu.resource_name}" in trouble.message
-
-
-def _age(context: Context, view: ServerView) -> float:
-    return (context.now - view.created_at).total_seconds()

@@ -122,7 +122,7 @@ def _age(context: Context, view: ServerView) -> float:
     """Seconds since the Deployment was made; a server that serves was ready once, so only a new one can be late."""
     if context.serving == view.name:
         return 0.0
-    return (context.now - view.created_at).total_seconds()
+    return view.age(context.now)
 
 
 def _measurement(context: Context, target: Attempt, known: Run, started: bool) -> Verdict:
