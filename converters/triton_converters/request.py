@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from triton_converters.document import Document
-from triton_converters.result import Tensor
+from triton_converters.result import Tensor, Tuning
 
 
 @dataclass(frozen=True)
@@ -110,6 +110,8 @@ class ModelConfig:
     cuda_graphs: bool
     warmup: bool
     parameters: Mapping[str, str]
+    max_batch_size: int = 0
+    """Samples that are served at most, where a search found fewer to be better than the model's; 0: the model's."""
 
 
 @dataclass(frozen=True)
@@ -254,6 +256,63 @@ class ProfileRequest(Document):
     online: Sweep
     members: tuple[ServedModel, ...] = ()
     """Of format ``ensemble``: its models."""
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What is better, and how much it counts beside the others."""
+
+    metric: str
+    """A key of ``scoring.METRICS``."""
+    weight: int
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """What a row must keep; of the two bounds those that are not None hold."""
+
+    metric: str
+    minimum: float | None
+    maximum: float | None
+
+
+@dataclass(frozen=True)
+class SearchRequest(Document):
+    """Measure other configurations of a revision on its private server, until no step helps or the budget is spent.
+
+    One search is a row of Jobs, since a termination message holds at most ``search.PART_POINTS`` points: each goes on
+    where the one before it ended, from the file that all share.
+    """
+
+    key: str
+    search: str
+    """Names the file of points on the claim; a hash of everything here but ``key`` and ``part``."""
+    part: int
+    """0, 1, ...: which of the Jobs."""
+    revision: str
+    reference: str
+    profile: str
+    """Key of the revision's profile: its rows are points that are known."""
+    model_name: str
+    max_batch_size: int
+    """Samples; 0: no batch dimension."""
+    scenario: str
+    """``offline`` or ``online``: the sweep whose rows are judged."""
+    load: Load
+    sweep: Sweep
+    """The loads every configuration may be measured with."""
+    mode: str
+    """``Quick`` or ``Exhaustive``."""
+    base: Tuning
+    """The revision's own configuration."""
+    maximum_instances: int
+    vary_cuda_graphs: bool
+    objectives: tuple[Objective, ...]
+    constraints: tuple[Constraint, ...]
+    measurements: int
+    """Most points, of all parts together."""
+    seconds: int
+    """Most time spent measuring, of all parts together; a point that runs is finished."""
 
 
 @dataclass(frozen=True)

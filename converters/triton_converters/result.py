@@ -158,6 +158,42 @@ class MeasureResult(Document):
 
 
 @dataclass(frozen=True)
+class Tuning:
+    """What a search varies of a model's configuration; the same fields of ``request.ModelConfig``."""
+
+    max_batch_size: int
+    """Samples; 0: no batch dimension."""
+    instances: int
+    dynamic_batching: bool
+    preferred_batch_sizes: tuple[int, ...]
+    max_queue_delay_microseconds: int
+    cuda_graphs: bool
+
+
+@dataclass(frozen=True)
+class SearchPoint:
+    """A configuration and one row of it."""
+
+    tuning: Tuning
+    row: Row
+
+
+@dataclass(frozen=True)
+class SearchResult(Document):
+    """What one Job of a search measured."""
+
+    points: tuple[SearchPoint, ...]
+    """In the order measured; not those of earlier parts, nor the profile's."""
+    ended: str
+    """``Converged``, ``Complete`` (exhaustive), ``MeasurementsSpent``, ``TimeSpent``; empty: another part goes on."""
+    size: int
+    """Points of the whole space: what an exhaustive search would measure."""
+    seconds: float
+    """Spent measuring, by this part and those before it."""
+    environment: Environment
+
+
+@dataclass(frozen=True)
 class CleanResult(Document):
     """What was removed."""
 
@@ -170,6 +206,7 @@ RESULTS: dict[str, type[Document]] = {
     "reference": ReferenceResult,
     "convert": ConvertResult,
     "profile": ProfileResult,
+    "search": SearchResult,
     "measure": MeasureResult,
     "clean": CleanResult,
 }
