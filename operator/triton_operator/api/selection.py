@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
+from triton_converters import request
 from triton_operator.api.schema import ApiType, Decimal, list_map, rules
 
 ObjectiveMetric = Literal[
@@ -24,6 +25,10 @@ class Objective(ApiType):
     weight: Annotated[int, Field(ge=1, le=100)] = 1
     """Relative to the other objectives. Default 1."""
 
+    def asked(self) -> request.Objective:
+        """As the arithmetic and a search's Job take it."""
+        return request.Objective(self.metric, self.weight)
+
 
 class Constraint(ApiType):
     """What a row must keep to be taken."""
@@ -37,6 +42,10 @@ class Constraint(ApiType):
     """At least this."""
     maximum: Decimal | None = None
     """At most this."""
+
+    def asked(self) -> request.Constraint:
+        """As the arithmetic and a search's Job take it."""
+        return request.Constraint(self.metric, _number(self.minimum), _number(self.maximum))
 
 
 class Selection(ApiType):
@@ -54,3 +63,7 @@ class Selection(ApiType):
         Field(max_length=6, json_schema_extra=list_map("metric")),
     ] = Field(default_factory=list)
     """All must hold for a row. Default: none."""
+
+
+def _number(bound: str | None) -> float | None:
+    return None if bound is None else float(bound)
