@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy
 import pytest
-from conftest import IN_IMAGE, ROOT, Pod, outcome_in
 from served_claim import SAMPLES, load, measure_request, profile_request, with_metrics
 
+from images.pod import IN_IMAGE, ROOT, Pod, outcome_in
 from triton_converters.failure import StageError
 from triton_converters.reasons import Reason
 from triton_converters.request import InputShape, Sweep
