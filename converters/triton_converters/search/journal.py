@@ -18,8 +18,8 @@ class Entry(Document):
     """What was tried, and what came of it."""
 
     kind: str
-    """``began``; then ``measured``, ``repeated`` (with longer windows), ``refused`` (the configuration, with any load) or
-    ``stopped`` (the Job was asked to end, or failed for a reason of its own). Nothing then: all of a sudden it ended."""
+    """``began``; then ``measured``, ``repeated`` (with longer windows), ``refused`` (the configuration, with any load)
+    or ``stopped`` (the Job was asked to end, or failed for a reason of its own). Nothing then: it ended suddenly."""
     tuning: Tuning
     batch_size: int
     concurrency: int
@@ -70,7 +70,7 @@ class Journal:
         return next((each for each in self.entries if each.kind == REFUSED and each.tuning == tuning), None)
 
     def lost(self, tuning: Tuning) -> int:
-        """How often all of a sudden it ended with a configuration."""
+        """How often the server or the Job ended suddenly with a configuration."""
         begun: dict[Point, int] = {}
         for each in self.entries:
             if each.tuning == tuning:
