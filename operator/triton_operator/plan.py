@@ -7,6 +7,7 @@ from typing import Any
 from triton_converters.reasons import Reason
 from triton_operator import conditions, report
 from triton_operator.api.status import TritonDeploymentStatus
+from triton_operator.combination import combinations
 from triton_operator.context import Context
 from triton_operator.deployment import TritonDeployment
 from triton_operator.observed import Observed
@@ -108,7 +109,7 @@ def _walk(context: Context) -> Progress:
         stalled = bool(more.failures)
         return Progress((resolved, referred), effects, attempts, published, stalled=stalled)
 
-    converted, more, attempts = conversion.convert(context, dump)
+    converted, more, attempts = conversion.convert(context, dump, combinations(context.spec))
     effects += more
     verdicts: tuple[Verdict, ...] = (resolved, converted)
     if not converted.status:

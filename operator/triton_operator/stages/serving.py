@@ -156,9 +156,9 @@ def _measure_work(context: Context, dump: Dump, target: Attempt) -> Work:
         revision=target.key,
         reference=dump.key,
         model_name=context.spec.served_name,
-        max_batch_size=context.spec.max_batch_size,
+        max_batch_size=target.candidate.max_batch_size(context.spec),
         load=load(context, names.preview(context.name)),
-        online=online(context),
+        online=online(context, target.candidate),
     )
     key = names.result_key(
         "measure", request, serving_inputs(context), context.images.converter, context.deployment.uid
