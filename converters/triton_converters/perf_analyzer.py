@@ -16,6 +16,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, isfinite
+from typing import Any
 
 from triton_converters.request import InputShape, Measurement
 from triton_converters.result import Row
@@ -196,7 +197,7 @@ def parse_report(text: str, point: Point, stable: bool) -> Row:
     line = lines[0]
     try:
         concurrency, throughput = int(line["Concurrency"]), float(line["Inferences/Second"])
-        microseconds = {field: int(line[column]) for field, column in _COLUMNS.items()}
+        microseconds: dict[str, Any] = {field: int(line[column]) for field, column in _COLUMNS.items()}
     except (KeyError, TypeError, ValueError) as error:
         raise ReportError(f"not a report of perf_analyzer --verbose-csv: {error!r}") from error
     if concurrency != point.concurrency or not isfinite(throughput) or throughput <= 0:

@@ -22,6 +22,7 @@ from triton_operator.stages import (
     conversion,
     profiling,
     reference,
+    searching,
     serving,
     skipping,
     source,
@@ -122,11 +123,26 @@ def _walk(context: Context) -> Progress:
         stalled = verified.reason is Reason.ALL_CANDIDATES_FAILED
         return Progress(verdicts, effects, attempts, published, dump.result, stalled=stalled)
 
-    selected, attempts, ranking = choosing.choose(context, attempts)
+    found = searching.search(context, dump, attempts)
+    effects += found.effects
+    if found.waits is not None:
+        verdicts, attempts = (*verdicts, found.waits), found.attempts
+        return Progress(verdicts, effects, attempts, published, dump.result, searches=found.searches)
+
+    selected, attempts, ranking = choosing.choose(context, found.attempts, found.searches)
     verdicts = (*verdicts, selected)
     target = next((attempt for attempt in attempts if attempt.state == "Selected"), None)
     if target is None:
-        return Progress(verdicts, effects, attempts, published, dump.result, tuple(ranking), stalled=True)
+        return Progress(
+            verdicts,
+            effects,
+            attempts,
+            published,
+            dump.result,
+            tuple(ranking),
+            found.searches,
+            stalled=selected.reason is not Reason.AWAITING_APPROVAL,
+        )
 
     rollout = serving.serve(context, dump, target)
     return Progress(
@@ -136,6 +152,7 @@ def _walk(context: Context) -> Progress:
         source=published,
         reference=dump.result,
         ranking=tuple(ranking),
+        searches=found.searches,
         rollout=rollout,
         stalled=rollout.stalled,
     )

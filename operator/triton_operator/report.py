@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from triton_converters.result import MeasureResult, ProfileResult, Row, Signature
+from triton_converters.result import MeasureResult, ProfileResult, Row, Signature, Tuning
 from triton_operator.api.status import (
     AccuracyStatus,
     CandidateStatus,
@@ -10,6 +10,7 @@ from triton_operator.api.status import (
     MetricValue,
     PerformanceStatus,
     RowStatus,
+    SearchStatus,
     ServingStatus,
     SignatureStatus,
     SourceStatus,
@@ -17,6 +18,7 @@ from triton_operator.api.status import (
     TensorStatus,
     TritonDeploymentStatus,
     merge_conditions,
+    row_status,
 )
 from triton_operator.attempt import Attempt
 from triton_operator.conditions import conditions
@@ -24,6 +26,7 @@ from triton_operator.context import Context
 from triton_operator.progress import Progress
 from triton_operator.resources.services import endpoint
 from triton_operator.selection import Choice, best_row
+from triton_operator.stages.searching import Search
 from triton_operator.status_limit import bounded, shortened
 
 MESSAGE_BYTES = 480
@@ -43,6 +46,7 @@ def status(context: Context, progress: Progress) -> TritonDeploymentStatus:
         source=SourceStatus(digest=digest, revision=context.spec.source.revision) if progress.source else None,
         signature=_signature(progress.reference.signature) if progress.reference else None,
         candidates=[_candidate(attempt, progress.ranking) for attempt in progress.attempts],
+        search=[_search(each) for each in progress.searches],
         serving=serving if up else None,
         target=_target(progress),
         endpoint=endpoint(context) if up else None,
@@ -83,8 +87,30 @@ def _candidate(attempt: Attempt, ranking: Sequence[Choice]) -> CandidateStatus:
         p99_latency_microseconds=choice.row.p99 if choice else None,
         load=choice.load if choice else "",
         satisfies_constraints=choice.violation is None if choice else None,
+        binding_constraint=str(choice.binding or "") if choice else "",
+        margin_percent=f"{choice.binding.margin * 100:.1f}" if choice and choice.binding else "",
         rank=choice.rank if choice else None,
+        pareto=choice.pareto if choice else None,
         stable=choice.row.stable if choice else None,
+        spread_percent=f"{choice.row.spread:.1f}" if choice and choice.row.spread else "",
+        client_bound=choice.row.client_bound or None if choice else None,
+        configuration=configuration(attempt.candidate.tuning) if attempt.candidate.tuning else "",
+    )
+
+
+def _search(search: Search) -> SearchStatus:
+    row = search.best.row if search.best else None
+    return SearchStatus(
+        candidate=search.candidate,
+        measurements=search.measurements,
+        size=search.size,
+        ended=search.ended,
+        message=shortened(search.failure.message, MESSAGE_BYTES) if search.failure else "",
+        configuration=configuration(search.best.tuning) if search.best else "",
+        throughput=throughput(row) if row else "",
+        p99_latency_microseconds=row.p99 if row else None,
+        load=f"batch {row.batch_size}, concurrency {row.concurrency}" if row else "",
+        records=list(search.records),
     )
 
 
@@ -117,8 +143,8 @@ def _of_what_serves(
         accuracy=_headline(context, profile),
     )
     performance = PerformanceStatus(
-        offline=[_row(context, attempt, row) for row in profile.offline],
-        online=[_row(context, attempt, row) for row in measured.online],
+        offline=_rows(context, attempt, profile.offline),
+        online=_rows(context, attempt, measured.online),
         environment=_environment(context, rollout.server, profile, measured),
         measured_at=rollout.record.finished_at,
     )
@@ -151,14 +177,12 @@ def _headline(context: Context, profile: ProfileResult) -> str:
     return decimal(values[0].served) if values else ""
 
 
-def _row(context: Context, attempt: Attempt, row: Row) -> RowStatus:
-    shapes = (f"{each.input}:{'x'.join(map(str, each.dims))}" for each in context.spec.performance.input_shapes)
-    return RowStatus(
-        precision=attempt.candidate.precision,
-        accelerator=attempt.candidate.accelerator,
-        input_shape=" ".join(shapes),
-        **{**vars(row), "throughput": throughput(row)},
+def _rows(context: Context, attempt: Attempt, rows: Sequence[Row]) -> list[RowStatus]:
+    shapes = " ".join(
+        f"{each.input}:{'x'.join(map(str, each.dims))}" for each in context.spec.performance.input_shapes
     )
+    candidate = attempt.candidate
+    return [row_status(row, candidate.precision, candidate.accelerator, shapes) for row in rows]
 
 
 def _environment(context: Context, server: str, profile: ProfileResult, measured: MeasureResult) -> EnvironmentStatus:
@@ -180,6 +204,20 @@ def _environment(context: Context, server: str, profile: ProfileResult, measured
 def throughput(row: Row) -> str:
     """Inferences per second as a decimal string; the slowest source document's row is 3.3."""
     return f"{row.throughput:.1f}"
+
+
+def configuration(tuning: Tuning) -> str:
+    """What a search varies, in words."""
+    words = [f"max batch {tuning.max_batch_size}", f"{tuning.instances} instance{'s' * (tuning.instances > 1)}"]
+    if tuning.dynamic_batching:
+        preferred = f", preferred {' '.join(map(str, tuning.preferred_batch_sizes))}"
+        words.append(
+            f"dynamic batching (delay {tuning.max_queue_delay_microseconds} us"
+            f"{preferred if tuning.preferred_batch_sizes else ''})"
+        )
+    if tuning.cuda_graphs:
+        words.append("CUDA graphs")
+    return ", ".join(words)
 
 
 def decimal(value: float) -> str:

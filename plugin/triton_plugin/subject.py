@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from triton_converters.result import ConvertResult, ProfileResult
 from triton_operator import names
 from triton_operator.api.spec import TritonDeploymentSpec
-from triton_operator.api.status import CandidateStatus, Condition, RowStatus, TritonDeploymentStatus
+from triton_operator.api.status import CandidateStatus, Condition, RowStatus, TritonDeploymentStatus, row_status
 from triton_operator.job_view import Record
 from triton_operator.observed import observe, record_name
 
@@ -64,13 +64,9 @@ class Subject:
             return []
         members = [each.rsplit("-", 2) for each in candidate.members]
         shapes = (f"{each.input}:{'x'.join(map(str, each.dims))}" for each in self.spec.performance.input_shapes)
-        common = {
-            "precision": _distinct(each[1] for each in members),
-            "accelerator": _distinct(each[2] for each in members),
-            "input_shape": " ".join(shapes),
-        }
+        precision, accelerator = (_distinct(each[column] for each in members) for column in (1, 2))
         found = profile.offline if scenario == "Offline" else profile.online
-        return [RowStatus(**common, **{**vars(row), "throughput": f"{row.throughput:.1f}"}) for row in found]
+        return [row_status(row, precision, accelerator, " ".join(shapes)) for row in found]
 
 
 def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> Subject:

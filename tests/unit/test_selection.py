@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from triton_converters.result import Row
 from triton_operator.api.selection import Constraint, Objective
-from triton_operator.selection import Choice, gain, rank, worst_violation
+from triton_operator.selection import Choice, gain, rank
 
 
 def row(throughput: float, p99: int = 1000, concurrency: int = 1) -> Row:
@@ -59,11 +59,6 @@ def test_equal_candidates_keep_the_specs_order() -> None:
 
 def test_a_candidate_without_rows_is_not_ranked() -> None:
     assert [choice.name for choice in rank([("none", []), ("one", [row(1)])], [], [])] == ["one"]
-
-
-def test_a_minimum_is_a_bound_too() -> None:
-    violation = worst_violation(row(90), [Constraint(metric="Throughput", minimum="100"), AT_MOST_2MS])
-    assert str(violation) == "Throughput 90, minimum 100"
 
 
 def test_a_row_without_throughput_is_the_worst() -> None:

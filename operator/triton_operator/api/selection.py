@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
+from triton_converters import request
 from triton_operator.api.schema import ApiType, Decimal, ResultKey, list_map, rules
 
 ObjectiveMetric = Literal[
@@ -25,6 +26,10 @@ class Objective(ApiType):
     weight: Annotated[int, Field(ge=1, le=100)] = 1
     """Relative to the other objectives. Default 1."""
 
+    def asked(self) -> request.Objective:
+        """As the arithmetic and a search's Job take it."""
+        return request.Objective(self.metric, self.weight)
+
 
 class Constraint(ApiType):
     """What a row must keep to be taken."""
@@ -38,6 +43,10 @@ class Constraint(ApiType):
     """At least this."""
     maximum: Decimal | None = None
     """At most this."""
+
+    def asked(self) -> request.Constraint:
+        """As the arithmetic and a search's Job take it."""
+        return request.Constraint(self.metric, _number(self.minimum), _number(self.maximum))
 
 
 class Search(ApiType):
@@ -77,6 +86,7 @@ class Selection(ApiType):
         Field(max_length=7, json_schema_extra=list_map("metric")),
     ] = Field(default_factory=list)
     """All must hold for a row. Default: none."""
+<<<<<<< HEAD
     search: Search = Field(default_factory=lambda: Search(mode="None"))
     """Whether other configurations of the two best candidates are measured too. Default: mode None. Not of an
     ensemble."""
@@ -91,3 +101,7 @@ class Selection(ApiType):
     minimum_improvement_percent: Annotated[int, Field(ge=0, le=1000)] = 0
     """What serves is kept unless another candidate of the same source is better by at least this, by the objectives,
     and was measured in the same environment. Default 0: the best serves."""
+
+
+def _number(bound: str | None) -> float | None:
+    return None if bound is None else float(bound)

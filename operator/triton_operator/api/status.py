@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from triton_converters.reasons import Reason
+from triton_converters.result import Row
 from triton_operator.api.schema import ApiType, list_map
 
 ConditionType = Literal[
@@ -110,10 +111,49 @@ class CandidateStatus(ApiType):
     """Of its best row: "batch 1, concurrency 16"."""
     satisfies_constraints: bool | None = None
     """Whether a row of the judged scenario meets every constraint."""
+    binding_constraint: str = ""
+    """The constraint that its best row is closest to breaking, or breaks by most: "P99LatencyMicroseconds maximum
+    10000"."""
+    margin_percent: str = ""
+    """Decimal: how far its best row is within that bound; negative: beyond it."""
     rank: int | None = None
     """1: the best."""
+    pareto: bool | None = None
+    """Whether one of its rows is beaten by no other candidate's in throughput and p99 latency both, or in all of the
+    objectives' metrics where there are several."""
     stable: bool | None = None
     """Whether perf_analyzer called its best row stable."""
+    spread_percent: str = ""
+    """Decimal: how far the throughputs of its best row's windows differ, relative to their mean."""
+    client_bound: bool | None = None
+    """True: at its best row the client was the limit, so the server could do more."""
+    configuration: str = ""
+    """What a search found, where that is what it serves with: "max batch 8, 2 instances, ..."."""
+
+
+class SearchStatus(ApiType):
+    """The search for a better configuration of one candidate."""
+
+    candidate: str
+    """Its name."""
+    measurements: int
+    """Points measured so far; the candidate's own rows are not among them."""
+    size: int = 0
+    """Points of the whole space; 0: not known yet."""
+    ended: str = ""
+    """Converged, Complete, MeasurementsSpent, TimeSpent or Failed; empty: it goes on."""
+    message: Text = ""
+    """Of a search that failed: how."""
+    configuration: str = ""
+    """Of the best point."""
+    throughput: str = ""
+    """Decimal: inferences per second of the best point."""
+    p99_latency_microseconds: int | None = None
+    """Of the best point."""
+    load: str = ""
+    """Of the best point: "batch 1, concurrency 16"."""
+    records: Annotated[list[str], Field(max_length=64)] = Field(default_factory=list)
+    """All points are entries `search.RECORD` of the ConfigMap NAME-results."""
 
 
 class ServingStatus(ApiType):
@@ -213,6 +253,12 @@ class RowStatus(ApiType):
     """Mean latency."""
     stable: bool
     """False: no three windows agreed; the row is three windows merged whatever they show."""
+    spread_percent: str = ""
+    """Decimal: how far the throughputs of the windows differ, relative to their mean."""
+    client_bound: bool = False
+    """True: the client was the limit, so the server could do more."""
+    used_memory_bytes: int | None = None
+    """Most memory in use meanwhile: of the GPUs; without a GPU of the node, whatever uses it."""
 
 
 class EnvironmentStatus(ApiType):
@@ -280,9 +326,14 @@ class TritonDeploymentStatus(ApiType):
     """What every candidate serves."""
     candidates: Annotated[
         list[CandidateStatus],
-        Field(max_length=16, json_schema_extra=list_map("name")),
+        Field(max_length=18, json_schema_extra=list_map("name")),
     ] = Field(default_factory=list)
-    """In the spec's order."""
+    """In the spec's order; then what searches found."""
+    search: Annotated[
+        list[SearchStatus],
+        Field(max_length=2, json_schema_extra=list_map("candidate")),
+    ] = Field(default_factory=list)
+    """The searches of selection.search, in the order in which they run."""
     serving: ServingStatus | None = None
     """What the Service points to."""
     target: TargetStatus | None = None
@@ -293,6 +344,18 @@ class TritonDeploymentStatus(ApiType):
     """Of what serves."""
     performance: PerformanceStatus | None = None
     """Of what serves."""
+
+
+def row_status(row: Row, precision: str, accelerator: str, input_shape: str) -> RowStatus:
+    """A measured row with what it is a row of."""
+    return RowStatus(
+        precision=precision,
+        accelerator=accelerator,
+        input_shape=input_shape,
+        spread_percent=f"{row.spread:.1f}" if row.spread else "",
+        used_memory_bytes=row.memory_bytes or None,
+        **{**vars(row), "throughput": f"{row.throughput:.1f}"},
+    )
 
 
 def timestamp(now: datetime) -> str:
