@@ -178,9 +178,7 @@ def _headline(context: Context, profile: ProfileResult) -> str:
 
 
 def _rows(context: Context, attempt: Attempt, rows: Sequence[Row]) -> list[RowStatus]:
-    shapes = " ".join(
-        f"{each.input}:{'x'.join(map(str, each.dims))}" for each in context.spec.performance.input_shapes
-    )
+    shapes = " ".join(f"{each.input}:{'x'.join(map(str, each.dims))}" for each in context.spec.performance.input_shapes)
     candidate = attempt.candidate
     return [row_status(row, candidate.precision, candidate.accelerator, shapes) for row in rows]
 

@@ -39,7 +39,9 @@ class Binding:
     def __str__(self) -> str:
         """Metric and bound, in words."""
         minimum, maximum = self.constraint.minimum, self.constraint.maximum
-        words = [f"{word} {bound:.15g}" for word, bound in (("minimum", minimum), ("maximum", maximum)) if bound is not None]
+        words = [
+            f"{word} {bound:.15g}" for word, bound in (("minimum", minimum), ("maximum", maximum)) if bound is not None
+        ]
         return f"{self.constraint.metric} {', '.join(words)}"
 
 

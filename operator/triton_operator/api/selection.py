@@ -86,7 +86,6 @@ class Selection(ApiType):
         Field(max_length=7, json_schema_extra=list_map("metric")),
     ] = Field(default_factory=list)
     """All must hold for a row. Default: none."""
-<<<<<<< HEAD
     search: Search = Field(default_factory=lambda: Search(mode="None"))
     """Whether other configurations of the two best candidates are measured too. Default: mode None. Not of an
     ensemble."""

@@ -6,7 +6,7 @@ that fails takes nothing away from what the object would serve without it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import ceil
 
 from triton_converters import scoring
@@ -79,7 +79,7 @@ class Found:
 
     attempts: tuple[Attempt, ...]
     """The format round's, then what the searches found."""
-    effects: Effects = Effects()
+    effects: Effects = field(default_factory=Effects)
     searches: tuple[Search, ...] = ()
     waits: Verdict | None = None
     """While a search, or a Job of what one found, goes on."""

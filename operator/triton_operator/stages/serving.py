@@ -126,9 +126,7 @@ def _age(context: Context, view: ServerView) -> float:
     return view.age(context.now)
 
 
-def _measurement(
-    context: Context, dump: Dump, target: Attempt, known: Run, starts: bool, serves: bool
-) -> Verdict:
+def _measurement(context: Context, dump: Dump, target: Attempt, known: Run, starts: bool, serves: bool) -> Verdict:
     """Of the online sweep through the preview Service."""
     if known.failure is not None:
         return Verdict("PerformanceMeasured", False, known.failure.reason, known.failure.message)
