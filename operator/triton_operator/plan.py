@@ -21,6 +21,7 @@ from triton_operator.stages import (
     cleaning,
     conversion,
     profiling,
+    ranking,
     reference,
     searching,
     serving,
@@ -127,9 +128,10 @@ def _walk(context: Context) -> Progress:
     effects += found.effects
     if found.waits is not None:
         verdicts, attempts = (*verdicts, found.waits), found.attempts
-        return Progress(verdicts, effects, attempts, published, dump.result, searches=found.searches)
+        so_far = tuple(ranking.ranked(context, attempts))
+        return Progress(verdicts, effects, attempts, published, dump.result, so_far, found.searches)
 
-    selected, attempts, ranking = choosing.choose(context, found.attempts, found.searches)
+    selected, attempts, choices = choosing.choose(context, found.attempts, found.searches)
     verdicts = (*verdicts, selected)
     target = next((attempt for attempt in attempts if attempt.state == "Selected"), None)
     if target is None:
@@ -139,7 +141,7 @@ def _walk(context: Context) -> Progress:
             attempts,
             published,
             dump.result,
-            tuple(ranking),
+            tuple(choices),
             found.searches,
             stalled=selected.reason is not Reason.AWAITING_APPROVAL,
         )
@@ -151,7 +153,7 @@ def _walk(context: Context) -> Progress:
         attempts=attempts,
         source=published,
         reference=dump.result,
-        ranking=tuple(ranking),
+        ranking=tuple(choices),
         searches=found.searches,
         rollout=rollout,
         stalled=rollout.stalled,

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from triton_converters.document import Document
@@ -82,6 +82,8 @@ class Fate:
     """TensorRT of the server's image, where it is another than TENSORRT."""
     p99: int = 5000
     """Microseconds, of every measured row."""
+    cpu: str = "a CPU, 2 cores"
+    """Where it is measured."""
     speed: float = 1.0
     """Of every measured row, relative to what it is by default."""
 
@@ -130,6 +132,7 @@ def row(concurrency: int, throughput: float, p99: int) -> Row:
 
 
 def _result(stage: str, candidate: str, request: Any, fate: Fate) -> Document:
+    environment = replace(ENVIRONMENT, cpu=fate.cpu)
     if stage == "source":
         return SourceResult(hashlib.sha256(request.uri.encode()).hexdigest(), 3, 1000)
     if stage == "reference":
@@ -139,7 +142,7 @@ def _result(stage: str, candidate: str, request: Any, fate: Fate) -> Document:
     if stage == "clean":
         return CleanResult(1, 0)
     if stage == "measure":
-        return MeasureResult(_online(request, 1000 * fate.speed, fate), ENVIRONMENT)
+        return MeasureResult(_online(request, 1000 * fate.speed, fate), environment)
     if stage == "search":
         return _search(request, fate)
     throughput = THROUGHPUT.get((request.format.rpartition("+")[2], request.precision), FAST)
@@ -154,7 +157,7 @@ def _result(stage: str, candidate: str, request: Any, fate: Fate) -> Document:
         samples=64,
         offline=tuple(row(1, throughput, fate.p99) for _ in request.offline.batch_sizes),
         online=_online(request, throughput, fate),
-        environment=ENVIRONMENT,
+        environment=environment,
     )
 
 
