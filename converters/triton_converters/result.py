@@ -194,14 +194,17 @@ class SearchResult(Document):
     search: str
     """Names the file of all parts' points on the claim."""
     points: tuple[SearchPoint, ...]
-    """In the order measured; not those of earlier parts, nor the profile's."""
+    """In the path's order; not those of earlier parts, nor the profile's."""
     ended: str
     """``Converged``, ``Complete`` (exhaustive), ``MeasurementsSpent``, ``TimeSpent``; empty: another part goes on."""
     size: int
     """Points of the whole space: what an exhaustive search would measure."""
     seconds: float
-    """Spent measuring, by this part and those before it."""
+    """That measuring took, of this part's points and those before it."""
     environment: Environment
+    repeats: tuple[SearchPoint, ...] = ()
+    """Of the last part, where something better than the base was found: the best point, and the best of another
+    configuration, measured once more with longer windows."""
 
 
 @dataclass(frozen=True)
@@ -301,7 +304,7 @@ _TUNING_COLUMNS = tuple(Tuning.__dataclass_fields__)
 _TUNING_FLAGS = ("dynamic_batching", "cuda_graphs")
 _ACCURACY = "accuracy"
 _ACCURACY_COLUMNS = tuple(Accuracy.__dataclass_fields__)
-_POINTS = "points"
+_POINTS = {"points", "repeats"}
 
 
 def _pack(result: dict[str, Any]) -> dict[str, Any]:
@@ -314,7 +317,7 @@ def _pack(result: dict[str, Any]) -> dict[str, Any]:
             [float(f"{value:.7g}") if isinstance(value, float) else value for value in each.values()]
             for each in packed[name]
         ]
-    for name in packed.keys() & {_POINTS}:
+    for name in packed.keys() & _POINTS:
         packed[name] = [
             [_pack_tuning(each["tuning"]), _pack_row(each["row"]) if each["row"] else None, each["refused"]]
             for each in packed[name]
@@ -328,7 +331,7 @@ def _unpack(result: dict[str, Any]) -> dict[str, Any]:
         unpacked[scenario] = [_unpack_row(row) for row in unpacked[scenario]]
     for name in unpacked.keys() & {_ACCURACY}:
         unpacked[name] = [dict(zip(_ACCURACY_COLUMNS, each, strict=True)) for each in unpacked[name]]
-    for name in unpacked.keys() & {_POINTS}:
+    for name in unpacked.keys() & _POINTS:
         unpacked[name] = [
             {"tuning": _unpack_tuning(tuning), "row": _unpack_row(row) if row else None, "refused": refused}
             for tuning, row, refused in unpacked[name]

@@ -105,9 +105,11 @@ def rounded(outcome: Outcome) -> Outcome:
             for each in outcome.result.accuracy
         )
     if isinstance(outcome.result, result.SearchResult):
-        changes["points"] = tuple(
-            dataclasses.replace(each, row=rounded_row(each.row) if each.row else None) for each in outcome.result.points
-        )
+        for name in ("points", "repeats"):
+            changes[name] = tuple(
+                dataclasses.replace(each, row=rounded_row(each.row) if each.row else None)
+                for each in getattr(outcome.result, name)
+            )
     return dataclasses.replace(outcome, result=dataclasses.replace(outcome.result, **changes))
 
 
@@ -167,7 +169,7 @@ def test_rows_of_before_the_newest_columns_are_read() -> None:
 
 
 def test_the_points_of_a_part_of_a_search_fit() -> None:
-    """24 points unlike each other, of which some could not be served."""
+    """24 points unlike each other, of which some could not be served, and two repeats."""
     chance = random.Random(2)  # noqa: S311 - figures of a test
     points = tuple(
         result.SearchPoint(
@@ -177,7 +179,8 @@ def test_the_points_of_a_part_of_a_search_fit() -> None:
         )
         for number in range(24)
     )
-    outcome = Outcome("search", "0" * 16, result.SearchResult("1" * 16, points, "", 1000, 123.4, ENVIRONMENT))
+    searched = result.SearchResult("1" * 16, points, "", 1000, 123.4, ENVIRONMENT, points[1:3])
+    outcome = Outcome("search", "0" * 16, searched)
     text = outcome.to_json()
     assert len(text.encode()) <= MESSAGE_LIMIT_BYTES
     assert rounded(Outcome.from_json(text)) == rounded(outcome)

@@ -123,6 +123,16 @@ def test_mutants_are_caught_and_not_measured(
 
 
 @pytest.mark.parametrize(("model", "tolerance"), [("linear", 1e-2), ("scaled", 1e9)])
+def test_a_candidate_that_serves_fewer_samples_at_once_is_held_against_the_same_reference(pod: Pod) -> None:
+    request = profile_request("fewer", "smaller", pod.ports)
+    few = replace(request, max_batch_size=4, offline=Sweep((4,), (1,), True), online=Sweep((), (), False))
+    found = profile(pod, few)
+    assert found.passed, found.message
+    assert found.samples == SAMPLES
+    assert "requests of 1, 3, 4 samples" in found.message
+    assert [row.batch_size for row in found.offline] == [4]
+
+
 def test_an_fp32_file_labelled_fp16_is_caught_whatever_the_tolerance(pod: Pod, model: str, tolerance: float) -> None:
     request = profile_request(f"label-{model}", model, pod.ports)
     loose = replace(request.tolerance, absolute=tolerance)
