@@ -52,8 +52,8 @@ TUNED = 1.5
 """How much faster the configuration is that a search finds."""
 PART_POINTS = 24
 """Of a search's Job, at most."""
-SPACE = 30
-"""Points of every search."""
+SPACE, REPEATS = 30, 2
+"""Points of every search, and those that are measured once more at its end."""
 TENSORRT = "10.9.0.34"
 """Builds the simulation's engines."""
 ENVIRONMENT = Environment("2.51.0", "cpu", "", "", "a CPU, 2 cores", ("perf_analyzer -m digits",))
@@ -164,7 +164,7 @@ def _result(stage: str, candidate: str, request: Any, fate: Fate) -> Document:
 def _search(request: SearchRequest, fate: Fate) -> SearchResult:
     """One part of a walk over more instances and longer delays; the best point is the 18th."""
     first = request.part * PART_POINTS
-    last = min(first + PART_POINTS, request.measurements, SPACE)
+    last = min(first + PART_POINTS, request.measurements - REPEATS, SPACE)
     ended = "" if last == first + PART_POINTS else "MeasurementsSpent" if last < SPACE else "Converged"
     best = THROUGHPUT["onnx", "fp32"] * 1.4 * TUNED * fate.speed
     points = tuple(
@@ -172,9 +172,15 @@ def _search(request: SearchRequest, fate: Fate) -> SearchResult:
             Tuning(request.max_batch_size, 2 + number % 4, True, (), 100 * (number // 4), False),
             row(4, best * (1 - abs(number - 17) / 30), fate.p99),
         )
-        for number in range(first, last)
+        for number in range(last)
     )
-    return SearchResult(request.search, points, ended, SPACE, 5.0 * last, ENVIRONMENT)
+    repeats = tuple(sorted(points, key=lambda point: -_throughput(point))[:REPEATS]) if ended else ()
+    seconds = 5.0 * (last + len(repeats))
+    return SearchResult(request.search, points[first:], ended, SPACE, seconds, ENVIRONMENT, repeats)
+
+
+def _throughput(point: SearchPoint) -> float:
+    return point.row.throughput if point.row else 0.0
 
 
 def _online(request: Any, throughput: float, fate: Fate) -> tuple[Row, ...]:

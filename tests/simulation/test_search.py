@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.answers import FINAL, GOOD, PART_POINTS, SPACE, Fate, when
+from tests.simulation.answers import FINAL, GOOD, PART_POINTS, REPEATS, SPACE, Fate, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model, a_spec
 from triton_converters.request import ConvertRequest, SearchRequest
 from triton_operator import names
 
 ONE_CANDIDATE = [a_model(candidates=[{"name": "onnx-fp32", "format": "onnx", "precision": "fp32"}])]
+
+SPENT = SPACE + REPEATS
 
 
 def searching(mode: str = "Quick", **fields: Any) -> dict[str, Any]:
@@ -81,18 +83,21 @@ def test_all_parts_share_one_file_and_the_second_search_gets_what_the_first_left
     first, second, third, fourth = parts(searched)
     assert [each.part for each in (first, second, third, fourth)] == [0, 1, 0, 1]
     assert first.search == second.search != third.search == fourth.search
-    assert (first.measurements, third.measurements) == (50, 100 - SPACE)
-    assert (first.seconds, third.seconds) == (1800, 3600 - 5 * SPACE)
+    assert (first.measurements, third.measurements) == (50, 100 - SPENT)
+    assert (first.seconds, third.seconds) == (1800, 3600 - 5 * SPENT)
 
 
 def test_the_status_tells_of_both_searches(searched: Cluster) -> None:
     one, other = searched.status["search"]
     assert (one["candidate"], other["candidate"]) == ("onnx-fp32", "onnx-fp16")
-    assert (one["measurements"], one["size"], one["ended"]) == (SPACE, SPACE, "Converged")
+    assert (one["measurements"], one["size"], one["ended"]) == (SPENT, SPACE, "Converged")
     assert one["throughput"] == "4200.0"
     recorded = searched.objects["ConfigMap", "digits-results"]["data"]
     assert {f"search.{record}" for record in one["records"] + other["records"]} <= recorded.keys()
-    assert "the search of onnx-fp32 ended after 30 of 30 points" in searched.condition("Selected")["message"]
+    assert (
+        "the search of onnx-fp32 ended after 32 measurements in a space of 30 points"
+        in searched.condition("Selected")["message"]
+    )
 
 
 def test_a_search_is_one_job_at_a_time_and_beside_no_other_measurement() -> None:
@@ -120,25 +125,25 @@ def test_progress_is_told_while_it_goes_on() -> None:
     assert told[:3] == [
         "searching a configuration of onnx-fp32: 0 of at most 100 measurements",
         f"searching a configuration of onnx-fp32: {PART_POINTS} of at most 100 measurements{best}",
-        f"searching a configuration of onnx-fp16: {SPACE} of at most 100 measurements",
+        f"searching a configuration of onnx-fp16: {SPENT} of at most 100 measurements",
     ]
 
 
-@pytest.mark.parametrize("measurements", [2, 48, 60])
+@pytest.mark.parametrize("measurements", [8, 48, 64])
 def test_no_more_is_measured_than_the_budget_and_its_end_takes_the_best_so_far(measurements: int) -> None:
     cluster = Cluster(a_spec(**searching(measurements=measurements)))
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
     assert sum(each["measurements"] for each in cluster.status["search"]) <= measurements
-    assert cluster.status["search"][0]["ended"] == ("Converged" if measurements >= 2 * SPACE else "MeasurementsSpent")
-    if measurements < 2 * SPACE:
+    assert cluster.status["search"][0]["ended"] == ("Converged" if measurements >= 2 * SPENT else "MeasurementsSpent")
+    if measurements < 2 * SPENT:
         assert "because its measurements are spent" in cluster.condition("Selected")["message"]
 
 
 def test_spent_time_is_not_given_to_the_second() -> None:
-    cluster = Cluster(a_spec(**searching(measurements=100, durationSeconds=150)))
+    cluster = Cluster(a_spec(**searching(measurements=100, durationSeconds=160)))
     cluster.settle()
-    assert [each["candidate"] for each in cluster.status["search"]] == ["onnx-fp32"], "30 points took 150 s"
+    assert [each["candidate"] for each in cluster.status["search"]] == ["onnx-fp32"], "its 32 measurements took 160 s"
     assert cluster.condition("Ready")["status"] == "True"
 
 

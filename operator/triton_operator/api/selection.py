@@ -55,7 +55,7 @@ class Search(ApiType):
     mode: Literal["None", "Quick", "Exhaustive"]
     """`None`: what the spec says is served. `Quick`: from the spec's configuration, step by step to better ones.
     `Exhaustive`: every combination."""
-    measurements: Annotated[int, Field(ge=2, le=480)] = 48
+    measurements: Annotated[int, Field(ge=8, le=480)] = 48
     """Most points that are measured, of both searched candidates together. Default 48: a tenth of the 440 that Model
     Analyzer's brute force takes of one model, and two Jobs' messages."""
     duration_seconds: Annotated[int, Field(ge=60, le=86400)] = 3600

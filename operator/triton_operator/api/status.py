@@ -137,7 +137,7 @@ class SearchStatus(ApiType):
     candidate: str
     """Its name."""
     measurements: int
-    """Points measured so far; the candidate's own rows are not among them."""
+    """Points tried so far, and the best of them once more at the end; the candidate's own rows are not among them."""
     size: int = 0
     """Points of the whole space; 0: not known yet."""
     ended: str = ""

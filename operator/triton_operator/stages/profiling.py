@@ -74,7 +74,7 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
         max_batch_size=attempt.candidate.max_batch_size(spec),
         format=attempt.candidate.format,
         precision=attempt.candidate.precision,
-        tolerance=_tolerance(context, attempt.candidate.precision),
+        tolerance=tolerance(context, attempt.candidate.precision),
         metrics=entrypoint(context, spec.metrics) if spec.metrics else None,
         thresholds=tuple(
             Threshold(each.metric, _number(each.minimum), _number(each.maximum), _number(each.maximum_degradation))
@@ -156,7 +156,8 @@ def _served(context: Context, candidate: Combination, sizes: Sequence[int]) -> t
     return tuple(size for size in sizes if size <= maximum or maximum == 0)
 
 
-def _tolerance(context: Context, precision: str) -> Tolerance:
+def tolerance(context: Context, precision: str) -> Tolerance:
+    """How far served outputs may be from the framework's."""
     for each in context.spec.conversion.tolerances:
         if each.precision == precision:
             return Tolerance(float(each.absolute), float(each.relative))

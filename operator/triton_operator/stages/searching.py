@@ -22,7 +22,7 @@ from triton_operator.resources.jobs import Work, reloading_sidecar
 from triton_operator.resources.server import serving_inputs
 from triton_operator.selection import Choice, best_row, improvement, noise
 from triton_operator.stages.conversion import configuration, convert
-from triton_operator.stages.profiling import LOOPBACK, is_measuring, load, offline, online, profile
+from triton_operator.stages.profiling import LOOPBACK, is_measuring, load, offline, online, profile, tolerance
 from triton_operator.stages.ranking import ranked
 from triton_operator.stages.reference import Dump
 from triton_operator.stages.step import Effects, Verdict, run, waiting
@@ -31,6 +31,8 @@ SEARCHED = 2
 """The best candidates of the format round: as many as Model Navigator's top-N by default would leave."""
 MAXIMUM_INSTANCES = 5
 """Model Analyzer's default of run_config_search_max_instance_count."""
+LEAST_MEASUREMENTS = 3
+"""A point, and the two that are repeated at the end."""
 FAILED = "Failed"
 MEASUREMENTS_SPENT = "MeasurementsSpent"
 
@@ -42,6 +44,8 @@ class Search:
     candidate: str
     points: tuple[SearchPoint, ...] = ()
     """Of all parts so far, in the order measured."""
+    repeats: tuple[SearchPoint, ...] = ()
+    """The best once more, at the end."""
     size: int = 0
     """Points of the whole space; 0: not known yet."""
     seconds: float = 0.0
@@ -58,15 +62,15 @@ class Search:
 
     @property
     def measurements(self) -> int:
-        """Points that have a row."""
-        return sum(point.row is not None for point in self.points)
+        """Spent of the budget."""
+        return len(self.points) + len(self.repeats)
 
     @property
     def outcome(self) -> str:
         """How it ended, in words."""
         if self.failure is not None:
             return f"the search of {self.candidate} failed ({self.failure.reason}: {self.failure.message[:200]})"
-        measured = f"{self.measurements} of {self.size} points"
+        measured = f"{self.measurements} measurements in a space of {self.size} points"
         budget = {MEASUREMENTS_SPENT: "its measurements are", "TimeSpent": "its time is"}.get(self.ended)
         if budget:
             return f"the search of {self.candidate} ended after {measured} because {budget} spent"
@@ -109,7 +113,7 @@ def search(context: Context, dump: Dump, profiled: tuple[Attempt, ...]) -> Found
     budget, effects, searches = _Budget(asked.measurements, asked.duration_seconds), Effects(), []
     for number, leader in enumerate(leaders):
         share = budget.share(len(leaders) - number)
-        if share.measurements < 1 or share.seconds < 1:
+        if share.measurements < LEAST_MEASUREMENTS or share.seconds < 1:
             break
         found, more = _search(context, dump, by_name[leader.name], share)
         effects += more
@@ -129,7 +133,7 @@ def _search(context: Context, dump: Dump, attempt: Attempt, budget: _Budget) -> 
     """One candidate's search as far as it came, and the wishes."""
     known, effects = Search(attempt.name), Effects()
     busy = is_measuring(context)
-    # A part adds at least one point or ends the search.
+    # A part adds at least one point, or it ends the search.
     for part in range(budget.measurements):
         work = search_work(context, dump, attempt, budget, part)
         this = run(context, work, start=not busy)
@@ -146,6 +150,7 @@ def _search(context: Context, dump: Dump, attempt: Attempt, budget: _Budget) -> 
         known = replace(
             known,
             points=known.points + result.points,
+            repeats=result.repeats,
             size=result.size,
             seconds=result.seconds,
             ended=result.ended,
@@ -175,6 +180,8 @@ def search_work(context: Context, dump: Dump, attempt: Attempt, budget: _Budget,
         profile=attempt.profile_key,
         model_name=spec.served_name,
         max_batch_size=spec.max_batch_size,
+        precision=candidate.precision,
+        tolerance=tolerance(context, candidate.precision),
         scenario=spec.selection.scenario.lower(),
         load=load(context, LOOPBACK),
         sweep=sweep,
@@ -187,7 +194,15 @@ def search_work(context: Context, dump: Dump, attempt: Attempt, budget: _Budget,
         measurements=budget.measurements,
         seconds=budget.seconds,
     )
-    points = [request.revision, request.reference, request.scenario, request.load, sweep.shared_memory]
+    # Those that answer otherwise than the reference are refused there too.
+    points = [
+        request.revision,
+        request.reference,
+        request.scenario,
+        request.load,
+        sweep.shared_memory,
+        request.tolerance,
+    ]
     request = replace(request, search=names.result_key("points", points, where))
     key = names.result_key("search", request, where)
     return Work(
@@ -206,12 +221,15 @@ def _with_best(context: Context, known: Search) -> Search:
     selection = context.spec.selection
     objectives = tuple(each.asked() for each in selection.objectives)
     constraints = tuple(each.asked() for each in selection.constraints)
-    usable = [
-        (scoring.order(point.row, objectives, constraints), number, point)
-        for number, point in enumerate(known.points)
-        if point.row is not None and _takes_requests(context, point.tuning)
-    ]
-    return replace(known, best=min(usable)[2]) if usable else known
+    refused = {point.tuning for point in known.repeats if point.row is None}
+    # A repeat is measured for longer: its row stands for the first one.
+    measured = {
+        (point.tuning, point.row.batch_size, point.row.concurrency): (point.row, point)
+        for point in (*known.points, *known.repeats)
+        if point.row is not None and point.tuning not in refused and _takes_requests(context, point.tuning)
+    }
+    ranked_points = sorted(measured.values(), key=lambda found: scoring.order(found[0], objectives, constraints))
+    return replace(known, best=ranked_points[0][1]) if ranked_points else known
 
 
 def _takes_requests(context: Context, tuning: Tuning) -> bool:
