@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from triton_converters.result import MeasureResult, ProfileResult, Row, Signature, Tuning
+from triton_converters.result import MeasureResult, ProfileResult, Row, Signature
 from triton_operator.api.status import (
     AccuracyStatus,
     CandidateStatus,
@@ -17,6 +17,7 @@ from triton_operator.api.status import (
     TargetStatus,
     TensorStatus,
     TritonDeploymentStatus,
+    configuration_status,
     merge_conditions,
     row_status,
 )
@@ -94,7 +95,7 @@ def _candidate(attempt: Attempt, ranking: Sequence[Choice]) -> CandidateStatus:
         stable=choice.row.stable if choice else None,
         spread_percent=f"{choice.row.spread:.1f}" if choice and choice.row.spread else "",
         client_bound=choice.row.client_bound or None if choice else None,
-        configuration=configuration(attempt.candidate.tuning) if attempt.candidate.tuning else "",
+        configuration=configuration_status(attempt.candidate.tuning) if attempt.candidate.tuning else None,
     )
 
 
@@ -106,7 +107,7 @@ def _search(search: Search) -> SearchStatus:
         size=search.size,
         ended=search.ended,
         message=shortened(search.failure.message, MESSAGE_BYTES) if search.failure else "",
-        configuration=configuration(search.best.tuning) if search.best else "",
+        configuration=configuration_status(search.best.tuning) if search.best else None,
         throughput=throughput(row) if row else "",
         p99_latency_microseconds=row.p99 if row else None,
         load=f"batch {row.batch_size}, concurrency {row.concurrency}" if row else "",
@@ -202,20 +203,6 @@ def _environment(context: Context, server: str, profile: ProfileResult, measured
 def throughput(row: Row) -> str:
     """Inferences per second as a decimal string; the slowest source document's row is 3.3."""
     return f"{row.throughput:.1f}"
-
-
-def configuration(tuning: Tuning) -> str:
-    """What a search varies, in words."""
-    words = [f"max batch {tuning.max_batch_size}", f"{tuning.instances} instance{'s' * (tuning.instances > 1)}"]
-    if tuning.dynamic_batching:
-        preferred = f", preferred {' '.join(map(str, tuning.preferred_batch_sizes))}"
-        words.append(
-            f"dynamic batching (delay {tuning.max_queue_delay_microseconds} us"
-            f"{preferred if tuning.preferred_batch_sizes else ''})"
-        )
-    if tuning.cuda_graphs:
-        words.append("CUDA graphs")
-    return ", ".join(words)
 
 
 def decimal(value: float) -> str:

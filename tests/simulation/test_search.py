@@ -61,7 +61,12 @@ def test_the_two_best_are_searched_in_parts_and_what_is_found_passes_every_gate(
     assert searched.condition("Ready")["status"] == "True"
     assert searched.status["serving"]["candidate"] == "onnx-fp32.tuned"
     tuned = searched.candidate("onnx-fp32.tuned")
-    assert tuned["configuration"] == "max batch 8, 3 instances, dynamic batching (delay 400 us)"
+    assert tuned["configuration"] == {
+        "maxBatchSize": 8,
+        "instances": 3,
+        "dynamicBatching": True,
+        "maxQueueDelayMicroseconds": 400,
+    }
     assert (tuned["state"], tuned["rank"]) == ("Selected", 1)
     for one, other in (("onnx-fp32", "onnx-fp32.tuned"), ("onnx-fp16", "onnx-fp16.tuned")):
         assert searched.candidate(one)["key"] != searched.candidate(other)["key"]
@@ -112,7 +117,7 @@ def test_a_search_is_one_job_at_a_time_and_beside_no_other_measurement() -> None
 
 def test_progress_is_told_while_it_goes_on() -> None:
     cluster = Cluster(a_spec(**searching(measurements=100)))
-    told = []
+    told: list[str] = []
     for _ in range(120):
         cluster.act()
         selected = cluster.condition("Selected")

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from triton_converters.reasons import Reason
-from triton_converters.result import Row
+from triton_converters.result import Row, Tuning
 from triton_operator.api.schema import ApiType, list_map
 
 ConditionType = Literal[
@@ -82,6 +82,34 @@ class MetricValue(ApiType):
     """Decimal, of the served outputs."""
 
 
+class ConfigurationStatus(ApiType):
+    """What a search varies of a model's configuration."""
+
+    max_batch_size: int
+    """Samples; 0: no batch dimension."""
+    instances: int
+    """Model instances on each GPU (or on the CPU)."""
+    dynamic_batching: bool
+    """Whether requests are put together."""
+    preferred_batch_sizes: Annotated[list[int], Field(max_length=8)] = Field(default_factory=list)
+    """Sizes that are sent without waiting for more."""
+    max_queue_delay_microseconds: int = 0
+    """How long a request may wait for others."""
+    cuda_graphs: bool = False
+    """Whether CUDA graphs are captured."""
+
+    def __str__(self) -> str:
+        """In words."""
+        words = [f"max batch {self.max_batch_size}", f"{self.instances} instance{'s' * (self.instances > 1)}"]
+        if self.dynamic_batching:
+            words.append(f"queue delay {self.max_queue_delay_microseconds} us")
+        if self.dynamic_batching and self.preferred_batch_sizes:
+            words.append(f"preferred {' '.join(map(str, self.preferred_batch_sizes))}")
+        if not self.dynamic_batching:
+            words.append("no dynamic batching")
+        return ", ".join([*words, *["CUDA graphs"] * self.cuda_graphs])
+
+
 class CandidateStatus(ApiType):
     """What became of a candidate."""
 
@@ -127,8 +155,8 @@ class CandidateStatus(ApiType):
     """Decimal: how far the throughputs of its best row's windows differ, relative to their mean."""
     client_bound: bool | None = None
     """True: at its best row the client was the limit, so the server could do more."""
-    configuration: str = ""
-    """What a search found, where that is what it serves with: "max batch 8, 2 instances, ..."."""
+    configuration: ConfigurationStatus | None = None
+    """What a search found, where that is what it is served with; absent: the spec's."""
 
 
 class SearchStatus(ApiType):
@@ -144,7 +172,7 @@ class SearchStatus(ApiType):
     """Converged, Complete, MeasurementsSpent, TimeSpent or Failed; empty: it goes on."""
     message: Text = ""
     """Of a search that failed: how."""
-    configuration: str = ""
+    configuration: ConfigurationStatus | None = None
     """Of the best point."""
     throughput: str = ""
     """Decimal: inferences per second of the best point."""
@@ -255,7 +283,7 @@ class RowStatus(ApiType):
     """False: no three windows agreed; the row is three windows merged whatever they show."""
     spread_percent: str = ""
     """Decimal: how far the throughputs of the windows differ, relative to their mean."""
-    client_bound: bool = False
+    client_bound: bool | None = None
     """True: the client was the limit, so the server could do more."""
     used_memory_bytes: int | None = None
     """Most memory in use meanwhile: of the GPUs; without a GPU of the node, whatever uses it."""
@@ -346,6 +374,11 @@ class TritonDeploymentStatus(ApiType):
     """Of what serves."""
 
 
+def configuration_status(tuning: Tuning) -> ConfigurationStatus:
+    """A configuration of a search."""
+    return ConfigurationStatus(**{**vars(tuning), "preferred_batch_sizes": list(tuning.preferred_batch_sizes)})
+
+
 def row_status(row: Row, precision: str, accelerator: str, input_shape: str) -> RowStatus:
     """A measured row with what it is a row of."""
     return RowStatus(
@@ -354,7 +387,7 @@ def row_status(row: Row, precision: str, accelerator: str, input_shape: str) -> 
         input_shape=input_shape,
         spread_percent=f"{row.spread:.1f}" if row.spread else "",
         used_memory_bytes=row.memory_bytes or None,
-        **{**vars(row), "throughput": f"{row.throughput:.1f}"},
+        **{**vars(row), "throughput": f"{row.throughput:.1f}", "client_bound": row.client_bound or None},
     )
 
 
