@@ -12,6 +12,7 @@ from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model, a_spec, an_ensemble, candidate
 
 Moment = Callable[[], Cluster]
+ONE = [a_model(candidates=[candidate("ts-trace-fp32")])]
 PAIR = [a_model(candidates=[candidate("ts-trace-fp32"), candidate("onnx-fp16")])]
 OTHER_SOURCE = {"uri": "pvc://models/other"}
 SMALLER = [a_model(config={"maxBatchSize": 4, "dynamicBatching": {}})]
@@ -111,18 +112,19 @@ def approval_invalid() -> Cluster:
 
 def closest_selected() -> Cluster:
     too_fast = {"metric": "P99LatencyMicroseconds", "maximum": "4000"}
-    return until(choosing(constraints=[too_fast], fallback="Closest"), has("Ready"))
+    selection = {"constraints": [too_fast], "fallback": "Closest"}
+    return until(Cluster(a_spec(models=ONE, selection=selection)), has("Ready"))
 
 
 def kept() -> Cluster:
-    cluster = until(Cluster(a_spec(models=[a_model(candidates=[candidate("ts-trace-fp32")])])), has("Ready"))
+    cluster = until(Cluster(a_spec(models=ONE)), has("Ready"))
     cluster.step()
     cluster.edit(models=PAIR, selection={"minimumImprovementPercent": 60})
     return until(cluster, has("Kept", "Selected"))
 
 
 def regressed(**fields: object) -> Cluster:
-    cluster = until(choosing(), has("Ready"))
+    cluster = until(Cluster(a_spec(models=ONE)), has("Ready"))
     cluster.step()
     cluster.fates = when("measure", Fate(speed=0.5))
     cluster.edit(source=OTHER_SOURCE, performance={"regression": {"maximumPercent": 10, **fields}})

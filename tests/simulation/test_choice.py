@@ -107,6 +107,16 @@ def test_what_serves_goes_on_while_its_successor_is_not_approved(awaiting: Clust
     assert awaiting.condition("Ready")["status"] == "True"
 
 
+def test_an_approval_searches_nothing_again() -> None:
+    cluster = Cluster(a_spec(selection={"approval": "Manual", "search": {"mode": "Quick"}}))
+    cluster.settle()
+    story = len(cluster.story)
+    edit_selection(cluster, approvedRevision=cluster.candidate("onnx-fp16.tuned")["key"])
+    cluster.settle()
+    assert cluster.story[story:] == ["server", "measure onnx-fp16.tuned", "service"]
+    assert cluster.status["serving"]["candidate"] == "onnx-fp16.tuned"
+
+
 def test_what_serves_needs_no_approval(serving: Cluster) -> None:
     story = list(serving.story)
     serving.edit(selection={"approval": "Manual"})
