@@ -120,6 +120,8 @@ def _searches(subject: Subject) -> str:
 
 def _others(subject: Subject) -> str:
     lines = []
+    selected = subject.condition("Selected")
+    awaited = selected is not None and selected.reason == Reason.AWAITING_APPROVAL
     for each in ranked(subject.status.candidates):
         if each.state == "Selected":
             continue
@@ -129,6 +131,8 @@ def _others(subject: Subject) -> str:
             lines.append(f"    best row: {_figures(each)}")
         if words := margin(each):
             lines.append(f"    it is {words}")
+        if awaited and each.rank:
+            lines.append(f"    its revision: {each.key}")
         if each.state == "Failed" and (to_do := advice(each.reason)):
             lines.append(f"    to do: {to_do}")
     return "\n".join(["The other candidates:", *lines]) if lines else ""

@@ -36,7 +36,10 @@ def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:
         ("new-object", ["the operator has not seen it yet"]),
         ("converting-in-parallel", ["is on its way: Converted", "Nothing serves."]),
         ("suspended", ["waits for you", "Suspended"]),
-        ("awaiting-approval", ["waits for you: Selected: AwaitingApproval", "to do: Read the ranking"]),
+        (
+            "awaiting-approval",
+            ["waits for you: Selected: AwaitingApproval", "to do: Read the ranking", "its revision: "],
+        ),
         ("approval-invalid", ["is stalled", "ApprovalInvalid", "to do: Take the key"]),
         ("performance-regression-blocks", ["is stalled", "PerformanceRegressed", "to do:", "goes on serving"]),
         ("kept", ["Why ts-trace-fp32", "it serves and is kept", "onnx-fp16: Passed: Passed: the best row"]),
