@@ -43,7 +43,7 @@ EDITS: tuple[dict[str, Any], ...] = (
     {"selection": {"constraints": [{"metric": "P99LatencyMicroseconds", "maximum": "50000"}]}},
     {"selection": {"scenario": "Offline", "objectives": [{"metric": "P99LatencyMicroseconds"}]}},
     {"selection": {"search": {"mode": "Quick"}}},
-    {"selection": {"search": {"mode": "Exhaustive", "measurements": 7}}},
+    {"selection": {"search": {"mode": "Exhaustive", "measurements": 9}}},
     {"selection": {"approval": "Manual"}},
     {"selection": {"minimumImprovementPercent": 50, "search": {"mode": "Quick"}}},
     {
