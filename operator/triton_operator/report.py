@@ -1,8 +1,10 @@
 """From the flow's progress to the status. Pure."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from triton_converters.result import MeasureResult, ProfileResult, Row, Signature
+from triton_operator.api.searched import SearchStatus, configuration_status
 from triton_operator.api.status import (
     AccuracyStatus,
     CandidateStatus,
@@ -10,14 +12,12 @@ from triton_operator.api.status import (
     MetricValue,
     PerformanceStatus,
     RowStatus,
-    SearchStatus,
     ServingStatus,
     SignatureStatus,
     SourceStatus,
     TargetStatus,
     TensorStatus,
     TritonDeploymentStatus,
-    configuration_status,
     merge_conditions,
     row_status,
 )
@@ -84,19 +84,27 @@ def _candidate(attempt: Attempt, ranking: Sequence[Choice]) -> CandidateStatus:
         metrics=[MetricValue(metric=each.metric, value=decimal(each.served)) for each in profile.accuracy]
         if profile
         else [],
-        throughput=throughput(choice.row) if choice else "",
-        p99_latency_microseconds=choice.row.p99 if choice else None,
-        load=choice.load if choice else "",
-        satisfies_constraints=choice.violation is None if choice else None,
-        binding_constraint=str(choice.binding or "") if choice else "",
-        margin_percent=f"{choice.binding.margin * 100:.1f}" if choice and choice.binding else "",
-        rank=choice.rank if choice else None,
-        pareto=choice.pareto if choice else None,
-        stable=choice.row.stable if choice else None,
-        spread_percent=f"{choice.row.spread:.1f}" if choice and choice.row.spread else "",
-        client_bound=choice.row.client_bound or None if choice else None,
         configuration=configuration_status(attempt.candidate.tuning) if attempt.candidate.tuning else None,
+        **(_standing(choice) if choice else {}),
     )
+
+
+def _standing(choice: Choice) -> dict[str, Any]:
+    """Of a candidate's best row: what it shows, and where that puts the candidate."""
+    row, binding = choice.row, choice.binding
+    return {
+        "throughput": throughput(row),
+        "p99_latency_microseconds": row.p99,
+        "load": choice.load,
+        "satisfies_constraints": choice.violation is None,
+        "binding_constraint": str(binding or ""),
+        "margin_percent": f"{binding.margin * 100:.1f}" if binding else "",
+        "rank": choice.rank,
+        "pareto": choice.pareto,
+        "stable": row.stable,
+        "spread_percent": f"{row.spread:.1f}" if row.spread else "",
+        "client_bound": row.client_bound or None,
+    }
 
 
 def _search(search: Search) -> SearchStatus:

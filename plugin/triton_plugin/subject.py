@@ -9,12 +9,12 @@ from pydantic import ValidationError
 
 from triton_converters.result import ConvertResult, ProfileResult, Row, SearchPoint, SearchResult
 from triton_operator import names
+from triton_operator.api.searched import SearchStatus
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import (
     CandidateStatus,
     Condition,
     RowStatus,
-    SearchStatus,
     TritonDeploymentStatus,
     row_status,
 )

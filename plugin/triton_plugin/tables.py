@@ -5,7 +5,12 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from triton_operator.api.status import AccuracyStatus, CandidateStatus, RowStatus, SearchStatus
+from triton_operator.api.searched import SearchStatus
+from triton_operator.api.status import (
+    AccuracyStatus,
+    CandidateStatus,
+    RowStatus,
+)
 from triton_plugin.columns import ALL, cell, cells, filled
 
 WIDTH = 170

@@ -8,15 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triton_converters.reasons import Reason
+from triton_operator.api.searched import ConfigurationStatus, SearchStatus
 from triton_operator.api.status import (
     CandidateStatus,
     ConditionType,
-    ConfigurationStatus,
     EnvironmentStatus,
     MetricValue,
     PerformanceStatus,
     RowStatus,
-    SearchStatus,
     TritonDeploymentStatus,
     condition,
     timestamp,

@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from triton_converters.reasons import Reason
-from triton_converters.result import Row, Tuning
-from triton_operator.api.schema import ApiType, list_map
+from triton_converters.result import Row
+from triton_operator.api.schema import ApiType, Text, list_map
+from triton_operator.api.searched import ConfigurationStatus, SearchStatus
 
 ConditionType = Literal[
     "Ready",
@@ -22,7 +23,6 @@ ConditionType = Literal[
     "PerformanceMeasured",
 ]
 CandidateState = Literal["Pending", "Converting", "Converted", "Profiling", "Passed", "Failed", "Skipped", "Selected"]
-Text = Annotated[str, StringConstraints(max_length=1024)]
 
 
 class Condition(ApiType):
@@ -82,34 +82,6 @@ class MetricValue(ApiType):
     """Decimal, of the served outputs."""
 
 
-class ConfigurationStatus(ApiType):
-    """What a search varies of a model's configuration."""
-
-    max_batch_size: int
-    """Samples; 0: no batch dimension."""
-    instances: int
-    """Model instances on each GPU (or on the CPU)."""
-    dynamic_batching: bool
-    """Whether requests are put together."""
-    preferred_batch_sizes: Annotated[list[int], Field(max_length=8)] = Field(default_factory=list)
-    """Sizes that are sent without waiting for more."""
-    max_queue_delay_microseconds: int = 0
-    """How long a request may wait for others."""
-    cuda_graphs: bool = False
-    """Whether CUDA graphs are captured."""
-
-    def __str__(self) -> str:
-        """In words."""
-        words = [f"max batch {self.max_batch_size}", f"{self.instances} instance{'s' * (self.instances > 1)}"]
-        if self.dynamic_batching:
-            words.append(f"queue delay {self.max_queue_delay_microseconds} us")
-        if self.dynamic_batching and self.preferred_batch_sizes:
-            words.append(f"preferred {' '.join(map(str, self.preferred_batch_sizes))}")
-        if not self.dynamic_batching:
-            words.append("no dynamic batching")
-        return ", ".join([*words, *["CUDA graphs"] * self.cuda_graphs])
-
-
 class CandidateStatus(ApiType):
     """What became of a candidate."""
 
@@ -157,31 +129,6 @@ class CandidateStatus(ApiType):
     """True: at its best row the client was the limit, so the server could do more."""
     configuration: ConfigurationStatus | None = None
     """What a search found, where that is what it is served with; absent: the spec's."""
-
-
-class SearchStatus(ApiType):
-    """The search for a better configuration of one candidate."""
-
-    candidate: str
-    """Its name."""
-    measurements: int
-    """Points tried so far, and the best of them once more at the end; the candidate's own rows are not among them."""
-    size: int = 0
-    """Points of the whole space; 0: not known yet."""
-    ended: str = ""
-    """Converged, Complete, MeasurementsSpent, TimeSpent or Failed; empty: it goes on."""
-    message: Text = ""
-    """Of a search that failed: how."""
-    configuration: ConfigurationStatus | None = None
-    """Of the best point."""
-    throughput: str = ""
-    """Decimal: inferences per second of the best point."""
-    p99_latency_microseconds: int | None = None
-    """Of the best point."""
-    load: str = ""
-    """Of the best point: "batch 1, concurrency 16"."""
-    records: Annotated[list[str], Field(max_length=64)] = Field(default_factory=list)
-    """All points are entries `search.RECORD` of the ConfigMap NAME-results."""
 
 
 class ServingStatus(ApiType):
@@ -372,11 +319,6 @@ class TritonDeploymentStatus(ApiType):
     """Of what serves."""
     performance: PerformanceStatus | None = None
     """Of what serves."""
-
-
-def configuration_status(tuning: Tuning) -> ConfigurationStatus:
-    """A configuration of a search."""
-    return ConfigurationStatus(**{**vars(tuning), "preferred_batch_sizes": list(tuning.preferred_batch_sizes)})
 
 
 def row_status(row: Row, precision: str, accelerator: str, input_shape: str) -> RowStatus:

@@ -8,19 +8,17 @@ from triton_converters.reasons import Reason
 from triton_converters.result import ProfileResult
 from triton_operator.api.model import Model
 from triton_operator.api.schema import ApiType
+from triton_operator.api.searched import ConfigurationStatus, SearchStatus, configuration_status
 from triton_operator.api.selection import Constraint, Objective
 from triton_operator.api.status import (
     AccuracyStatus,
     CandidateStatus,
     Condition,
-    ConfigurationStatus,
     EnvironmentStatus,
     RowStatus,
-    SearchStatus,
     ServingStatus,
     SignatureStatus,
     SourceStatus,
-    configuration_status,
 )
 from triton_plugin.advice import advice
 from triton_plugin.subject import Subject
