@@ -296,9 +296,7 @@ def _shorten(message: str) -> str:
 
 _SCENARIOS = {"offline", "online"}
 _COLUMNS = tuple(Row.__dataclass_fields__)
-_OLDEST_COLUMNS = _COLUMNS.index("stable") + 1
-"""Rows of earlier versions end there; what came since has a default."""
-_FLAGS = ("stable", "client_bound")
+_FLAGS = {"stable", "client_bound"}
 _MEBIBYTE = 2**20
 _TUNING_COLUMNS = tuple(Tuning.__dataclass_fields__)
 _TUNING_FLAGS = ("dynamic_batching", "cuda_graphs")
@@ -345,12 +343,13 @@ def _pack_row(row: dict[str, Any]) -> list[Any]:
 
 
 def _unpack_row(row: list[Any]) -> dict[str, Any]:
-    if not _OLDEST_COLUMNS <= len(row) <= len(_COLUMNS):
-        raise ValueError(f"a row of {len(row)} columns, {_OLDEST_COLUMNS} to {len(_COLUMNS)} were expected")
-    defaults = {"spread": Row.spread, "client_bound": Row.client_bound, "memory_bytes": Row.memory_bytes}
-    named = defaults | dict(zip(_COLUMNS, row, strict=False))
-    named["memory_bytes"] *= _MEBIBYTE
-    return named | {flag: bool(named[flag]) for flag in _FLAGS}
+    if len(row) > len(_COLUMNS):
+        raise ValueError(f"a row of {len(row)} columns; there are {len(_COLUMNS)}")
+    # Rows of earlier versions have fewer.
+    named = dict(zip(_COLUMNS, row, strict=False))
+    if "memory_bytes" in named:
+        named["memory_bytes"] *= _MEBIBYTE
+    return named | {flag: bool(named[flag]) for flag in _FLAGS & named.keys()}
 
 
 def _pack_tuning(tuning: dict[str, Any]) -> list[Any]:

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy
 import pytest
-from conftest import IN_IMAGE, ROOT, Pod, outcome_in
 from served_claim import SAMPLES, load, measure_request, profile_request, with_metrics
 
+from images.pod import IN_IMAGE, ROOT, Pod, outcome_in
 from triton_converters.failure import StageError
 from triton_converters.reasons import Reason
 from triton_converters.request import InputShape, Sweep
@@ -122,7 +122,6 @@ def test_mutants_are_caught_and_not_measured(
     assert numpy.isfinite(found.max_absolute_error)
 
 
-@pytest.mark.parametrize(("model", "tolerance"), [("linear", 1e-2), ("scaled", 1e9)])
 def test_a_candidate_that_serves_fewer_samples_at_once_is_held_against_the_same_reference(pod: Pod) -> None:
     request = profile_request("fewer", "smaller", pod.ports)
     few = replace(request, max_batch_size=4, offline=Sweep((4,), (1,), True), online=Sweep((), (), False))
@@ -133,6 +132,7 @@ def test_a_candidate_that_serves_fewer_samples_at_once_is_held_against_the_same_
     assert [row.batch_size for row in found.offline] == [4]
 
 
+@pytest.mark.parametrize(("model", "tolerance"), [("linear", 1e-2), ("scaled", 1e9)])
 def test_an_fp32_file_labelled_fp16_is_caught_whatever_the_tolerance(pod: Pod, model: str, tolerance: float) -> None:
     request = profile_request(f"label-{model}", model, pod.ports)
     loose = replace(request.tolerance, absolute=tolerance)

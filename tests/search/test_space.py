@@ -13,7 +13,7 @@ tunings = st.builds(
     max_batch_size=st.sampled_from([0, 1, 2, 6, 8, 32]),
     instances=st.integers(1, 7),
     dynamic_batching=st.booleans(),
-    preferred_batch_sizes=st.sampled_from([(), (2,), (4, 8), (8,), (16, 32)]),
+    preferred_batch_sizes=st.sampled_from([(), (2,), (4,), (4, 8), (8,), (16, 32)]),
     max_queue_delay_microseconds=st.sampled_from([0, 1, 100, 250]),
     cuda_graphs=st.booleans(),
 ).filter(lambda tuning: max(tuning.preferred_batch_sizes, default=0) <= tuning.max_batch_size)
@@ -57,6 +57,12 @@ def test_what_the_base_has_is_among_the_values_whatever_the_defaults_are() -> No
 def test_a_model_without_batch_dimension_varies_in_instances_alone() -> None:
     found = space(Tuning(0, 1, False, (), 0, False), instances=3)
     assert [(each.instances, each.max_batch_size) for each in found.tunings] == [(1, 0), (2, 0), (3, 0)]
+
+
+def test_without_batching_its_maximum_is_left_alone() -> None:
+    found = space(Tuning(8, 1, True, (), 0, False), instances=1)
+    assert [each for each in found.tunings if not each.dynamic_batching] == [Tuning(8, 1, False, (), 0, False)]
+    assert len(found.tunings) == 1 + 3 * 5 * 2
 
 
 def test_to_wait_for_the_maximum_alone_is_what_triton_does_anyway() -> None:

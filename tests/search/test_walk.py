@@ -44,8 +44,8 @@ REQUEST = SearchRequest(
 )
 
 
-class KilledError(BaseException):
-    """Stands for SIGKILL."""
+class StoppedError(BaseException):
+    """Stands for SIGTERM."""
 
 
 def crash(*_: object) -> Row:
@@ -73,7 +73,7 @@ class PaperProbe:
     def measure(self, point: Point, directory: Path, at_least: Row | None = None) -> Row:
         assert self.loaded == point.tuning
         if len(self.measured) >= self.most:
-            raise KilledError
+            raise StoppedError
         (self.repeated if at_least else self.measured).append(point)
         return self.rows(point)
 
@@ -127,18 +127,17 @@ def test_parts_are_the_path_cut_into_pieces(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("most", range(0, 12, 3))
-def test_a_job_that_is_killed_is_gone_on_with(tmp_path: Path, most: int) -> None:
-    killed, again, whole = PaperProbe(most=most), PaperProbe(), PaperProbe()
-    with pytest.raises(KilledError):
-        searched(tmp_path / "killed", killed)
-    with (tmp_path / "killed" / FILE).open("a") as file:
+def test_a_job_that_was_stopped_is_gone_on_with(tmp_path: Path, most: int) -> None:
+    stopped, again, whole = PaperProbe(most=most), PaperProbe(), PaperProbe()
+    with pytest.raises(StoppedError):
+        searched(tmp_path / "stopped", stopped)
+    with (tmp_path / "stopped" / FILE).open("a") as file:
         file.write('{"kind": "measured", "tuning": {"max_ba')
-    found = searched(tmp_path / "killed", again)
+    found = searched(tmp_path / "stopped", again)
     uninterrupted = searched(tmp_path / "whole", whole)
-    assert killed.measured + again.measured == whole.measured
+    assert stopped.measured + again.measured == whole.measured
     assert found.points == uninterrupted.points
-    Journal(tmp_path / "killed")
-    assert (tmp_path / "killed" / FILE).read_text().endswith("}\n")
+    assert (tmp_path / "stopped" / FILE).read_text().endswith("}\n")
 
 
 def test_a_finished_search_is_told_again_without_measuring(tmp_path: Path) -> None:
@@ -188,11 +187,19 @@ def test_a_configuration_under_which_the_server_ends_twice_is_refused(tmp_path: 
 
 
 def test_a_configuration_under_which_the_job_was_killed_twice_is_refused(tmp_path: Path) -> None:
-    for _ in range(2):
-        with pytest.raises(KilledError):
-            searched(tmp_path, PaperProbe(most=0))
-    first = searched(tmp_path, PaperProbe()).points[0]
+    searched(tmp_path / "first", PaperProbe(), measurements=3)
+    began = (tmp_path / "first" / FILE).read_text().splitlines(keepends=True)[0]
+    (tmp_path / "killed").mkdir()
+    (tmp_path / "killed" / FILE).write_text(2 * began)
+    first = searched(tmp_path / "killed", PaperProbe()).points[0]
     assert (first.row, first.refused[:17]) == (None, "the server or the")
+
+
+def test_a_job_that_is_stopped_again_and_again_refuses_nothing(tmp_path: Path) -> None:
+    for _ in range(3):
+        with pytest.raises(StoppedError):
+            searched(tmp_path, PaperProbe(most=0))
+    assert searched(tmp_path, PaperProbe()).points[0].row is not None
 
 
 def test_the_journal_knows_what_came_of_each_try(tmp_path: Path) -> None:

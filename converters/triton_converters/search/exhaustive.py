@@ -1,26 +1,21 @@
 """The exhaustive search: every point of the space, the far apart ones first, so that a budget's end leaves a survey."""
 
+from triton_converters.result import Tuning
 from triton_converters.search.path import Path, Point
 from triton_converters.search.space import Space
 
 
 def sweep(space: Space) -> Path:
-    """Every point once: those of the base, then from a coarse grid to finer ones."""
-    for load in space.servable(space.base):
-        yield Point(space.base, load)
+    """Every point once: the base, then configurations from a coarse grid to finer ones, each with all its loads."""
     ranks = [_coarse_first(len(axis.values)) for axis in space.axes]
-    by_load = dict(zip(space.loads, _coarse_first(len(space.loads)), strict=True))
-    fineness: dict[Point, tuple[int, int]] = {}
+    fineness: dict[Tuning, tuple[int, int]] = {space.base: (-1, 0)}
     for place in space.places():
-        tuning = space.tuning(place)
-        own = [rank[at] for rank, at in zip(ranks, place, strict=True)]
-        for load in space.servable(tuning) if tuning != space.base else ():
-            figures = (*own, by_load[load])
-            found = (max(figures), sum(figures))
-            point = Point(tuning, load)
-            fineness[point] = min(found, fineness.get(point, found))
-    for point in sorted(fineness, key=lambda each: fineness[each]):
-        yield point
+        figures = [rank[at] for rank, at in zip(ranks, place, strict=True)]
+        found, tuning = (max(figures), sum(figures)), space.tuning(place)
+        fineness[tuning] = min(found, fineness.get(tuning, found))
+    for tuning in sorted(fineness, key=lambda each: fineness[each]):
+        for load in space.servable(tuning):
+            yield Point(tuning, load)
 
 
 def _coarse_first(count: int) -> list[int]:

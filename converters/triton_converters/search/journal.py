@@ -10,7 +10,7 @@ from triton_converters.search.path import Point
 from triton_converters.search.space import Load
 
 FILE = "points.jsonl"
-BEGAN, MEASURED, REPEATED, REFUSED = "began", "measured", "repeated", "refused"
+BEGAN, MEASURED, REPEATED, REFUSED, STOPPED = "began", "measured", "repeated", "refused", "stopped"
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,8 @@ class Entry(Document):
     """What was tried, and what came of it."""
 
     kind: str
-    """``began``, ``measured``, ``repeated`` (with longer windows) or ``refused`` (the configuration, with any load)."""
+    """``began``; then ``measured``, ``repeated`` (with longer windows), ``refused`` (the configuration, with any load)
+    or ``stopped`` (the Job was asked to end, or failed for a reason of its own). Nothing then: it ended suddenly."""
     tuning: Tuning
     batch_size: int
     concurrency: int
@@ -69,7 +70,7 @@ class Journal:
         return next((each for each in self.entries if each.kind == REFUSED and each.tuning == tuning), None)
 
     def lost(self, tuning: Tuning) -> int:
-        """How often something was begun with a configuration that neither ended well nor was refused."""
+        """How often the server or the Job ended suddenly with a configuration."""
         begun: dict[Point, int] = {}
         for each in self.entries:
             if each.tuning == tuning:

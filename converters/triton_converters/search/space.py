@@ -1,7 +1,7 @@
 """What a search may try: configurations, and the loads each can be measured with. Pure; standard library only."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import product
 
@@ -33,6 +33,7 @@ class Axis:
 
 Place = tuple[int, ...]
 """A configuration as positions on ``Space.axes``."""
+PREFERRED = "preferred_batch_sizes"
 _NONE, _HALVES, _OWN = "none", "halves", "own"
 
 
@@ -71,23 +72,28 @@ class Space:
             Axis("dynamic_batching", dynamic if base.max_batch_size > 1 else (base.dynamic_batching,)),
             Axis("max_batch_size", tuple(batches)),
             Axis("max_queue_delay_microseconds", tuple(delays)),
-            Axis("preferred_batch_sizes", (_NONE, _HALVES, *own)),
+            Axis(PREFERRED, (_NONE, _HALVES, *own)),
             Axis("cuda_graphs", (False, True) if self.vary_cuda_graphs else (base.cuda_graphs,)),
         )
 
     @cached_property
     def base_place(self) -> Place:
-        """Where the base lies."""
-        return next(place for place in self.places() if self.tuning(place) == self.base)
+        """Where the base lies: by its own values, also those that have no effect yet."""
+        values = asdict(self.base)
+        own = [
+            range(len(axis.values)) if axis.field == PREFERRED else (axis.values.index(values[axis.field]),)
+            for axis in self.axes
+        ]
+        return next(place for place in product(*own) if self.tuning(place) == self.base)
 
     def tuning(self, place: Place) -> Tuning:
         """The configuration at a place; several places are the same one where a field has no effect."""
         values = {axis.field: axis.values[at] for axis, at in zip(self.axes, place, strict=True)}
-        rule = values.pop("preferred_batch_sizes")
+        rule = values.pop(PREFERRED)
         maximum = values["max_batch_size"]
         assert isinstance(maximum, int)
         found = replace(self.base, **values, preferred_batch_sizes=self._preferred(str(rule), maximum))  # type: ignore[arg-type]
-        return self.base if _effective(found) == _effective(self.base) else _effective(found)
+        return self.base if self._effective(found) == self._effective(self.base) else self._effective(found)
 
     def neighbours(self, place: Place, axis: int) -> Iterator[tuple[int, Place]]:
         """The next different configurations along an axis: direction and place, up first."""
@@ -128,15 +134,20 @@ class Space:
             return tuple(size for size in self.base.preferred_batch_sizes if size <= maximum)
         return (maximum // 2, maximum) if rule == _HALVES and maximum > 1 else ()
 
+    def _effective(self, tuning: Tuning) -> Tuning:
+        """The same without what has no effect: batching of single samples, and what belongs to batching without it."""
+        if tuning.dynamic_batching and tuning.max_batch_size > 1:
+            alone = set(tuning.preferred_batch_sizes) <= {tuning.max_batch_size}
+            return replace(tuning, preferred_batch_sizes=()) if alone else tuning
+        return replace(
+            tuning,
+            max_batch_size=self.base.max_batch_size,
+            dynamic_batching=False,
+            preferred_batch_sizes=(),
+            max_queue_delay_microseconds=0,
+        )
+
 
 def loads(sweep: Sweep) -> tuple[Load, ...]:
     """A sweep's points, from the lightest to the heaviest."""
     return tuple(sorted(Load(*pair) for pair in product(sweep.batch_sizes, sweep.concurrencies)))
-
-
-def _effective(tuning: Tuning) -> Tuning:
-    """The same without what has no effect: batching of single samples, and what belongs to batching without it."""
-    if tuning.dynamic_batching and tuning.max_batch_size > 1:
-        alone = set(tuning.preferred_batch_sizes) <= {tuning.max_batch_size}
-        return replace(tuning, preferred_batch_sizes=()) if alone else tuning
-    return replace(tuning, dynamic_batching=False, preferred_batch_sizes=(), max_queue_delay_microseconds=0)

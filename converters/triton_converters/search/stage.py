@@ -15,7 +15,7 @@ from triton_converters.result import ProfileResult, ReferenceResult, Row, Search
 from triton_converters.scoring import order
 from triton_converters.search import PART_POINTS
 from triton_converters.search.exhaustive import sweep
-from triton_converters.search.journal import BEGAN, MEASURED, REFUSED, REPEATED, Entry, Journal
+from triton_converters.search.journal import BEGAN, MEASURED, REFUSED, REPEATED, STOPPED, Entry, Journal
 from triton_converters.search.path import Path as Walk
 from triton_converters.search.path import Point, follow
 from triton_converters.search.probe import Probe
@@ -135,8 +135,9 @@ class Search:
             try:
                 refusal = self.probe.load(tuning)
                 row = None if refusal else self.probe.measure(point, directory, at_least)
-            except StageError as error:
-                if error.reason not in RETRIED:
+            except BaseException as error:
+                if not isinstance(error, StageError) or error.reason not in RETRIED:
+                    self.journal.append(Entry(STOPPED, tuning, load.batch_size, load.concurrency))
                     raise
                 print(f"lost: {error.message}", flush=True)
                 self.probe.loaded = None
