@@ -320,7 +320,7 @@ def test_at_rest_a_searched_object_writes_nothing(found: Cluster) -> None:
         assert found.act() == 0
 
 
-@pytest.mark.parametrize("steps", (50, 70, 90))
+@pytest.mark.parametrize("steps", [50, 70, 90])
 def test_results_deleted_by_hand_come_back(steps: int, searched: Cluster) -> None:
     cluster = Cluster(a_spec(**searching(measurements=100)))
     cluster.run(steps)
