@@ -86,8 +86,10 @@ def rank(
     ]
     ordered = sorted(choices, key=lambda choice: (choice.distance, -choice.score, choice.complexity))
     if ordered and ordered[0].violation is None:
-        as_good = [each for each in ordered if each.violation is None and within_noise(ordered[0], each)]
-        simplest = min(as_good, key=lambda choice: choice.complexity)
+        allowed = [each for each in ordered if each.violation is None]
+        # Who is no worse than one of those is as good too, however quiet its own measurement was.
+        least = min(each.score for each in allowed if within_noise(ordered[0], each))
+        simplest = min((each for each in allowed if each.score >= least), key=lambda choice: choice.complexity)
         ordered = [simplest, *(each for each in ordered if each is not simplest)]
     unbeaten = _unbeaten(measured, _trade_off(objectives))
     return [

@@ -4,7 +4,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from triton_converters.result import Row
@@ -176,6 +176,9 @@ def test_with_noise_too_the_order_changes_nothing_but_ties(
     assert {(each.name, each.pareto) for each in one} == {(each.name, each.pareto) for each in other}
 
 
+@example(
+    {"quiet": ([row(51, 500)], 0), "best": ([row(52, 500)], 2), "restless": ([row(50, 500, spread=9.0)], 1)},
+)
 @given(noisy)
 def test_nobody_who_was_not_taken_is_both_better_beyond_the_noise_and_allowed(
     given_rows: dict[str, tuple[list[Row], int]],
