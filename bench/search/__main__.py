@@ -27,8 +27,8 @@ from triton_converters.search.space import MAXIMUM_INSTANCES
 from triton_converters.search.stage import describe
 from triton_converters.server import Server
 
-KIND = "pictures"
-ONLINE = Sweep((1,), (2, 4, 8, 16), False)
+KIND = "table"
+ONLINE = Sweep((1,), (8, 16, 24, 32), False)
 MEASUREMENT = Measurement("CountWindows", 50, 5000, 10)
 """The operator's defaults, which are perf_analyzer's and Model Analyzer's too."""
 AGAIN = Measurement("CountWindows", 1000, 5000, 10)
