@@ -28,11 +28,11 @@ from triton_converters.search.stage import describe
 from triton_converters.server import Server
 
 KIND = "table"
-ONLINE = Sweep((1,), (8, 16, 24, 32), False)
+ONLINE = Sweep((1,), (8, 16, 32), False)
 MEASUREMENT = Measurement("CountWindows", 50, 5000, 10)
 """The operator's defaults, which are perf_analyzer's and Model Analyzer's too."""
 AGAIN = Measurement("CountWindows", 1000, 5000, 10)
-TURNS = 3
+TURNS = 2
 BUDGET_OF_BASE = 0.6
 """The latency budget as a share of the default configuration's p99 at the lightest load, in whole milliseconds."""
 MEASUREMENTS, SECONDS = 40, 1800

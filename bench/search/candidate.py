@@ -116,7 +116,8 @@ def prepare(root: Path, kind: str) -> Candidate:
         preferred_batch_sizes=BASE.preferred_batch_sizes,
         max_queue_delay_microseconds=BASE.max_queue_delay_microseconds,
         cuda_graphs=False,
-        warmup=True,
+        # Model Analyzer keeps warm-up batches that its own configurations are too small for, and they do not load then.
+        warmup=False,
         parameters={},
     )
     request = ConvertRequest(

@@ -23,8 +23,8 @@ from triton_converters.result import Row, SearchPoint
 SURFACES = ROOT / "tests/search/surfaces"
 MEASUREMENT = Measurement("TimeWindows", 50, 300, 50)
 """Three windows of a third of a second: hundreds of points in minutes."""
-INSTANCES = 3
-CONCURRENCIES = {"pictures": (1, 4, 16), "table": (1, 4, 16), "sentences": (1, 4, 16)}
+INSTANCES = 2
+CONCURRENCIES = {"pictures": (1, 4, 16), "table": (4, 16), "sentences": (1, 4, 16)}
 
 
 def main(kind: str) -> int:

@@ -235,6 +235,7 @@ def point(instances: int, throughput: float | None, max_batch_size: int = 8) -> 
         ((point(2, 9000, max_batch_size=1), point(3, 8000)), (), 3),
         ((point(2, None), point(3, 8000)), (), 3),
         ((point(2, 9000), point(3, 8000)), (point(2, 7000), point(3, 8100)), 3),
+        ((point(2, 9000), point(3, 8000), point(4, 7900)), (point(2, 7000), point(3, 7800)), 3),
         ((point(2, 9000), point(3, 8000)), (point(2, None), point(3, 8100)), 3),
     ],
     ids=[
@@ -242,6 +243,7 @@ def point(instances: int, throughput: float | None, max_batch_size: int = 8) -> 
         "one that takes the online sweep's requests",
         "one that answers",
         "as repeated",
+        "of those that were repeated",
         "not refused then",
     ],
 )

@@ -16,7 +16,7 @@ from triton_converters.search.space import Place, Space
 
 STEP_GAIN = 0.02
 """Least gain of score, or of distance, that is a step and not noise: two rows of a quiet machine differ by as much."""
-PROMISING = 0.1
+PROMISING = 0.2
 """A configuration that is so much worse at the best one's load may be better at another; a worse one is let go."""
 
 

@@ -68,8 +68,8 @@ class Space:
         sizes, maximum = set(base.preferred_batch_sizes), base.max_batch_size
         own = () if sizes <= {maximum} or sizes == {maximum // 2, maximum} else (_OWN,)
         return (
-            Axis("instances", tuple(range(1, max(self._most_instances, base.instances) + 1))),
             Axis("dynamic_batching", dynamic if base.max_batch_size > 1 else (base.dynamic_batching,)),
+            Axis("instances", tuple(range(1, max(self._most_instances, base.instances) + 1))),
             Axis("max_batch_size", tuple(batches)),
             Axis("max_queue_delay_microseconds", tuple(delays)),
             Axis(PREFERRED, (_NONE, _HALVES, *own)),

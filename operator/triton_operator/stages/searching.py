@@ -224,14 +224,17 @@ def _with_best(context: Context, known: Search) -> Search:
     objectives = tuple(each.asked() for each in selection.objectives)
     constraints = tuple(each.asked() for each in selection.constraints)
     refused = {point.tuning for point in known.repeats if point.row is None}
-    # A repeat is measured for longer: its row stands for the first one.
-    measured = {
-        (point.tuning, point.row.batch_size, point.row.concurrency): (point.row, point)
-        for point in (*known.points, *known.repeats)
-        if point.row is not None and point.tuning not in refused and _takes_requests(context, point.tuning)
-    }
-    ranked_points = sorted(measured.values(), key=lambda found: scoring.order(found[0], objectives, constraints))
-    return replace(known, best=ranked_points[0][1]) if ranked_points else known
+
+    def best(points: Sequence[SearchPoint]) -> SearchPoint | None:
+        rows = [
+            (scoring.order(point.row, objectives, constraints), point)
+            for point in points
+            if point.row is not None and point.tuning not in refused and _takes_requests(context, point.tuning)
+        ]
+        return min(rows, key=lambda found: found[0], default=((0.0, 0.0), None))[1]
+
+    # Of many points the best one was also the luckiest; those that were measured again, for longer, are judged by that.
+    return replace(known, best=best(known.repeats) or best(known.points))
 
 
 def _takes_requests(context: Context, tuning: Tuning) -> bool:
