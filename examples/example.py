@@ -15,6 +15,8 @@ from deploy.images import load
 from triton_operator.api.status import TritonDeploymentStatus
 
 FOLDER = ROOT / "manifests/examples"
+Patches = Sequence[Mapping[str, Any]]
+"""Kustomize's own: a target and what is done to it, each."""
 LOCAL = "triton-operator.local/"
 """Prefix of the images that this tree builds, in the manifests; what follows is the name for `python3 -m images`."""
 
@@ -91,9 +93,21 @@ def build(cluster: Cluster, example: Example) -> dict[str, str]:
     return load(cluster, *example.images) if example.images else {}
 
 
-def apply(
-    cluster: Cluster, example: Example, images: Mapping[str, str], patches: Sequence[Mapping[str, Any]] = ()
-) -> str:
+def train(cluster: Cluster, example: Example, images: Mapping[str, str], patches: Patches = ()) -> str:
+    """Apply all but the TritonDeployment: the Jobs that make its source start.
+
+    Returns what kubectl says. Raises CommandError.
+    """
+    removal = {
+        "apiVersion": example.deployment["apiVersion"],
+        "kind": example.deployment["kind"],
+        "metadata": {"name": example.name, "namespace": example.namespace},
+        "$patch": "delete",
+    }
+    return apply(cluster, example, images, [*patches, {"patch": yaml.safe_dump(removal)}])
+
+
+def apply(cluster: Cluster, example: Example, images: Mapping[str, str], patches: Patches = ()) -> str:
     """`kubectl apply -k` with images by their references, and with patches of kustomize's form.
 
     Returns what kubectl says. Raises CommandError.
