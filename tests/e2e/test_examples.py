@@ -1,6 +1,8 @@
 """The examples of the seeds, full-sized models with one candidate and as little load as there can be, to Ready."""
 
 import json
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,10 +12,10 @@ from rich.console import Console
 
 from deploy.command import Cluster
 from examples import diagnosis, verdict
-from examples.example import apply, build, read, remove
-from examples.example import train as start
+from examples.example import Example, apply, build, read, remove, train
 from examples.waiting import ExampleError, Watcher
 from triton_operator.api.spec import TritonDeploymentSpec
+from triton_operator.api.status import TritonDeploymentStatus
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ EXAMPLES = {
     "nnunet-3d": Small(("dice",), ("--held-out=2",)),
     "resnet50-tf": Small(("top1", "top5"), ("--fitted=40", "--held-out=8"), container="initContainers/0"),
 }
+AT_A_TIME = 3
 CANDIDATE = {"name": "onnx-fp32", "format": "onnx", "precision": "fp32"}
 
 
@@ -63,23 +66,53 @@ def patches(small: Small) -> list[dict[str, Any]]:
     return [{"target": {"kind": kind}, "patch": json.dumps(listed)} for kind, listed in operations.items() if listed]
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_the_example_gets_ready_and_is_as_good_as_the_framework(kubeconfig: Path, installed: str, name: str) -> None:
-    cluster, example = Cluster(kubeconfig), read(name)
+@dataclass(frozen=True)
+class Outcome:
+    """An example that got ready."""
+
+    asked: TritonDeploymentSpec
+    status: TritonDeploymentStatus
+
+
+def run(cluster: Cluster, example: Example, images: Mapping[str, str]) -> Outcome:
+    """Train, apply, wait, remove."""
+    fewer = patches(EXAMPLES[example.namespace])
     remove(cluster, example)
     try:
-        images, fewer = build(cluster, example), patches(EXAMPLES[name])
-        start(cluster, example, images, fewer)
-        watcher = Watcher(str(kubeconfig), example, Console())
+        train(cluster, example, images, fewer)
+        watcher = Watcher(str(cluster.kubeconfig), example, Console())
         watcher.trained()
         apply(cluster, example, images, fewer)
         status = watcher.ready()
-        asked = TritonDeploymentSpec.model_validate(watcher.resource()["spec"])
+        return Outcome(TritonDeploymentSpec.model_validate(watcher.resource()["spec"]), status)
     except ExampleError as error:
         raise AssertionError(diagnosis.report(cluster, example)) from error
     finally:
         remove(cluster, example)
-    assert verdict.failures(status) + verdict.faults(asked, status) == []
+
+
+@pytest.fixture(scope="module")
+def outcomes(request: pytest.FixtureRequest, kubeconfig: Path, installed: str) -> Iterator[dict[str, Future[Outcome]]]:
+    """Every collected example by its name; some at a time, since each waits for pods more than it computes."""
+    collected = (getattr(item, "callspec", None) for item in request.session.items)
+    names = (spec.params.get("name") for spec in collected if spec is not None)
+    chosen = [read(name) for name in names if name in EXAMPLES]
+    cluster = Cluster(kubeconfig)
+    images = {example.namespace: build(cluster, example) for example in chosen}
+    with ThreadPoolExecutor(AT_A_TIME) as executor:
+        yield {
+            example.namespace: executor.submit(run, cluster, example, images[example.namespace]) for example in chosen
+        }
+        executor.shutdown(cancel_futures=True)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_example_gets_ready_and_is_as_good_as_the_framework(
+    outcomes: dict[str, Future[Outcome]], name: str
+) -> None:
+    outcome = outcomes[name].result()
+    status = outcome.status
+    assert verdict.failures(status) + verdict.faults(outcome.asked, status) == []
     assert tuple(row.metric for row in status.accuracy if row.threshold) == EXAMPLES[name].thresholds
     assert status.serving is not None
     assert float(status.serving.throughput) > 0
