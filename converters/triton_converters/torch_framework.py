@@ -54,8 +54,8 @@ class TorchFramework:
 def exact_device() -> torch.device:
     """The GPU where there is one, set to compute in full fp32: TensorFloat-32 would make the reference inexact.
 
-    TorchScript's fuser is turned off: a Job calls a file a few times, and where PyTorch has no LLVM, as in our image,
-    the second call would take minutes (it interprets what it fuses).
+    TorchScript's fuser is turned off: a Job calls a file a few times, and on a CPU the second call of each shape would
+    take seconds to minutes, in which it compiles.
     """
     torch._C._jit_set_texpr_fuser_enabled(False)
     torch.backends.cudnn.allow_tf32 = False

@@ -66,7 +66,7 @@ class Double(torch.nn.Module):
 
 
 class Rounded(torch.nn.Module):
-    """What PyTorch's fuser makes zeros of from the second call on, where it has no LLVM."""
+    """What PyTorch's fuser makes zeros of on a CPU, from the second call on."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return (x * 1.5).round().long()

@@ -86,9 +86,9 @@ def _configure_runtime(config: Config) -> None:
     if interop:
         torch.set_num_interop_threads(interop)
     torch._C._set_graph_executor_optimize(not config.boolean("DISABLE_OPTIMIZED_EXECUTION"))
-    # Without LLVM, as in Debian's PyTorch 2.6, the fuser interprets what it fuses: many times slower from a module's
-    # second call on, and `round().long()` comes out as zeros.
-    torch._C._jit_set_texpr_fuser_enabled(torch._C._llvm_enabled())
+    # On a CPU the fuser compiles anew for every shape, in a module's second call: seconds for ResNet-50, minutes for
+    # FastPitch, and no faster afterwards. Of `round().long()` it makes zeros (PyTorch 2.6).
+    torch._C._jit_set_texpr_fuser_enabled(False)
     for key, switch in SWITCHES.items():
         enabled = config.boolean(key)
         if enabled is not None:
