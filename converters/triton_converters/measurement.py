@@ -78,7 +78,7 @@ class Bench:
             load_input.varying_shapes(document, self.signature),
             seconds if batched else seconds / sweep.batch_sizes[0],
         )
-        plan = Plan(target, self.load.measurement, self.directory, region)
+        plan = Plan(target, self.load.measurement, self.directory, region, self.server.used_memory)
         return measure(plan, points(scenario, sweep, batched))
 
     def _one_request(self, document: str) -> tuple[float, int]:

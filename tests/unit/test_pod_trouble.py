@@ -232,6 +232,20 @@ def test_a_crash_of_the_sidecar_is_its_end_only_where_starting_again_does_not_he
     assert words in view.pending.message
 
 
+@pytest.mark.parametrize(
+    ("restarts", "client", "failed"),
+    [(6, {"running": {}}, False), (7, {"running": {}}, True), (1, {"waiting": {"reason": "PodInitializing"}}, True)],
+)
+def test_a_search_may_try_what_its_server_ends_under(restarts: int, client: dict[str, Any], failed: bool) -> None:
+    killed = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
+    sidecar = {"name": "tritonserver", "state": {"running": {}}, "lastState": killed, "restartCount": restarts}
+    own = {"name": "search", "state": client}
+    job = a_job()
+    job["metadata"]["labels"]["triton-operator.dev/stage"] = "search"
+    view = job_view(job, [a_pod(initContainerStatuses=[sidecar], containerStatuses=[own])], [])
+    assert (view.failure is not None, view.pending is not None, view.active) == (failed, failed, not failed)
+
+
 def test_a_drained_node_is_no_failure_of_the_job() -> None:
     disrupted = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}
     view = job_view(a_job(), [a_pod("Failed", containerStatuses=ended(137), conditions=[disrupted])], [])
