@@ -60,10 +60,9 @@ def read(name: str) -> Example:
 
 
 def find() -> list[Example]:
-    """Every folder of manifests/examples that is one, or whose `base` is, by name."""
-    files = [*FOLDER.glob("*/kustomization.yaml"), *FOLDER.glob("*/base/kustomization.yaml")]
-    folders = {file.relative_to(FOLDER).parts[0]: file.parent for file in files}
-    found = [(name, of(folder, render(folder))) for name, folder in sorted(folders.items())]
+    """Every folder of manifests/examples that is one, by name."""
+    files = FOLDER.glob("*/kustomization.yaml")
+    found = [(folder.name, of(folder, render(folder))) for folder in sorted(file.parent for file in files)]
     # Another namespace than the folder's name: a variant of an example, as digits-gpu is.
     return [example for name, example in found if example is not None and example.namespace == name]
 

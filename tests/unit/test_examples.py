@@ -215,6 +215,7 @@ def test_an_example_trains_first_and_is_smaller_in_the_suite(name: str) -> None:
     assert before == {kind: each for kind, each in after.items() if kind != "TritonDeployment"}
     spec = TritonDeploymentSpec.model_validate(after["TritonDeployment"]["spec"])
     assert [candidate.name for candidate in spec.models[small.model].candidates] == ["onnx-fp32"]
+    assert [each.resources.limits["cpu"] for each in (spec.conversion.pod, spec.serving.pod)] == ["2", "2"]
     pod = after["Job"]["spec"]["template"]["spec"]
     containers = [*pod.get("initContainers", ()), *pod["containers"]]
     assert {container["image"] for container in containers} == {"image:1"}
