@@ -75,8 +75,8 @@ def test_tables_sort_by_what_they_hold(browser: Browser, page: Path) -> None:
     browser.open(page)
     browser.sort(0, "Inferences/second")
     rising = [float(each) for each in browser.column(0, "Inferences/second") if each]
+    assert rising
     assert rising == sorted(rising)
-    assert len(rising) > 1
     browser.sort(0, "Inferences/second")
     assert [float(each) for each in browser.column(0, "Inferences/second") if each] == rising[::-1]
     browser.sort(0, "Candidate")
