@@ -80,8 +80,7 @@ class TorchSession:
 
 def _configure_runtime(config: Config) -> None:
     """Set PyTorch's threads and switches, which are the whole process's: each instance has its own."""
-    threads = config.integer("INTRA_OP_THREAD_COUNT") or config.integer("NUM_THREADS")
-    torch.set_num_threads(threads or cores.share(config.instances, cores.available()))
+    torch.set_num_threads(cores.torch_threads(config))
     interop = config.integer("INTER_OP_THREAD_COUNT") or config.integer("NUM_INTEROP_THREADS")
     if interop:
         torch.set_num_interop_threads(interop)
