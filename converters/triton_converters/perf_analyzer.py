@@ -35,7 +35,7 @@ WARMUP_REQUESTS = 10
 """At least, unless they take longer than WARMUP_SECONDS."""
 FEWEST_WARMUP_REQUESTS = 3
 """TorchScript optimizes in its second and third call, and does so for every new shape."""
-WARMUP_SECONDS = 5
+WARMUP_SECONDS = 3
 BUSY_CLIENT_PERCENT = 50.0
 """Share of the time in which no request of perf_analyzer's was under way; beyond it, it warns that it cannot keep up
 with the load (``overhead_pct_threshold`` in its command_line_parser.h)."""

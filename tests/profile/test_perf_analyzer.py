@@ -70,7 +70,7 @@ def test_every_concurrent_worker_is_warmed_up() -> None:
 
 @pytest.mark.parametrize(
     ("batch_size", "concurrency", "sample_seconds", "requests"),
-    [(1, 1, 0.0, 10), (1, 1, 0.4, 10), (1, 1, 1.0, 5), (2, 1, 1.0, 3), (8, 1, 30.0, 3), (1, 16, 1.0, 32)],
+    [(1, 1, 0.0, 10), (1, 1, 0.25, 10), (1, 1, 0.5, 6), (2, 1, 0.75, 3), (8, 1, 30.0, 3), (1, 16, 1.0, 32)],
 )
 def test_a_slow_model_is_warmed_up_by_fewer_requests(
     batch_size: int, concurrency: int, sample_seconds: float, requests: int
