@@ -29,6 +29,7 @@ def main() -> None:
     serve(settings.metrics_port, metrics, alive=controller.not_alive, ready=controller.not_ready)
     kopf.run(
         registry=handlers.registry(controller),
+        memories=handlers.NoMemories(),
         standalone=True,
         clusterwide=not settings.namespaces,
         namespaces=settings.namespaces,

@@ -7,6 +7,8 @@ change handlers write to the object or block its deletion while the operator is 
 from typing import Any
 
 import kopf
+from kopf._cogs.structs.bodies import RawBody
+from kopf._core.reactor.inventory import ResourceMemories, ResourceMemory
 
 from triton_operator.cluster import ClusterError
 from triton_operator.controller import Controller
@@ -76,6 +78,14 @@ def configure(settings: kopf.OperatorSettings) -> None:
     settings.persistence.finalizer = "triton-operator.dev/operator"
     settings.persistence.progress_storage = NoProgress()
     settings.persistence.diffbase_storage = NoDiffBase()
+
+
+class NoMemories(ResourceMemories):
+    """Remembers no object for daemons and retries, which there are none of: kopf would keep 0.9 KB for each."""
+
+    async def recall(self, raw_body: RawBody, *, ephemeral: bool = False, **more: Any) -> ResourceMemory:
+        """A new memory, which nobody keeps."""
+        return await super().recall(raw_body, ephemeral=True, **more)
 
 
 class NoDiffBase(kopf.DiffBaseStorage):
