@@ -28,6 +28,7 @@ from triton_converters.request import (
     MeasureRequest,
     ProfileRequest,
     ReferenceRequest,
+    SearchRequest,
     SourceRequest,
 )
 from triton_converters.result import EXIT_FINAL, Outcome
@@ -51,6 +52,7 @@ STAGES = {
     "reference": Stage(ReferenceRequest, "triton_converters.reference", claim.reference_directory),
     "convert": Stage(ConvertRequest, "triton_converters.convert.stage", claim.revision_directory),
     "profile": Stage(ProfileRequest, "triton_converters.profile", claim.measurement_directory),
+    "search": Stage(SearchRequest, "triton_converters.search.stage", claim.measurement_directory),
     "measure": Stage(MeasureRequest, "triton_converters.measure", claim.measurement_directory),
     "clean": Stage(CleanRequest, "triton_converters.clean", None),
 }

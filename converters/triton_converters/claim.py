@@ -1,6 +1,6 @@
 """Where things lie on the repository claim; shared by the Jobs and the controller, standard library only.
 
-Every directory below is written once, under a temporary name, and renamed into place::
+Every directory of the first list is written once, under a temporary name, and renamed into place::
 
     sources/<digest>/                       the user's files
     references/<key>/result.json            signature, counts
@@ -17,7 +17,11 @@ Every directory below is written once, under a temporary name, and renamed into 
                                    1/model.onnx | model.pt      (a hard link to the candidate's file)
                                    warmup/<input>               raw tensors of a reference batch
                     ps.json                        of an ensemble with embedding tables
-    measurements/<key>/result.json          a profile or measure Job's result, with perf_analyzer's own CSV files
+    measurements/<key>/result.json          a profile, search or measure Job's result, with perf_analyzer's CSV files
+
+A search's points are added one by one, each with an fsync, by its Jobs in turn::
+
+    searches/<search key>/points.jsonl
 
 What compilers keep is theirs to fill, and may go at any time::
 
@@ -78,6 +82,11 @@ def parameter_server(key: str, root: Path = MOUNT) -> Path:
 def measurement_directory(key: str, root: Path = MOUNT) -> Path:
     """Directory of a profile's or a measurement's result."""
     return root / "measurements" / key
+
+
+def search_directory(search: str, root: Path = MOUNT) -> Path:
+    """Directory of the points that all parts of a search measured."""
+    return root / "searches" / search
 
 
 def cache_directory(gpu_product: str, tensorrt_version: str, root: Path = MOUNT) -> Path:

@@ -16,13 +16,14 @@ from triton_converters import claim
 from triton_converters.document import DocumentError
 from triton_converters.publish import TEMPORARY_PREFIX
 from triton_converters.request import CleanRequest
-from triton_converters.result import CleanResult, Outcome, SourceResult
+from triton_converters.result import CleanResult, Outcome, SearchResult, SourceResult
 
 MARKED = {
     "source": claim.source_directory,
     "reference": claim.reference_directory,
     "convert": claim.revision_directory,
     "profile": claim.measurement_directory,
+    "search": claim.measurement_directory,
     "measure": claim.measurement_directory,
 }
 """Where the result of a record lies; of a source by its digest, of all others by the record's key."""
@@ -34,7 +35,7 @@ def run(request: CleanRequest, root: Path = claim.MOUNT, marks: Path = claim.MAR
     keep = set(marked(marks, root))
     old = [
         directory
-        for parent in ("sources", "references", "revisions", "measurements")
+        for parent in ("sources", "references", "revisions", "measurements", "searches")
         for directory in _directories(root / parent)
         if directory not in keep and _age(directory, now) >= request.minimum_age_seconds
     ]
@@ -63,6 +64,8 @@ def marked(marks: Path, root: Path) -> Iterator[Path]:
         if outcome.stage in MARKED and outcome.result is not None:
             name = outcome.result.digest if isinstance(outcome.result, SourceResult) else outcome.key
             yield MARKED[outcome.stage](name, root)
+            if isinstance(outcome.result, SearchResult):
+                yield claim.search_directory(outcome.result.search, root)
 
 
 def _remove(directory: Path, minimum_age_seconds: int) -> bool:

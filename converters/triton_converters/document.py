@@ -1,7 +1,7 @@
 """Frozen dataclasses to and from compact JSON; the base of requests and results. Standard library only."""
 
 import json
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from types import UnionType
 from typing import Any, Self, Union, get_args, get_origin, get_type_hints
 
@@ -12,11 +12,15 @@ class DocumentError(ValueError):
 
 @dataclass(frozen=True)
 class Document:
-    """Base of every request and result: unknown or missing fields are refused."""
+    """Base of every request and result: unknown fields are refused, and missing ones that have no default."""
 
     def to_json(self) -> str:
-        """The document, keys sorted, so that equal documents are equal strings."""
-        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+        """The document, keys sorted, so that equal documents are equal strings.
+
+        Fields at their default are left out: the Job of a newer operator that asks for nothing new is the same Job, and
+        the older converter image that an object is pinned to understands it.
+        """
+        return json.dumps(_plain(self), sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -37,6 +41,15 @@ class Document:
         return built
 
 
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        given = ((field, getattr(value, field.name)) for field in fields(value))
+        return {field.name: _plain(found) for field, found in given if found != field.default}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
 def _build(kind: Any, value: Any) -> Any:
     """Turn decoded JSON into ``kind``: dataclasses by field, tuples by element, scalars by type."""
     origin = get_origin(kind)
@@ -45,10 +58,11 @@ def _build(kind: Any, value: Any) -> Any:
     if is_dataclass(kind):
         assert isinstance(kind, type)
         names = {field.name for field in fields(kind)}
-        if not isinstance(value, dict) or set(value) != names:
+        needed = {field.name for field in fields(kind) if field.default is MISSING}
+        if not isinstance(value, dict) or not needed <= set(value) <= names:
             raise TypeError(f"{kind.__name__} takes the fields {sorted(names)}")
         hints = get_type_hints(kind)
-        return kind(**{name: _build(hints[name], value[name]) for name in names})
+        return kind(**{name: _build(hints[name], given) for name, given in value.items()})
     if origin is tuple:
         if not isinstance(value, list | tuple):
             raise TypeError(f"{value!r} is not a list")

@@ -75,7 +75,7 @@ class Bench:
             input_data,
             load_input.varying_shapes(document, self.signature),
         )
-        plan = Plan(target, self.load.measurement, self.directory, region)
+        plan = Plan(target, self.load.measurement, self.directory, region, self.server.used_memory)
         return measure(plan, points(scenario, sweep, batched))
 
     def _output_bytes(self, document: str) -> int:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from google.protobuf import text_format  # type: ignore[import-untyped]
+from google.protobuf import json_format, text_format  # type: ignore[import-untyped]
 from tritonclient.grpc import model_config_pb2
 
 from triton_converters.formats import FORMATS, HPS
 from triton_converters.request import ModelConfig
-from triton_converters.result import Signature, Tensor
+from triton_converters.result import Signature, Tensor, Tuning
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,12 @@ def render(
     ``warmup_shapes``: of one real sample by input name, without the batch dimension; empty: no warm-up.
     """
     form = FORMATS[execution.format]
+    max_batch_size = config.max_batch_size or signature.max_batch_size
     message = model_config_pb2.ModelConfig(
         name=name,
         backend=form.backend,
         platform=form.platform,
-        max_batch_size=signature.max_batch_size,
+        max_batch_size=max_batch_size,
         input=[input_message(tensor) for tensor in signature.inputs],
         output=[output_message(tensor) for tensor in signature.outputs],
         instance_group=[
@@ -62,11 +63,35 @@ def render(
         message.optimization.execution_accelerators.gpu_execution_accelerator.extend(accelerators)
     if warmup_shapes:
         # A row of the hps backend holds all samples.
-        largest = 1 if execution.format == HPS else max(1, signature.max_batch_size)
+        largest = 1 if execution.format == HPS else max(1, max_batch_size)
         message.model_warmup.extend(_warmup(signature, warmup_shapes, largest))
     for key, value in config.parameters.items():
         message.parameters[key].string_value = value
     return str(text_format.MessageToString(message))
+
+
+def retuned(text: str, tuning: Tuning) -> str:
+    """A config.pbtxt with the fields of a tuning replaced, as the JSON that Triton's load request takes.
+
+    The same as ``render`` makes of a ModelConfig with these fields, so that what is measured is what would be served.
+    """
+    message = text_format.Parse(text, model_config_pb2.ModelConfig())
+    message.max_batch_size = tuning.max_batch_size
+    for group in message.instance_group:
+        group.count = tuning.instances
+    message.ClearField("dynamic_batching")
+    if tuning.dynamic_batching:
+        message.dynamic_batching.SetInParent()
+        message.dynamic_batching.preferred_batch_size.extend(tuning.preferred_batch_sizes)
+        message.dynamic_batching.max_queue_delay_microseconds = tuning.max_queue_delay_microseconds
+    message.optimization.cuda.graphs = tuning.cuda_graphs
+    if message.model_warmup:
+        sample = message.model_warmup[0].inputs
+        largest = 1 if message.backend == HPS else max(1, tuning.max_batch_size)
+        warmups = [_warmup_of(size, sample) for size in sorted({1, largest})]
+        message.ClearField("model_warmup")
+        message.model_warmup.extend(warmups)
+    return str(json_format.MessageToJson(message, preserving_proto_field_name=True, indent=None))
 
 
 def served_dims(dims: tuple[int, ...]) -> tuple[int, ...]:
@@ -141,4 +166,8 @@ def _warmup(
         )
         for tensor in signature.inputs
     }
-    return [model_config_pb2.ModelWarmup(name=f"batch-{size}", batch_size=size, inputs=inputs) for size in sizes]
+    return [_warmup_of(size, inputs) for size in sizes]
+
+
+def _warmup_of(size: int, inputs: Mapping[str, model_config_pb2.ModelWarmup.Input]) -> model_config_pb2.ModelWarmup:
+    return model_config_pb2.ModelWarmup(name=f"batch-{size}", batch_size=size, inputs=inputs)

@@ -16,6 +16,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, isfinite
+from typing import Any
 
 from triton_converters.request import InputShape, Measurement
 from triton_converters.result import Row
@@ -32,6 +33,9 @@ LONG_WINDOW_SECONDS = 1.5
 doubling 50 changes nothing."""
 WARMUP_REQUESTS = 10
 """At least; TorchScript optimizes in its second and third call, and does so for every new shape."""
+BUSY_CLIENT_PERCENT = 50.0
+"""Share of the time in which no request of perf_analyzer's was under way; beyond it, it warns that it cannot keep up
+with the load (``overhead_pct_threshold`` in its command_line_parser.h)."""
 LAST_LINES = 5
 
 
@@ -144,6 +148,7 @@ def unjudged(windows: Windows, measurement: Measurement) -> Windows:
 
 
 _PASS = re.compile(r"^\s*Pass \[\d+\] throughput: ([0-9.e+]+) infer/sec", re.MULTILINE)
+_OVERHEAD = re.compile(r"^\s*Avg client overhead: ([0-9.]+)%", re.MULTILINE)
 _UNSTABLE = ("Failed to obtain stable measurement", "No valid requests recorded")
 
 
@@ -151,6 +156,19 @@ def requests_per_second(output: str, batch_size: int) -> float:
     """Of the last window in what ``-v`` prints; 0.0 where there is none."""
     windows = _PASS.findall(output)
     return float(windows[-1]) / batch_size if windows else 0.0
+
+
+def spread(output: str) -> float:
+    """How far the windows that were merged into the row lie apart: (largest - smallest) / mean throughput, per cent."""
+    merged = [float(window) for window in _PASS.findall(output)[-STABLE_WINDOWS:]]
+    mean = sum(merged) / len(merged) if merged else 0.0
+    return 100 * (max(merged) - min(merged)) / mean if mean else 0.0
+
+
+def is_client_bound(output: str) -> bool:
+    """Whether the client itself was the limit, as ``-v`` shows it."""
+    overheads = _OVERHEAD.findall(output)
+    return bool(overheads) and float(overheads[-1]) > BUSY_CLIENT_PERCENT
 
 
 def is_unstable(output: str) -> bool:
@@ -196,7 +214,7 @@ def parse_report(text: str, point: Point, stable: bool) -> Row:
     line = lines[0]
     try:
         concurrency, throughput = int(line["Concurrency"]), float(line["Inferences/Second"])
-        microseconds = {field: int(line[column]) for field, column in _COLUMNS.items()}
+        microseconds: dict[str, Any] = {field: int(line[column]) for field, column in _COLUMNS.items()}
     except (KeyError, TypeError, ValueError) as error:
         raise ReportError(f"not a report of perf_analyzer --verbose-csv: {error!r}") from error
     if concurrency != point.concurrency or not isfinite(throughput) or throughput <= 0:

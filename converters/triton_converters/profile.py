@@ -89,7 +89,7 @@ def _profile(request: ProfileRequest, directory: Path) -> ProfileResult:
 
 def _judge(request: ProfileRequest, server: Server, reference: ReferenceResult, directory: Path) -> Verdict:
     """Every gate in turn, the cheap ones first."""
-    verdict, signature = Verdict(), reference.signature
+    verdict, signature = Verdict(), replace(reference.signature, max_batch_size=request.max_batch_size)
     batches = claim.reference_directory(request.reference)
     try:
         for model in request.members or (ServedModel(request.model_name, request.format, request.precision),):

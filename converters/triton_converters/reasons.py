@@ -27,11 +27,26 @@ class Reason(StrEnum):
     CONVERTED = "Converted", "Every candidate was converted or has a recorded reason why not."
     VERIFIED = "Verified", "At least one candidate passed correctness and every accuracy threshold."
     NUMERICAL_ONLY = "NumericalOnly", "Outputs agree numerically; no accuracy threshold was asked for."
+    SEARCHING = "Searching", "Other configurations of the best candidates are measured."
+    AWAITING_APPROVAL = (
+        "AwaitingApproval",
+        "The ranking is complete, and spec.selection.approvedRevision names none of it yet.",
+    )
     SELECTED = "Selected", "A candidate was chosen."
+    APPROVED = "Approved", "The candidate that spec.selection.approvedRevision names was chosen."
+    KEPT = "Kept", "What serves was chosen: no other candidate is better by minimumImprovementPercent."
+    CLOSEST_SELECTED = (
+        "ClosestSelected",
+        "No candidate meets every constraint; as spec.selection.fallback says, the closest one was chosen.",
+    )
     ROLLING_OUT = "RollingOut", "The target revision's server starts."
     NO_SPARE_GPU = "NoSpareGpu", "No GPU is free for the new revision, so the one that serves makes way for it."
     AVAILABLE = "Available", "The Service points to a server whose model is ready."
     MEASURED = "Measured", "The serving revision was measured through its Service."
+    PERFORMANCE_REGRESSED = (
+        "PerformanceRegressed",
+        "The new source is slower than the last one that served, by more than performance.regression allows.",
+    )
     READY = "Ready", "What the spec asks for serves, verified and measured."
     PROGRESSING = "Progressing", "Work towards the spec goes on."
     NO_STALL = "NoStall", "Nothing keeps the object from getting ready."
@@ -70,6 +85,10 @@ class Reason(StrEnum):
     REFERENCE_CONSTANT = (
         "ReferenceConstant",
         "An output is the same for every sample: agreement would prove nothing.",
+    )
+    APPROVAL_INVALID = (
+        "ApprovalInvalid",
+        "spec.selection.approvedRevision names no candidate, or one that failed or was not measured.",
     )
     LABELS_MISSING = "LabelsMissing", "A threshold is set and the dataloader yields no labels."
 

@@ -225,6 +225,8 @@ class Load:
     """host:port of Triton's HTTP endpoint: statistics, configuration, metadata."""
     input_shapes: tuple[InputShape, ...]
     measurement: Measurement
+    metrics_url: str = ""
+    """host:port of Triton's metrics; empty: its default port on the HTTP endpoint's host."""
 
 
 @dataclass(frozen=True)
@@ -280,13 +282,15 @@ class Constraint:
 class SearchRequest(Document):
     """Measure other configurations of a revision on its private server, until no step helps or the budget is spent.
 
-    One search is a row of Jobs, since a termination message holds at most ``search.PART_POINTS`` points: each goes on
-    where the one before it ended, from the file that all share.
+    One search is a row of Jobs, since a termination message holds few points. Each walks the search's path from its
+    start; what lies in the file of points is not measured again. Part n answers with the points from
+    ``n * search.PART_POINTS`` on.
     """
 
     key: str
     search: str
-    """Names the file of points on the claim; a hash of everything here but ``key`` and ``part``."""
+    """Names the file of points on the claim; a hash of what changes a point's figures, so neither of the budget nor of
+    what is wanted: another search of the same revision finds what this one measured."""
     part: int
     """0, 1, ...: which of the Jobs."""
     revision: str
@@ -295,7 +299,10 @@ class SearchRequest(Document):
     """Key of the revision's profile: its rows are points that are known."""
     model_name: str
     max_batch_size: int
-    """Samples; 0: no batch dimension."""
+    """Samples, of the revision's own configuration; 0: no batch dimension."""
+    precision: str
+    tolerance: Tolerance
+    """A configuration that answers otherwise than the reference is refused."""
     scenario: str
     """``offline`` or ``online``: the sweep whose rows are judged."""
     load: Load
@@ -310,9 +317,9 @@ class SearchRequest(Document):
     objectives: tuple[Objective, ...]
     constraints: tuple[Constraint, ...]
     measurements: int
-    """Most points, of all parts together."""
+    """Most points and repeats on the path, of all parts together, whoever measured them; the profile's are free."""
     seconds: int
-    """Most time spent measuring, of all parts together; a point that runs is finished."""
+    """Most time that measuring them took; a point that runs is finished."""
 
 
 @dataclass(frozen=True)

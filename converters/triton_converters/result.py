@@ -66,6 +66,13 @@ class Row:
     average: int
     stable: bool
     """False: no three windows agreed within the stability percentage; the row is three merged whatever they show."""
+    spread: float = 0.0
+    """How much the merged windows' throughput differs: (largest - smallest) / mean, per cent; 0.0 where unknown."""
+    client_bound: bool = False
+    """True: the client itself was the limit, so the server could do more."""
+    memory_bytes: int = 0
+    """Most memory in use while the row was measured, in whole MiB: of the GPUs as Triton's metrics say; without a GPU
+    of the whole node, whatever uses it. 0 where unknown."""
 
 
 @dataclass(frozen=True)
@@ -172,25 +179,32 @@ class Tuning:
 
 @dataclass(frozen=True)
 class SearchPoint:
-    """A configuration and one row of it."""
+    """A configuration and one row of it; or a configuration that cannot be served, and why."""
 
     tuning: Tuning
-    row: Row
+    row: Row | None
+    refused: str = ""
+    """Where there is no row: how it failed, in words."""
 
 
 @dataclass(frozen=True)
 class SearchResult(Document):
     """What one Job of a search measured."""
 
+    search: str
+    """Names the file of all parts' points on the claim."""
     points: tuple[SearchPoint, ...]
-    """In the order measured; not those of earlier parts, nor the profile's."""
+    """In the path's order; not those of earlier parts, nor the profile's."""
     ended: str
     """``Converged``, ``Complete`` (exhaustive), ``MeasurementsSpent``, ``TimeSpent``; empty: another part goes on."""
     size: int
     """Points of the whole space: what an exhaustive search would measure."""
     seconds: float
-    """Spent measuring, by this part and those before it."""
+    """That measuring took, of this part's points and those before it."""
     environment: Environment
+    repeats: tuple[SearchPoint, ...] = ()
+    """Of the last part, where something better than the base was found: the best point, and the best of another
+    configuration, measured once more with longer windows."""
 
 
 @dataclass(frozen=True)
@@ -282,21 +296,28 @@ def _shorten(message: str) -> str:
 
 _SCENARIOS = {"offline", "online"}
 _COLUMNS = tuple(Row.__dataclass_fields__)
+_FLAGS = {"stable", "client_bound"}
+_MEBIBYTE = 2**20
+_TUNING_COLUMNS = tuple(Tuning.__dataclass_fields__)
+_TUNING_FLAGS = ("dynamic_batching", "cuda_graphs")
 _ACCURACY = "accuracy"
 _ACCURACY_COLUMNS = tuple(Accuracy.__dataclass_fields__)
+_POINTS = {"points", "repeats"}
 
 
 def _pack(result: dict[str, Any]) -> dict[str, Any]:
-    """Rows and metrics become arrays in the order of their fields: names would take twice the bytes."""
+    """Rows, points and metrics become arrays in the order of their fields: names would take twice the bytes."""
     packed = dict(result)
     for scenario in packed.keys() & _SCENARIOS:
-        packed[scenario] = [
-            [round(value, 1) if isinstance(value, float) else int(value) for value in row.values()]
-            for row in packed[scenario]
-        ]
+        packed[scenario] = [_pack_row(row) for row in packed[scenario]]
     for name in packed.keys() & {_ACCURACY}:
         packed[name] = [
             [float(f"{value:.7g}") if isinstance(value, float) else value for value in each.values()]
+            for each in packed[name]
+        ]
+    for name in packed.keys() & _POINTS:
+        packed[name] = [
+            [_pack_tuning(each["tuning"]), _pack_row(each["row"]) if each["row"] else None, each["refused"]]
             for each in packed[name]
         ]
     return packed
@@ -305,8 +326,36 @@ def _pack(result: dict[str, Any]) -> dict[str, Any]:
 def _unpack(result: dict[str, Any]) -> dict[str, Any]:
     unpacked = dict(result)
     for scenario in unpacked.keys() & _SCENARIOS:
-        rows = [dict(zip(_COLUMNS, row, strict=True)) for row in unpacked[scenario]]
-        unpacked[scenario] = [row | {"stable": bool(row["stable"])} for row in rows]
+        unpacked[scenario] = [_unpack_row(row) for row in unpacked[scenario]]
     for name in unpacked.keys() & {_ACCURACY}:
         unpacked[name] = [dict(zip(_ACCURACY_COLUMNS, each, strict=True)) for each in unpacked[name]]
+    for name in unpacked.keys() & _POINTS:
+        unpacked[name] = [
+            {"tuning": _unpack_tuning(tuning), "row": _unpack_row(row) if row else None, "refused": refused}
+            for tuning, row, refused in unpacked[name]
+        ]
     return unpacked
+
+
+def _pack_row(row: dict[str, Any]) -> list[Any]:
+    small = row | {"memory_bytes": row["memory_bytes"] // _MEBIBYTE}
+    return [round(value, 1) if isinstance(value, float) else int(value) for value in small.values()]
+
+
+def _unpack_row(row: list[Any]) -> dict[str, Any]:
+    if len(row) > len(_COLUMNS):
+        raise ValueError(f"a row of {len(row)} columns; there are {len(_COLUMNS)}")
+    # Rows of earlier versions have fewer.
+    named = dict(zip(_COLUMNS, row, strict=False))
+    if "memory_bytes" in named:
+        named["memory_bytes"] *= _MEBIBYTE
+    return named | {flag: bool(named[flag]) for flag in _FLAGS & named.keys()}
+
+
+def _pack_tuning(tuning: dict[str, Any]) -> list[Any]:
+    return [int(value) if isinstance(value, bool) else value for value in tuning.values()]
+
+
+def _unpack_tuning(tuning: list[Any]) -> dict[str, Any]:
+    named = dict(zip(_TUNING_COLUMNS, tuning, strict=True))
+    return named | {flag: bool(named[flag]) for flag in _TUNING_FLAGS}

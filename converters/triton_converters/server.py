@@ -14,6 +14,7 @@ from tritonclient.utils import InferenceServerException
 from triton_converters.data_types import text, triton_type
 from triton_converters.dump import Array, Arrays
 from triton_converters.failure import StageError
+from triton_converters.memory import used_bytes
 from triton_converters.reasons import Reason
 from triton_converters.request import Load
 from triton_converters.result import Signature, Tensor
@@ -22,10 +23,14 @@ READY_SECONDS = 120
 """How long to wait for a model that the pod's startup probe, or the Deployment's readiness, has already seen ready."""
 POLL_SECONDS = 0.2
 HTTP_SECONDS = 10
+LOAD_SECONDS = 600
+"""How long a model may take to load; TensorRT inside ONNX Runtime builds an engine then."""
 LOST_STUB = "Stub process"
 """Triton's words where the process of a Python-based backend died or got no processor for seconds."""
-GRPC_PORT = 8001
-"""tritonserver's default: where HTTP is measured, inference requests of the gates still go through gRPC."""
+METRICS_SECONDS = 2
+"""Patience with the metrics' endpoint, which a Service or a NetworkPolicy may not let through."""
+GRPC_PORT, METRICS_PORT = 8001, 8002
+"""tritonserver's defaults: where HTTP is measured, inference requests of the gates still go through gRPC."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,8 @@ class Server:
         """What perf_analyzer is pointed at."""
         grpc = self.load if load.protocol == "grpc" else Endpoint(self.http.host, GRPC_PORT)
         self._client = InferenceServerClient(str(grpc))
+        metrics = load.metrics_url or str(Endpoint(self.http.host, METRICS_PORT))
+        self._metrics = Endpoint.parse(metrics).resolved()
 
     def wait_ready(self, seconds: float = READY_SECONDS) -> None:
         """Return once the model's own ready URL answers 200; a server with an empty repository is ready too."""
@@ -109,6 +116,34 @@ class Server:
         own = self.config()
         steps = [step["model_name"] for step in own.get("ensemble_scheduling", {}).get("step", ())]
         return [self._document(f"/v2/models/{name}/config") for name in steps] or [own]
+
+    def used_memory(self) -> int:
+        """Bytes in use now by the server's metrics; 0 where they cannot be had."""
+        connection = http.client.HTTPConnection(self._metrics.host, self._metrics.port, timeout=METRICS_SECONDS)
+        try:
+            connection.request("GET", "/metrics")
+            return used_bytes(connection.getresponse().read().decode(errors="replace"))
+        except (OSError, http.client.HTTPException):
+            return 0
+        finally:
+            connection.close()
+
+    def reload(self, config: str) -> str:
+        """Load the model with another configuration, a JSON document; what the server says against it, or nothing.
+
+        Only a server of --model-control-mode=explicit does so. Where it refuses, the model stays as it was.
+        """
+        body = json.dumps({"parameters": {"config": config}})
+        connection = http.client.HTTPConnection(self.http.host, self.http.port, timeout=LOAD_SECONDS)
+        try:
+            connection.request("POST", f"/v2/repository/models/{self.model}/load", body)
+            response = connection.getresponse()
+            answer = response.read().decode(errors="replace")
+        except (OSError, http.client.HTTPException) as error:
+            raise _gone(f"the server ended while it loaded {self.model} ({error}); see its log") from error
+        finally:
+            connection.close()
+        return "" if response.status == http.client.OK else _error(answer)
 
     def infer(self, inputs: Arrays, outputs: tuple[str, ...]) -> dict[str, Array]:
         """One request, in the shapes that the server declares; raises StageError(InferenceFailed) with its message."""
@@ -159,6 +194,14 @@ class Server:
             raise OSError(str(error)) from error
         finally:
             connection.close()
+
+
+def _error(answer: str) -> str:
+    """Triton's own words in the body of an error."""
+    try:
+        return str(json.loads(answer)["error"])
+    except (ValueError, KeyError, TypeError):
+        return answer or "no reason given"
 
 
 def _gone(message: str) -> StageError:

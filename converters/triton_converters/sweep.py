@@ -4,11 +4,12 @@ import shlex
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from triton_converters import perf_analyzer
 from triton_converters.failure import StageError
+from triton_converters.memory import MemoryWatch
 from triton_converters.perf_analyzer import Point, ReportError, Target, Windows
 from triton_converters.reasons import Reason
 from triton_converters.request import Measurement, Sweep
@@ -72,6 +73,8 @@ class Plan:
     """perf_analyzer's working directory: its CSV files and what it printed stay there."""
     output_bytes: int | None = None
     """A sample's largest output, where client and server share memory."""
+    used_memory: Callable[[], int] | None = None
+    """Bytes in use now, 0 where unknown; asked again and again while a point is measured."""
 
 
 def points(scenario: str, sweep: Sweep, batched: bool = True) -> tuple[Point, ...]:
@@ -124,7 +127,8 @@ def _attempt(
     report.unlink(missing_ok=True)
     seconds = BASE_SECONDS + (0 if windows.by_count else 1.2 * windows.trials * windows.size / 1000)
     try:
-        done = invoke(argv, plan.directory, seconds)
+        with MemoryWatch(plan.used_memory) as memory:
+            done = invoke(argv, plan.directory, seconds)
     except TimeoutError as error:
         raise _failed(point, f"did not end within {seconds:.0f} s: {error}") from error
     with _log(plan, point).open("a", encoding="utf-8") as log:
@@ -133,7 +137,13 @@ def _attempt(
     if report.is_file() and done.exit_code == 0:
         try:
             text = report.read_text(encoding="utf-8", errors="replace")
-            return perf_analyzer.parse_report(text, point, stable), rate, argv
+            row = replace(
+                perf_analyzer.parse_report(text, point, stable),
+                spread=perf_analyzer.spread(done.output),
+                client_bound=perf_analyzer.is_client_bound(done.output),
+                memory_bytes=memory.peak,
+            )
+            return row, rate, argv
         except ReportError as error:
             raise _failed(point, f"wrote a report that cannot be used: {error}") from error
     if not perf_analyzer.is_unstable(done.output):

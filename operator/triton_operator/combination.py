@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from triton_converters.formats import HPS
+from triton_converters.result import Tuning
 from triton_operator import names
 from triton_operator.api.model import Model
 from triton_operator.api.spec import TritonDeploymentSpec
@@ -31,6 +32,12 @@ class Combination:
     name: str
     members: tuple[Member, ...]
     """One a model, in the spec's order."""
+    tuning: Tuning | None = None
+    """What a search found, of the one model; None: the spec's configuration."""
+
+    def max_batch_size(self, spec: TritonDeploymentSpec) -> int:
+        """Samples of a request to what is served; 0: no batch dimension."""
+        return self.tuning.max_batch_size if self.tuning else spec.max_batch_size
 
     @property
     def format(self) -> str:

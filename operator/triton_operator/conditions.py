@@ -11,8 +11,17 @@ from triton_operator.progress import Progress
 from triton_operator.stages.serving import available
 from triton_operator.stages.step import Verdict
 
-UNDECIDED = {Reason.PENDING, Reason.WAITING, Reason.RUNNING, Reason.SUSPENDED}
+UNDECIDED = {
+    Reason.PENDING,
+    Reason.WAITING,
+    Reason.RUNNING,
+    Reason.SUSPENDED,
+    Reason.SEARCHING,
+    Reason.AWAITING_APPROVAL,
+}
 """Reasons of a stage that may still go either way."""
+PAUSED = {Reason.SUSPENDED, Reason.AWAITING_APPROVAL}
+"""Reasons of an object that waits for its user, and in which nothing is wrong."""
 QUIET = UNDECIDED | {Reason.ROLLING_OUT, Reason.PROGRESSING}
 """Reasons of work that goes on: no cause for a Warning."""
 
@@ -62,7 +71,7 @@ def _summary(context: Context, progress: Progress, stages: Sequence[Verdict]) ->
     if progress.stalled:
         stopped = Verdict("Reconciling", False, first.reason, "nothing more is tried until something changes")
         return [ready, stopped, Verdict("Stalled", True, first.reason, first.message)]
-    if first.reason is Reason.SUSPENDED:
+    if first.reason in PAUSED:
         return [ready, Verdict("Reconciling", False, first.reason, first.message), clear]
     return [ready, Verdict("Reconciling", True, Reason.PROGRESSING, first.message), clear]
 
@@ -76,6 +85,7 @@ def transitions(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Ite
         if known.get(each.type) == (each.status, each.reason) or each.reason in (Reason.WAITING, Reason.PENDING):
             continue
         bad = each.type == "Stalled" or (each.status != "True" and each.reason not in QUIET)
+        bad |= each.reason == Reason.PERFORMANCE_REGRESSED
         yield "Warning" if bad else "Normal", each.reason, f"{each.type}: {each.message}"
     states = {each.name: each.state for each in old.candidates}
     for candidate in new.candidates:

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from triton_converters.formats import CONVERTER_TENSORFLOW, SOURCES
+from triton_converters.reasons import Reason
 from triton_operator import names
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import Images
@@ -34,9 +35,12 @@ class Context:
 
     @property
     def images(self) -> Images:
-        """Images of this generation: the pinned ones, or else the settings'; the spec's own image comes first."""
-        pinned = self.deployment.status.images
-        if pinned is None or self.deployment.status.observed_generation != self.deployment.generation:
+        """Images of this generation: the pinned ones, or else the settings'; the spec's own image comes first.
+
+        An approval is of what was measured, and so with its images.
+        """
+        pinned, status = self.deployment.status.images, self.deployment.status
+        if pinned is None or (status.observed_generation != self.deployment.generation and not self._approves):
             pinned = Images(
                 converter=self.settings.converter_image,
                 converter_tensorflow=self.settings.converter_tensorflow_image,
@@ -45,6 +49,13 @@ class Context:
             )
         server = self.spec.serving.image or self.spec.serving.pod.image
         return pinned.model_copy(update={"server": server}) if server else pinned
+
+    @property
+    def _approves(self) -> bool:
+        """Whether the spec names a revision that the last status offered for approval."""
+        status, approved = self.deployment.status, self.spec.selection.approved_revision
+        waits = any(each.reason == Reason.AWAITING_APPROVAL for each in status.conditions)
+        return waits and any(each.key == approved for each in status.candidates)
 
     @property
     def framework_image(self) -> str:
@@ -76,6 +87,15 @@ class Context:
         revision = self.deployment.status.serving.revision
         servers = [each for each in self.observed.servers.values() if each.revision_key == revision]
         return min(servers, key=lambda each: (not each.ready, each.created_at)).name if servers else None
+
+    @property
+    def serving_revision(self) -> str:
+        """Key of the revision that serves; empty: nothing does."""
+        status = self.deployment.status.serving
+        view = self.observed.servers.get(self.serving or "")
+        if view is not None:
+            return view.revision_key
+        return status.revision if status is not None and self.serving is not None else ""
 
     @property
     def claim_name(self) -> str:

@@ -26,6 +26,9 @@ from triton_operator.pod_trouble import (
 
 BACKOFF_LIMIT = 2
 """Two more tries of what may mend itself: of a Job's pod, and of a sidecar that crashes, which never fails its Job."""
+SEARCH_RESTARTS = 6
+"""Of a search's sidecar once the search runs: it refuses a configuration under which the server ended twice, and three
+such ones leave it time for others, though the kubelet waits longer with each start."""
 
 JobState = Literal["Active", "Succeeded", "Failed"]
 
@@ -101,8 +104,9 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
         pending = _again(newest, stage, key)
     else:
         crash = server_crash(newest)
-        crashed = crash if crash is not None and _stays(crash, newest) else None
-        pending = crash or pod_trouble(newest, events)
+        searches = stage == "search" and _runs(newest)
+        crashed = crash if crash is not None and _stays(crash, newest, searches) else None
+        pending = (crashed if searches else crash) or pod_trouble(newest, events)
     unseen = None
     if why.get("lastTransitionTime") and not own:
         unseen = datetime.fromisoformat(why["lastTransitionTime"])
@@ -111,9 +115,19 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
     return JobView(name, stage, key, state, record, failure or crashed, pending, since, crash_seen, unseen, job)
 
 
-def _stays(crash: Trouble, pod: Mapping[str, Any]) -> bool:
-    """Whether another start will not mend it: a refused model stays refused, a crash may be the node's fault."""
+def _stays(crash: Trouble, pod: Mapping[str, Any], searches: bool) -> bool:
+    """Whether another start will not mend it: a refused model stays refused, a crash may be the node's fault.
+
+    ``searches``: it may be the fault of a configuration that is tried, and another is tried then.
+    """
+    if searches:
+        return restarts(pod) > SEARCH_RESTARTS
     return crash.reason is not Reason.SERVER_CRASHED or restarts(pod) > BACKOFF_LIMIT
+
+
+def _runs(pod: Mapping[str, Any]) -> bool:
+    """Whether the Job's own container was started, so that its sidecar was ready once."""
+    return any(not each.get("state", {}).get("waiting") for each in containers(pod))
 
 
 def _again(pod: Mapping[str, Any], stage: str, key: str) -> Trouble | None:

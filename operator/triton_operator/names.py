@@ -75,6 +75,11 @@ def combination(candidates: Sequence[str]) -> str:
     return name if len(name) <= 63 else f"{name[:52]}.{digest(name, 10)}"
 
 
+def tuned(candidate: str) -> str:
+    """The candidate with the configuration that a search found: at most 36 of a label's 63 characters."""
+    return f"{candidate}.tuned"
+
+
 def labels(deployment: str, component: str) -> dict[str, str]:
     """Labels of every child."""
     return {

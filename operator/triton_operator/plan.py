@@ -7,6 +7,7 @@ from typing import Any
 from triton_converters.reasons import Reason
 from triton_operator import conditions, report
 from triton_operator.api.status import TritonDeploymentStatus
+from triton_operator.combination import combinations
 from triton_operator.context import Context
 from triton_operator.deployment import TritonDeployment
 from triton_operator.observed import Observed
@@ -20,7 +21,9 @@ from triton_operator.stages import (
     cleaning,
     conversion,
     profiling,
+    ranking,
     reference,
+    searching,
     serving,
     skipping,
     source,
@@ -108,7 +111,7 @@ def _walk(context: Context) -> Progress:
         stalled = bool(more.failures)
         return Progress((resolved, referred), effects, attempts, published, stalled=stalled)
 
-    converted, more, attempts = conversion.convert(context, dump)
+    converted, more, attempts = conversion.convert(context, dump, combinations(context.spec))
     effects += more
     verdicts: tuple[Verdict, ...] = (resolved, converted)
     if not converted.status:
@@ -121,11 +124,27 @@ def _walk(context: Context) -> Progress:
         stalled = verified.reason is Reason.ALL_CANDIDATES_FAILED
         return Progress(verdicts, effects, attempts, published, dump.result, stalled=stalled)
 
-    selected, attempts, ranking = choosing.choose(context, attempts)
+    found = searching.search(context, dump, attempts)
+    effects += found.effects
+    if found.waits is not None:
+        verdicts, attempts = (*verdicts, found.waits), found.attempts
+        so_far = tuple(ranking.ranked(context, attempts))
+        return Progress(verdicts, effects, attempts, published, dump.result, so_far, found.searches)
+
+    selected, attempts, choices = choosing.choose(context, found.attempts, found.searches)
     verdicts = (*verdicts, selected)
     target = next((attempt for attempt in attempts if attempt.state == "Selected"), None)
     if target is None:
-        return Progress(verdicts, effects, attempts, published, dump.result, tuple(ranking), stalled=True)
+        return Progress(
+            verdicts,
+            effects,
+            attempts,
+            published,
+            dump.result,
+            tuple(choices),
+            found.searches,
+            stalled=selected.reason is not Reason.AWAITING_APPROVAL,
+        )
 
     rollout = serving.serve(context, dump, target)
     return Progress(
@@ -134,7 +153,8 @@ def _walk(context: Context) -> Progress:
         attempts=attempts,
         source=published,
         reference=dump.result,
-        ranking=tuple(ranking),
+        ranking=tuple(choices),
+        searches=found.searches,
         rollout=rollout,
         stalled=rollout.stalled,
     )

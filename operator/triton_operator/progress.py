@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from triton_converters.result import ReferenceResult, SourceResult
 from triton_operator.attempt import Attempt
 from triton_operator.selection import Choice
+from triton_operator.stages.searching import Search
 from triton_operator.stages.serving import Rollout
 from triton_operator.stages.step import Effects, Verdict
 
@@ -19,5 +20,6 @@ class Progress:
     source: SourceResult | None = None
     reference: ReferenceResult | None = None
     ranking: tuple[Choice, ...] = ()
+    searches: tuple[Search, ...] = ()
     rollout: Rollout | None = None
     stalled: bool = False

@@ -1,8 +1,10 @@
 """From the flow's progress to the status. Pure."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from triton_converters.result import MeasureResult, ProfileResult, Row, Signature
+from triton_operator.api.searched import SearchStatus, configuration_status
 from triton_operator.api.status import (
     AccuracyStatus,
     CandidateStatus,
@@ -17,6 +19,7 @@ from triton_operator.api.status import (
     TensorStatus,
     TritonDeploymentStatus,
     merge_conditions,
+    row_status,
 )
 from triton_operator.attempt import Attempt
 from triton_operator.conditions import conditions
@@ -24,6 +27,7 @@ from triton_operator.context import Context
 from triton_operator.progress import Progress
 from triton_operator.resources.services import endpoint
 from triton_operator.selection import Choice, best_row
+from triton_operator.stages.searching import Search
 from triton_operator.status_limit import bounded, shortened
 
 MESSAGE_BYTES = 480
@@ -43,6 +47,7 @@ def status(context: Context, progress: Progress) -> TritonDeploymentStatus:
         source=SourceStatus(digest=digest, revision=context.spec.source.revision) if progress.source else None,
         signature=_signature(progress.reference.signature) if progress.reference else None,
         candidates=[_candidate(attempt, progress.ranking) for attempt in progress.attempts],
+        search=[_search(each) for each in progress.searches],
         serving=serving if up else None,
         target=_target(progress),
         endpoint=endpoint(context) if up else None,
@@ -79,12 +84,42 @@ def _candidate(attempt: Attempt, ranking: Sequence[Choice]) -> CandidateStatus:
         metrics=[MetricValue(metric=each.metric, value=decimal(each.served)) for each in profile.accuracy]
         if profile
         else [],
-        throughput=throughput(choice.row) if choice else "",
-        p99_latency_microseconds=choice.row.p99 if choice else None,
-        load=choice.load if choice else "",
-        satisfies_constraints=choice.violation is None if choice else None,
-        rank=choice.rank if choice else None,
-        stable=choice.row.stable if choice else None,
+        configuration=configuration_status(attempt.candidate.tuning) if attempt.candidate.tuning else None,
+        **(_standing(choice) if choice else {}),
+    )
+
+
+def _standing(choice: Choice) -> dict[str, Any]:
+    """Of a candidate's best row: what it shows, and where that puts the candidate."""
+    row, binding = choice.row, choice.binding
+    return {
+        "throughput": throughput(row),
+        "p99_latency_microseconds": row.p99,
+        "load": choice.load,
+        "satisfies_constraints": choice.violation is None,
+        "binding_constraint": str(binding or ""),
+        "margin_percent": f"{binding.margin * 100:.1f}" if binding else "",
+        "rank": choice.rank,
+        "pareto": choice.pareto,
+        "stable": row.stable,
+        "spread_percent": f"{row.spread:.1f}" if row.spread else "",
+        "client_bound": row.client_bound or None,
+    }
+
+
+def _search(search: Search) -> SearchStatus:
+    row = search.best.row if search.best else None
+    return SearchStatus(
+        candidate=search.candidate,
+        measurements=search.measurements,
+        size=search.size,
+        ended=search.ended,
+        message=shortened(search.failure.message, MESSAGE_BYTES) if search.failure else "",
+        configuration=configuration_status(search.best.tuning) if search.best else None,
+        throughput=throughput(row) if row else "",
+        p99_latency_microseconds=row.p99 if row else None,
+        load=f"batch {row.batch_size}, concurrency {row.concurrency}" if row else "",
+        records=list(search.records),
     )
 
 
@@ -117,8 +152,8 @@ def _of_what_serves(
         accuracy=_headline(context, profile),
     )
     performance = PerformanceStatus(
-        offline=[_row(context, attempt, row) for row in profile.offline],
-        online=[_row(context, attempt, row) for row in measured.online],
+        offline=_rows(context, attempt, profile.offline),
+        online=_rows(context, attempt, measured.online),
         environment=_environment(context, rollout.server, profile, measured),
         measured_at=rollout.record.finished_at,
     )
@@ -151,14 +186,10 @@ def _headline(context: Context, profile: ProfileResult) -> str:
     return decimal(values[0].served) if values else ""
 
 
-def _row(context: Context, attempt: Attempt, row: Row) -> RowStatus:
-    shapes = (f"{each.input}:{'x'.join(map(str, each.dims))}" for each in context.spec.performance.input_shapes)
-    return RowStatus(
-        precision=attempt.candidate.precision,
-        accelerator=attempt.candidate.accelerator,
-        input_shape=" ".join(shapes),
-        **{**vars(row), "throughput": throughput(row)},
-    )
+def _rows(context: Context, attempt: Attempt, rows: Sequence[Row]) -> list[RowStatus]:
+    shapes = " ".join(f"{each.input}:{'x'.join(map(str, each.dims))}" for each in context.spec.performance.input_shapes)
+    candidate = attempt.candidate
+    return [row_status(row, candidate.precision, candidate.accelerator, shapes) for row in rows]
 
 
 def _environment(context: Context, server: str, profile: ProfileResult, measured: MeasureResult) -> EnvironmentStatus:

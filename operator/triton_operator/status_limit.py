@@ -16,7 +16,8 @@ def bounded(status: TritonDeploymentStatus) -> TritonDeploymentStatus:
     steps: tuple[Callable[[TritonDeploymentStatus], TritonDeploymentStatus], ...] = (
         _with_candidates(lambda each: each.model_copy(update={"metrics": each.metrics[:3]})),
         _with_candidates(lambda each: each.model_copy(update={"message": shortened(each.message, 160)})),
-        _with_conditions(320),
+        _with_searches(160),
+        _with_conditions(240),
         _with_candidates(lambda each: each.model_copy(update={"metrics": [], "message": shortened(each.message, 40)})),
     )
     for step in steps:
@@ -28,7 +29,7 @@ def bounded(status: TritonDeploymentStatus) -> TritonDeploymentStatus:
 
 def size(status: TritonDeploymentStatus) -> int:
     """Bytes of the status as the API server gets it."""
-    return len(status.model_dump_json(by_alias=True, exclude_none=True).encode())
+    return len(status.model_dump_json(by_alias=True, exclude_none=True, exclude_defaults=True).encode())
 
 
 def shortened(message: str, length: int) -> str:
@@ -44,6 +45,14 @@ def _with_candidates(
     change: Callable[[CandidateStatus], CandidateStatus],
 ) -> Callable[[TritonDeploymentStatus], TritonDeploymentStatus]:
     return lambda status: status.model_copy(update={"candidates": [change(each) for each in status.candidates]})
+
+
+def _with_searches(length: int) -> Callable[[TritonDeploymentStatus], TritonDeploymentStatus]:
+    def change(status: TritonDeploymentStatus) -> TritonDeploymentStatus:
+        shorter = [each.model_copy(update={"message": shortened(each.message, length)}) for each in status.search]
+        return status.model_copy(update={"search": shorter})
+
+    return change
 
 
 def _with_conditions(length: int) -> Callable[[TritonDeploymentStatus], TritonDeploymentStatus]:

@@ -55,12 +55,15 @@ _THROUGHPUT = Column("Inferences/second", "throughput")
 _P50, _P90, _P95, _P99 = (Column(f"P{number} Latency", f"p{number}") for number in (50, 90, 95, 99))
 _AVERAGE = Column("Avg Latency", "average")
 _STABLE = Column("Stable", "stable")
+_SPREAD = Column("Spread (%)", "spread_percent")
+_CLIENT_BOUND = Column("Client bound", "client_bound")
+_MEMORY = Column("Used memory (bytes)", "used_memory_bytes")
 _COMPONENTS = tuple(Column(each.heading, each.field) for each in COMPONENTS)
 
 ALL = (
     *(_PRECISION, _ACCELERATOR, _SHAPE, _BATCH, _CONCURRENCY, _THROUGHPUT),
     *_COMPONENTS,
-    *(_P50, _P90, _P95, _P99, _AVERAGE, _STABLE),
+    *(_P50, _P90, _P95, _P99, _AVERAGE, _STABLE, _SPREAD, _CLIENT_BOUND, _MEMORY),
 )
 """Every column of every table; latencies in microseconds."""
 OFFLINE = (_PRECISION, _ACCELERATOR, _SHAPE, _BATCH, _THROUGHPUT, _P90, _P95, _P99, _AVERAGE)

@@ -3,17 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from triton_operator.api.status import EnvironmentStatus, RowStatus
+from triton_operator.api.status import RowStatus
+from triton_operator.environments import differences
 from triton_plugin.report.document import Report
 
-FIELDS = (
-    ("device", "device"),
-    ("GPU", "gpu_product"),
-    ("TensorRT", "tensorrt_version"),
-    ("Triton server", "server_version"),
-    ("processor", "cpu"),
-)
-"""What figures depend on: docs/measuring.md. An image's name is not among them: its versions are."""
 MEASURING = ("Protocol", "Shared memory (offline)", "Measurement")
 """Parameters that change how is measured, not what."""
 FIGURES = (("Inferences/s", "throughput"), ("P50", "p50"), ("P99", "p99"), ("Average", "average"))
@@ -50,18 +43,13 @@ def _obstacles(left: Report, right: Report) -> Iterator[str]:
             return
     assert left.performance is not None
     assert right.performance is not None
-    yield from _differing(left.performance.environment, right.performance.environment)
+    assert left.performance.environment is not None
+    assert right.performance.environment is not None
+    yield from differences(left.performance.environment, right.performance.environment)
     ours, theirs = ({each.name: each.value for each in report.parameters} for report in (left, right))
     for name in MEASURING:
         if ours.get(name) != theirs.get(name):
             yield f"{name.lower()} differs: {ours.get(name)} and {theirs.get(name)}"
-
-
-def _differing(left: EnvironmentStatus | None, right: EnvironmentStatus | None) -> Iterator[str]:
-    for words, field in FIELDS:
-        ours, theirs = getattr(left, field), getattr(right, field)
-        if ours != theirs:
-            yield f"{words} differs: {ours or 'none'} and {theirs or 'none'}"
 
 
 def _parameters(left: Report, right: Report) -> list[tuple[str, str, str]]:

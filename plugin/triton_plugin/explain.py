@@ -8,14 +8,21 @@ from triton_plugin.advice import advice
 from triton_plugin.progress import STAGES, picture
 from triton_plugin.report.document import environment_lines
 from triton_plugin.subject import Subject
-from triton_plugin.tables import ranked
+from triton_plugin.tables import margin, ranked
 
 DOCS = {str(reason): reason.doc for reason in Reason}
 
 
 def explain(subject: Subject) -> str:
     """The whole explanation; ends without a newline."""
-    paragraphs = [_outcome(subject), _serving(subject), _choice(subject), _others(subject), _measured(subject)]
+    paragraphs = [
+        _outcome(subject),
+        _serving(subject),
+        _choice(subject),
+        _searches(subject),
+        _others(subject),
+        _measured(subject),
+    ]
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
 
@@ -35,7 +42,10 @@ def _outcome(subject: Subject) -> str:
         lines += list(_trouble(subject))
     else:
         now = picture(subject.status)
-        lines.append(f"{name} is on its way: {now.stage}: {now.reason}: {now.message}.")
+        state = "waits for you" if subject.is_paused else "is on its way"
+        lines.append(f"{name} {state}: {now.stage}: {now.reason}: {now.message}.")
+        if subject.is_paused and (words := advice(now.reason)):
+            lines.append(f"  to do: {words}")
         found = subject.condition(now.stage)
         if found is not None and found.status == "False":
             lines += list(_trouble(subject))
@@ -82,16 +92,36 @@ def _choice(subject: Subject) -> str:
         if bound is not None
     ]
     text = f"What counts: {wanted}, in the {selection.scenario.lower()} sweep; {', '.join(bounds) or 'no constraint'}."
+    selected = subject.condition("Selected")
     chosen = next((each for each in subject.status.candidates if each.state == "Selected"), None)
-    if chosen is None:
+    if chosen is None or selected is None:
         return text
-    second = next((each for each in ranked(subject.status.candidates) if (each.rank or 0) == 2), None)
-    text += f"\nWhy {chosen.name}: no other has a better row than its {_figures(chosen)}."
-    return text + (f" Second is {second.name}, {second.message}." if second else " No other passed.")
+    text += f"\nWhy {chosen.name}: {selected.message}."
+    if words := margin(chosen):
+        text += f"\nIts best row is {words}."
+    front = [each.name for each in ranked(subject.status.candidates) if each.pareto]
+    if front:
+        text += f"\nNobody beats in everything at once: {', '.join(front)}."
+    return text
+
+
+def _searches(subject: Subject) -> str:
+    lines = []
+    for each in subject.status.search:
+        words = each.ended or "goes on"
+        lines.append(f"  {each.candidate}: {words}, {each.measurements} measurements in {each.size or '?'} points")
+        if each.message:
+            lines.append(f"    {each.message}")
+        if each.configuration is not None:
+            figures = f"{each.throughput} inferences/s, p99 {each.p99_latency_microseconds} us at {each.load}"
+            lines.append(f"    best: {each.configuration}: {figures}")
+    return "\n".join(["Searches of better configurations:", *lines]) if lines else ""
 
 
 def _others(subject: Subject) -> str:
     lines = []
+    selected = subject.condition("Selected")
+    awaited = selected is not None and selected.reason == Reason.AWAITING_APPROVAL
     for each in ranked(subject.status.candidates):
         if each.state == "Selected":
             continue
@@ -99,6 +129,10 @@ def _others(subject: Subject) -> str:
         lines.append(f"  {each.name}: {each.state}: {words}")
         if each.throughput:
             lines.append(f"    best row: {_figures(each)}")
+        if words := margin(each):
+            lines.append(f"    it is {words}")
+        if awaited and each.rank:
+            lines.append(f"    its revision: {each.key}")
         if each.state == "Failed" and (to_do := advice(each.reason)):
             lines.append(f"    to do: {to_do}")
     return "\n".join(["The other candidates:", *lines]) if lines else ""

@@ -7,10 +7,17 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from triton_converters.result import ConvertResult, ProfileResult
+from triton_converters.result import ConvertResult, ProfileResult, Row, SearchPoint, SearchResult
 from triton_operator import names
+from triton_operator.api.searched import SearchStatus
 from triton_operator.api.spec import TritonDeploymentSpec
-from triton_operator.api.status import CandidateStatus, Condition, RowStatus, TritonDeploymentStatus
+from triton_operator.api.status import (
+    CandidateStatus,
+    Condition,
+    RowStatus,
+    TritonDeploymentStatus,
+    row_status,
+)
 from triton_operator.job_view import Record
 from triton_operator.observed import observe, record_name
 
@@ -40,6 +47,13 @@ class Subject:
         found = self.condition(kind)
         return found is not None and found.status == "True" and found.observed_generation == self.generation
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether nothing goes on before somebody says so, though nothing is wrong."""
+        found = self.condition("Reconciling")
+        current = found is not None and (found.status, found.observed_generation) == ("False", self.generation)
+        return current and not self.holds("Ready") and not self.holds("Stalled")
+
     def profile(self, candidate: CandidateStatus) -> ProfileResult | None:
         """A candidate's gates and sweeps; None before it was profiled, or where the record is gone."""
         record = self.records.get(record_name("profile", candidate.profile))
@@ -52,6 +66,20 @@ class Subject:
         result = record.outcome.result if record else None
         return result if isinstance(result, ConvertResult) else None
 
+    def points(self, search: SearchStatus) -> list[SearchPoint]:
+        """All points of a search, then those that were measured again, as far as their records are there."""
+        records = [self.records.get(record_name("search", key)) for key in search.records]
+        results = [record.outcome.result for record in records if record]
+        found = [each for each in results if isinstance(each, SearchResult)]
+        return [point for each in found for point in each.points] + [point for each in found for point in each.repeats]
+
+    def row(self, candidate: CandidateStatus, row: Row) -> RowStatus:
+        """A measured row of a candidate's."""
+        members = [each.rsplit("-", 2) for each in candidate.members]
+        shapes = (f"{each.input}:{'x'.join(map(str, each.dims))}" for each in self.spec.performance.input_shapes)
+        precision, accelerator = (_distinct(each[column] for each in members) for column in (1, 2))
+        return row_status(row, precision, accelerator, " ".join(shapes))
+
     def finished(self, stage: str, key: str) -> str:
         """When a Job's record was made (RFC 3339, UTC); empty where it is gone."""
         record = self.records.get(record_name(stage, key))
@@ -62,15 +90,8 @@ class Subject:
         profile = self.profile(candidate)
         if profile is None:
             return []
-        members = [each.rsplit("-", 2) for each in candidate.members]
-        shapes = (f"{each.input}:{'x'.join(map(str, each.dims))}" for each in self.spec.performance.input_shapes)
-        common = {
-            "precision": _distinct(each[1] for each in members),
-            "accelerator": _distinct(each[2] for each in members),
-            "input_shape": " ".join(shapes),
-        }
         found = profile.offline if scenario == "Offline" else profile.online
-        return [RowStatus(**common, **{**vars(row), "throughput": f"{row.throughput:.1f}"}) for row in found]
+        return [self.row(candidate, row) for row in found]
 
 
 def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> Subject:

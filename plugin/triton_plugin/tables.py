@@ -5,7 +5,12 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from triton_operator.api.status import AccuracyStatus, CandidateStatus, RowStatus
+from triton_operator.api.searched import SearchStatus
+from triton_operator.api.status import (
+    AccuracyStatus,
+    CandidateStatus,
+    RowStatus,
+)
 from triton_plugin.columns import ALL, cell, cells, filled
 
 WIDTH = 170
@@ -56,10 +61,43 @@ def candidates(rows: Sequence[CandidateStatus]) -> Table:
             row.throughput,
             cell(row.p99_latency_microseconds),
             row.load,
+            margin(row),
+            cell(row.pareto),
             row.max_absolute_error,
             row.message,
         ]
         for row in ranked(rows)
     ]
-    headings = ("Rank", "Candidate", "State", "Reason", "Inferences/s", "P99", "At", "Max error", "Message")
+    headings = (
+        *("Rank", "Candidate", "State", "Reason", "Inferences/s", "P99", "At"),
+        *("Margin", "Pareto", "Max error", "Message"),
+    )
     return table("Candidates", headings, lines)
+
+
+def margin(row: CandidateStatus) -> str:
+    """How far its best row is within the constraint that binds it, or beyond; empty: there is none."""
+    if not row.binding_constraint:
+        return ""
+    beyond = row.margin_percent.startswith("-")
+    how = "beyond" if beyond else "within"
+    return f"{row.margin_percent.removeprefix('-')} % {how} {row.binding_constraint}"
+
+
+def searches(rows: Sequence[SearchStatus]) -> Table:
+    """Each search with the best configuration it found."""
+    lines = [
+        [
+            row.candidate,
+            row.ended or "goes on",
+            f"{row.measurements} in {row.size or '?'} points",
+            str(row.configuration or ""),
+            row.throughput,
+            cell(row.p99_latency_microseconds),
+            row.load,
+            row.message,
+        ]
+        for row in rows
+    ]
+    headings = ("Candidate", "Ended", "Measurements", "Best configuration", "Inferences/s", "P99", "At", "Message")
+    return table("Searches", headings, lines)

@@ -19,7 +19,7 @@ READY, STALLED = 0, 1
 def watch(
     read: Callable[[], dict[str, Any]], console: Console, clock: Callable[[], float], sleep: Callable[[float], None]
 ) -> int:
-    """Show progress until the object is ready or stalled for its generation, then the outcome; the exit status.
+    """Show progress until the object is ready, stalled or waits for its user, then the outcome; the exit status.
 
     ``read`` gives the object; where it raises SubjectError for longer than LOST_SECONDS, or at once, that is raised.
     """
@@ -29,7 +29,7 @@ def watch(
     with Display(console) as display:
         while True:
             display.show(subject.status, clock() - start)
-            if subject.holds("Ready") or subject.holds("Stalled"):
+            if subject.holds("Ready") or subject.holds("Stalled") or subject.is_paused:
                 break
             sleep(POLL_SECONDS)
             try:
@@ -41,5 +41,7 @@ def watch(
     console.print()
     if subject.status.candidates:
         console.print(tables.candidates(subject.status.candidates))
+    if subject.status.search:
+        console.print(tables.searches(subject.status.search))
     console.print(explain(subject), markup=False, soft_wrap=True)
     return READY if subject.holds("Ready") else STALLED

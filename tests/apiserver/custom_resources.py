@@ -92,11 +92,20 @@ FULL: JSON = {
             },
             "sharedMemory": "System",
             "activeDeadlineSeconds": 3600,
+            "regression": {"maximumPercent": 10, "block": True},
         },
         "selection": {
             "scenario": "Online",
             "objectives": [{"metric": "Throughput", "weight": 1}],
-            "constraints": [{"metric": "P99LatencyMicroseconds", "maximum": "10000"}],
+            "constraints": [
+                {"metric": "P99LatencyMicroseconds", "maximum": "10000"},
+                {"metric": "UsedMemoryBytes", "maximum": "8e9"},
+            ],
+            "search": {"mode": "Quick", "measurements": 48, "durationSeconds": 3600},
+            "approval": "Manual",
+            "approvedRevision": "0123456789abcdef",
+            "fallback": "Closest",
+            "minimumImprovementPercent": 5,
         },
         "repository": {
             "claimTemplate": {"size": "20Gi", "storageClassName": "standard", "accessModes": ["ReadWriteOnce"]},

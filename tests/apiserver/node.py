@@ -80,7 +80,7 @@ class Node:
         terminated = {
             "exitCode": 0,
             "reason": "Completed",
-            "message": message(stage, REQUESTS[stage].from_json(request), GOOD),
+            "message": message(stage, candidate, REQUESTS[stage].from_json(request), GOOD),
             "startedAt": now,
             "finishedAt": now,
         }

@@ -166,6 +166,42 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.selection.constraints": [{"metric": "Throughput"}]},
         "a constraint needs minimum or maximum",
     ),
+    "metric of no row": ({"spec.selection.objectives.0.metric": "Speed"}, 'supported values: "Throughput"'),
+    "constraint twice": (
+        {"spec.selection.constraints.1.metric": "P99LatencyMicroseconds"},
+        "Duplicate value",
+    ),
+    "search without a mode": ({"spec.selection.search.mode": ...}, "spec.selection.search.mode: Required value"),
+    "search of an unknown mode": ({"spec.selection.search.mode": "Thorough"}, 'supported values: "None", "Quick"'),
+    "search of too few points": (
+        {"spec.selection.search.measurements": 7},
+        "spec.selection.search.measurements in body should be greater than or equal to 8",
+    ),
+    "search without an end": (
+        {"spec.selection.search.durationSeconds": 86401},
+        "should be less than or equal to 86400",
+    ),
+    "approved without approval": ({"spec.selection.approval": ...}, "approvedRevision needs approval: Manual"),
+    "approved all the same": (
+        {"spec.selection.approval": "Automatic"},
+        "approvedRevision needs approval: Manual",
+    ),
+    "approved by name": (
+        {"spec.selection.approvedRevision": "onnx-trt-fp16"},
+        "spec.selection.approvedRevision in body should match",
+    ),
+    "improvement below nothing": (
+        {"spec.selection.minimumImprovementPercent": -1},
+        "should be greater than or equal to 0",
+    ),
+    "regression of nothing": (
+        {"spec.performance.regression.maximumPercent": 0},
+        "should be greater than or equal to 1",
+    ),
+    "regression without a bound": (
+        {"spec.performance.regression": {"block": True}},
+        "spec.performance.regression.maximumPercent: Required value",
+    ),
     "batch over the maximum": (
         {f"{MODEL}.config.maxBatchSize": 64},
         "performance.offline.batchSizes are at most config.maxBatchSize",

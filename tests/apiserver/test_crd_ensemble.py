@@ -54,6 +54,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.ensemble.inputs.0.name": "OTHER"},
         "every input of the ensemble is a tensor of a step's inputMap",
     ),
+    "a search": (
+        {"spec.selection.search": {"mode": "Quick"}},
+        "selection.search is not for an ensemble: set mode None",
+    ),
     "unknown type": ({"spec.ensemble.inputs.0.dataType": "FP64"}, "Unsupported value"),
     "candidates of tables": ({"spec.models.0.candidates": MANY[:1]}, "format hps takes none: it is served in one way"),
     "no candidates of a model": ({"spec.models.1.candidates": ...}, "candidates is required"),

@@ -3,6 +3,7 @@
 Every object of the plan passes the API server's validation, comes back with its defaults, and is at rest there.
 """
 
+import json
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,15 +18,17 @@ from tests.apiserver.test_operator import children, condition, kinds, settled, w
 
 JSON = dict[str, Any]
 MODEL = "spec.models.0"
+# Nobody is here to approve, and the simulation's rows hold no memory.
+LARGE = changed(FULL, {"spec.selection": {"constraints": FULL["spec"]["selection"]["constraints"][:1]}})
 VARIANTS: dict[str, JSON] = {
     "minimal": MINIMAL,
-    "full": FULL,
-    "retained": changed(FULL, {"spec.repository.retentionPolicy.whenDeleted": "Retain"}),
+    "full": LARGE,
+    "retained": changed(LARGE, {"spec.repository.retentionPolicy.whenDeleted": "Retain"}),
     "existing claim, ConfigMap as source": changed(
         MINIMAL, {"spec.repository": {"claimName": "models"}, "spec.source.uri": "configmap://digits"}
     ),
     "shared by nodes, no GPU, own images": changed(
-        FULL,
+        LARGE,
         {
             "spec.gpu": ...,
             f"{MODEL}.candidates": [{"name": "onnx-fp32", "format": "onnx", "precision": "fp32"}],
@@ -103,6 +106,26 @@ def ended_as_planned(variant: str, node: Node) -> None:
     assert node.ended[:2] == ["source", "reference"], variant
     assert sorted(node.ended[2:-1]) == middle, variant
     assert node.ended[-1].startswith("measure"), variant
+
+
+def test_what_a_search_found_serves_once_it_is_approved(operator: Operator, kubectl: Kubectl) -> None:
+    """The status of a search passes the API server's schema, with every field; nothing of it is pruned."""
+    selection = {"search": {"mode": "Quick", "measurements": 30}, "approval": "Manual"}
+    with Node(kubectl) as node:
+        kubectl("create", "-f", "-", body=changed(MINIMAL, {"spec.selection": selection}))
+        eventually(lambda: condition(kubectl, "Ready").get("reason") == "AwaitingApproval", within=60)
+        status = kubectl.get("td", "digits")["status"]
+        (search,), (plain, tuned) = status["search"], status["candidates"]
+        assert (search["measurements"], search["ended"], len(search["records"])) == (30, "MeasurementsSpent", 2)
+        assert tuned["configuration"] == search["configuration"]
+        assert tuned["configuration"]["instances"] > 1
+        assert (tuned["name"], tuned["rank"], plain["rank"]) == ("onnx-fp32.tuned", 1, 2)
+        before = list(node.ended)
+        approved = json.dumps({"spec": {"selection": {"approvedRevision": tuned["key"]}}})
+        kubectl("patch", "td", "digits", "--type=merge", "-p", approved)
+        eventually(lambda: condition(kubectl, "Ready").get("status") == "True", within=60)
+        assert node.ended == [*before, "measure onnx-fp32.tuned"], "an approval measures nothing again"
+        assert kubectl.get("td", "digits")["status"]["serving"]["candidate"] == "onnx-fp32.tuned"
 
 
 def test_a_server_edited_by_hand_is_put_right(operator: Operator, apiserver: ApiServer, kubectl: Kubectl) -> None:

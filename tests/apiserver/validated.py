@@ -18,6 +18,8 @@ GOOD: dict[str, JSON] = {
     "sixteen points": changed(FULL, {"spec.performance.online.concurrency": {"start": 1, "end": 16}}),
     "a number of no fraction": changed(FULL, {"spec.serving.replicas": 2.0}),
     "a claim by name": changed(FULL, {"spec.repository": {"claimName": "models"}}),
+    "no approval yet": changed(FULL, {"spec.selection.approvedRevision": ...}),
+    "no search": changed(FULL, {"spec.selection.search": {"mode": "None"}}),
     "a threshold of one kind": changed(
         FULL, {"spec.accuracy.thresholds": [{"metric": "accuracy", "maximumDegradation": "0.01"}]}
     ),

@@ -70,7 +70,7 @@ class Walk(RuleBasedStateMachine):
         cluster.fates = told({})
         for job in [each["metadata"]["name"] for each in cluster.of_kind("Job")]:
             cluster.delete("Job", job)
-        cluster.edit(**deepcopy(a_spec(gpu=GPU)), suspend=False, serving={})
+        cluster.edit(**deepcopy(a_spec(gpu=GPU)), suspend=False, serving={}, performance={})
         settle(cluster)
         assert cluster.condition("Ready")["status"] == "True", cluster.condition("Ready")
         assert checked_pass(cluster) == 0

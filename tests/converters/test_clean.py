@@ -8,7 +8,7 @@ import pytest
 
 from triton_converters.clean import run
 from triton_converters.request import CleanRequest
-from triton_converters.result import CleanResult, ConvertResult, Outcome, SourceResult
+from triton_converters.result import CleanResult, ConvertResult, Environment, Outcome, SearchResult, SourceResult
 
 HOUR = 3600
 REQUEST = CleanRequest("key", 600, 24 * HOUR)
@@ -20,7 +20,7 @@ def root(tmp_path: Path) -> Path:
     """A claim with one marked and one unmarked directory of each kind, all of them old."""
     root = tmp_path / "claim"
     for name in ("marked", "unmarked"):
-        for parent in ("references", "revisions", "measurements"):
+        for parent in ("references", "revisions", "measurements", "searches"):
             (root / parent / name).mkdir(parents=True)
         candidate = root / "candidates" / f"of-{name}" / "model.onnx"
         candidate.parent.mkdir(parents=True)
@@ -41,6 +41,7 @@ def marks(tmp_path: Path) -> Path:
         "mine/source.s": Outcome("source", "s", SourceResult(DIGEST, 1, 1)).to_json(),
         "mine/convert.marked": Outcome("convert", "marked", ConvertResult("e", 1, (), 1.0, (), "", 0.0)).to_json(),
         "mine/finished.convert.marked": "2026-11-21T12:00:00Z",
+        "theirs/search.part": Outcome("search", "part", SEARCHED).to_json(),
         "theirs/measure.marked": '{"stage": "measure", "key": "marked", "result": ' + MEASURED + "}",
         "theirs/reference.marked": '{"stage": "reference", "key": "marked", "result": ' + REFERRED + "}",
     }
@@ -52,6 +53,7 @@ def marks(tmp_path: Path) -> Path:
     return marks
 
 
+SEARCHED = SearchResult("marked", (), "Converged", 1, 1.0, Environment("", "", "", "", "", ()))
 MEASURED = (
     '{"online": [], "environment": {"server_version": "", "device": "", "gpu_product": "",'
     ' "tensorrt_version": "", "cpu": "", "perf_analyzer": []}}'
@@ -71,8 +73,9 @@ def names(root: Path) -> set[str]:
 
 
 def test_what_is_marked_stays_and_what_is_not_goes(root: Path, marks: Path) -> None:
-    kept = {"references/marked", "revisions/marked", "measurements/marked", "candidates/of-marked"}
-    assert run(REQUEST, root, marks) == CleanResult(directories=5, temporary=0)
+    parents = ("references", "revisions", "measurements", "searches")
+    kept = {f"{parent}/marked" for parent in parents} | {"candidates/of-marked"}
+    assert run(REQUEST, root, marks) == CleanResult(directories=6, temporary=0)
     assert names(root) == kept | {f"sources/{DIGEST[:12]}"}
     assert (root / "revisions" / "marked" / "model.onnx").read_text() == "weights"
     assert run(REQUEST, root, marks) == CleanResult(0, 0)

@@ -1,17 +1,18 @@
 """config.pbtxt, held against files that were read by a person and by Triton's own parser."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from google.protobuf import text_format  # type: ignore[import-untyped]
+from google.protobuf import json_format, text_format  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 from tritonclient.grpc import model_config_pb2
 
 from triton_converters.formats import FORMATS
-from triton_converters.model_config import Execution, render, served_dims, warmup_file
+from triton_converters.model_config import Execution, render, retuned, served_dims, warmup_file
 from triton_converters.request import ModelConfig
-from triton_converters.result import Signature, Tensor
+from triton_converters.result import Signature, Tensor, Tuning
 
 GOLDEN = Path(__file__).parent / "golden"
 IMAGE = Signature((Tensor("INPUT__0", "FP32", (3, 224, 224)),), (Tensor("OUTPUT__0", "FP32", (1000,)),), 128)
@@ -145,3 +146,40 @@ def test_what_is_printed_is_what_triton_reads(
 def test_warm_up_files_are_plain_names(name: str) -> None:
     assert "/" not in warmup_file(name)
     assert warmup_file(name) not in (".", "..")
+
+
+@given(
+    st.sampled_from(sorted(CASES)),
+    st.builds(
+        Tuning,
+        max_batch_size=st.sampled_from([1, 2, 4, 8]),
+        instances=st.integers(1, 5),
+        dynamic_batching=st.booleans(),
+        preferred_batch_sizes=st.sampled_from([(), (1, 2)]),
+        max_queue_delay_microseconds=st.sampled_from([0, 100, 5000]),
+        cuda_graphs=st.booleans(),
+    ),
+)
+def test_what_a_search_loads_is_what_would_be_served(case: str, tuning: Tuning) -> None:
+    signature, config, execution_, shapes = CASES[case]
+    if not signature.max_batch_size:
+        tuning = replace(tuning, max_batch_size=0, dynamic_batching=False)
+    loaded = json_format.Parse(
+        retuned(render("m", signature, config, execution_, shapes), tuning), model_config_pb2.ModelConfig()
+    )
+    served = replace(
+        config,
+        max_batch_size=tuning.max_batch_size,
+        instances=tuning.instances,
+        dynamic_batching=tuning.dynamic_batching,
+        preferred_batch_sizes=tuning.preferred_batch_sizes,
+        max_queue_delay_microseconds=tuning.max_queue_delay_microseconds,
+        cuda_graphs=tuning.cuda_graphs,
+    )
+    expected = text_format.Parse(render("m", signature, served, execution_, shapes), model_config_pb2.ModelConfig())
+    # Without graphs, render leaves out a message that says so.
+    if not tuning.cuda_graphs:
+        loaded.optimization.ClearField("cuda")
+        if not loaded.optimization.ListFields():
+            loaded.ClearField("optimization")
+    assert loaded == expected

@@ -9,9 +9,12 @@ from collections.abc import Callable
 from tests.golden import seed_001
 from tests.simulation.answers import FINAL, Fate, when
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import a_model, a_spec, an_ensemble
+from tests.simulation.deployments import a_model, a_spec, an_ensemble, candidate
 
 Moment = Callable[[], Cluster]
+ONE = [a_model(candidates=[candidate("ts-trace-fp32")])]
+PAIR = [a_model(candidates=[candidate("ts-trace-fp32"), candidate("onnx-fp16")])]
+OTHER_SOURCE = {"uri": "pvc://models/other"}
 SMALLER = [a_model(config={"maxBatchSize": 4, "dynamicBatching": {}})]
 NO_GPU = {
     "phase": "Pending",
@@ -99,21 +102,69 @@ def suspended() -> Cluster:
     return until(Cluster(a_spec(suspend=True)), has("Suspended"))
 
 
+def choosing(**selection: object) -> Cluster:
+    return Cluster(a_spec(models=PAIR, selection=selection))
+
+
+def approval_invalid() -> Cluster:
+    return until(choosing(approval="Manual", approvedRevision="0123456789abcdef"), has("ApprovalInvalid"))
+
+
+def closest_selected() -> Cluster:
+    too_fast = {"metric": "P99LatencyMicroseconds", "maximum": "4000"}
+    selection = {"constraints": [too_fast], "fallback": "Closest"}
+    return until(Cluster(a_spec(models=ONE, selection=selection)), has("Ready"))
+
+
+def kept() -> Cluster:
+    cluster = until(Cluster(a_spec(models=ONE)), has("Ready"))
+    cluster.step()
+    cluster.edit(models=PAIR, selection={"minimumImprovementPercent": 60})
+    return until(cluster, has("Kept", "Selected"))
+
+
+def regressed(**fields: object) -> Cluster:
+    cluster = until(Cluster(a_spec(models=ONE)), has("Ready"))
+    cluster.step()
+    cluster.fates = when("measure", Fate(speed=0.5))
+    cluster.edit(source=OTHER_SOURCE, performance={"regression": {"maximumPercent": 10, **fields}})
+    return until(cluster, has("PerformanceRegressed", "PerformanceMeasured"))
+
+
+def second_part_of_a_search() -> Cluster:
+    cluster = choosing(search={"mode": "Quick", "measurements": 60})
+    return until(cluster, lambda each: each.started("search") == 2)
+
+
+def search_failed() -> Cluster:
+    cluster = choosing(search={"mode": "Quick"})
+    cluster.fates = when("search", FINAL, "ts-trace-fp32")
+    return until(cluster, has("Ready"))
+
+
 MOMENTS: dict[str, Moment] = {
+    "approval-invalid": approval_invalid,
+    "awaiting-approval": lambda: until(choosing(approval="Manual"), has("AwaitingApproval")),
     "candidate-failed": candidate_failed,
     "constraint-broken-in-the-preview": constraint_broken_in_the_preview,
+    "closest-selected": closest_selected,
     "converting-in-parallel": lambda: until(Cluster(a_spec()), active("convert", 2)),
     "ensemble-profiling": lambda: until(Cluster(an_ensemble("onnx-fp32", "ts-trace-fp32")), active("profile")),
+    "kept": kept,
     "killed-for-memory": killed_for_memory,
     "measuring-the-preview": lambda: until(Cluster(a_spec()), active("measure")),
     "new-generation-while-serving": edited,
     "new-object": lambda: Cluster(a_spec()),
     "new-revision-about-to-be-measured": new_revision_about_to_be_measured,
     "no-candidate-meets-the-constraint": no_candidate_meets_the_constraint,
+    "performance-regressed": regressed,
+    "performance-regression-blocks": lambda: regressed(block=True),
     "profiling": lambda: until(Cluster(a_spec()), lambda cluster: cluster.active("profile") == ["onnx-fp32"]),
     "ready": ready,
     "resnet50-on-an-a100": lambda: until(Cluster(seed_001.SPEC, gpu_product_exists=True), active("profile")),
     "rolling-out": lambda: until(Cluster(a_spec()), lambda cluster: bool(cluster.of_kind("Deployment"))),
+    "search-failed": search_failed,
+    "second-part-of-a-search": second_part_of_a_search,
     "server-refuses-the-model": server_refuses_the_model,
     "suspended": suspended,
     "unschedulable": unschedulable,

@@ -12,11 +12,13 @@ from triton_converters.perf_analyzer import (
     Target,
     arguments,
     first_windows,
+    is_client_bound,
     is_unstable,
     last_lines,
     longer,
     parse_report,
     requests_per_second,
+    spread,
     unjudged,
 )
 from triton_converters.request import InputShape, Measurement
@@ -159,3 +161,33 @@ def test_the_end_of_the_output_is_quoted_on_one_line() -> None:
     assert last_lines("a\n\n b \nc\nd\ne\nf\n") == "b | c | d | e | f"
     assert last_lines(" \n") == "it printed nothing"
     assert len(last_lines("x" * 100_000)) <= 600
+
+
+WINDOWS = """Request concurrency: 1
+  Pass [1] throughput: 500 infer/sec. Avg latency: 2000 usec (std 12 usec).
+  Pass [2] throughput: 900 infer/sec. Avg latency: 1111 usec (std 12 usec).
+  Pass [3] throughput: 1000 infer/sec. Avg latency: 1000 usec (std 12 usec).
+  Pass [4] throughput: 1100 infer/sec. Avg latency: 909 usec (std 12 usec).
+  Client:
+    Request count: 3000
+    Avg send request rate: 1000.00 infer/sec
+    Avg client overhead: {overhead}%
+    Avg latency: 1000 usec (standard deviation 30 usec)
+"""
+
+
+def test_the_spread_is_that_of_the_windows_which_make_the_row() -> None:
+    assert spread(WINDOWS) == pytest.approx(20.0)
+
+
+def test_without_windows_there_is_no_spread() -> None:
+    assert spread("Failed to obtain stable measurement.") == 0.0
+
+
+@pytest.mark.parametrize(("overhead", "bound"), [("3.47", False), ("50.00", False), ("50.01", True)])
+def test_a_client_that_is_busy_itself_is_marked(overhead: str, bound: bool) -> None:
+    assert is_client_bound(WINDOWS.format(overhead=overhead)) is bound
+
+
+def test_without_a_word_of_its_overhead_the_client_is_not_marked() -> None:
+    assert not is_client_bound(UNSTABLE)

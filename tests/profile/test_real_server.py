@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy
 import pytest
-from conftest import IN_IMAGE, ROOT, Pod, outcome_in
 from served_claim import SAMPLES, load, measure_request, profile_request, with_metrics
 
+from images.pod import IN_IMAGE, ROOT, Pod, outcome_in
 from triton_converters.failure import StageError
 from triton_converters.reasons import Reason
 from triton_converters.request import InputShape, Sweep
@@ -120,6 +120,16 @@ def test_mutants_are_caught_and_not_measured(
     assert words in found.message
     assert (found.offline, found.online, found.environment.perf_analyzer) == ((), (), ())
     assert numpy.isfinite(found.max_absolute_error)
+
+
+def test_a_candidate_that_serves_fewer_samples_at_once_is_held_against_the_same_reference(pod: Pod) -> None:
+    request = profile_request("fewer", "smaller", pod.ports)
+    few = replace(request, max_batch_size=4, offline=Sweep((4,), (1,), True), online=Sweep((), (), False))
+    found = profile(pod, few)
+    assert found.passed, found.message
+    assert found.samples == SAMPLES
+    assert "requests of 1, 3, 4 samples" in found.message
+    assert [row.batch_size for row in found.offline] == [4]
 
 
 @pytest.mark.parametrize(("model", "tolerance"), [("linear", 1e-2), ("scaled", 1e9)])

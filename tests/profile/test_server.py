@@ -1,9 +1,9 @@
 """Addresses of a server, and what is said where nothing answers; answers of a real one are in test_real_server.py."""
 
 import pytest
-from conftest import free_ports
 from served_claim import load
 
+from images.pod import free_ports
 from triton_converters.failure import StageError
 from triton_converters.reasons import Reason
 from triton_converters.server import Endpoint, Server

@@ -30,6 +30,11 @@ def ready() -> Subject:
     return parse(*golden("ready"))
 
 
+def searched() -> Subject:
+    """Two candidates, two searches; one of these failed, what the other found serves."""
+    return parse(*golden("search-failed"))
+
+
 def hostile() -> Subject:
     """A candidate failed, and all its words are an attacker's."""
     body, results = copy.deepcopy(golden("ready"))
@@ -41,4 +46,5 @@ def hostile() -> Subject:
     body["status"]["performance"]["environment"]["perfAnalyzer"] = [HOSTILE]
     body["status"]["conditions"][0]["message"] = HOSTILE
     body["status"]["accuracy"][0]["metric"] = HOSTILE
+    body["status"]["search"] = [{"candidate": failed["name"], "measurements": 3, "ended": "Failed", "message": HOSTILE}]
     return parse(body, results)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.report.browser import Browser
-from tests.report.subjects import HOSTILE, RECORDED, hostile
+from tests.report.subjects import HOSTILE, RECORDED, hostile, searched
 from triton_plugin.report.as_html import as_html
 from triton_plugin.report.document import report
 from triton_plugin.source import read_file
@@ -33,11 +33,12 @@ SMALLEST = """Math.min(...[...document.querySelectorAll("figure svg")].filter((s
   .map((text) => parseFloat(getComputedStyle(text).fontSize) * svg.clientWidth / svg.viewBox.baseVal.width)))"""
 
 
-@pytest.fixture(params=RECORDED, ids=lambda file: file.stem)
+@pytest.fixture(params=[*RECORDED, None], ids=lambda file: file.stem if file else "searched")
 def page(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """The report of an example's recorded run."""
+    """The report of an example's recorded run, or of a search in the simulation."""
     file = tmp_path / "report.html"
-    file.write_text(as_html(report(read_file(str(request.param)))), encoding="utf-8")
+    subject = read_file(str(request.param)) if request.param else searched()
+    file.write_text(as_html(report(subject)), encoding="utf-8")
     return file
 
 

@@ -21,7 +21,7 @@ def test_a_report_in_each_form(saved: str, tmp_path: Path, capsys: pytest.Captur
     assert main(["report", saved, "-o", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["name"] == "digits"
     assert main(["report", saved, "-o", "csv"]) == 0
-    assert capsys.readouterr().out.startswith("Candidate,Measured on,Scenario,Precision,")
+    assert capsys.readouterr().out.startswith("Candidate,Measured on,Scenario,Configuration,Precision,")
     assert main(["report", saved, "-o", "md", "--output", str(tmp_path / "report.md")]) == 0
     assert {path.name for path in (tmp_path / "plots").iterdir()} == {
         "digits-offline-throughput.svg",

@@ -19,8 +19,10 @@ def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:
     assert "onnx-fp32 (onnx, fp32) serves: 1400.0 inferences/s, p99 5000 us" in text
     assert "accuracy 0.98 (0.98 in the framework)" in text
     assert "What counts: Throughput, in the online sweep; P99LatencyMicroseconds at most 10000." in text
-    assert "Why onnx-fp32: no other has a better row than its 2800.0 inferences/s, p99 5000 us" in text
-    assert "Second is onnx-fp16, 25.0 % worse than onnx-fp32" in text
+    assert "Why onnx-fp32: onnx-fp32 at batch 1, concurrency 4: 2800 inferences/s, p99 5000 us" in text
+    assert "33.3 % better than onnx-fp16." in text
+    assert "Its best row is 50.0 % within P99LatencyMicroseconds maximum 10000." in text
+    assert "Nobody beats in everything at once: onnx-fp32." in text
     for name in ("onnx-fp16", "ts-trace-fp32", "ts-script-fp32"):
         assert f"  {name}: Passed: NotBest:" in text
 
@@ -33,7 +35,17 @@ def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:
         ("unschedulable", ["Unschedulable", "to do: The message quotes the scheduler"]),
         ("new-object", ["the operator has not seen it yet"]),
         ("converting-in-parallel", ["is on its way: Converted", "Nothing serves."]),
-        ("suspended", ["Suspended"]),
+        ("suspended", ["waits for you", "Suspended"]),
+        (
+            "awaiting-approval",
+            ["waits for you: Selected: AwaitingApproval", "to do: Read the ranking", "its revision: "],
+        ),
+        ("approval-invalid", ["is stalled", "ApprovalInvalid", "to do: Take the key"]),
+        ("performance-regression-blocks", ["is stalled", "PerformanceRegressed", "to do:", "goes on serving"]),
+        ("kept", ["Why ts-trace-fp32", "it serves and is kept", "onnx-fp16: Passed: Passed: the best row"]),
+        ("closest-selected", ["as selection.fallback says", "25.0 % beyond P99LatencyMicroseconds maximum 4000"]),
+        ("second-part-of-a-search", ["is on its way: Selected: Searching", "goes on, 24 measurements in 30 points"]),
+        ("search-failed", ["ts-trace-fp32: Failed, 0 measurements", "best: max batch 8, 3 instances"]),
     ],
 )
 def test_what_is_in_the_way_and_what_to_do(case: str, words: list[str]) -> None:

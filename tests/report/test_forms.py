@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.report.subjects import HOSTILE, RECORDED, hostile, ready
+from tests.report.subjects import HOSTILE, RECORDED, hostile, ready, searched
 from triton_operator.api.status import RowStatus
 from triton_plugin import columns
 from triton_plugin.report.as_csv import as_csv
@@ -119,6 +119,26 @@ def test_markdown_names_the_files_of_its_plots() -> None:
     assert "plots/" not in as_markdown(made, with_plots=False)
 
 
+def test_a_search_is_shown_in_every_form_with_all_its_points() -> None:
+    made = report(searched())
+    found, failed = made.searches
+    assert (len(found.rows), failed.points) == (24, []), "22 points, and two of them once more"
+    parameters = {each.name: each.value for each in made.parameters}
+    assert (parameters["Configuration found by"], parameters["Number of model instances"]) == ("Quick search", "3")
+    page, text = as_html(made), as_markdown(made, with_plots=False)
+    assert page.count("<td>max batch 8, ") == 24
+    assert text.count("| max batch 8, ") == 24
+    for words in ("max batch 8, 3 instances, queue delay 400 us", "MeasurementsSpent", "Failed"):
+        assert words in page
+        assert words in text
+    assert "onnx-fp16: searched" in page, "in the plot"
+    lines = list(csv.DictReader(io.StringIO(as_csv(made))))
+    assert sum(line["Measured on"] == "search" for line in lines) == 24
+    assert {line["Configuration"] for line in lines if line["Measured on"] == "service"} == {
+        "max batch 8, 3 instances, queue delay 400 us"
+    }
+
+
 def test_nobodys_words_are_anything_but_words() -> None:
     made = report(hostile())
     page = as_html(made)
@@ -132,7 +152,7 @@ def test_nobodys_words_are_anything_but_words() -> None:
     for line in (each for each in text.splitlines() if not each.startswith("    ")):
         assert "<script>" not in line
         if line.startswith("| ") and "taken" in line:
-            assert len(re.findall(r"(?<!\\)\|", line)) in (7, 9), "a cell stays one cell"
+            assert len(re.findall(r"(?<!\\)\|", line)) in (7, 11), "a cell stays one cell"
 
 
 def test_a_page_brings_all_it_needs() -> None:

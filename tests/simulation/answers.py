@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from triton_converters.document import Document
@@ -13,6 +13,7 @@ from triton_converters.request import (
     MeasureRequest,
     ProfileRequest,
     ReferenceRequest,
+    SearchRequest,
     SourceRequest,
 )
 from triton_converters.result import (
@@ -26,9 +27,12 @@ from triton_converters.result import (
     ProfileResult,
     ReferenceResult,
     Row,
+    SearchPoint,
+    SearchResult,
     Signature,
     SourceResult,
     Tensor,
+    Tuning,
 )
 
 REQUESTS: dict[str, Any] = {
@@ -36,6 +40,7 @@ REQUESTS: dict[str, Any] = {
     "reference": ReferenceRequest,
     "convert": ConvertRequest,
     "profile": ProfileRequest,
+    "search": SearchRequest,
     "measure": MeasureRequest,
     "clean": CleanRequest,
 }
@@ -43,6 +48,12 @@ THROUGHPUT = {("ts-trace", "fp32"): 1000, ("ts-script", "fp32"): 900, ("onnx", "
 """Inferences per second at concurrency 1."""
 FAST = 3000
 """Of all other formats."""
+TUNED = 1.5
+"""How much faster the configuration is that a search finds."""
+PART_POINTS = 24
+"""Of a search's Job, at most."""
+SPACE, REPEATS = 30, 2
+"""Points of every search, and those that are measured once more at its end."""
 TENSORRT = "10.9.0.34"
 """Builds the simulation's engines."""
 ENVIRONMENT = Environment("2.51.0", "cpu", "", "", "a CPU, 2 cores", ("perf_analyzer -m digits",))
@@ -71,6 +82,10 @@ class Fate:
     """TensorRT of the server's image, where it is another than TENSORRT."""
     p99: int = 5000
     """Microseconds, of every measured row."""
+    cpu: str = "a CPU, 2 cores"
+    """Where it is measured."""
+    speed: float = 1.0
+    """Of every measured row, relative to what it is by default."""
 
 
 GOOD = Fate()
@@ -93,12 +108,12 @@ def when(stage: str, fate: Fate, *candidates: str) -> Fates:
     return fates
 
 
-def message(stage: str, request: Any, fate: Fate) -> str:
+def message(stage: str, candidate: str, request: Any, fate: Fate) -> str:
     """A container's termination message."""
     if fate.answer is not None:
         return fate.answer
     if fate.exit_code == 0:
-        return Outcome(stage, request.key, _result(stage, request, fate)).to_json()
+        return Outcome(stage, request.key, _result(stage, candidate, request, fate)).to_json()
     if fate.reason is None:
         return fate.message
     return Outcome(stage, request.key, None, fate.reason, fate.message).to_json()
@@ -116,7 +131,8 @@ def row(concurrency: int, throughput: float, p99: int) -> Row:
     return Row(1, concurrency, throughput, 10, 20, 30, 1, 40, 1, 10, half, p99 - 2, p99 - 1, p99, half, True)
 
 
-def _result(stage: str, request: Any, fate: Fate) -> Document:
+def _result(stage: str, candidate: str, request: Any, fate: Fate) -> Document:
+    environment = replace(ENVIRONMENT, cpu=fate.cpu)
     if stage == "source":
         return SourceResult(hashlib.sha256(request.uri.encode()).hexdigest(), 3, 1000)
     if stage == "reference":
@@ -126,8 +142,11 @@ def _result(stage: str, request: Any, fate: Fate) -> Document:
     if stage == "clean":
         return CleanResult(1, 0)
     if stage == "measure":
-        return MeasureResult(_online(request, 1000, fate), ENVIRONMENT)
-    throughput = THROUGHPUT.get((request.format.rpartition("+")[2], request.precision), FAST)
+        return MeasureResult(_online(request, 1000 * fate.speed, fate), environment)
+    if stage == "search":
+        return _search(request, fate)
+    usual = THROUGHPUT.get((request.format.rpartition("+")[2], request.precision), FAST)
+    throughput = usual * (TUNED if candidate.endswith(".tuned") else 1) * fate.speed
     metric = Accuracy("accuracy", 0.98, 0.98, "minimum 0.95", True)
     return ProfileResult(
         passed=True,
@@ -138,8 +157,30 @@ def _result(stage: str, request: Any, fate: Fate) -> Document:
         samples=64,
         offline=tuple(row(1, throughput, fate.p99) for _ in request.offline.batch_sizes),
         online=_online(request, throughput, fate),
-        environment=ENVIRONMENT,
+        environment=environment,
     )
+
+
+def _search(request: SearchRequest, fate: Fate) -> SearchResult:
+    """One part of a walk over more instances and longer delays; the best point is the 18th."""
+    first = request.part * PART_POINTS
+    last = min(first + PART_POINTS, request.measurements - REPEATS, SPACE)
+    ended = "" if last == first + PART_POINTS else "MeasurementsSpent" if last < SPACE else "Converged"
+    best = THROUGHPUT["onnx", "fp32"] * 1.4 * TUNED * fate.speed
+    points = tuple(
+        SearchPoint(
+            Tuning(request.max_batch_size, 2 + number % 4, True, (), 100 * (number // 4), False),
+            row(4, best * (1 - abs(number - 17) / 30), fate.p99),
+        )
+        for number in range(last)
+    )
+    repeats = tuple(sorted(points, key=lambda point: -_throughput(point))[:REPEATS]) if ended else ()
+    seconds = 5.0 * (last + len(repeats))
+    return SearchResult(request.search, points[first:], ended, SPACE, seconds, ENVIRONMENT, repeats)
+
+
+def _throughput(point: SearchPoint) -> float:
+    return point.row.throughput if point.row else 0.0
 
 
 def _online(request: Any, throughput: float, fate: Fate) -> tuple[Row, ...]:

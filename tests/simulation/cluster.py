@@ -212,11 +212,12 @@ class Cluster:
             return 1
         stage, text = job["spec"]["template"]["spec"]["containers"][0]["args"]
         request = REQUESTS[stage].from_json(text)
-        fate = self.fates(stage, job["metadata"]["labels"].get(names.CANDIDATE_LABEL, ""), request)
+        candidate = job["metadata"]["labels"].get(names.CANDIDATE_LABEL, "")
+        fate = self.fates(stage, candidate, request)
         before = deepcopy(pods[0]["status"])
         if fate.pending is not None:
             pods[0]["status"] = deepcopy(fate.pending)
-        elif fate.sidecar_crashes and stage == "profile":
+        elif fate.sidecar_crashes and stage in ("profile", "search"):
             self._crash_sidecar(pods[0], fate)
         elif before["phase"] == "Pending":
             pods[0]["status"] = {"phase": "Running"} | _statuses(job, {"running": {}}, {"state": {"running": {}}})
@@ -224,7 +225,7 @@ class Cluster:
             self._end_check(job, pods[0], mismatch(request, fate))
             return 1
         else:
-            self._end_job(job, pods[0], fate, message(stage, request, fate))
+            self._end_job(job, pods[0], fate, message(stage, candidate, request, fate))
             return 1
         return int(pods[0]["status"] != before)
 

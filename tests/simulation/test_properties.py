@@ -15,7 +15,7 @@ from triton_converters.result import MeasureResult
 from triton_operator import names
 from triton_operator.observed import observe
 
-STAGES = ("source", "reference", "convert", "profile", "measure")
+STAGES = ("source", "reference", "convert", "profile", "search", "measure")
 FATES = (
     FINAL,
     Fate(exit_code=137, killed="OOMKilled"),
@@ -24,6 +24,8 @@ FATES = (
     Fate(sidecar_crashes="failed to load all models"),
     Fate(sidecar_exit=137),
     Fate(p99=20_000),
+    Fate(speed=0.5),
+    Fate(cpu="another CPU"),
     Fate(exit_code=1, reason=Reason.STORAGE_FULL, message="no space left"),
 )
 EDITS: tuple[dict[str, Any], ...] = (
@@ -40,6 +42,17 @@ EDITS: tuple[dict[str, Any], ...] = (
     {"selection": {"constraints": [{"metric": "P99LatencyMicroseconds", "maximum": "100"}]}},
     {"selection": {"constraints": [{"metric": "P99LatencyMicroseconds", "maximum": "50000"}]}},
     {"selection": {"scenario": "Offline", "objectives": [{"metric": "P99LatencyMicroseconds"}]}},
+    {"selection": {"search": {"mode": "Quick"}}},
+    {"selection": {"search": {"mode": "Exhaustive", "measurements": 9}}},
+    {"selection": {"approval": "Manual"}},
+    {"selection": {"minimumImprovementPercent": 50, "search": {"mode": "Quick"}}},
+    {
+        "selection": {
+            "fallback": "Closest",
+            "constraints": [{"metric": "P99LatencyMicroseconds", "maximum": "100"}],
+        }
+    },
+    {"performance": {"regression": {"maximumPercent": 5, "block": True}}},
     {"serving": {"replicas": 2}},
     {"serving": {"replicas": 0}},
     {"serving": {"backendConfig": [{"name": "default-max-batch-size", "value": "4"}]}},
@@ -49,7 +62,9 @@ EDITS: tuple[dict[str, Any], ...] = (
 KINDS = ("Job", "Deployment", "Service", "ConfigMap", "NetworkPolicy")
 
 fates = st.dictionaries(
-    st.tuples(st.sampled_from(STAGES), st.sampled_from(["", *(each["name"] for each in CANDIDATES)])),
+    st.tuples(
+        st.sampled_from(STAGES), st.sampled_from(["", "onnx-fp32.tuned", *(each["name"] for each in CANDIDATES)])
+    ),
     st.sampled_from(FATES),
     max_size=3,
 )
@@ -57,6 +72,7 @@ actions = st.one_of(
     st.tuples(st.just("edit"), st.sampled_from(EDITS)),
     st.tuples(st.just("delete"), st.sampled_from(KINDS)),
     st.tuples(st.just("fates"), fates),
+    st.tuples(st.just("approve"), st.integers(0, 5)),
     st.tuples(st.just("run"), st.integers(1, 25)),
 )
 
@@ -69,6 +85,10 @@ def act_out(cluster: Cluster, action: tuple[str, Any]) -> None:
     elif kind == "delete":
         for name in [each["metadata"]["name"] for each in cluster.of_kind(what)]:
             cluster.delete(what, name)
+    elif kind == "approve":
+        keys = [each["key"] for each in cluster.status.get("candidates", []) if "key" in each]
+        if keys:
+            cluster.edit(selection={"approval": "Manual", "approvedRevision": keys[what % len(keys)]})
     elif kind == "fates":
         cluster.fates = told(what)
     else:
@@ -104,17 +124,21 @@ def checked_pass(cluster: Cluster) -> int:
         assert ("Deployment", after) in cluster.objects
         assert_has_passed(cluster, after, first=not cluster.served)
         cluster.served.add(after)
-    assert len(cluster.active("profile")) <= 1, "candidates disturb each other's figures"
+    measured = cluster.active("profile") + cluster.active("search")
+    assert len(measured) <= 1, "candidates disturb each other's figures"
     return writes
 
 
 def assert_has_passed(cluster: Cluster, server: str, first: bool) -> None:
-    """The target of a flip was profiled, was measured, and meets the constraints if something else served before."""
+    """The target of a flip was profiled, measured, approved where that is asked for, and meets the constraints."""
     status = cluster.status
     (chosen,) = [each for each in status["candidates"] if each["state"] == "Selected"]
     labels = cluster.objects["Deployment", server]["metadata"]["labels"]
     assert chosen["key"] == labels[names.KEY_LABEL]
-    assert chosen["satisfiesConstraints"] is True
+    selection = cluster.spec.get("selection", {})
+    assert chosen["satisfiesConstraints"] is True or selection.get("fallback") == "Closest"
+    if selection.get("approval") == "Manual":
+        assert chosen["key"] == selection["approvedRevision"]
     observed = observe("digits", cluster.objects.values())
     measured = [record.outcome.result for record in observed.records.values()]
     assert any(isinstance(each, MeasureResult) for each in measured)
@@ -141,6 +165,6 @@ def test_it_always_ends_and_never_serves_what_has_not_passed(
     cluster.fates = told({})
     for job in [each["metadata"]["name"] for each in cluster.of_kind("Job")]:
         cluster.delete("Job", job)
-    cluster.edit(suspend=False, serving={}, selection={})
+    cluster.edit(suspend=False, serving={}, selection={}, performance={})
     settle(cluster)
     assert cluster.condition("Ready")["status"] == "True"

@@ -285,6 +285,20 @@ def test_a_missing_secret_of_the_registry_is_named() -> None:
     assert words in trouble.message
 
 
+@pytest.mark.parametrize(
+    ("restarts", "client", "failed"),
+    [(6, {"running": {}}, False), (7, {"running": {}}, True), (1, {"waiting": {"reason": "PodInitializing"}}, True)],
+)
+def test_a_search_may_try_what_its_server_ends_under(restarts: int, client: dict[str, Any], failed: bool) -> None:
+    killed = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
+    sidecar = {"name": "tritonserver", "state": {"running": {}}, "lastState": killed, "restartCount": restarts}
+    own = {"name": "search", "state": client}
+    job = a_job()
+    job["metadata"]["labels"]["triton-operator.dev/stage"] = "search"
+    view = job_view(job, [a_pod(initContainerStatuses=[sidecar], containerStatuses=[own])], [])
+    assert (view.failure is not None, view.pending is not None, view.active) == (failed, failed, not failed)
+
+
 def test_a_deadline_names_what_the_pod_waited_for() -> None:
     late = {"type": "Failed", "status": "True", "reason": "DeadlineExceeded"}
     view = job_view(a_job(late), [a_pod(conditions=[unschedulable("1 Insufficient memory.")])], [])

@@ -1,99 +1,242 @@
 """Which candidate is taken: constraints first, then the objectives; never the order in which they are listed."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from triton_converters.result import Row
 from triton_operator.api.selection import Constraint, Objective
-from triton_operator.selection import Choice, gain, rank, worst_violation
+from triton_operator.selection import Choice, Contender, best_row, comparison, front, improvement, rank, within_noise
 
 
-def row(throughput: float, p99: int = 1000, concurrency: int = 1) -> Row:
-    return Row(1, concurrency, throughput, 0, 0, 0, 0, 0, 0, 0, p99 // 2, p99, p99, p99, p99 // 2, True)
+def row(throughput: float, p99: int = 1000, concurrency: int = 1, spread: float = 0.0) -> Row:
+    average = p99 // 2
+    return Row(1, concurrency, throughput, 0, 0, 0, 0, 0, 0, 0, average, p99, p99, p99, average, True, spread)
+
+
+def contenders(rows: dict[str, list[Row]]) -> list[Contender]:
+    return [Contender(name, found) for name, found in rows.items()]
+
+
+def order(choices: list[Choice]) -> list[str]:
+    return [choice.name for choice in choices]
 
 
 AT_MOST_2MS = Constraint(metric="P99LatencyMicroseconds", maximum="2000")
+THROUGHPUT, P99 = Objective(metric="Throughput"), Objective(metric="P99LatencyMicroseconds")
 rows = st.builds(row, st.floats(0.1, 1e6), st.integers(2, 10**7), st.integers(1, 64))
-candidates = st.dictionaries(st.text("abc", min_size=1, max_size=3), st.lists(rows, max_size=5), max_size=6)
+noisy_rows = st.builds(
+    row, st.floats(50, 200), st.integers(500, 4000), st.integers(1, 64), st.sampled_from([0.0, 3.0, 9.0, 80.0])
+)
+names = st.text("abc", min_size=1, max_size=3)
+candidates = st.dictionaries(names, st.lists(rows, max_size=5), max_size=6)
+noisy = st.dictionaries(
+    names, st.tuples(st.lists(noisy_rows, min_size=1, max_size=4), st.integers(0, 2)), min_size=1, max_size=6
+)
 
 
 def test_the_most_throughput_wins_by_default() -> None:
-    choices = rank([("slow", [row(100)]), ("fast", [row(50), row(200, concurrency=4)])], [], [])
+    choices = rank(contenders({"slow": [row(100)], "fast": [row(50), row(200, concurrency=4)]}), [], [])
     assert [(choice.name, choice.rank) for choice in choices] == [("fast", 1), ("slow", 2)]
     assert choices[0].load == "batch 1, concurrency 4"
 
 
 def test_a_constraint_comes_before_every_objective() -> None:
-    choices = rank([("fast", [row(9000, p99=2001)]), ("slow", [row(1, p99=2000)])], [], [AT_MOST_2MS])
-    assert [choice.name for choice in choices] == ["slow", "fast"]
+    choices = rank(contenders({"fast": [row(9000, p99=2001)], "slow": [row(1, p99=2000)]}), [], [AT_MOST_2MS])
+    assert order(choices) == ["slow", "fast"]
     assert str(choices[1].violation) == "P99LatencyMicroseconds 2001, maximum 2000"
 
 
 def test_a_candidate_is_judged_by_its_best_row_that_meets_the_constraints() -> None:
-    (choice,) = rank([("one", [row(100), row(400, p99=5000, concurrency=8)])], [], [AT_MOST_2MS])
+    (choice,) = rank(contenders({"one": [row(100), row(400, p99=5000, concurrency=8)]}), [], [AT_MOST_2MS])
     assert (choice.row.throughput, choice.violation) == (100, None)
 
 
 def test_who_meets_no_constraint_is_ranked_by_how_far_off() -> None:
-    choices = rank([("far", [row(9000, p99=8000)]), ("near", [row(1, p99=2200)])], [], [AT_MOST_2MS])
-    assert [choice.name for choice in choices] == ["near", "far"]
-    violation = choices[0].violation
-    assert violation is not None
-    assert violation.distance == pytest.approx(0.1)
+    choices = rank(contenders({"far": [row(9000, p99=8000)], "near": [row(1, p99=2200)]}), [], [AT_MOST_2MS])
+    assert order(choices) == ["near", "far"]
+    assert choices[0].distance == pytest.approx(0.1)
 
 
 def test_weights_decide_between_throughput_and_latency() -> None:
-    given_rows = [("twice the throughput", [row(200, p99=3000)]), ("a third of the latency", [row(100, p99=1000)])]
-    throughput, latency = Objective(metric="Throughput"), Objective(metric="P99LatencyMicroseconds")
-    assert rank(given_rows, [throughput, latency], [])[0].name == "a third of the latency"
-    heavier = throughput.model_copy(update={"weight": 3})
-    assert rank(given_rows, [heavier, latency], [])[0].name == "twice the throughput"
+    given_rows = {"twice the throughput": [row(200, p99=3000)], "a third of the latency": [row(100, p99=1000)]}
+    assert rank(contenders(given_rows), [THROUGHPUT, P99], [])[0].name == "a third of the latency"
+    heavier = THROUGHPUT.model_copy(update={"weight": 3})
+    assert rank(contenders(given_rows), [heavier, P99], [])[0].name == "twice the throughput"
+
+
+def test_less_memory_is_better() -> None:
+    small, large = replace(row(100), memory_bytes=2**20), replace(row(100), memory_bytes=2**21)
+    memory = Objective(metric="UsedMemoryBytes")
+    assert order(rank(contenders({"large": [large], "small": [small]}), [memory], [])) == ["small", "large"]
+
+
+def test_memory_that_was_not_measured_meets_no_maximum_and_is_the_worst() -> None:
+    memory, bound = Objective(metric="UsedMemoryBytes"), Constraint(metric="UsedMemoryBytes", maximum="1e12")
+    known, unknown = replace(row(1), memory_bytes=2**30), row(9)
+    choices = rank(contenders({"unknown": [unknown], "known": [known]}), [memory], [bound])
+    assert order(choices) == ["known", "unknown"]
+    assert choices[1].violation is not None
+    assert "inf" not in comparison(choices[0], choices[0])
 
 
 def test_equal_candidates_keep_the_specs_order() -> None:
-    assert [choice.name for choice in rank([("b", [row(1)]), ("a", [row(1)])], [], [])] == ["b", "a"]
+    assert order(rank(contenders({"b": [row(1)], "a": [row(1)]}), [], [])) == ["b", "a"]
 
 
 def test_a_candidate_without_rows_is_not_ranked() -> None:
-    assert [choice.name for choice in rank([("none", []), ("one", [row(1)])], [], [])] == ["one"]
-
-
-def test_a_minimum_is_a_bound_too() -> None:
-    violation = worst_violation(row(90), [Constraint(metric="Throughput", minimum="100"), AT_MOST_2MS])
-    assert str(violation) == "Throughput 90, minimum 100"
+    assert order(rank(contenders({"none": [], "one": [row(1)]}), [], [])) == ["one"]
 
 
 def test_a_row_without_throughput_is_the_worst() -> None:
-    assert rank([("dead", [row(0)]), ("alive", [row(0.1)])], [], [])[0].name == "alive"
+    assert rank(contenders({"dead": [row(0)], "alive": [row(0.1)]}), [], [])[0].name == "alive"
+
+
+def test_within_the_noise_the_simpler_candidate_wins_and_the_other_says_so() -> None:
+    tuned = Contender("tuned", [row(104, spread=1.0)], (1,))
+    plain = Contender("plain", [row(100, spread=5.0)], (0,))
+    choices = rank([tuned, plain, Contender("slow", [row(80)])], [], [])
+    assert order(choices) == ["plain", "tuned", "slow"]
+    assert comparison(choices[0], choices[1]) == (
+        "within the noise (5.0 %) of plain, which is simpler (batch 1, concurrency 1)"
+    )
+
+
+def test_beyond_the_noise_the_better_candidate_wins() -> None:
+    tuned = Contender("tuned", [row(106, spread=1.0)], (1,))
+    assert rank([tuned, Contender("plain", [row(100, spread=5.0)])], [], [])[0].name == "tuned"
+
+
+def test_a_restless_measurement_is_not_thereby_as_good_as_the_best() -> None:
+    fast, restless = Contender("fast", [row(100)], (1,)), Contender("restless", [row(80, spread=60.0)])
+    assert rank([restless, fast], [], [])[0].name == "fast"
+
+
+def test_noise_does_not_make_up_for_a_broken_constraint() -> None:
+    meets = Contender("meets", [row(100, p99=2000, spread=9.0)], (1,))
+    breaks = Contender("breaks", [row(100, p99=2001, spread=9.0)])
+    assert rank([breaks, meets], [], [AT_MOST_2MS])[0].name == "meets"
+
+
+def test_the_binding_constraint_is_the_one_with_the_least_room() -> None:
+    at_least = Constraint(metric="Throughput", minimum="80")
+    choice = best_row([row(100, p99=1900)], [], [at_least, AT_MOST_2MS])
+    assert choice.binding is not None
+    assert str(choice.binding) == "P99LatencyMicroseconds maximum 2000"
+    assert choice.binding.margin == pytest.approx(0.05)
+    broken = best_row([row(100, p99=3000)], [], [at_least, AT_MOST_2MS])
+    assert broken.binding is not None
+    assert broken.binding.margin == pytest.approx(-0.5)
+
+
+def test_pareto_optimal_is_who_is_beaten_in_not_everything_at_once() -> None:
+    given_rows = {"fast": [row(200, p99=3000)], "prompt": [row(100, p99=1000)], "neither": [row(90, p99=1500)]}
+    choices = rank(contenders(given_rows), [], [])
+    assert {choice.name: choice.pareto for choice in choices} == {"fast": True, "prompt": True, "neither": False}
+
+
+def test_several_objectives_are_what_pareto_optimal_is_about() -> None:
+    average = Objective(metric="AverageLatencyMicroseconds")
+    worse = replace(row(100, p99=100), average=900)
+    choices = rank(contenders({"one": [row(100, p99=1000)], "other": [worse]}), [THROUGHPUT, average], [])
+    assert {choice.name: choice.pareto for choice in choices} == {"one": True, "other": False}
 
 
 def test_why_another_was_not_taken_names_the_margin_and_the_load() -> None:
-    best, other = rank([("a", [row(120)]), ("b", [row(100)])], [], [])
-    assert gain(best, other) == "16.7 % worse than a at its best row (batch 1, concurrency 1)"
+    best, other = rank(contenders({"a": [row(120)], "b": [row(100)]}), [], [])
+    assert comparison(best, other) == "16.7 % worse than a at its best row (batch 1, concurrency 1)"
+    assert improvement(best, other) == pytest.approx(20.0)
+
+
+def standing(choice: Choice) -> tuple[float, float]:
+    return choice.distance, -choice.score
 
 
 @given(candidates, st.randoms(use_true_random=False))
 def test_the_order_of_the_candidates_changes_nothing_but_ties(given_rows: dict[str, list[Row]], random: Random) -> None:
-    listed = list(given_rows.items())
+    listed = contenders(given_rows)
     shuffled = sorted(listed, key=lambda _: random.random())
-    objectives = [Objective(metric="Throughput"), Objective(metric="AverageLatencyMicroseconds", weight=2)]
+    objectives = [THROUGHPUT, Objective(metric="AverageLatencyMicroseconds", weight=2)]
     one, other = (rank(each, objectives, [AT_MOST_2MS]) for each in (listed, shuffled))
-
-    def standing(choice: Choice) -> tuple[float, float]:
-        return (choice.violation.distance if choice.violation else 0.0, -choice.score)
-
     assert [standing(choice) for choice in one] == [standing(choice) for choice in other]
     assert [standing(choice) for choice in one] == sorted(standing(choice) for choice in one)
 
 
+@given(noisy, st.randoms(use_true_random=False))
+def test_with_noise_too_the_order_changes_nothing_but_ties(
+    given_rows: dict[str, tuple[list[Row], int]], random: Random
+) -> None:
+    listed = [Contender(name, found, (complexity,)) for name, (found, complexity) in given_rows.items()]
+    shuffled = sorted(listed, key=lambda _: random.random())
+    one, other = (rank(each, [], [AT_MOST_2MS]) for each in (listed, shuffled))
+    assert [(standing(each), each.complexity) for each in one] == [(standing(each), each.complexity) for each in other]
+    assert {(each.name, each.pareto) for each in one} == {(each.name, each.pareto) for each in other}
+
+
+@example(
+    {"quiet": ([row(51, 500)], 0), "best": ([row(52, 500)], 2), "restless": ([row(50, 500, spread=9.0)], 1)},
+)
+@given(noisy)
+def test_nobody_who_was_not_taken_is_both_better_beyond_the_noise_and_allowed(
+    given_rows: dict[str, tuple[list[Row], int]],
+) -> None:
+    listed = [Contender(name, found, (complexity,)) for name, (found, complexity) in given_rows.items()]
+    first, *others = rank(listed, [], [AT_MOST_2MS])
+    for other in others:
+        assert other.distance >= first.distance
+        if other.violation is None and other.score > first.score:
+            assert first.complexity <= other.complexity
+            assert improvement(other, first) <= 100 / (100 - 10) * 10 + 1e-9, "10 % of noise at most"
+
+
+@given(noisy, st.floats(1.0, 3.0))
+def test_whoever_is_taken_is_taken_too_when_it_gets_better(
+    given_rows: dict[str, tuple[list[Row], int]], factor: float
+) -> None:
+    """With one spread for all: with several, a restless row that becomes the best may hide another one's lead."""
+    listed = [
+        Contender(name, [replace(each, spread=5.0) for each in found], (complexity,))
+        for name, (found, complexity) in given_rows.items()
+    ]
+    taken = rank(listed, [], [AT_MOST_2MS])[0]
+    better = [
+        replace(each, rows=[replace(found, throughput=found.throughput * factor) for found in each.rows])
+        if each.name == taken.name
+        else each
+        for each in listed
+    ]
+    assert rank(better, [], [AT_MOST_2MS])[0].name == taken.name
+
+
 @given(candidates)
 def test_whoever_is_taken_meets_every_constraint_if_anyone_does(given_rows: dict[str, list[Row]]) -> None:
-    choices = rank(list(given_rows.items()), [], [AT_MOST_2MS])
+    choices = rank(contenders(given_rows), [], [AT_MOST_2MS])
     anyone = any(each.p99 <= 2000 for found in given_rows.values() for each in found)
     assert bool(choices and choices[0].violation is None) == anyone
     if anyone:
         best = max(each.throughput for found in given_rows.values() for each in found if each.p99 <= 2000)
         assert choices[0].row.throughput == best
+
+
+@given(st.lists(rows, max_size=12))
+def test_the_front_is_who_nobody_beats(given_rows: list[Row]) -> None:
+    metrics = ("Throughput", "P99LatencyMicroseconds")
+
+    def beats(one: Row, other: Row) -> bool:
+        as_good = one.throughput >= other.throughput and one.p99 <= other.p99
+        return as_good and (one.throughput, one.p99) != (other.throughput, other.p99)
+
+    found = front(given_rows, metrics)
+    assert sorted(found, key=repr) == sorted(
+        (each for each in given_rows if not any(beats(other, each) for other in given_rows)), key=repr
+    )
+
+
+@given(noisy_rows, noisy_rows)
+def test_who_is_better_is_within_the_noise_of_who_is_worse(one: Row, other: Row) -> None:
+    better, worse = sorted((best_row([each], [], []) for each in (one, other)), key=lambda each: -each.score)
+    assert within_noise(worse, better)
+    assert improvement(better, worse) >= 0 >= improvement(worse, better)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triton_converters.reasons import Reason
+from triton_operator.api.searched import ConfigurationStatus, SearchStatus
 from triton_operator.api.status import (
     CandidateStatus,
     ConditionType,
@@ -25,18 +26,29 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 def full(letter: str) -> TritonDeploymentStatus:
-    """16 candidates with 16 metrics each, 24 rows, and messages of nothing but that letter."""
+    """18 candidates with 16 metrics each, 24 rows, two searches, and messages of nothing but that letter."""
     row = RowStatus(
         precision="fp16",
         accelerator="none",
         input_shape="INPUT__0:3x224x224",
         throughput="123456.7",
         stable=False,
+        spread_percent="123.4",
+        client_bound=True,
+        used_memory_bytes=123_456_789_012,
         **{
             name: 12_345_678
             for name, field in RowStatus.model_fields.items()
             if field.annotation is int and name != "stable"
         },
+    )
+    found = ConfigurationStatus(
+        max_batch_size=65536,
+        instances=64,
+        dynamic_batching=True,
+        preferred_batch_sizes=[65536] * 8,
+        max_queue_delay_microseconds=60_000_000,
+        cuda_graphs=True,
     )
     candidates = [
         CandidateStatus(
@@ -51,11 +63,29 @@ def full(letter: str) -> TritonDeploymentStatus:
             p99_latency_microseconds=12_345_678,
             load="batch 65536, concurrency 4096",
             satisfies_constraints=False,
+            binding_constraint="AverageLatencyMicroseconds minimum 12345678, maximum 12345678",
+            margin_percent="-12345.6",
             rank=number,
+            pareto=False,
             stable=False,
+            spread_percent="123.4",
+            client_bound=True,
+            configuration=found if number >= 16 else None,
         )
-        for number in range(16)
+        for number in range(18)
     ]
+    search = SearchStatus(
+        candidate="candidate-" + "0" * 20,
+        measurements=480,
+        size=123_456,
+        ended="MeasurementsSpent",
+        message=letter * 480,
+        configuration=found,
+        throughput="123456.7",
+        p99_latency_microseconds=12_345_678,
+        load="batch 65536, concurrency 4096",
+        records=["0" * 16] * 21,
+    )
     environment = EnvironmentStatus(
         device="gpu", server_version="2.51.0", image="i" * 512, cpu="c" * 100, perf_analyzer=["p" * 500] * 2
     )
@@ -66,6 +96,7 @@ def full(letter: str) -> TritonDeploymentStatus:
             for each in get_args(ConditionType)
         ],
         candidates=candidates,
+        search=[search, search],
         performance=PerformanceStatus(
             offline=[row] * 8, online=[row] * 16, environment=environment, measured_at=timestamp(NOW)
         ),

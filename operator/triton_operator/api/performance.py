@@ -64,6 +64,15 @@ class MeasurementOptions(ApiType):
     """How far three windows may differ. Default 10, perf_analyzer's own."""
 
 
+class Regression(ApiType):
+    """How a new source compares with the last one that served, through the Service."""
+
+    maximum_percent: Annotated[int, Field(ge=1, le=100)]
+    """How much worse it may be, by the objectives; more is reported as PerformanceRegressed."""
+    block: bool = False
+    """True: it does not serve then, as long as something else does. Default false: it is reported alone."""
+
+
 class Performance(ApiType):
     """What is measured."""
 
@@ -81,3 +90,5 @@ class Performance(ApiType):
     """Of the offline sweep. Default System."""
     active_deadline_seconds: Annotated[int, Field(ge=10, le=86400)] = 3600
     """Of each profile and measure Job. Default 3600."""
+    regression: Regression | None = None
+    """Compare a new source with the last. Default: they are not compared."""

@@ -49,6 +49,11 @@ class TritonDeploymentSpec(ApiType):
                 f" || self.performance.online.batchSize <= {MAX_BATCH_SIZE} || {MAX_BATCH_SIZE} == 0",
                 "performance.online.batchSize is at most config.maxBatchSize",
             ),
+            (
+                "!has(self.ensemble) || !has(self.selection) || !has(self.selection.search)"
+                " || self.selection.search.mode == 'None'",
+                "selection.search is not for an ensemble: set mode None",
+            ),
             *ensemble_rules(),
             image_rule(),
         )

@@ -7,7 +7,9 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from triton_converters.reasons import Reason
-from triton_operator.api.schema import ApiType, list_map
+from triton_converters.result import Row
+from triton_operator.api.schema import ApiType, Text, list_map
+from triton_operator.api.searched import ConfigurationStatus, SearchStatus
 
 ConditionType = Literal[
     "Ready",
@@ -21,7 +23,6 @@ ConditionType = Literal[
     "PerformanceMeasured",
 ]
 CandidateState = Literal["Pending", "Converting", "Converted", "Profiling", "Passed", "Failed", "Skipped", "Selected"]
-Text = Annotated[str, StringConstraints(max_length=1024)]
 
 
 class Condition(ApiType):
@@ -110,10 +111,24 @@ class CandidateStatus(ApiType):
     """Of its best row: "batch 1, concurrency 16"."""
     satisfies_constraints: bool | None = None
     """Whether a row of the judged scenario meets every constraint."""
+    binding_constraint: str = ""
+    """The constraint that its best row is closest to breaking, or breaks by most: "P99LatencyMicroseconds maximum
+    10000"."""
+    margin_percent: str = ""
+    """Decimal: how far its best row is within that bound; negative: beyond it."""
     rank: int | None = None
     """1: the best."""
+    pareto: bool | None = None
+    """Whether one of its rows is beaten by no other candidate's in throughput and p99 latency both, or in all of the
+    objectives' metrics where there are several."""
     stable: bool | None = None
     """Whether perf_analyzer called its best row stable."""
+    spread_percent: str = ""
+    """Decimal: how far the throughputs of its best row's windows differ, relative to their mean."""
+    client_bound: bool | None = None
+    """True: at its best row the client was the limit, so the server could do more."""
+    configuration: ConfigurationStatus | None = None
+    """What a search found, where that is what it is served with; absent: the spec's."""
 
 
 class ServingStatus(ApiType):
@@ -213,6 +228,12 @@ class RowStatus(ApiType):
     """Mean latency."""
     stable: bool
     """False: no three windows agreed; the row is three windows merged whatever they show."""
+    spread_percent: str = ""
+    """Decimal: how far the throughputs of the windows differ, relative to their mean."""
+    client_bound: bool | None = None
+    """True: the client was the limit, so the server could do more."""
+    used_memory_bytes: int | None = None
+    """Most memory in use meanwhile: of the GPUs; without a GPU of the node, whatever uses it."""
 
 
 class EnvironmentStatus(ApiType):
@@ -280,9 +301,14 @@ class TritonDeploymentStatus(ApiType):
     """What every candidate serves."""
     candidates: Annotated[
         list[CandidateStatus],
-        Field(max_length=16, json_schema_extra=list_map("name")),
+        Field(max_length=18, json_schema_extra=list_map("name")),
     ] = Field(default_factory=list)
-    """In the spec's order."""
+    """In the spec's order; then what searches found."""
+    search: Annotated[
+        list[SearchStatus],
+        Field(max_length=2, json_schema_extra=list_map("candidate")),
+    ] = Field(default_factory=list)
+    """The searches of selection.search, in the order in which they run."""
     serving: ServingStatus | None = None
     """What the Service points to."""
     target: TargetStatus | None = None
@@ -293,6 +319,18 @@ class TritonDeploymentStatus(ApiType):
     """Of what serves."""
     performance: PerformanceStatus | None = None
     """Of what serves."""
+
+
+def row_status(row: Row, precision: str, accelerator: str, input_shape: str) -> RowStatus:
+    """A measured row with what it is a row of."""
+    return RowStatus(
+        precision=precision,
+        accelerator=accelerator,
+        input_shape=input_shape,
+        spread_percent=f"{row.spread:.1f}" if row.spread else "",
+        used_memory_bytes=row.memory_bytes or None,
+        **{**vars(row), "throughput": f"{row.throughput:.1f}", "client_bound": row.client_bound or None},
+    )
 
 
 def timestamp(now: datetime) -> str:

@@ -1,4 +1,4 @@
-"""The Jobs: one shape, five stages."""
+"""The Jobs: one shape for every stage."""
 
 from dataclasses import dataclass, field
 from math import ceil
@@ -13,7 +13,7 @@ from triton_operator.context import Context
 from triton_operator.job_view import BACKOFF_LIMIT
 from triton_operator.quantity import amount
 from triton_operator.resources import pod
-from triton_operator.resources.server import server_container
+from triton_operator.resources.server import FIXED_MODELS, server_container
 
 CONVERTERS = "/opt/triton-operator/converters"
 """Where the converter image has the converters."""
@@ -78,6 +78,14 @@ def sidecar(context: Context, revision_key: str, engine_cache: str) -> dict[str,
     if server_image.wants_shared_memory_flag(context.images.server):
         container["args"] = [*container["args"], server_image.CLIENT_SHARED_MEMORY_FLAG]
     return container | {"restartPolicy": "Always"}
+
+
+def reloading_sidecar(context: Context, revision_key: str, engine_cache: str) -> dict[str, Any]:
+    """The sidecar of a search: its server takes other configurations of the model, which what serves never does."""
+    container = sidecar(context, revision_key, engine_cache)
+    kept = [each for each in container["args"] if each != FIXED_MODELS]
+    explicit = ["--model-control-mode=explicit", f"--load-model={context.spec.served_name}"]
+    return container | {"args": [*kept, *explicit]}
 
 
 def claim_volume(name: str, uri: str, mount_path: Path) -> tuple[dict[str, Any], dict[str, Any]]:

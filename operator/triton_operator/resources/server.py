@@ -11,6 +11,8 @@ from triton_operator.resources import pod
 
 HTTP_PORT, GRPC_PORT, METRICS_PORT = 8000, 8001, 8002
 PORTS = {"http": HTTP_PORT, "grpc": GRPC_PORT, "metrics": METRICS_PORT}
+FIXED_MODELS = "--model-control-mode=none"
+"""What is in the repository is served, and nobody changes that."""
 DRAIN_SECONDS = 10
 """Before tritonserver gets SIGTERM: it unloads models at once, while endpoints still point to it."""
 GRPC_CONNECTION_AGE_MILLISECONDS = 7000
@@ -31,7 +33,7 @@ def server_arguments(context: Context, revision_key: str) -> list[str]:
     return [
         "tritonserver",
         f"--model-repository={layout.model_repository(revision_key)}",
-        "--model-control-mode=none",
+        FIXED_MODELS,
         "--exit-on-error=true",
         "--strict-readiness=true",
         # Errors alone: a termination message holds 2 KiB, and tables of settings would push the model's error out.

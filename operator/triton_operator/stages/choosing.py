@@ -1,52 +1,165 @@
-"""Select: the best of the candidates that passed, and a reason for each other."""
+"""Select: the candidate that is to serve, and a reason for each other."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from triton_converters.reasons import Reason
-from triton_converters.result import Row
 from triton_operator.attempt import Attempt
 from triton_operator.context import Context
+from triton_operator.environments import differences
 from triton_operator.pod_trouble import Trouble
-from triton_operator.selection import Choice, gain, rank
+from triton_operator.selection import Choice, comparison, improvement, noise, within_noise
+from triton_operator.stages.ranking import ranked
+from triton_operator.stages.searching import Search
 from triton_operator.stages.step import Verdict
 
+NAMED = 3
+"""Of the ranking, in a message; the status has all."""
 
-def choose(context: Context, attempts: Sequence[Attempt]) -> tuple[Verdict, tuple[Attempt, ...], list[Choice]]:
-    """The condition, every candidate with its reason, and the ranking; the first attempt of state Selected is taken."""
+
+@dataclass(frozen=True)
+class _Ranking:
+    """The candidates that may be taken, from best to worst."""
+
+    choices: Sequence[Choice]
+    attempts: Mapping[str, Attempt]
+    """By name; also those that have no choice."""
+
+    @property
+    def best(self) -> Choice:
+        return self.choices[0]
+
+    def key(self, choice: Choice) -> str:
+        return self.attempts[choice.name].key
+
+    def of_revision(self, key: str) -> Choice | None:
+        return next((choice for choice in self.choices if self.key(choice) == key), None)
+
+    def __str__(self) -> str:
+        """The best ones with their keys."""
+        return ", ".join(f"{choice.name} {self.key(choice)}" for choice in self.choices[:NAMED])
+
+
+@dataclass(frozen=True)
+class _Decision:
+    """What is taken and why, or why nothing is."""
+
+    taken: Choice | None
+    reason: Reason
+    message: str
+
+
+def choose(
+    context: Context, attempts: Sequence[Attempt], searches: Sequence[Search]
+) -> tuple[Verdict, tuple[Attempt, ...], list[Choice]]:
+    """The condition, every candidate with its reason, and the ranking; the one of state Selected is taken, if any."""
+    choices = ranked(context, attempts)
+    if not choices:
+        scenario = context.spec.selection.scenario
+        message = f"no candidate has a row of scenario {scenario}: add performance.{scenario.lower()}"
+        return Verdict("Selected", False, Reason.ALL_CANDIDATES_FAILED, message), tuple(attempts), choices
+    ranking = _Ranking(choices, {attempt.name: attempt for attempt in attempts})
+    decision = _decide(context, ranking)
+    message = "; ".join([decision.message, *(search.outcome for search in searches)])
+    by_name = {choice.name: choice for choice in choices}
+    judged = tuple(_judge(each, by_name.get(each.name), ranking.best, decision) for each in attempts)
+    return Verdict("Selected", decision.taken is not None, decision.reason, message), judged, choices
+
+
+def _decide(context: Context, ranking: _Ranking) -> _Decision:
     selection = context.spec.selection
-    rows = [(each.name, judged_rows(context, each)) for each in attempts if each.passed]
-    ranking = rank(rows, selection.objectives, selection.constraints)
-    if not ranking:
-        message = (
-            f"no candidate has a row of scenario {selection.scenario}: add performance.{selection.scenario.lower()}"
-        )
-        return Verdict("Selected", False, Reason.ALL_CANDIDATES_FAILED, message), tuple(attempts), ranking
-    best = ranking[0]
-    by_name = {choice.name: choice for choice in ranking}
-    judged = tuple(_judge(each, by_name.get(each.name), best) for each in attempts)
-    if best.violation is not None:
-        message = (
-            f"no candidate meets every constraint; the closest is {best.name} at {best.load}: {best.violation}"
-            f" ({best.violation.distance * 100:.1f} % beyond); relax the constraint or add candidates"
-        )
-        return Verdict("Selected", False, Reason.CONSTRAINTS_NOT_MET, message), judged, ranking
-    message = f"{best.name} at {best.load}: {best.row.throughput:g} inferences/s, p99 {best.row.p99} us"
-    return Verdict("Selected", True, Reason.SELECTED, message), judged, ranking
+    if selection.approval == "Manual" and selection.approved_revision:
+        found = _approved(context, ranking, selection.approved_revision)
+    else:
+        found = _kept(context, ranking) or _Decision(ranking.best, Reason.SELECTED, _lead(ranking))
+    choice = found.taken
+    if choice is None:
+        return found
+    if choice.violation is not None:
+        beyond = f"{choice.name} at {choice.load}: {choice.violation} ({choice.distance * 100:.1f} % beyond)"
+        if selection.fallback == "None":
+            message = (
+                f"no candidate meets every constraint; the closest is {beyond}; relax the constraint, add candidates,"
+                " or set selection.fallback: Closest"
+            )
+            if choice is not ranking.best:
+                message = f"the approved {beyond} breaks a constraint; approve another, or relax it"
+            return _Decision(None, Reason.CONSTRAINTS_NOT_MET, message)
+        message = f"no candidate meets every constraint; as selection.fallback says, the closest is taken: {beyond}"
+        found = _Decision(choice, Reason.CLOSEST_SELECTED, message)
+    if selection.approval == "Automatic" or selection.approved_revision or _serves(context, ranking, choice):
+        return found
+    return _awaiting(ranking, choice, found.message)
 
 
-def judged_rows(context: Context, attempt: Attempt) -> Sequence[Row]:
-    """The rows of the judged scenario."""
-    if attempt.profile is None:
-        return ()
-    return attempt.profile.online if context.spec.selection.scenario == "Online" else attempt.profile.offline
+def _approved(context: Context, ranking: _Ranking, key: str) -> _Decision:
+    """The named one and no other; what was approved before and still serves is no approval of what is new."""
+    choice = ranking.of_revision(key)
+    if choice is not None:
+        return _Decision(choice, Reason.APPROVED, f"approved: {_figures(choice)}")
+    if key == context.serving_revision:
+        return _awaiting(ranking, ranking.best, _lead(ranking))
+    failed = next((attempt for attempt in ranking.attempts.values() if attempt.key == key), None)
+    what = f"is {failed.name}, which is {failed.state}: {failed.message}" if failed else "is none of the candidates"
+    message = f"spec.selection.approvedRevision {key} {what}; name one of {ranking}"
+    return _Decision(None, Reason.APPROVAL_INVALID, message)
 
 
-def _judge(attempt: Attempt, choice: Choice | None, best: Choice) -> Attempt:
+def _awaiting(ranking: _Ranking, choice: Choice, words: str) -> _Decision:
+    message = f"set spec.selection.approvedRevision: {ranking.key(choice)} for {words}; the ranking: {ranking}"
+    return _Decision(None, Reason.AWAITING_APPROVAL, message)
+
+
+def _kept(context: Context, ranking: _Ranking) -> _Decision | None:
+    """What serves, where nothing of the same source is better by the minimum; None where it is not to be kept."""
+    minimum, best = context.spec.selection.minimum_improvement_percent, ranking.best
+    serves = ranking.of_revision(context.serving_revision)
+    if not minimum or serves is None or serves.name == best.name or serves.distance > best.distance:
+        return None
+    ours, theirs = (ranking.attempts[each.name].profile for each in (best, serves))
+    assert ours is not None
+    assert theirs is not None
+    obstacles = list(differences(ours.environment, theirs.environment))
+    gain = improvement(best, serves)
+    if gain >= minimum and not obstacles:
+        return None
+    why = f"better by {gain:.1f} %, and minimumImprovementPercent is {minimum}"
+    if obstacles:
+        why = f"not comparable with it: {obstacles[0]}"
+    return _Decision(serves, Reason.KEPT, f"{_figures(serves)}; it serves and is kept: {best.name} is {why}")
+
+
+def _serves(context: Context, ranking: _Ranking, choice: Choice) -> bool:
+    return ranking.key(choice) == context.serving_revision
+
+
+def _lead(ranking: _Ranking) -> str:
+    """The best with its margin over the second."""
+    text = _figures(ranking.best)
+    if len(ranking.choices) == 1:
+        return text
+    second = ranking.choices[1]
+    if second.violation is not None:
+        return text
+    if within_noise(ranking.best, second):
+        return f"{text}; {second.name} is as good within the noise of {noise(ranking.best, second):.1f} %"
+    return f"{text}; {improvement(ranking.best, second):.1f} % better than {second.name}"
+
+
+def _figures(choice: Choice) -> str:
+    return f"{choice.name} at {choice.load}: {choice.row.throughput:g} inferences/s, p99 {choice.row.p99} us"
+
+
+def _judge(attempt: Attempt, choice: Choice | None, best: Choice, decision: _Decision) -> Attempt:
     if choice is None:
         return attempt
+    if decision.taken is not None and choice.name == decision.taken.name:
+        return attempt.now("Selected", Trouble(decision.reason, f"its best row: {choice.load}"))
     if choice.violation is not None:
         message = f"its closest row ({choice.load}) has {choice.violation}"
         return attempt.now("Passed", Trouble(Reason.CONSTRAINTS_NOT_MET, message))
     if choice.name == best.name:
-        return attempt.now("Selected", Trouble(Reason.SELECTED, f"the best row: {choice.load}"))
-    return attempt.now("Passed", Trouble(Reason.NOT_BEST, gain(best, choice)))
+        waits = decision.reason is Reason.AWAITING_APPROVAL
+        reason = Reason.AWAITING_APPROVAL if waits else Reason.PASSED
+        return attempt.now("Passed", Trouble(reason, f"the best row: {choice.load}"))
+    return attempt.now("Passed", Trouble(Reason.NOT_BEST, comparison(best, choice)))

@@ -7,11 +7,11 @@ from triton_converters import claim as layout
 from triton_converters.formats import ENSEMBLE, HPS, THROUGH
 from triton_converters.reasons import Reason
 from triton_converters.request import ConvertRequest, HpsOptions, ModelConfig, TensorRtOptions
-from triton_converters.result import ConvertResult
+from triton_converters.result import ConvertResult, Tuning
 from triton_operator import names, server_image
 from triton_operator.api.model import DEFAULT_OPSET, DynamicBatching, Model
 from triton_operator.attempt import Attempt
-from triton_operator.combination import Combination, Member, combinations
+from triton_operator.combination import Combination, Member
 from triton_operator.context import Context
 from triton_operator.observed import record_name
 from triton_operator.pod_trouble import Trouble
@@ -21,9 +21,10 @@ from triton_operator.stages.skipping import no_product, patience, refused
 from triton_operator.stages.step import Effects, Verdict, run, waiting
 
 
-def convert(context: Context, dump: Dump) -> tuple[Verdict, Effects, tuple[Attempt, ...]]:
+def convert(
+    context: Context, dump: Dump, candidates: Sequence[Combination]
+) -> tuple[Verdict, Effects, tuple[Attempt, ...]]:
     """The condition, the wishes and every candidate as far as it came."""
-    candidates = combinations(context.spec)
     works = [convert_work(context, dump, candidate) for candidate in candidates]
     free = context.spec.conversion.parallelism - sum(_is_active(context, work) for work in works)
     attempts, effects = [], Effects()
@@ -62,7 +63,7 @@ def convert(context: Context, dump: Dump) -> tuple[Verdict, Effects, tuple[Attem
 
 def convert_work(context: Context, dump: Dump, candidate: Combination) -> Work:
     """The Job's work. A conversion's key covers what changes the file, the revision's also what config.pbtxt says."""
-    members = [_model_request(context, dump, member) for member in candidate.members]
+    members = [_model_request(context, dump, member, candidate.tuning) for member in candidate.members]
     cached = [member for member in members if member.accelerator == "trt"]
     engine_cache = _engine_cache(context, cached)
     members = [replace(member, engine_cache=engine_cache) if member in cached else member for member in members]
@@ -99,7 +100,7 @@ def convert_work(context: Context, dump: Dump, candidate: Combination) -> Work:
     )
 
 
-def _model_request(context: Context, dump: Dump, member: Member) -> ConvertRequest:
+def _model_request(context: Context, dump: Dump, member: Member, tuning: Tuning | None) -> ConvertRequest:
     """One model's part; its key is that of a revision that holds this model alone."""
     model, ensemble = member.model, context.spec.ensemble
     # A graph that comes as ONNX keeps its opset unless another is asked for.
@@ -116,6 +117,8 @@ def _model_request(context: Context, dump: Dump, member: Member) -> ConvertReque
         model.tensorrt if member.format == "trt" else None,
     )
     config = model_config(context, model)
+    if tuning is not None:
+        config = _tuned(config, tuning, model)
     provider = model.tensorrt if member.accelerator == "trt" else None
     hps = HpsOptions(model.hps.gpu_cache_percent, model.hps.keys_per_sample) if member.format == HPS else None
     gpu_count = context.spec.gpu_count
@@ -165,6 +168,25 @@ def model_config(context: Context, model: Model) -> ModelConfig:
         warmup=config.warmup,
         parameters=dict(config.parameters),
     )
+
+
+def configuration(context: Context, model: Model) -> Tuning:
+    """What a search may vary, as the spec has it."""
+    config = model_config(context, model)
+    return Tuning(
+        max_batch_size=model.config.max_batch_size,
+        instances=config.instances,
+        dynamic_batching=config.dynamic_batching,
+        preferred_batch_sizes=config.preferred_batch_sizes,
+        max_queue_delay_microseconds=config.max_queue_delay_microseconds,
+        cuda_graphs=config.cuda_graphs,
+    )
+
+
+def _tuned(config: ModelConfig, tuning: Tuning, model: Model) -> ModelConfig:
+    """The configuration with what a search found in its place."""
+    smaller = tuning.max_batch_size if tuning.max_batch_size < model.config.max_batch_size else 0
+    return replace(config, **{**vars(tuning), "max_batch_size": smaller})
 
 
 def _engine_cache(context: Context, members: Sequence[ConvertRequest]) -> str:

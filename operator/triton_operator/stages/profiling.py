@@ -1,5 +1,6 @@
 """Profile: one Job a converted candidate, one at a time; its pod holds a private tritonserver and a client."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from triton_converters.reasons import Reason
@@ -17,6 +18,7 @@ from triton_converters.result import ProfileResult
 from triton_operator import names
 from triton_operator.api.performance import ConcurrencyRange, OfflineSweep, OnlineSweep
 from triton_operator.attempt import Attempt
+from triton_operator.combination import Combination
 from triton_operator.context import Context
 from triton_operator.pod_trouble import Trouble
 from triton_operator.resources.jobs import Work, sidecar
@@ -37,8 +39,7 @@ def profile(
     One Job at a time, and none while another runs: candidates must not disturb each other's figures.
     """
     attempts, effects = [], Effects()
-    # Also one of an older generation, or of a candidate that now stands further down.
-    busy = any(job.stage == "profile" and job.active for job in context.observed.jobs.values())
+    busy = is_measuring(context)
     for attempt in converted:
         if attempt.state != "Converted":
             attempts.append(attempt)
@@ -70,18 +71,18 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
         reference=dump.key,
         source=dump.source.digest,
         model_name=context.spec.served_name,
-        max_batch_size=context.spec.max_batch_size,
+        max_batch_size=attempt.candidate.max_batch_size(spec),
         format=attempt.candidate.format,
         precision=attempt.candidate.precision,
-        tolerance=_tolerance(context, attempt.candidate.precision),
+        tolerance=tolerance(context, attempt.candidate.precision),
         metrics=entrypoint(context, spec.metrics) if spec.metrics else None,
         thresholds=tuple(
             Threshold(each.metric, _number(each.minimum), _number(each.maximum), _number(each.maximum_degradation))
             for each in spec.accuracy.thresholds
         ),
         load=load(context, LOOPBACK),
-        offline=offline(context),
-        online=online(context),
+        offline=offline(context, attempt.candidate),
+        online=online(context, attempt.candidate),
         members=tuple(
             ServedModel(member.model.name, member.format, member.precision) for member in attempt.candidate.members
         )
@@ -110,6 +111,11 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
     )
 
 
+def is_measuring(context: Context) -> bool:
+    """Whether a private server is measured: also of an older generation, or of a candidate that stands further down."""
+    return any(job.stage in ("profile", "search") and job.active for job in context.observed.jobs.values())
+
+
 def load(context: Context, host: str) -> Load:
     """What is common to all points measured against one server."""
     performance, measurement = context.spec.performance, context.spec.performance.measurement
@@ -128,21 +134,30 @@ def load(context: Context, host: str) -> Load:
     )
 
 
-def offline(context: Context) -> Sweep:
+def offline(context: Context, candidate: Combination) -> Sweep:
     """Static batches, one request in flight."""
-    maximum = max(1, context.spec.max_batch_size)
+    maximum = max(1, candidate.max_batch_size(context.spec))
     given = context.spec.performance.offline or OfflineSweep(batch_sizes=sorted({1, maximum}))
-    return Sweep(tuple(given.batch_sizes), (1,), context.spec.performance.shared_memory == "System")
+    sizes = _served(context, candidate, given.batch_sizes)
+    return Sweep(sizes, (1,), context.spec.performance.shared_memory == "System")
 
 
-def online(context: Context) -> Sweep:
+def online(context: Context, candidate: Combination) -> Sweep:
     """Concurrencies for the dynamic batcher; the client is in another process and sends its inputs."""
     given = context.spec.performance.online or OnlineSweep(concurrency=ConcurrencyRange(start=1, end=4))
     asked = given.concurrency
-    return Sweep((given.batch_size,), tuple(range(asked.start, asked.end + 1, asked.step)), False)
+    sizes = _served(context, candidate, [given.batch_size])
+    return Sweep(sizes, tuple(range(asked.start, asked.end + 1, asked.step)), False)
 
 
-def _tolerance(context: Context, precision: str) -> Tolerance:
+def _served(context: Context, candidate: Combination, sizes: Sequence[int]) -> tuple[int, ...]:
+    """The sizes that the candidate takes; a request for a model without batch dimension may hold any."""
+    maximum = candidate.max_batch_size(context.spec)
+    return tuple(size for size in sizes if size <= maximum or maximum == 0)
+
+
+def tolerance(context: Context, precision: str) -> Tolerance:
+    """How far served outputs may be from the framework's."""
     for each in context.spec.conversion.tolerances:
         if each.precision == precision:
             return Tolerance(float(each.absolute), float(each.relative))

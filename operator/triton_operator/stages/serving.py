@@ -18,6 +18,7 @@ from triton_operator.selection import best_row
 from triton_operator.stages import rollout
 from triton_operator.stages.profiling import load, online
 from triton_operator.stages.reference import Dump
+from triton_operator.stages.regression import compared
 from triton_operator.stages.step import Effects, Run, Verdict, run, waiting
 
 
@@ -51,7 +52,7 @@ def serve(context: Context, dump: Dump, target: Attempt) -> Rollout:
     start, late = _start(context, name, view)
     # The record is all that is looked at once there is one; the Job stays for its log.
     known = run(context, _measure_work(context, dump, target), start=start is None)
-    measured = _measurement(context, target, known, start is None)
+    measured = _measurement(context, dump, target, known, starts=start is not None, serves=context.serving == name)
     failed = late or known.failure is not None or (known.record is not None and not measured.status)
     body["spec"]["replicas"] = rollout.replicas(context, view, failed)
     effects = Effects((body, preview_service(context, name))) + known.effects
@@ -125,12 +126,12 @@ def _age(context: Context, view: ServerView) -> float:
     return view.age(context.now)
 
 
-def _measurement(context: Context, target: Attempt, known: Run, started: bool) -> Verdict:
+def _measurement(context: Context, dump: Dump, target: Attempt, known: Run, starts: bool, serves: bool) -> Verdict:
     """Of the online sweep through the preview Service."""
     if known.failure is not None:
         return Verdict("PerformanceMeasured", False, known.failure.reason, known.failure.message)
     if known.record is None:
-        if not started and not known.active:
+        if starts and not known.active:
             return Verdict("PerformanceMeasured", None, Reason.WAITING, f"the server of {target.name} has to be ready")
         reason, message = waiting("the online sweep through the preview Service", known, context)
         return Verdict("PerformanceMeasured", False, reason, message)
@@ -140,14 +141,26 @@ def _measurement(context: Context, target: Attempt, known: Run, started: bool) -
     # Constraints on the offline sweep say nothing about this one.
     constraints = selection.constraints if selection.scenario == "Online" else ()
     best = best_row(result.online, selection.objectives, constraints)
-    if best.violation is not None:
+    if best.violation is not None and selection.fallback == "None":
         message = (
             f"{target.name} through the preview Service: closest row ({best.load}) has {best.violation};"
             " relax the constraint, or look for what disturbs the node"
         )
         return Verdict("PerformanceMeasured", False, Reason.CONSTRAINTS_NOT_MET, message)
     message = f"{best.row.throughput:g} inferences/s, p99 {best.row.p99} us at {best.load}"
-    return Verdict("PerformanceMeasured", True, Reason.MEASURED, message)
+    if best.violation is not None:
+        message += f"; it has {best.violation}, which selection.fallback allows"
+    comparison = compared(context, dump.source, result)
+    if comparison is None:
+        return Verdict("PerformanceMeasured", True, Reason.MEASURED, message)
+    message += f"; {comparison.words}"
+    if not comparison.regressed:
+        return Verdict("PerformanceMeasured", True, Reason.MEASURED, message)
+    asked = context.spec.performance.regression
+    if asked is not None and asked.block and not serves and context.serving is not None:
+        message += f"; {context.serving} goes on serving, because performance.regression.block is true"
+        return Verdict("PerformanceMeasured", False, Reason.PERFORMANCE_REGRESSED, message)
+    return Verdict("PerformanceMeasured", True, Reason.PERFORMANCE_REGRESSED, message)
 
 
 def _measure_work(context: Context, dump: Dump, target: Attempt) -> Work:
@@ -156,9 +169,9 @@ def _measure_work(context: Context, dump: Dump, target: Attempt) -> Work:
         revision=target.key,
         reference=dump.key,
         model_name=context.spec.served_name,
-        max_batch_size=context.spec.max_batch_size,
+        max_batch_size=target.candidate.max_batch_size(context.spec),
         load=load(context, names.preview(context.name)),
-        online=online(context),
+        online=online(context, target.candidate),
     )
     key = names.result_key(
         "measure", request, serving_inputs(context), context.images.converter, context.deployment.uid

@@ -6,8 +6,9 @@ import io
 from triton_plugin.columns import ALL, cells
 from triton_plugin.report.document import Measured, Report
 
-KEYS = ("Candidate", "Measured on", "Scenario")
-"""What a row is of, before its figures. Measured on: ``profile`` (the candidate's own server) or ``service``."""
+KEYS = ("Candidate", "Measured on", "Scenario", "Configuration")
+"""What a row is of, before its figures. Measured on: ``profile`` or ``search`` (the candidate's own server) or
+``service``. Configuration: empty for the spec's."""
 
 
 def as_csv(report: Report) -> str:
@@ -17,16 +18,28 @@ def as_csv(report: Report) -> str:
     writer.writerow([*KEYS, *(column.heading for column in ALL)])
     for each in report.candidates:
         if each.measured is not None:
-            writer.writerows(_lines(each.status.name, "profile", each.measured, ("Offline", "Online")))
+            found = str(each.status.configuration or "")
+            writer.writerows(_lines(each.status.name, "profile", each.measured, ("Offline", "Online"), found))
+    for search in report.searches:
+        for point in search.points:
+            if point.row is not None:
+                where = [search.status.candidate, "search", report.scenario, str(point.configuration)]
+                writer.writerow([*where, *cells(point.row, ALL)])
     if report.performance is not None and report.serving is not None:
         # Its offline rows are its candidate's own.
-        recorded = any(each.measured and each.status.name == report.serving.candidate for each in report.candidates)
-        if not recorded:
-            writer.writerows(_lines(report.serving.candidate, "profile", report.performance, ("Offline",)))
-        writer.writerows(_lines(report.serving.candidate, "service", report.performance, ("Online",)))
+        name = report.serving.candidate
+        serving = next((each for each in report.candidates if each.status.name == name), None)
+        found = str(serving.status.configuration or "") if serving else ""
+        if serving is None or serving.measured is None:
+            writer.writerows(_lines(name, "profile", report.performance, ("Offline",), found))
+        writer.writerows(_lines(name, "service", report.performance, ("Online",), found))
     return out.getvalue()
 
 
-def _lines(name: str, place: str, measured: Measured, scenarios: tuple[str, ...]) -> list[list[str]]:
+def _lines(
+    name: str, place: str, measured: Measured, scenarios: tuple[str, ...], configuration: str
+) -> list[list[str]]:
     found = {"Offline": measured.offline, "Online": measured.online}
-    return [[name, place, scenario, *cells(row, ALL)] for scenario in scenarios for row in found[scenario]]
+    return [
+        [name, place, scenario, configuration, *cells(row, ALL)] for scenario in scenarios for row in found[scenario]
+    ]

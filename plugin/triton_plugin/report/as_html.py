@@ -12,6 +12,7 @@ from triton_plugin import columns
 from triton_plugin.report import plots
 from triton_plugin.report.document import CandidateReport, Report, environment_lines
 from triton_plugin.report.palette import as_variables, variables
+from triton_plugin.tables import margin
 
 
 def as_html(report: Report) -> str:
@@ -34,6 +35,7 @@ def as_html(report: Report) -> str:
         STEPS=columns.STEPS,
         heading=_heading,
         cell=columns.cell,
+        margin=margin,
         cells=columns.cells,
         filled=columns.filled,
         light=Markup(variables(dark=False)),  # noqa: S704

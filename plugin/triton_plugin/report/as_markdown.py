@@ -9,8 +9,9 @@ from pathlib import Path
 from triton_operator.api.status import RowStatus
 from triton_plugin.columns import COMPONENTS, OFFLINE, ONLINE, STEPS, Column, cell, cells, filled
 from triton_plugin.report import plots
-from triton_plugin.report.document import Report, environment_lines
+from triton_plugin.report.document import PointReport, Report, environment_lines
 from triton_plugin.report.palette import as_light
+from triton_plugin.tables import margin
 
 FOLDER = "plots"
 _ESCAPED = str.maketrans({c: "\\" + c for c in "\\`*_{}[]<>#|~$"} | {"&": "&amp;", "\n": " ", "\r": " ", "\t": " "})
@@ -25,6 +26,7 @@ def as_markdown(report: Report, with_plots: bool) -> str:
         *_performance(report, with_plots),
         *_accuracy(report),
         *_candidates(report),
+        *_searches(report),
         *_environment(report),
     ]
     return "\n\n".join(parts) + "\n"
@@ -138,13 +140,45 @@ def _candidates(report: Report) -> list[str]:
             text(each.status.throughput),
             cell(each.status.p99_latency_microseconds),
             text(each.status.load),
+            text(margin(each.status)),
+            cell(each.status.pareto),
             text(each.status.max_absolute_error),
             f"{code(each.status.reason)} {text(each.status.message)} {text(each.advice)}".strip(),
         ]
         for each in report.candidates
     ]
-    headings = ["Rank", "Candidate", "State", "Inferences/second", "P99 Latency", "At", "Max error", "Reason"]
+    headings = [
+        *("Rank", "Candidate", "State", "Inferences/second", "P99 Latency", "At"),
+        *("Margin", "Pareto", "Max error", "Reason"),
+    ]
     return ["## Candidates", table(headings, rows)]
+
+
+def _searches(report: Report) -> list[str]:
+    parts = ["## Search"] if report.searches else []
+    for each in report.searches:
+        status = each.status
+        how = status.ended or "goes on"
+        words = f"{status.measurements} measurements in a space of {status.size or '?'} points; {how}"
+        parts.append(f"### {text(status.candidate)}: {text(words)}")
+        if status.configuration is not None:
+            found = f"{status.throughput} inferences/second, P99 {status.p99_latency_microseconds} us at {status.load}"
+            parts.append(f"Best: {text(str(status.configuration))}: {text(found)}.")
+        if status.message:
+            parts.append(text(status.message))
+        rows = [[text(word) for word in (str(point.configuration), *_point(point))] for point in each.points]
+        if rows:
+            headings = ["Configuration", "At", "Inferences/second", "P99 Latency", "Spread (%)"]
+            whole = table(headings, rows)
+            parts.append(f"<details>\n<summary>\nEvery point\n</summary>\n\n{whole}\n\n</details>")
+    return parts
+
+
+def _point(point: PointReport) -> tuple[str, str, str, str]:
+    row = point.row
+    if row is None:
+        return f"not served: {point.refused}", "", "", ""
+    return f"batch {row.batch_size}, concurrency {row.concurrency}", row.throughput, str(row.p99), row.spread_percent
 
 
 def _environment(report: Report) -> list[str]:

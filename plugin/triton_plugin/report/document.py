@@ -8,6 +8,7 @@ from triton_converters.reasons import Reason
 from triton_converters.result import ProfileResult
 from triton_operator.api.model import Model
 from triton_operator.api.schema import ApiType
+from triton_operator.api.searched import ConfigurationStatus, SearchStatus, configuration_status
 from triton_operator.api.selection import Constraint, Objective
 from triton_operator.api.status import (
     AccuracyStatus,
@@ -69,6 +70,31 @@ class CandidateReport(ApiType):
     """On the private server of its profile pod; null: not measured, or its record is gone."""
 
 
+class PointReport(ApiType):
+    """A point of a search."""
+
+    configuration: ConfigurationStatus
+    """What was varied."""
+    row: RowStatus | None
+    """What was measured; null: this configuration cannot be served."""
+    refused: str
+    """Why it cannot."""
+
+
+class SearchReport(ApiType):
+    """A search with all its points."""
+
+    status: SearchStatus
+    """As in the object's status."""
+    points: list[PointReport]
+    """In the order measured, last those that were measured once more; as far as the records are there."""
+
+    @property
+    def rows(self) -> list[RowStatus]:
+        """Of the points that could be measured."""
+        return [point.row for point in self.points if point.row is not None]
+
+
 class Report(ApiType):
     """All that is known of one TritonDeployment."""
 
@@ -100,6 +126,8 @@ class Report(ApiType):
     """What every row had to keep."""
     candidates: list[CandidateReport]
     """By rank; those without one last."""
+    searches: list[SearchReport]
+    """Of better configurations, in the order in which they ran."""
     accuracy: list[AccuracyStatus]
     """Of what serves."""
     performance: Measured | None
@@ -138,6 +166,7 @@ def report(subject: Subject) -> Report:
         objectives=spec.selection.objectives or [Objective(metric="Throughput")],
         constraints=spec.selection.constraints,
         candidates=candidates,
+        searches=[_search(subject, each) for each in status.search],
         accuracy=status.accuracy,
         performance=measured,
         configuration=_configuration(shown),
@@ -185,6 +214,19 @@ def _candidate(subject: Subject, status: CandidateStatus) -> CandidateReport:
     )
 
 
+def _search(subject: Subject, status: SearchStatus) -> SearchReport:
+    candidate = next(each for each in subject.status.candidates if each.name == status.candidate)
+    points = [
+        PointReport(
+            configuration=configuration_status(point.tuning),
+            row=subject.row(candidate, point.row) if point.row else None,
+            refused=point.refused,
+        )
+        for point in subject.points(status)
+    ]
+    return SearchReport(status=status, points=points)
+
+
 def _accuracy(profile: ProfileResult) -> list[AccuracyStatus]:
     return [
         AccuracyStatus(
@@ -219,6 +261,7 @@ def _parameters(shown: CandidateStatus | None, subject: Subject) -> list[Paramet
         environment = subject.status.performance.environment
     product = spec.gpu.product if spec.gpu else ""
     device = environment.gpu_product or environment.device if environment else product
+    tuned = shown.configuration if shown else None
     lines = {
         "Ensemble of": " + ".join(each.name for each in models) if spec.ensemble else "",
         "Export Format": _joined(each.format for each in models),
@@ -227,17 +270,38 @@ def _parameters(shown: CandidateStatus | None, subject: Subject) -> list[Paramet
         "Backend Accelerator": " + ".join(each[2] for each in members),
         "Input and output precision": _joined(each.io_precision.upper() for each in models),
         "GPU" if spec.gpu_count else "Device Kind": device,
-        "Max Batch Size": str(spec.max_batch_size),
-        "Number of model instances": _joined(str(each.config.instances) for each in models),
-        "Dynamic batching": _joined("yes" if each.config.dynamic_batching else "no" for each in models),
-        "Triton Max Queue Delay (us)": _joined(_delay(each) for each in models),
-        "Triton Preferred Batch Sizes": _joined(_preferred(each) for each in models),
-        "CUDA graphs": _joined("yes" if each.config.cuda_graphs else "no" for each in models),
+        "Configuration found by": f"{spec.selection.search.mode} search" if tuned else "",
+        **(_found(tuned) if tuned else _given(subject)),
         "Protocol": performance.protocol,
         "Shared memory (offline)": performance.shared_memory,
         "Measurement": _measurement(subject),
     }
     return [Parameter(name=name, value=value) for name, value in lines.items() if value]
+
+
+def _given(subject: Subject) -> dict[str, str]:
+    """The spec's configuration."""
+    models = subject.spec.models
+    return {
+        "Max Batch Size": str(subject.spec.max_batch_size),
+        "Number of model instances": _joined(str(each.config.instances) for each in models),
+        "Dynamic batching": _joined("yes" if each.config.dynamic_batching else "no" for each in models),
+        "Triton Max Queue Delay (us)": _joined(_delay(each) for each in models),
+        "Triton Preferred Batch Sizes": _joined(_preferred(each) for each in models),
+        "CUDA graphs": _joined("yes" if each.config.cuda_graphs else "no" for each in models),
+    }
+
+
+def _found(tuned: ConfigurationStatus) -> dict[str, str]:
+    """The configuration that a search found."""
+    return {
+        "Max Batch Size": str(tuned.max_batch_size),
+        "Number of model instances": str(tuned.instances),
+        "Dynamic batching": "yes" if tuned.dynamic_batching else "no",
+        "Triton Max Queue Delay (us)": str(tuned.max_queue_delay_microseconds) if tuned.dynamic_batching else "",
+        "Triton Preferred Batch Sizes": " ".join(map(str, tuned.preferred_batch_sizes)),
+        "CUDA graphs": "yes" if tuned.cuda_graphs else "no",
+    }
 
 
 def _joined(words: Iterable[str]) -> str:

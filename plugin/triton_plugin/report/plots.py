@@ -139,12 +139,18 @@ def tradeoff(report: Report) -> list[Plot]:
     found = _candidates(report, scenario)
     if not found:
         return []
-    points = [Point(row.p99, float(row.throughput)) for each in found for row in each.rows]
+    searched = [(each.status.candidate, each.rows) for each in report.searches if each.rows]
+    rows = [row for each in found for row in each.rows] + [row for _, found_rows in searched for row in found_rows]
+    points = [Point(row.p99, float(row.throughput)) for row in rows]
 
     def draw(axes: Axes) -> None:
         for number, each in enumerate(found):
             style = _line(number, each) | {"linestyle": "none"}
             axes.plot([row.p99 for row in each.rows], [float(row.throughput) for row in each.rows], **style)
+        for number, (name, dots) in enumerate(searched):
+            style = {"color": series(len(found) + number), "marker": ".", "markersize": 4, "linestyle": "none"}
+            places = [row.p99 for row in dots], [float(row.throughput) for row in dots]
+            axes.plot(*places, label=f"{name}: searched", zorder=2, **style)
         best = front(points)
         axes.plot(
             [each.latency for each in best],
@@ -165,7 +171,8 @@ def tradeoff(report: Report) -> list[Plot]:
         _legend(axes)
 
     text = (
-        f"Inferences a second against the 99th percentile of latency for every row of the {scenario} sweep, with the"
+        f"Inferences a second against the 99th percentile of latency for every row of the {scenario} sweep"
+        f"{' and every point of the searches' if searched else ''}, with the"
         " line of those that no other row beats in both, and the constraints."
     )
     return [_plot("tradeoff", f"Throughput against P99 latency ({scenario} sweep)", text, draw)]

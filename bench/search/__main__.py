@@ -1,0 +1,160 @@
+"""`python3 -m bench.search`: the quick search and Model Analyzer's, on the same server image, model and constraint.
+
+Both get the model as it is by default: one instance, no batching. The constraint is a budget for p99 that this default
+misses at every load of the sweep. In the end both choices are measured once more on one server, in turns.
+"""
+
+import json
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.machine import cpu_model
+from bench.search import analyzer
+from bench.search.candidate import BASE, MAX_BATCH_SIZE, Candidate, answer, prepare
+from images.pod import ROOT, Pod, explicit, serving
+from triton_converters.model_config import retuned
+from triton_converters.request import Constraint, Measurement, MeasureRequest, Sweep
+from triton_converters.result import MeasureResult, Row, SearchPoint, Tuning
+from triton_converters.scoring import order
+from triton_converters.search.space import MAXIMUM_INSTANCES
+from triton_converters.search.stage import describe
+from triton_converters.server import Server
+
+KIND = "pictures"
+ONLINE = Sweep((1,), (2, 4, 8, 16), False)
+MEASUREMENT = Measurement("CountWindows", 50, 5000, 10)
+"""The operator's defaults, which are perf_analyzer's and Model Analyzer's too."""
+AGAIN = Measurement("CountWindows", 1000, 5000, 10)
+TURNS = 3
+BUDGET_OF_BASE = 0.6
+"""The latency budget as a share of the default configuration's p99 at the lightest load, in whole milliseconds."""
+MEASUREMENTS, SECONDS = 40, 1800
+RESULTS = ROOT / "bench/results"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one of the two found."""
+
+    name: str
+    measurements: int
+    seconds: float
+    tuning: Tuning
+    concurrency: int
+    throughput: float
+    p99_microseconds: float
+
+
+def main() -> int:
+    """Run both, print a table, write the raw figures; returns the exit status."""
+    console = Console(highlight=False, width=140)
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder, "claim")
+        root.mkdir()
+        candidate = prepare(root, KIND)
+        with serving(root, KIND, explicit(KIND)) as pod:
+            base, budget, ours, points = _search(candidate, pod)
+        theirs = analyzer.search(candidate, MEASUREMENT, ONLINE, budget // 1000, Path(folder, "analyzer"))
+        with serving(root, KIND, explicit(KIND)) as pod:
+            outcomes = (
+                ours,
+                Outcome(
+                    "Model Analyzer", theirs.measurements, theirs.seconds, theirs.tuning, theirs.concurrency,
+                    theirs.throughput, theirs.p99_microseconds,
+                ),
+            )  # fmt: skip
+            loads = [("default", BASE, min(ONLINE.concurrencies))]
+            loads += [(each.name, each.tuning, each.concurrency) for each in outcomes]
+            again: dict[str, list[Row]] = {name: [] for name, _, _ in loads}
+            for turn in range(TURNS):
+                for name, tuning, load in loads:
+                    again[name].append(_measure(candidate, pod, f"again-{turn}-{len(name)}", tuning, load))
+    console.print(table(outcomes, again, budget))
+    document = {
+        "measuredAt": datetime.now(UTC).isoformat(timespec="seconds"),
+        "cpu": cpu_model(),
+        "model": KIND,
+        "constraint": f"p99 at most {budget} us",
+        "default": [asdict(row) for row in base],
+        "outcomes": [asdict(outcome) for outcome in outcomes],
+        "points": [asdict(point) for point in points],
+        "modelAnalyzer": analyzer.as_record(theirs),
+        "again": {name: [asdict(row) for row in rows] for name, rows in again.items()},
+    }
+    file = RESULTS / f"search-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"
+    file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    console.print(f"raw figures: {file.relative_to(ROOT)}")
+    return 0
+
+
+def table(outcomes: tuple[Outcome, ...], again: dict[str, list[Row]], budget: int) -> Table:
+    """One line for the default and for each of the two."""
+    shown = Table(title=f"{KIND}: most throughput with p99 of at most {budget / 1000:g} ms", title_justify="left")
+    for heading in ("", "measurements", "seconds", "configuration", "concurrency", "inferences/s", "p99 ms", "again"):
+        shown.add_column(heading, justify="left" if heading in ("", "configuration", "again") else "right")
+    shown.add_row("default", "", "", describe(BASE), str(min(ONLINE.concurrencies)), "", "", _again(again["default"]))
+    for each in outcomes:
+        shown.add_row(
+            each.name,
+            str(each.measurements),
+            f"{each.seconds:.0f}",
+            describe(each.tuning),
+            str(each.concurrency),
+            f"{each.throughput:.0f}",
+            f"{each.p99_microseconds / 1000:.1f}",
+            _again(again[each.name]),
+        )
+    return shown
+
+
+def _again(rows: list[Row]) -> str:
+    return "; ".join(f"{row.throughput:.0f}/s, {row.p99 / 1000:.1f} ms" for row in rows)
+
+
+def _search(candidate: Candidate, pod: Pod) -> tuple[tuple[Row, ...], int, Outcome, list[SearchPoint]]:
+    """The base's rows, the budget in microseconds, what the quick search takes, and its points.
+
+    Its measurements are those of the base, of the search and the two repeats; its time is that of both stages.
+    """
+    started = time.monotonic()
+    base = candidate.profile(pod, MEASUREMENT, ONLINE).online
+    budget = max(1, round(BUDGET_OF_BASE * min(row.p99 for row in base) / 1000)) * 1000
+    constraints = (Constraint("P99LatencyMicroseconds", None, float(budget)),)
+    results = candidate.search(
+        pod, MEASUREMENT, ONLINE, mode="Quick", maximum_instances=MAXIMUM_INSTANCES, objectives=(),
+        constraints=constraints, measurements=MEASUREMENTS, seconds=SECONDS,
+    )  # fmt: skip
+    seconds = time.monotonic() - started
+    points = [point for part in results for point in part.points]
+    repeats = list(results[-1].repeats)
+    rows = {(point.tuning, point.row.concurrency): point.row for point in [*points, *repeats] if point.row}
+    (tuning, concurrency), row = min(rows.items(), key=lambda item: order(item[1], (), constraints))
+    count = len(base) + len(points) + len(repeats)
+    outcome = Outcome("triton-operator, Quick", count, seconds, tuning, concurrency, row.throughput, row.p99)
+    return base, budget, outcome, points + repeats
+
+
+def _measure(candidate: Candidate, pod: Pod, key: str, tuning: Tuning, concurrency: int) -> Row:
+    """A configuration's row of long windows."""
+    kind, load = candidate.kind, pod.load(AGAIN)
+    server = Server(load, kind)
+    refusal = server.reload(retuned((candidate.repository / kind / "config.pbtxt").read_text(encoding="utf-8"), tuning))
+    assert not refusal, refusal
+    server.wait_ready()
+    online = Sweep((1,), (concurrency,), False)
+    request = MeasureRequest(key, kind, kind, kind, tuning.max_batch_size, load, online)
+    result = answer(pod.start_stage("measure", request))
+    assert isinstance(result, MeasureResult)
+    return result.online[0]
+
+
+if __name__ == "__main__":
+    assert BASE.max_batch_size == MAX_BATCH_SIZE
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""The file of points: one JSON document a line, each on the disk before the next thing is tried."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_converters.document import Document, DocumentError
+from triton_converters.result import Row, Tuning
+from triton_converters.search.path import Point
+from triton_converters.search.space import Load
+
+FILE = "points.jsonl"
+BEGAN, MEASURED, REPEATED, REFUSED, STOPPED = "began", "measured", "repeated", "refused", "stopped"
+
+
+@dataclass(frozen=True)
+class Entry(Document):
+    """What was tried, and what came of it."""
+
+    kind: str
+    """``began``; then ``measured``, ``repeated`` (with longer windows), ``refused`` (the configuration, with any load)
+    or ``stopped`` (the Job was asked to end, or failed for a reason of its own). Nothing then: it ended suddenly."""
+    tuning: Tuning
+    batch_size: int
+    concurrency: int
+    row: Row | None = None
+    message: str = ""
+    """Why it was refused."""
+    seconds: float = 0.0
+    """How long it took, loading included."""
+    command: str = ""
+    """perf_analyzer's."""
+
+    @property
+    def point(self) -> Point:
+        """What it is about."""
+        return Point(self.tuning, Load(self.batch_size, self.concurrency))
+
+
+class Journal:
+    """What a search's Jobs left behind, and where they add to it."""
+
+    def __init__(self, directory: Path) -> None:
+        """Read ``directory``'s file, if there is one; half a line at its end, of a Job that was killed, is cut off."""
+        directory.mkdir(parents=True, exist_ok=True)
+        self.directory = directory
+        self._path = directory / FILE
+        content = self._path.read_bytes() if self._path.exists() else b""
+        whole = content[: content.rfind(b"\n") + 1]
+        if whole != content:
+            os.truncate(self._path, len(whole))
+        self.entries = [entry for line in whole.decode(errors="replace").splitlines() if (entry := _read(line))]
+
+    def append(self, entry: Entry) -> None:
+        """Add a line; returns once it is on the disk."""
+        with self._path.open("ab") as file:
+            file.write(entry.to_json().encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        # A clean Job judges a directory by its age.
+        os.utime(self.directory)
+        self.entries.append(entry)
+
+    def measured(self, point: Point, kind: str = MEASURED) -> Entry | None:
+        """The entry that holds a point's row."""
+        return next((each for each in self.entries if each.kind == kind and each.point == point), None)
+
+    def refused(self, tuning: Tuning) -> Entry | None:
+        """The entry that says why a configuration is not served."""
+        return next((each for each in self.entries if each.kind == REFUSED and each.tuning == tuning), None)
+
+    def lost(self, tuning: Tuning) -> int:
+        """How often the server or the Job ended suddenly with a configuration."""
+        begun: dict[Point, int] = {}
+        for each in self.entries:
+            if each.tuning == tuning:
+                begun[each.point] = begun.get(each.point, 0) + 1 if each.kind == BEGAN else 0
+        return sum(begun.values())
+
+
+def _read(line: str) -> Entry | None:
+    """An entry; None for a line that is none, which is then measured again."""
+    try:
+        return Entry.from_json(line)
+    except DocumentError:
+        return None

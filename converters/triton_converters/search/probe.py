@@ -1,0 +1,97 @@
+"""The private server of a search: it is given one configuration after the other, and each is measured."""
+
+import math
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from triton_converters import claim, verify
+from triton_converters.dataloader import head
+from triton_converters.dump import read_batches
+from triton_converters.failure import StageError
+from triton_converters.measurement import Bench
+from triton_converters.model_config import retuned
+from triton_converters.reasons import Reason
+from triton_converters.request import Measurement, SearchRequest, Sweep
+from triton_converters.result import Row, Signature, Tuning
+from triton_converters.search.path import Point
+from triton_converters.server import Server
+
+REPEAT_SECONDS = 4
+"""A repeat's windows last at least so long, three of them: a row's own are one or two seconds where requests count."""
+WRONG = frozenset(
+    {Reason.SIGNATURE_MISMATCH, Reason.INFERENCE_FAILED, Reason.OUTPUTS_NOT_FINITE, Reason.OUTPUTS_DIFFER}
+)
+"""What says that a configuration is served, but not as the reference answers."""
+
+
+@dataclass
+class Probe:
+    """The server and what it serves now."""
+
+    request: SearchRequest
+    server: Server
+    signature: Signature
+    """The reference's."""
+    loaded: Tuning | None
+    """None: unknown."""
+    output_bytes: int = 0
+    """A sample's largest output so far, for shared memory."""
+    command: str = field(default="")
+    """perf_analyzer's, of the last point."""
+
+    def load(self, tuning: Tuning) -> str:
+        """Serve a configuration; why it cannot be served, or nothing.
+
+        Raises StageError(ServerCrashed) where the server ends of it.
+        """
+        if self.loaded == tuning:
+            return ""
+        self.loaded = None
+        config = claim.model_repository(self.request.revision) / self.request.model_name / "config.pbtxt"
+        if refusal := self.server.reload(retuned(config.read_text(encoding="utf-8"), tuning)):
+            return f"tritonserver says: {refusal}"
+        self.server.wait_ready()
+        try:
+            self._verify(tuning)
+        except StageError as error:
+            if error.reason not in WRONG:
+                raise
+            return error.message
+        self.loaded = tuning
+        return ""
+
+    def measure(self, point: Point, directory: Path, at_least: Row | None = None) -> Row:
+        """The row of a point whose configuration is loaded; ``at_least``: its first row, where this is a repeat.
+
+        Raises StageError: ServerCrashed, InferenceFailed, MeasurementFailed.
+        """
+        load = self.request.load
+        if at_least is not None:
+            load = replace(load, measurement=_longer(load.measurement, at_least))
+        directory.mkdir(parents=True, exist_ok=True)
+        home = claim.reference_directory(self.request.reference)
+        bench = Bench(self.server, load, self.signature, home, directory)
+        sweep = Sweep((point.load.batch_size,), (point.load.concurrency,), self.request.sweep.shared_memory)
+        measured = bench.sweep(self.request.scenario, sweep, self.output_bytes)
+        self.command = measured.command
+        return measured.rows[0]
+
+    def _verify(self, tuning: Tuning) -> None:
+        """Hold the first samples of the reference against what is served now, in requests of each size."""
+        served = replace(self.signature, max_batch_size=tuning.max_batch_size)
+        verify.check_signature(self.server.signature(), served, tuning.max_batch_size)
+        batch = next(read_batches(claim.reference_directory(self.request.reference)))
+        some = head(batch, tuning.max_batch_size) if tuning.max_batch_size else batch
+        answered = verify.serve(self.server.infer, [some], served, self.request.tolerance)
+        verify.check(answered, self.request.precision, self.request.tolerance)
+        self.output_bytes = max(self.output_bytes, *answered.output_bytes.values())
+
+
+def _longer(measurement: Measurement, row: Row) -> Measurement:
+    """At least twice as long, and long enough for what the row says of the throughput."""
+    requests = row.throughput / row.batch_size * REPEAT_SECONDS
+    return replace(
+        measurement,
+        request_count=max(2 * measurement.request_count, math.ceil(requests)),
+        interval_milliseconds=max(2 * measurement.interval_milliseconds, 1000 * REPEAT_SECONDS),
+    )

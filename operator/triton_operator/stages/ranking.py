@@ -1,0 +1,38 @@
+"""The candidates that passed every gate, from best to worst, by their own sweeps."""
+
+from collections.abc import Sequence
+
+from triton_converters.result import Row
+from triton_operator.attempt import Attempt
+from triton_operator.combination import Combination
+from triton_operator.context import Context
+from triton_operator.selection import Choice, Contender, rank
+
+
+def ranked(context: Context, attempts: Sequence[Attempt]) -> list[Choice]:
+    """By the spec's scenario, objectives and constraints; one without rows of that scenario is left out."""
+    selection = context.spec.selection
+    contenders = [
+        Contender(each.name, judged_rows(context, each), _complexity(each.candidate))
+        for each in attempts
+        if each.passed
+    ]
+    return rank(contenders, selection.objectives, selection.constraints)
+
+
+def judged_rows(context: Context, attempt: Attempt) -> Sequence[Row]:
+    """The rows of the judged scenario."""
+    if attempt.profile is None:
+        return ()
+    return attempt.profile.online if context.spec.selection.scenario == "Online" else attempt.profile.offline
+
+
+def _complexity(candidate: Combination) -> tuple[int, ...]:
+    """Less is simpler: the spec's own configuration, no accelerator, fp32, fewer instances."""
+    own = sum(member.model.config.instances for member in candidate.members)
+    return (
+        candidate.tuning is not None,
+        candidate.accelerator != "none",
+        candidate.precision != "fp32",
+        candidate.tuning.instances if candidate.tuning else own,
+    )

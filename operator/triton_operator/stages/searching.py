@@ -1,0 +1,285 @@
+"""Search: other configurations of the best candidates are measured, the best ones then pass the gates like any other.
+
+A search is a row of Jobs, one at a time and never beside a profile Job. What it finds is a candidate of its own, named
+``<candidate>.tuned``: the same file, converted (that is, replayed), verified and measured in its own right. A search
+that fails takes nothing away from what the object would serve without it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil
+
+from triton_converters import scoring
+from triton_converters.reasons import Reason
+from triton_converters.request import SearchRequest
+from triton_converters.result import SearchPoint, SearchResult, Tuning
+from triton_operator import names
+from triton_operator.attempt import Attempt
+from triton_operator.combination import Combination
+from triton_operator.context import Context
+from triton_operator.pod_trouble import Trouble
+from triton_operator.resources.jobs import Work, reloading_sidecar
+from triton_operator.resources.server import serving_inputs
+from triton_operator.selection import Choice, best_row, improvement, noise
+from triton_operator.stages.conversion import configuration, convert
+from triton_operator.stages.profiling import LOOPBACK, is_measuring, load, offline, online, profile, tolerance
+from triton_operator.stages.ranking import ranked
+from triton_operator.stages.reference import Dump
+from triton_operator.stages.step import Effects, Verdict, run, waiting
+
+SEARCHED = 2
+"""The best candidates of the format round: as many as Model Navigator's top-N by default would leave."""
+MAXIMUM_INSTANCES = 5
+"""Model Analyzer's default of run_config_search_max_instance_count."""
+LEAST_MEASUREMENTS = 3
+"""A point, and the two that are repeated at the end."""
+FAILED = "Failed"
+MEASUREMENTS_SPENT = "MeasurementsSpent"
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is known of the search for one candidate's best configuration."""
+
+    candidate: str
+    points: tuple[SearchPoint, ...] = ()
+    """Of all parts so far, in the order measured."""
+    repeats: tuple[SearchPoint, ...] = ()
+    """The best once more, at the end."""
+    size: int = 0
+    """Points of the whole space; 0: not known yet."""
+    seconds: float = 0.0
+    """Spent measuring."""
+    ended: str = ""
+    """As in a part's result, or FAILED; empty: it goes on."""
+    pending: Trouble | None = None
+    """Of one that goes on: what it waits for."""
+    failure: Trouble | None = None
+    records: tuple[str, ...] = ()
+    """Keys of the parts' records."""
+    best: SearchPoint | None = None
+    """Of those that could serve."""
+
+    @property
+    def measurements(self) -> int:
+        """Spent of the budget."""
+        return len(self.points) + len(self.repeats)
+
+    @property
+    def outcome(self) -> str:
+        """How it ended, in words."""
+        if self.failure is not None:
+            return f"the search of {self.candidate} failed ({self.failure.reason}: {self.failure.message[:200]})"
+        measured = f"{self.measurements} measurements in a space of {self.size} points"
+        budget = {MEASUREMENTS_SPENT: "its measurements are", "TimeSpent": "its time is"}.get(self.ended)
+        if budget:
+            return f"the search of {self.candidate} ended after {measured} because {budget} spent"
+        return f"the search of {self.candidate} ended after {measured}"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the stage answers."""
+
+    attempts: tuple[Attempt, ...]
+    """The format round's, then what the searches found."""
+    effects: Effects = field(default_factory=Effects)
+    searches: tuple[Search, ...] = ()
+    waits: Verdict | None = None
+    """While a search, or a Job of what one found, goes on."""
+
+
+@dataclass(frozen=True)
+class _Budget:
+    measurements: int
+    seconds: int
+
+    def share(self, of: int) -> "_Budget":
+        """The first one's part, rounded up."""
+        return _Budget(ceil(self.measurements / of), ceil(self.seconds / of))
+
+    def without(self, search: Search) -> "_Budget":
+        """What is left."""
+        return _Budget(self.measurements - search.measurements, self.seconds - ceil(search.seconds))
+
+
+def search(context: Context, dump: Dump, profiled: tuple[Attempt, ...]) -> Found:
+    """Search for the best candidates' configurations one after the other, then let what is better pass the gates."""
+    asked = context.spec.selection.search
+    if asked.mode == "None":
+        return Found(profiled)
+    leaders = ranked(context, profiled)[:SEARCHED]
+    by_name = {attempt.name: attempt for attempt in profiled}
+    budget, effects, searches = _Budget(asked.measurements, asked.duration_seconds), Effects(), []
+    for number, leader in enumerate(leaders):
+        share = budget.share(len(leaders) - number)
+        if share.measurements < LEAST_MEASUREMENTS or share.seconds < 1:
+            break
+        found, more = _search(context, dump, by_name[leader.name], share)
+        effects += more
+        searches.append(found)
+        if not found.ended:
+            return Found(profiled, effects, tuple(searches), _waits(searches, asked.measurements))
+        budget = budget.without(found)
+    better = [
+        candidate
+        for found, leader in zip(searches, leaders, strict=False)
+        if (candidate := _tuned(context, by_name[leader.name], leader, found))
+    ]
+    return _proved(context, dump, Found(profiled, effects, tuple(searches)), better)
+
+
+def _search(context: Context, dump: Dump, attempt: Attempt, budget: _Budget) -> tuple[Search, Effects]:
+    """One candidate's search as far as it came, and the wishes."""
+    known, effects = Search(attempt.name), Effects()
+    busy = is_measuring(context)
+    # A part adds at least one point, or it ends the search.
+    for part in range(budget.measurements):
+        work = search_work(context, dump, attempt, budget, part)
+        this = run(context, work, start=not busy)
+        effects += this.effects
+        if this.failure is not None:
+            return _with_best(context, replace(known, ended=FAILED, failure=this.failure)), effects
+        if this.record is None:
+            pending = Trouble(Reason.WAITING, "waits for its turn")
+            if this.active or context.spec.suspend:
+                pending = Trouble(*waiting("the search", this, context))
+            return _with_best(context, replace(known, pending=pending)), effects
+        result = this.record.outcome.result
+        assert isinstance(result, SearchResult)
+        known = replace(
+            known,
+            points=known.points + result.points,
+            repeats=result.repeats,
+            size=result.size,
+            seconds=result.seconds,
+            ended=result.ended,
+            records=(*known.records, work.key),
+        )
+        if known.ended:
+            return _with_best(context, known), effects
+    return _with_best(context, replace(known, ended=MEASUREMENTS_SPENT)), effects
+
+
+def search_work(context: Context, dump: Dump, attempt: Attempt, budget: _Budget, part: int) -> Work:
+    """One part's work. Its file of points is named by what alone changes a point's figures.
+
+    So a larger budget, another mode or another objective measures no point again.
+    """
+    spec, candidate = context.spec, attempt.candidate
+    (member,) = candidate.members
+    sweep = online(context, candidate) if spec.selection.scenario == "Online" else offline(context, candidate)
+    base = configuration(context, member.model)
+    where = [serving_inputs(context), spec.gpu, context.images.converter]
+    request = SearchRequest(
+        key="",
+        search="",
+        part=part,
+        revision=attempt.key,
+        reference=dump.key,
+        profile=attempt.profile_key,
+        model_name=spec.served_name,
+        max_batch_size=spec.max_batch_size,
+        precision=candidate.precision,
+        tolerance=tolerance(context, candidate.precision),
+        scenario=spec.selection.scenario.lower(),
+        load=load(context, LOOPBACK),
+        sweep=sweep,
+        mode=spec.selection.search.mode,
+        base=base,
+        maximum_instances=max(MAXIMUM_INSTANCES, base.instances),
+        vary_cuda_graphs=spec.gpu_count > 0 and member.format == "trt",
+        objectives=tuple(objective.asked() for objective in spec.selection.objectives),
+        constraints=tuple(constraint.asked() for constraint in spec.selection.constraints),
+        measurements=budget.measurements,
+        seconds=budget.seconds,
+    )
+    # Those that answer otherwise than the reference are refused there too.
+    points = [
+        request.revision,
+        request.reference,
+        request.scenario,
+        request.load,
+        sweep.shared_memory,
+        request.tolerance,
+    ]
+    request = replace(request, search=names.result_key("points", points, where))
+    key = names.result_key("search", request, where)
+    return Work(
+        stage="search",
+        key=key,
+        request=replace(request, key=key),
+        # A point that runs when the time is spent is finished; and the server has to start.
+        deadline_seconds=budget.seconds + spec.performance.active_deadline_seconds,
+        candidate=attempt.name,
+        sidecar=reloading_sidecar(context, attempt.key, attempt.engine_cache),
+        tensorrt_version=attempt.conversion.tensorrt_version if attempt.conversion else "",
+    )
+
+
+def _with_best(context: Context, known: Search) -> Search:
+    selection = context.spec.selection
+    objectives = tuple(each.asked() for each in selection.objectives)
+    constraints = tuple(each.asked() for each in selection.constraints)
+    refused = {point.tuning for point in known.repeats if point.row is None}
+    # A repeat is measured for longer: its row stands for the first one.
+    measured = {
+        (point.tuning, point.row.batch_size, point.row.concurrency): (point.row, point)
+        for point in (*known.points, *known.repeats)
+        if point.row is not None and point.tuning not in refused and _takes_requests(context, point.tuning)
+    }
+    ranked_points = sorted(measured.values(), key=lambda found: scoring.order(found[0], objectives, constraints))
+    return replace(known, best=ranked_points[0][1]) if ranked_points else known
+
+
+def _takes_requests(context: Context, tuning: Tuning) -> bool:
+    """Whether what serves with it could be measured through its Service."""
+    asked = context.spec.performance.online
+    return tuning.max_batch_size == 0 or tuning.max_batch_size >= (asked.batch_size if asked else 1)
+
+
+def _tuned(context: Context, attempt: Attempt, base: Choice, found: Search) -> Combination | None:
+    """The candidate with the configuration that was found; None where it is no better than the spec's own."""
+    best, selection = found.best, context.spec.selection
+    (member,) = attempt.candidate.members
+    if best is None or best.row is None or best.tuning == configuration(context, member.model):
+        return None
+    choice = best_row([best.row], selection.objectives, selection.constraints)
+    same = choice.distance == base.distance
+    if choice.distance > base.distance or (same and improvement(choice, base) <= noise(choice, base)):
+        return None
+    return Combination(names.tuned(attempt.name), attempt.candidate.members, best.tuning)
+
+
+def _proved(context: Context, dump: Dump, found: Found, better: Sequence[Combination]) -> Found:
+    """What was found, as far as it came through conversion and profile; that all of it fails stops nothing."""
+    if not better:
+        return found
+    converted, more, attempts = convert(context, dump, better)
+    found = replace(found, effects=found.effects + more, attempts=found.attempts + attempts)
+    if not converted.status:
+        return found if converted.reason is Reason.ALL_CANDIDATES_FAILED else replace(found, waits=_of(converted))
+    verified, more, attempts = profile(context, dump, attempts)
+    found = replace(found, effects=found.effects + more, attempts=(*found.attempts[: -len(attempts)], *attempts))
+    if not verified.status and verified.reason is not Reason.ALL_CANDIDATES_FAILED:
+        found = replace(found, waits=_of(verified))
+    return found
+
+
+def _waits(searches: Sequence[Search], most: int) -> Verdict:
+    """The condition while a search goes on."""
+    current = searches[-1]
+    pending = current.pending or Trouble(Reason.RUNNING, "")
+    if pending.reason not in (Reason.RUNNING, Reason.WAITING):
+        return Verdict("Selected", False, pending.reason, pending.message)
+    measured = sum(each.measurements for each in searches)
+    message = f"searching a configuration of {current.candidate}: {measured} of at most {most} measurements"
+    if current.best is not None and current.best.row is not None:
+        message += f"; best so far {current.best.row.throughput:g} inferences/s, p99 {current.best.row.p99} us"
+    return Verdict("Selected", False, Reason.SEARCHING, message)
+
+
+def _of(verdict: Verdict) -> Verdict:
+    """A stage's condition, said of the search that it is a part of."""
+    reason = Reason.SEARCHING if verdict.reason is Reason.RUNNING else verdict.reason
+    return Verdict("Selected", False, reason, f"what the search found: {verdict.message}")

@@ -1,0 +1,209 @@
+"""The stage's walk on a server of paper: parts, budgets, Jobs that are killed, configurations that are refused."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from served_row import BASE, LOADS, row
+
+from triton_converters.environment import Environment
+from triton_converters.failure import StageError
+from triton_converters.reasons import Reason
+from triton_converters.request import Constraint, Load, Measurement, Objective, SearchRequest, Sweep, Tolerance
+from triton_converters.result import Row, SearchResult, Tuning
+from triton_converters.search import PART_POINTS, stage
+from triton_converters.search.journal import FILE, MEASURED, REFUSED, Journal
+from triton_converters.search.path import Point
+from triton_converters.search.space import Space
+
+REQUEST = SearchRequest(
+    key="k",
+    search="s",
+    part=0,
+    revision="r",
+    reference="f",
+    profile="p",
+    model_name="m",
+    max_batch_size=8,
+    precision="fp32",
+    tolerance=Tolerance(1e-4, 1e-4),
+    scenario="online",
+    load=Load("localhost:8001", "grpc", "localhost:8000", (), Measurement("CountWindows", 50, 5000, 10)),
+    sweep=Sweep((1,), tuple(load.concurrency for load in LOADS), False),
+    mode="Quick",
+    base=BASE,
+    maximum_instances=5,
+    vary_cuda_graphs=False,
+    objectives=(),
+    constraints=(),
+    measurements=200,
+    seconds=3600,
+)
+
+
+class StoppedError(BaseException):
+    """Stands for SIGTERM."""
+
+
+def crash(*_: object) -> Row:
+    raise StageError(Reason.SERVER_CRASHED, "gone", final=False)
+
+
+@dataclass
+class PaperProbe:
+    """A probe of the server on paper."""
+
+    refuses: Callable[[Tuning], bool] = lambda tuning: False
+    rows: Callable[[Point], Row] = row
+    most: int = 10**6
+    """Measurements until the Job is killed."""
+    measured: list[Point] = field(default_factory=list)
+    repeated: list[Point] = field(default_factory=list)
+    loaded: Tuning | None = None
+    command: str = "perf_analyzer"
+    server: Any = field(default_factory=lambda: SimpleNamespace(wait_ready=lambda: None))
+
+    def load(self, tuning: Tuning) -> str:
+        self.loaded = tuning
+        return "tritonserver says: no" if self.refuses(tuning) else ""
+
+    def measure(self, point: Point, directory: Path, at_least: Row | None = None) -> Row:
+        assert self.loaded == point.tuning
+        if len(self.measured) >= self.most:
+            raise StoppedError
+        (self.repeated if at_least else self.measured).append(point)
+        return self.rows(point)
+
+
+@pytest.fixture(autouse=True)
+def _no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = Environment("2.51.0", "cpu", "", "", "", ())
+    monkeypatch.setattr(stage, "observe", lambda server, commands: replace(environment, perf_analyzer=commands))
+
+
+def searched(directory: Path, probe: PaperProbe, **changes: Any) -> SearchResult:
+    request = replace(REQUEST, **changes)
+    profiled = {Point(BASE, load): row(Point(BASE, load)) for load in LOADS}
+    return stage.Search(request, Space.of(request), Journal(directory), probe, profiled).run()  # type: ignore[arg-type]
+
+
+def all_parts(directory: Path, probe: PaperProbe, **changes: Any) -> list[SearchResult]:
+    results = [searched(directory, probe, **changes)]
+    while not results[-1].ended:
+        results.append(searched(directory, probe, part=len(results), **changes))
+    return results
+
+
+def test_a_search_ends_with_its_two_best_measured_once_more(tmp_path: Path) -> None:
+    probe = PaperProbe()
+    found = searched(tmp_path, probe)
+    assert (found.ended, found.search) == ("Converged", "s")
+    assert [point.tuning for point in found.points] == [point.tuning for point in probe.measured]
+    assert found.size > 10 * len(found.points)
+    best = max(found.points, key=lambda point: point.row.throughput if point.row else 0.0)
+    assert found.repeats[0].tuning == best.tuning
+    assert found.repeats[1].tuning != best.tuning
+    assert found.environment.perf_analyzer == ("perf_analyzer",)
+
+
+def test_where_the_base_is_the_best_nothing_is_repeated(tmp_path: Path) -> None:
+    found = searched(tmp_path, PaperProbe(refuses=lambda tuning: tuning != BASE))
+    assert (found.repeats, {point.row for point in found.points}) == ((), {None})
+
+
+def test_parts_are_the_path_cut_into_pieces(tmp_path: Path) -> None:
+    few = {"mode": "Exhaustive", "maximum_instances": 1, "sweep": Sweep((1,), (1, 2), False)}
+    probe = PaperProbe()
+    results = all_parts(tmp_path / "parts", probe, **few)
+    assert [len(result.points) for result in results[:-1]] == [PART_POINTS] * (len(results) - 1)
+    assert [result.ended for result in results] == [""] * (len(results) - 1) + ["Complete"]
+    told = [(point.tuning, point.row.concurrency) for result in results for point in result.points if point.row]
+    assert told == [(point.tuning, point.load.concurrency) for point in probe.measured]
+    assert len(set(told)) == len(told) == results[0].size - 2, "the base's two are the profile's"
+    assert results[-1].seconds >= results[0].seconds
+
+
+@pytest.mark.parametrize("most", range(0, 12, 3))
+def test_a_job_that_was_stopped_is_gone_on_with(tmp_path: Path, most: int) -> None:
+    stopped, again, whole = PaperProbe(most=most), PaperProbe(), PaperProbe()
+    with pytest.raises(StoppedError):
+        searched(tmp_path / "stopped", stopped)
+    with (tmp_path / "stopped" / FILE).open("a") as file:
+        file.write('{"kind": "measured", "tuning": {"max_ba')
+    found = searched(tmp_path / "stopped", again)
+    uninterrupted = searched(tmp_path / "whole", whole)
+    assert stopped.measured + again.measured == whole.measured
+    assert found.points == uninterrupted.points
+    assert (tmp_path / "stopped" / FILE).read_text().endswith("}\n")
+
+
+def test_a_finished_search_is_told_again_without_measuring(tmp_path: Path) -> None:
+    first, again = PaperProbe(), PaperProbe()
+    assert searched(tmp_path, first) == searched(tmp_path, again)
+    assert (again.measured, again.repeated) == ([], [])
+
+
+def test_another_objective_measures_only_what_the_first_did_not(tmp_path: Path) -> None:
+    first, second = PaperProbe(), PaperProbe()
+    searched(tmp_path, first)
+    searched(tmp_path, second, constraints=(Constraint("P99LatencyMicroseconds", None, 800.0),))
+    assert second.measured
+    assert not set(first.measured) & set(second.measured)
+
+
+@pytest.mark.parametrize("measurements", [3, 10])
+def test_the_budget_is_kept_with_the_repeats(tmp_path: Path, measurements: int) -> None:
+    probe = PaperProbe()
+    found = searched(tmp_path, probe, measurements=measurements)
+    assert found.ended == "MeasurementsSpent"
+    assert len(found.points) == measurements - 2
+    assert len(probe.measured) + len(probe.repeated) <= measurements
+
+
+def test_the_time_ends_it_before_the_next_point(tmp_path: Path) -> None:
+    assert searched(tmp_path, PaperProbe(), seconds=0).ended == "TimeSpent"
+
+
+def test_what_the_server_refuses_is_told_and_never_tried_again(tmp_path: Path) -> None:
+    refuses = PaperProbe(refuses=lambda tuning: tuning.instances == 2)
+    found = searched(tmp_path, refuses)
+    refused = [point for point in found.points if point.row is None]
+    assert {point.tuning.instances for point in refused} == {2}
+    assert {point.refused for point in refused} == {"tritonserver says: no"}
+    again = searched(tmp_path, PaperProbe(), objectives=(Objective("P99LatencyMicroseconds", 1),))
+    assert {point.tuning for point in again.points if point.row is None} <= {point.tuning for point in refused}
+
+
+def test_a_configuration_under_which_the_server_ends_twice_is_refused(tmp_path: Path) -> None:
+    ends = lambda point: crash() if point.tuning.instances == 2 else row(point)  # noqa: E731
+    found = searched(tmp_path, PaperProbe(rows=ends))
+    refused = [point for point in found.points if point.row is None]
+    assert {point.tuning.instances for point in refused} == {2}
+    assert "ended twice" in refused[0].refused
+    assert found.ended == "Converged"
+
+
+def test_a_configuration_under_which_the_job_was_killed_twice_is_refused(tmp_path: Path) -> None:
+    searched(tmp_path / "first", PaperProbe(), measurements=3)
+    began = (tmp_path / "first" / FILE).read_text().splitlines(keepends=True)[0]
+    (tmp_path / "killed").mkdir()
+    (tmp_path / "killed" / FILE).write_text(2 * began)
+    first = searched(tmp_path / "killed", PaperProbe()).points[0]
+    assert (first.row, first.refused[:17]) == (None, "the server or the")
+
+
+def test_a_job_that_is_stopped_again_and_again_refuses_nothing(tmp_path: Path) -> None:
+    for _ in range(3):
+        with pytest.raises(StoppedError):
+            searched(tmp_path, PaperProbe(most=0))
+    assert searched(tmp_path, PaperProbe()).points[0].row is not None
+
+
+def test_the_journal_knows_what_came_of_each_try(tmp_path: Path) -> None:
+    searched(tmp_path, PaperProbe(refuses=lambda tuning: tuning.instances == 2))
+    kinds = [entry.kind for entry in Journal(tmp_path).entries]
+    assert {MEASURED, REFUSED} < set(kinds)
+    assert kinds.count("began") == len(kinds) / 2

@@ -1,0 +1,288 @@
+"""What is taken of a ranking: with an approval, where nothing meets the constraints, beside what serves already."""
+
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.simulation.answers import Fate, when
+from tests.simulation.cluster import Cluster
+from tests.simulation.deployments import CANDIDATES, a_model, a_spec, candidate
+
+TOO_SLOW = {"constraints": [{"metric": "P99LatencyMicroseconds", "maximum": "4000"}]}
+OTHER_SOURCE = {"uri": "pvc://models/other"}
+
+
+def edit_selection(cluster: Cluster, **fields: Any) -> None:
+    """The user changes fields of spec.selection."""
+    cluster.edit(selection={**cluster.spec["selection"], **fields})
+
+
+def reasons(cluster: Cluster, *kinds: str) -> list[tuple[str, str]]:
+    return [(cluster.condition(each)["status"], cluster.condition(each)["reason"]) for each in kinds]
+
+
+@pytest.fixture(scope="module")
+def awaited() -> Cluster:
+    """With a ranking that nobody approved yet; not to be changed."""
+    cluster = Cluster(a_spec(selection={"approval": "Manual"}))
+    cluster.settle()
+    return cluster
+
+
+@pytest.fixture
+def awaiting(awaited: Cluster) -> Cluster:
+    return deepcopy(awaited)
+
+
+# Approval -----------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_rolled_out_before_somebody_approves(awaiting: Cluster) -> None:
+    assert reasons(awaiting, "Ready", "Reconciling", "Stalled", "Selected") == [
+        ("False", "AwaitingApproval"),
+        ("False", "AwaitingApproval"),
+        ("False", "NoStall"),
+        ("Unknown", "AwaitingApproval"),
+    ]
+    assert awaiting.of_kind("Deployment") == []
+    best = awaiting.candidate("onnx-fp32")
+    assert (best["rank"], best["reason"]) == (1, "AwaitingApproval")
+    assert f"approvedRevision: {best['key']}" in awaiting.condition("Ready")["message"]
+    assert not [each for each in awaiting.events if each.type == "Warning"]
+
+
+@pytest.mark.parametrize("name", ["onnx-fp32", "ts-script-fp32"])
+def test_the_approved_revision_serves_and_nothing_is_done_again(awaiting: Cluster, name: str) -> None:
+    story = len(awaiting.story)
+    edit_selection(awaiting, approvedRevision=awaiting.candidate(name)["key"])
+    awaiting.settle()
+    assert awaiting.story[story:] == ["server", f"measure {name}", "service"]
+    assert awaiting.status["serving"]["candidate"] == name
+    assert reasons(awaiting, "Ready", "Selected") == [("True", "Ready"), ("True", "Approved")]
+
+
+def test_an_operator_with_newer_images_proceeds_with_what_was_approved(awaiting: Cluster) -> None:
+    story = len(awaiting.story)
+    awaiting.settings = replace(awaiting.settings, server_image="s:2", converter_image="c:2")
+    edit_selection(awaiting, approvedRevision=awaiting.candidate("onnx-fp32")["key"])
+    awaiting.settle()
+    assert awaiting.story[story:] == ["server", "measure onnx-fp32", "service"]
+    assert awaiting.status["images"]["server"] == "example/server:1"
+
+
+def test_a_key_that_is_no_candidates_is_named(awaiting: Cluster) -> None:
+    edit_selection(awaiting, approvedRevision="0123456789abcdef")
+    awaiting.settle()
+    assert reasons(awaiting, "Selected", "Stalled") == [("False", "ApprovalInvalid"), ("True", "ApprovalInvalid")]
+    message = awaiting.condition("Ready")["message"]
+    assert "0123456789abcdef is none of the candidates" in message
+    assert f"onnx-fp32 {awaiting.candidate('onnx-fp32')['key']}" in message
+    assert awaiting.of_kind("Deployment") == []
+
+
+def test_a_revision_that_failed_a_gate_is_not_to_be_approved() -> None:
+    failed = Fate(sidecar_crashes="failed to load all models")
+    cluster = Cluster(a_spec(selection={"approval": "Manual"}), when("profile", failed, "onnx-fp16"))
+    cluster.settle()
+    edit_selection(cluster, approvedRevision=cluster.candidate("onnx-fp16")["key"])
+    cluster.settle()
+    assert reasons(cluster, "Selected") == [("False", "ApprovalInvalid")]
+    assert "is onnx-fp16, which is Failed" in cluster.condition("Ready")["message"]
+
+
+def test_what_serves_goes_on_while_its_successor_is_not_approved(awaiting: Cluster) -> None:
+    edit_selection(awaiting, approvedRevision=awaiting.candidate("onnx-fp32")["key"])
+    awaiting.settle()
+    before, serving = awaiting.serving(), awaiting.status["serving"]
+    awaiting.edit(source=OTHER_SOURCE)
+    awaiting.settle()
+    assert reasons(awaiting, "Ready", "Stalled") == [("False", "AwaitingApproval"), ("False", "NoStall")]
+    assert (awaiting.serving(), awaiting.status["serving"]) == (before, serving)
+    assert awaiting.condition("Available")["status"] == "True"
+    edit_selection(awaiting, approvedRevision=awaiting.candidate("onnx-fp32")["key"])
+    awaiting.settle()
+    assert awaiting.serving() != before
+    assert awaiting.condition("Ready")["status"] == "True"
+
+
+def test_an_approval_searches_nothing_again() -> None:
+    cluster = Cluster(a_spec(selection={"approval": "Manual", "search": {"mode": "Quick"}}))
+    cluster.settle()
+    story = len(cluster.story)
+    edit_selection(cluster, approvedRevision=cluster.candidate("onnx-fp16.tuned")["key"])
+    cluster.settle()
+    assert cluster.story[story:] == ["server", "measure onnx-fp16.tuned", "service"]
+    assert cluster.status["serving"]["candidate"] == "onnx-fp16.tuned"
+
+
+def test_what_serves_needs_no_approval(serving: Cluster) -> None:
+    story = list(serving.story)
+    serving.edit(selection={"approval": "Manual"})
+    serving.settle()
+    assert serving.condition("Ready")["status"] == "True"
+    assert serving.story == story
+
+
+# Where nothing meets the constraints --------------------------------------------------------------------------------
+
+
+def test_the_closest_is_rolled_out_where_the_spec_says_so() -> None:
+    cluster = Cluster(a_spec(selection={**TOO_SLOW, "fallback": "Closest"}))
+    cluster.settle()
+    assert reasons(cluster, "Ready", "Selected", "PerformanceMeasured") == [
+        ("True", "Ready"),
+        ("True", "ClosestSelected"),
+        ("True", "Measured"),
+    ]
+    assert "(25.0 % beyond)" in cluster.condition("Selected")["message"]
+    assert "which selection.fallback allows" in cluster.condition("PerformanceMeasured")["message"]
+    assert cluster.candidate("onnx-fp32")["marginPercent"] == "-25.0"
+
+
+def test_the_closest_replaces_what_serves(serving: Cluster) -> None:
+    before = serving.serving()
+    serving.edit(source=OTHER_SOURCE, selection={**TOO_SLOW, "fallback": "Closest"})
+    serving.settle()
+    assert serving.serving() != before
+    assert serving.condition("Ready")["status"] == "True"
+
+
+def test_an_approval_does_not_make_up_for_a_broken_constraint() -> None:
+    cluster = Cluster(a_spec(selection={**TOO_SLOW, "approval": "Manual"}))
+    cluster.settle()
+    assert reasons(cluster, "Selected") == [("False", "ConstraintsNotMet")]
+    edit_selection(cluster, approvedRevision=cluster.candidate("ts-script-fp32")["key"])
+    cluster.settle()
+    assert reasons(cluster, "Selected", "Stalled") == [("False", "ConstraintsNotMet"), ("True", "ConstraintsNotMet")]
+    assert "the approved ts-script-fp32" in cluster.condition("Selected")["message"]
+    edit_selection(cluster, fallback="Closest")
+    cluster.settle()
+    assert cluster.status["serving"]["candidate"] == "ts-script-fp32"
+
+
+# Beside what serves -------------------------------------------------------------------------------------------------
+
+FEWER, FASTER = CANDIDATES[:2], [*CANDIDATES[:2], candidate("onnx-fp16")]
+
+
+@pytest.fixture(scope="module")
+def traced() -> Cluster:
+    """ts-trace-fp32 serves; onnx-fp16 would be half as fast again. Not to be changed."""
+    cluster = Cluster(a_spec(models=[a_model(candidates=FEWER)]))
+    cluster.settle()
+    return cluster
+
+
+@pytest.mark.parametrize(("minimum", "taken"), [(0, "onnx-fp16"), (50, "onnx-fp16"), (51, "ts-trace-fp32")])
+def test_what_serves_is_kept_unless_another_is_better_by_enough(traced: Cluster, minimum: int, taken: str) -> None:
+    cluster = deepcopy(traced)
+    cluster.edit(models=[a_model(candidates=FASTER)], selection={"minimumImprovementPercent": minimum})
+    cluster.settle()
+    assert cluster.status["serving"]["candidate"] == taken
+    assert cluster.condition("Ready")["status"] == "True"
+    if taken == "ts-trace-fp32":
+        assert cluster.started("measure") == 1
+        selected = cluster.condition("Selected")
+        assert (selected["status"], selected["reason"]) == ("True", "Kept")
+        assert "onnx-fp16 is better by 50.0 %, and minimumImprovementPercent is 51" in selected["message"]
+        assert (cluster.candidate("onnx-fp16")["rank"], cluster.candidate("onnx-fp16")["state"]) == (1, "Passed")
+
+
+def test_figures_of_another_environment_replace_nothing(traced: Cluster) -> None:
+    cluster = deepcopy(traced)
+    cluster.fates = when("profile", Fate(cpu="another CPU"), "onnx-fp16")
+    cluster.edit(models=[a_model(candidates=FASTER)], selection={"minimumImprovementPercent": 1})
+    cluster.settle()
+    assert cluster.status["serving"]["candidate"] == "ts-trace-fp32"
+    assert "processor differs" in cluster.condition("Selected")["message"]
+
+
+def test_what_breaks_a_constraint_is_not_kept(traced: Cluster) -> None:
+    cluster = deepcopy(traced)
+    at_least = {"metric": "Throughput", "minimum": "2000"}
+    cluster.edit(
+        models=[a_model(candidates=FASTER)], selection={"minimumImprovementPercent": 1000, "constraints": [at_least]}
+    )
+    cluster.fates = when("measure", Fate(speed=3.0))
+    cluster.settle()
+    assert cluster.status["serving"]["candidate"] == "onnx-fp16"
+
+
+def test_a_new_source_always_replaces(traced: Cluster) -> None:
+    cluster = deepcopy(traced)
+    before = cluster.serving()
+    cluster.edit(source=OTHER_SOURCE, selection={"minimumImprovementPercent": 1000})
+    cluster.settle()
+    assert cluster.serving() != before
+
+
+# A new source beside the last ---------------------------------------------------------------------------------------
+
+
+def regression(**fields: Any) -> dict[str, Any]:
+    return {"performance": {"regression": {"maximumPercent": 10, **fields}}}
+
+
+def test_a_slower_source_serves_and_a_warning_says_so(serving: Cluster) -> None:
+    serving.fates = when("measure", Fate(speed=0.8))
+    serving.edit(source=OTHER_SOURCE, **regression())
+    serving.settle()
+    assert reasons(serving, "Ready", "PerformanceMeasured") == [("True", "Ready"), ("True", "PerformanceRegressed")]
+    assert "20.0 % worse than source sha256:" in serving.condition("PerformanceMeasured")["message"]
+    assert [each.type for each in serving.events if each.reason == "PerformanceRegressed"] == ["Warning"]
+    assert serving.started("measure") == 2
+
+
+def test_a_slower_source_does_not_serve_where_that_blocks(serving: Cluster) -> None:
+    before = serving.serving()
+    serving.fates = when("measure", Fate(speed=0.8))
+    serving.edit(source=OTHER_SOURCE, **regression(block=True))
+    serving.settle()
+    assert serving.serving() == before
+    assert reasons(serving, "Ready", "Stalled", "Available") == [
+        ("False", "PerformanceRegressed"),
+        ("True", "PerformanceRegressed"),
+        ("True", "Available"),
+    ]
+    serving.edit(**regression(block=False))
+    serving.settle()
+    assert serving.serving() != before
+    serving.edit(**regression(block=True))
+    serving.settle()
+    assert serving.condition("Ready")["status"] == "True", "it serves already"
+
+
+@pytest.mark.parametrize("speed", [0.91, 1.0, 1.3])
+def test_a_source_that_is_not_much_slower_is_no_regression(serving: Cluster, speed: float) -> None:
+    serving.fates = when("measure", Fate(speed=speed))
+    serving.edit(source=OTHER_SOURCE, **regression())
+    serving.settle()
+    assert reasons(serving, "PerformanceMeasured") == [("True", "Measured")]
+    assert "which served last" in serving.condition("PerformanceMeasured")["message"]
+
+
+@pytest.mark.parametrize(
+    ("fate", "fields", "obstacle"),
+    [
+        (Fate(speed=0.5, cpu="another CPU"), {}, "processor differs"),
+        (Fate(speed=0.5), {"online": {"concurrency": {"start": 2, "end": 4}}}, "loads differ"),
+    ],
+)
+def test_what_was_measured_otherwise_is_not_compared(
+    serving: Cluster, fate: Fate, fields: dict[str, Any], obstacle: str
+) -> None:
+    serving.fates = when("measure", fate)
+    asked = regression(block=True)["performance"]
+    serving.edit(source=OTHER_SOURCE, performance={**asked, **fields})
+    serving.settle()
+    assert reasons(serving, "Ready", "PerformanceMeasured") == [("True", "Ready"), ("True", "Measured")]
+    assert obstacle in serving.condition("PerformanceMeasured")["message"]
+
+
+def test_another_configuration_of_the_same_source_is_not_compared(serving: Cluster) -> None:
+    serving.fates = when("measure", Fate(speed=0.5))
+    serving.edit(models=[a_model(config={"maxBatchSize": 16, "dynamicBatching": {}})], **regression(block=True))
+    serving.settle()
+    assert reasons(serving, "Ready", "PerformanceMeasured") == [("True", "Ready"), ("True", "Measured")]

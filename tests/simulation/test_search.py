@@ -1,0 +1,288 @@
+"""The search: parts, budget, what it finds and what becomes of the object where it fails."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from tests.simulation.answers import FINAL, GOOD, PART_POINTS, REPEATS, SPACE, Fate, when
+from tests.simulation.cluster import Cluster
+from tests.simulation.deployments import a_model, a_spec
+from triton_converters.request import ConvertRequest, SearchRequest
+from triton_operator import names
+
+ONE_CANDIDATE = [a_model(candidates=[{"name": "onnx-fp32", "format": "onnx", "precision": "fp32"}])]
+
+SPENT = SPACE + REPEATS
+
+
+def searching(mode: str = "Quick", **fields: Any) -> dict[str, Any]:
+    """Of a spec: a search within fields of its budget."""
+    return {"selection": {"search": {"mode": mode, **fields}}}
+
+
+def parts(cluster: Cluster) -> list[SearchRequest]:
+    """What the search's Jobs that exist were asked, in the order of their making."""
+    jobs = [
+        each["spec"]["template"]["spec"]["containers"][0]["args"]
+        for each in cluster.of_kind("Job")
+        if each["metadata"]["labels"][names.STAGE_LABEL] == "search"
+    ]
+    return [SearchRequest.from_json(text) for _, text in jobs]
+
+
+@pytest.fixture(scope="module")
+def searched() -> Cluster:
+    """Ready, after a search of the two best candidates; not to be changed."""
+    cluster = Cluster(a_spec(**searching(measurements=100)))
+    cluster.settle()
+    return cluster
+
+
+@pytest.fixture
+def found(searched: Cluster) -> Cluster:
+    return deepcopy(searched)
+
+
+def test_the_two_best_are_searched_in_parts_and_what_is_found_passes_every_gate(searched: Cluster) -> None:
+    assert searched.story[10:] == [
+        "search onnx-fp32",
+        "search onnx-fp32",
+        "search onnx-fp16",
+        "search onnx-fp16",
+        "convert onnx-fp32.tuned",
+        "convert onnx-fp16.tuned",
+        "profile onnx-fp32.tuned",
+        "profile onnx-fp16.tuned",
+        "server",
+        "measure onnx-fp32.tuned",
+        "service",
+    ]
+    assert searched.condition("Ready")["status"] == "True"
+    assert searched.status["serving"]["candidate"] == "onnx-fp32.tuned"
+    tuned = searched.candidate("onnx-fp32.tuned")
+    assert tuned["configuration"] == {
+        "maxBatchSize": 8,
+        "instances": 3,
+        "dynamicBatching": True,
+        "maxQueueDelayMicroseconds": 400,
+    }
+    assert (tuned["state"], tuned["rank"]) == ("Selected", 1)
+    for one, other in (("onnx-fp32", "onnx-fp32.tuned"), ("onnx-fp16", "onnx-fp16.tuned")):
+        assert searched.candidate(one)["key"] != searched.candidate(other)["key"]
+
+
+def test_what_was_found_is_the_same_file_with_another_configuration(searched: Cluster) -> None:
+    asked = {
+        each["metadata"]["labels"][names.CANDIDATE_LABEL]: each["spec"]["template"]["spec"]["containers"][0]["args"][1]
+        for each in searched.of_kind("Job")
+        if each["metadata"]["labels"][names.STAGE_LABEL] == "convert"
+    }
+    plain, tuned = (ConvertRequest.from_json(asked[name]) for name in ("onnx-fp32", "onnx-fp32.tuned"))
+    assert plain.conversion_key == tuned.conversion_key
+    assert (plain.config.instances, tuned.config.instances) == (1, 3)
+    assert tuned.config.max_queue_delay_microseconds == 400
+
+
+def test_all_parts_share_one_file_and_the_second_search_gets_what_the_first_left(searched: Cluster) -> None:
+    first, second, third, fourth = parts(searched)
+    assert [each.part for each in (first, second, third, fourth)] == [0, 1, 0, 1]
+    assert first.search == second.search != third.search == fourth.search
+    assert (first.measurements, third.measurements) == (50, 100 - SPENT)
+    assert (first.seconds, third.seconds) == (1800, 3600 - 5 * SPENT)
+
+
+def test_the_status_tells_of_both_searches(searched: Cluster) -> None:
+    one, other = searched.status["search"]
+    assert (one["candidate"], other["candidate"]) == ("onnx-fp32", "onnx-fp16")
+    assert (one["measurements"], one["size"], one["ended"]) == (SPENT, SPACE, "Converged")
+    assert one["throughput"] == "4200.0"
+    recorded = searched.objects["ConfigMap", "digits-results"]["data"]
+    assert {f"search.{record}" for record in one["records"] + other["records"]} <= recorded.keys()
+    assert (
+        "the search of onnx-fp32 ended after 32 measurements in a space of 30 points"
+        in searched.condition("Selected")["message"]
+    )
+
+
+def test_a_search_is_one_job_at_a_time_and_beside_no_other_measurement() -> None:
+    cluster = Cluster(a_spec(**searching(measurements=100)))
+    for _ in range(120):
+        cluster.act()
+        assert len(cluster.active("search")) + len(cluster.active("profile")) + len(cluster.active("measure")) <= 1
+        assert not (cluster.active("search") and cluster.active("convert"))
+        cluster.step()
+    assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_progress_is_told_while_it_goes_on() -> None:
+    cluster = Cluster(a_spec(**searching(measurements=100)))
+    told: list[str] = []
+    for _ in range(120):
+        cluster.act()
+        selected = cluster.condition("Selected")
+        if selected["reason"] == "Searching" and (not told or told[-1] != selected["message"]):
+            told.append(selected["message"])
+            assert (selected["status"], cluster.condition("Ready")["status"]) == ("Unknown", "False")
+            assert cluster.condition("Reconciling")["status"] == "True"
+        cluster.step()
+    best = "; best so far 4200 inferences/s, p99 5000 us"
+    assert told[:3] == [
+        "searching a configuration of onnx-fp32: 0 of at most 100 measurements",
+        f"searching a configuration of onnx-fp32: {PART_POINTS} of at most 100 measurements{best}",
+        f"searching a configuration of onnx-fp16: {SPENT} of at most 100 measurements",
+    ]
+
+
+@pytest.mark.parametrize("measurements", [8, 48, 64])
+def test_no_more_is_measured_than_the_budget_and_its_end_takes_the_best_so_far(measurements: int) -> None:
+    cluster = Cluster(a_spec(**searching(measurements=measurements)))
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+    assert sum(each["measurements"] for each in cluster.status["search"]) <= measurements
+    assert cluster.status["search"][0]["ended"] == ("Converged" if measurements >= 2 * SPENT else "MeasurementsSpent")
+    if measurements < 2 * SPENT:
+        assert "because its measurements are spent" in cluster.condition("Selected")["message"]
+
+
+def test_spent_time_is_not_given_to_the_second() -> None:
+    cluster = Cluster(a_spec(**searching(measurements=100, durationSeconds=160)))
+    cluster.settle()
+    assert [each["candidate"] for each in cluster.status["search"]] == ["onnx-fp32"], "its 32 measurements took 160 s"
+    assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_one_candidate_gets_the_whole_budget() -> None:
+    cluster = Cluster(a_spec(models=ONE_CANDIDATE, **searching(measurements=48)))
+    cluster.settle()
+    assert {each.measurements for each in parts(cluster)} == {48}
+    assert cluster.status["serving"]["candidate"] == "onnx-fp32.tuned"
+
+
+def test_where_nothing_better_is_found_the_specs_own_configuration_serves() -> None:
+    cluster = Cluster(a_spec(**searching()), when("search", Fate(speed=0.3)))
+    cluster.settle()
+    assert cluster.status["serving"]["candidate"] == "onnx-fp32"
+    assert len(cluster.status["candidates"]) == 4
+    assert cluster.condition("Ready")["status"] == "True"
+
+
+CRASHES = Fate(sidecar_crashes="failed to load all models")
+
+
+@pytest.mark.parametrize(
+    ("stage", "fate"), [("search", FINAL), ("search", CRASHES), ("convert", FINAL), ("profile", FINAL)]
+)
+def test_a_search_that_fails_takes_nothing_away(stage: str, fate: Fate) -> None:
+    tuned = [f"{each}{'' if stage == 'search' else '.tuned'}" for each in ("onnx-fp32", "onnx-fp16")]
+    cluster = Cluster(a_spec(**searching()), when(stage, fate, *tuned))
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+    assert cluster.status["serving"]["candidate"] == "onnx-fp32"
+    if stage == "search":
+        assert [each["ended"] for each in cluster.status["search"]] == ["Failed", "Failed"]
+        assert all(each["message"] for each in cluster.status["search"])
+        assert "the search of onnx-fp32 failed" in cluster.condition("Selected")["message"]
+    else:
+        assert cluster.candidate("onnx-fp32.tuned")["state"] == "Failed"
+
+
+def test_a_search_that_fails_in_its_second_part_leaves_what_the_first_one_found() -> None:
+    def fates(stage: str, candidate: str, request: Any) -> Fate:
+        return FINAL if stage == "search" and request.part == 1 else GOOD
+
+    cluster = Cluster(a_spec(**searching(measurements=100)), fates)
+    cluster.settle()
+    assert cluster.status["search"][0]["ended"] == "Failed"
+    assert cluster.status["search"][0]["measurements"] == PART_POINTS
+    assert cluster.status["serving"]["candidate"] == "onnx-fp32.tuned"
+
+
+def test_deleting_a_failed_search_is_asking_for_another_try() -> None:
+    cluster = Cluster(a_spec(**searching()), when("search", FINAL))
+    cluster.settle()
+    cluster.fates = when("search", GOOD)
+    for job in [each["metadata"]["name"] for each in cluster.of_kind("Job")]:
+        if "-search-" in job:
+            cluster.delete("Job", job)
+    cluster.settle()
+    assert cluster.status["serving"]["candidate"] == "onnx-fp32.tuned"
+    assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_a_pod_that_cannot_start_is_named() -> None:
+    no_node = {"conditions": [{"type": "PodScheduled", "status": "False", "message": "1 Insufficient memory."}]}
+    cluster = Cluster(a_spec(**searching()), when("search", Fate(pending={"phase": "Pending"} | no_node)))
+    cluster.run(45)
+    assert cluster.condition("Selected")["reason"] == "Unschedulable"
+    assert cluster.condition("Stalled")["status"] == "False"
+    cluster.fates = when("search", GOOD)
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_going_on_serving_while_it_is_searched(serving: Cluster) -> None:
+    before = serving.serving()
+    serving.edit(**searching())
+    while serving.serving() == before:
+        serving.act()
+        assert serving.condition("Available")["status"] == "True"
+        serving.step()
+    serving.settle()
+    assert serving.status["serving"]["candidate"] == "onnx-fp32.tuned"
+
+
+def test_ending_the_search_goes_back_without_measuring(found: Cluster) -> None:
+    story = len(found.story)
+    found.edit(**searching("None"))
+    found.settle()
+    assert found.status["serving"]["candidate"] == "onnx-fp32"
+    assert found.story[story:] == ["server", "measure onnx-fp32", "flip"]
+    assert "search" not in found.status
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        searching("Exhaustive", measurements=100),
+        searching(measurements=200),
+        {"selection": {"objectives": [{"metric": "Throughput", "weight": 2}], **searching()["selection"]}},
+    ],
+)
+def test_another_budget_mode_or_objective_uses_the_same_file_of_points(found: Cluster, fields: dict[str, Any]) -> None:
+    before = {each.search for each in parts(found)}
+    found.edit(**fields)
+    found.settle()
+    assert {each.search for each in parts(found)} & before
+    assert found.condition("Ready")["status"] == "True"
+
+
+def test_at_rest_a_searched_object_writes_nothing(found: Cluster) -> None:
+    for _ in range(3):
+        found.step()
+        wanted = found.intent()
+        assert (wanted.deletions, wanted.events, wanted.requeue_after) == ((), (), None)
+        assert found.act() == 0
+
+
+@pytest.mark.parametrize("steps", range(45, 110, 20))
+def test_results_deleted_by_hand_come_back(steps: int, searched: Cluster) -> None:
+    cluster = Cluster(a_spec(**searching(measurements=100)))
+    cluster.run(steps)
+    cluster.delete("ConfigMap", "digits-results")
+    cluster.settle()
+    assert cluster.status["serving"] == searched.status["serving"]
+    assert sorted(cluster.story) == sorted(searched.story), "a finished Job says its result again"
+
+
+def test_suspended_in_the_middle_of_a_search_it_goes_on_later() -> None:
+    cluster = Cluster(a_spec(**searching(measurements=100)))
+    while cluster.started("search") < 1:
+        cluster.act()
+        cluster.step()
+    cluster.edit(suspend=True)
+    cluster.settle()
+    assert (cluster.started("search"), cluster.condition("Ready")["reason"]) == (1, "Suspended")
+    cluster.edit(suspend=False)
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
