@@ -56,6 +56,11 @@ bench: venv cluster-binaries ## The operator with 100 to 5,000 objects on an API
 bench-latency: venv ## The operator's own latency: creation to first Job, and overhead of one demo
 	python3 -m bench.latency
 
+.PHONY: bench-search
+bench-search: venv ## The search beside Model Analyzer's on one model, and on the cluster: a quarter of an hour, on a quiet machine
+	python3 -m bench.search
+	python3 -m bench.search.cluster
+
 .PHONY: generate verify-generated lint
 RENDER := helm template triton-operator charts/triton-operator --namespace triton-operator
 # Programs that devcluster built come first: they are of known versions.
