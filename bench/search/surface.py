@@ -21,9 +21,9 @@ from triton_converters.request import Measurement, Sweep
 from triton_converters.result import Row, SearchPoint
 
 SURFACES = ROOT / "tests/search/surfaces"
-MEASUREMENT = Measurement("TimeWindows", 50, 400, 20)
-"""Three windows of half a second: hundreds of points in minutes."""
-INSTANCES = 3
+MEASUREMENT = Measurement("TimeWindows", 50, 300, 50)
+"""Three windows of a third of a second: hundreds of points in minutes."""
+INSTANCES = 2
 CONCURRENCIES = {"pictures": (1, 4, 16), "table": (1, 4, 16), "sentences": (1, 4, 16)}
 
 

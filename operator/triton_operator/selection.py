@@ -134,11 +134,12 @@ def within_noise(best: Choice, other: Choice) -> bool:
 
 
 def comparison(first: Choice, other: Choice) -> str:
-    """How the other compares with the one that is ranked first, in words."""
+    """How the other compares with the one that is ranked first, in words; both meet every constraint."""
     worse = -improvement(other, first)
-    if first.violation is None and other.violation is None and within_noise(first, other):
-        how = f"within the noise ({noise(first, other):.1f} %) of {first.name}"
-        return f"{how}, which is {'no more complex' if worse >= 0 else 'simpler'} ({other.load})"
+    if worse < 0:
+        return f"{-worse:.1f} % better than {first.name}, which is simpler and as good within the noise ({other.load})"
+    if within_noise(first, other):
+        return f"as good as {first.name} within the noise of {noise(first, other):.1f} % ({other.load})"
     return f"{worse:.1f} % worse than {first.name} at its best row ({other.load})"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import served_claim
 
-from images.pod import Pod, explicit, serving
+from images.pod import Pod, serving
 
 
 @pytest.fixture(scope="session")
@@ -22,10 +22,3 @@ def start_pod(tmp_path: Path) -> Iterator[Callable[[], Pod]]:
     """A server of a test's own."""
     with ExitStack() as stack:
         yield lambda: stack.enter_context(serving(served_claim.build(tmp_path), served_claim.REVISION))
-
-
-@pytest.fixture
-def search_pod(tmp_path: Path) -> Iterator[Pod]:
-    """A server of a test's own, which takes other configurations of the model ``linear``."""
-    with serving(served_claim.build(tmp_path), served_claim.REVISION, explicit("linear")) as served:
-        yield served

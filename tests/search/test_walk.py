@@ -64,7 +64,7 @@ class PaperProbe:
     repeated: list[Point] = field(default_factory=list)
     loaded: Tuning | None = None
     command: str = "perf_analyzer"
-    server: Any = field(default_factory=lambda: SimpleNamespace(wait_ready=lambda: None))
+    server: Any = field(default_factory=lambda: SimpleNamespace(wait_ready=lambda *_: None))
 
     def load(self, tuning: Tuning) -> str:
         self.loaded = tuning

@@ -5,10 +5,22 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.answers import FINAL, GOOD, PART_POINTS, REPEATS, SPACE, Fate, when
+from tests.simulation.answers import (
+    ENVIRONMENT,
+    FINAL,
+    GOOD,
+    PART_POINTS,
+    REPEATS,
+    SPACE,
+    Fate,
+    Fates,
+    row,
+    when,
+)
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model, a_spec
 from triton_converters.request import ConvertRequest, SearchRequest
+from triton_converters.result import Outcome, SearchPoint, SearchResult, Tuning
 from triton_operator import names
 
 ONE_CANDIDATE = [a_model(candidates=[{"name": "onnx-fp32", "format": "onnx", "precision": "fp32"}])]
@@ -107,18 +119,18 @@ def test_the_status_tells_of_both_searches(searched: Cluster) -> None:
 
 def test_a_search_is_one_job_at_a_time_and_beside_no_other_measurement() -> None:
     cluster = Cluster(a_spec(**searching(measurements=100)))
-    for _ in range(120):
+    while "server" not in cluster.story:
         cluster.act()
         assert len(cluster.active("search")) + len(cluster.active("profile")) + len(cluster.active("measure")) <= 1
         assert not (cluster.active("search") and cluster.active("convert"))
         cluster.step()
-    assert cluster.condition("Ready")["status"] == "True"
+    assert cluster.started("search") == 4
 
 
 def test_progress_is_told_while_it_goes_on() -> None:
     cluster = Cluster(a_spec(**searching(measurements=100)))
     told: list[str] = []
-    for _ in range(120):
+    while "server" not in cluster.story:
         cluster.act()
         selected = cluster.condition("Selected")
         if selected["reason"] == "Searching" and (not told or told[-1] != selected["message"]):
@@ -198,6 +210,49 @@ def test_a_search_that_fails_in_its_second_part_leaves_what_the_first_one_found(
     assert cluster.status["serving"]["candidate"] == "onnx-fp32.tuned"
 
 
+def answers(points: tuple[SearchPoint, ...], repeats: tuple[SearchPoint, ...] = ()) -> Fates:
+    """Every search finds these."""
+
+    def fates(stage: str, candidate: str, request: Any) -> Fate:
+        if stage != "search":
+            return GOOD
+        result = SearchResult(request.search, points, "Converged", SPACE, 1.0, ENVIRONMENT, repeats)
+        return Fate(answer=Outcome("search", request.key, result).to_json())
+
+    return fates
+
+
+def point(instances: int, throughput: float | None, max_batch_size: int = 8) -> SearchPoint:
+    tuning = Tuning(max_batch_size, instances, True, (), 0, False)
+    measured = row(4, throughput, 5000) if throughput else None
+    return SearchPoint(tuning, measured, "" if measured else "it answers otherwise")
+
+
+@pytest.mark.parametrize(
+    ("points", "repeats", "instances"),
+    [
+        ((point(2, 9000), point(3, 8000)), (), 2),
+        ((point(2, 9000, max_batch_size=1), point(3, 8000)), (), 3),
+        ((point(2, None), point(3, 8000)), (), 3),
+        ((point(2, 9000), point(3, 8000)), (point(2, 7000), point(3, 8100)), 3),
+        ((point(2, 9000), point(3, 8000)), (point(2, None), point(3, 8100)), 3),
+    ],
+    ids=[
+        "the best",
+        "one that takes the online sweep's requests",
+        "one that answers",
+        "as repeated",
+        "not refused then",
+    ],
+)
+def test_the_best_point_is_taken(points: Any, repeats: Any, instances: int) -> None:
+    online = {"online": {"batchSize": 2, "concurrency": {"start": 4, "end": 4}}}
+    cluster = Cluster(a_spec(models=ONE_CANDIDATE, performance=online, **searching()), answers(points, repeats))
+    cluster.settle()
+    assert cluster.candidate("onnx-fp32.tuned")["configuration"]["instances"] == instances
+    assert cluster.status["serving"]["candidate"] == "onnx-fp32.tuned"
+
+
 def test_deleting_a_failed_search_is_asking_for_another_try() -> None:
     cluster = Cluster(a_spec(**searching()), when("search", FINAL))
     cluster.settle()
@@ -265,7 +320,7 @@ def test_at_rest_a_searched_object_writes_nothing(found: Cluster) -> None:
         assert found.act() == 0
 
 
-@pytest.mark.parametrize("steps", range(45, 110, 20))
+@pytest.mark.parametrize("steps", [50, 70, 90])
 def test_results_deleted_by_hand_come_back(steps: int, searched: Cluster) -> None:
     cluster = Cluster(a_spec(**searching(measurements=100)))
     cluster.run(steps)

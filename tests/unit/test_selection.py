@@ -101,8 +101,10 @@ def test_within_the_noise_the_simpler_candidate_wins_and_the_other_says_so() -> 
     choices = rank([tuned, plain, Contender("slow", [row(80)])], [], [])
     assert order(choices) == ["plain", "tuned", "slow"]
     assert comparison(choices[0], choices[1]) == (
-        "within the noise (5.0 %) of plain, which is simpler (batch 1, concurrency 1)"
+        "4.0 % better than plain, which is simpler and as good within the noise (batch 1, concurrency 1)"
     )
+    second = replace(choices[0], score=choices[0].score - 0.01)
+    assert comparison(choices[0], second) == "as good as plain within the noise of 5.0 % (batch 1, concurrency 1)"
 
 
 def test_beyond_the_noise_the_better_candidate_wins() -> None:

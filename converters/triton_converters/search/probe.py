@@ -16,8 +16,9 @@ from triton_converters.result import Row, Signature, Tuning
 from triton_converters.search.path import Point
 from triton_converters.server import Server
 
-REPEAT_SECONDS = 4
-"""A repeat's windows last at least so long, three of them: a row's own are one or two seconds where requests count."""
+REPEAT_SECONDS = 2
+"""A repeat's windows last at least so long, three of them, and twice as long as the spec's; a row's own are of a second
+or less."""
 WRONG = frozenset(
     {Reason.SIGNATURE_MISMATCH, Reason.INFERENCE_FAILED, Reason.OUTPUTS_NOT_FINITE, Reason.OUTPUTS_DIFFER}
 )

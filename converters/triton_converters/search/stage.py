@@ -26,6 +26,8 @@ from triton_converters.server import Server
 STAGE = "search"
 LOST_TWICE = 2
 """A configuration under which the server or the Job ended so often is not tried again."""
+RESTART_SECONDS = 400
+"""How long to wait for a server that ended: the kubelet starts it again, after a pause of up to five minutes."""
 REPEATS = 2
 """Points that are measured once more at the end; their place in the budget is kept."""
 RETRIED = frozenset({Reason.SERVER_CRASHED, Reason.MEASUREMENT_FAILED, Reason.INFERENCE_FAILED})
@@ -141,8 +143,7 @@ class Search:
                     raise
                 print(f"lost: {error.message}", flush=True)
                 self.probe.loaded = None
-                # The kubelet starts the server again.
-                self.probe.server.wait_ready()
+                self.probe.server.wait_ready(RESTART_SECONDS)
                 continue
             return self._write(kind if row else REFUSED, point, row, refusal, time.monotonic() - started)
         return self._write(REFUSED, point, None, "the server or the Job ended twice while it was measured", 0.0)

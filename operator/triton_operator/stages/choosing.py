@@ -8,7 +8,7 @@ from triton_operator.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.environments import differences
 from triton_operator.pod_trouble import Trouble
-from triton_operator.selection import Choice, comparison, improvement, noise, within_noise
+from triton_operator.selection import Choice, comparison, improvement, within_noise
 from triton_operator.stages.ranking import ranked
 from triton_operator.stages.searching import Search
 from triton_operator.stages.step import Verdict
@@ -141,9 +141,10 @@ def _lead(ranking: _Ranking) -> str:
     second = ranking.choices[1]
     if second.violation is not None:
         return text
-    if within_noise(ranking.best, second):
-        return f"{text}; {second.name} is as good within the noise of {noise(ranking.best, second):.1f} %"
-    return f"{text}; {improvement(ranking.best, second):.1f} % better than {second.name}"
+    gain = improvement(ranking.best, second)
+    if gain >= 0 and not within_noise(ranking.best, second):
+        return f"{text}; {gain:.1f} % better than {second.name}"
+    return f"{text}; {second.name} is {comparison(ranking.best, second)}"
 
 
 def _figures(choice: Choice) -> str:

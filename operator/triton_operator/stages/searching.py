@@ -28,7 +28,7 @@ from triton_operator.stages.reference import Dump
 from triton_operator.stages.step import Effects, Verdict, run, waiting
 
 SEARCHED = 2
-"""The best candidates of the format round: as many as Model Navigator's top-N by default would leave."""
+"""The best candidates of the format round: the first is not always the one with the most to gain."""
 MAXIMUM_INSTANCES = 5
 """Model Analyzer's default of run_config_search_max_instance_count."""
 LEAST_MEASUREMENTS = 3
@@ -90,17 +90,19 @@ class Found:
 
 
 @dataclass(frozen=True)
-class _Budget:
+class Budget:
+    """What a search may spend; what it measured before is counted again."""
+
     measurements: int
     seconds: int
 
-    def share(self, of: int) -> "_Budget":
+    def share(self, of: int) -> "Budget":
         """The first one's part, rounded up."""
-        return _Budget(ceil(self.measurements / of), ceil(self.seconds / of))
+        return Budget(ceil(self.measurements / of), ceil(self.seconds / of))
 
-    def without(self, search: Search) -> "_Budget":
+    def without(self, search: Search) -> "Budget":
         """What is left."""
-        return _Budget(self.measurements - search.measurements, self.seconds - ceil(search.seconds))
+        return Budget(self.measurements - search.measurements, self.seconds - ceil(search.seconds))
 
 
 def search(context: Context, dump: Dump, profiled: tuple[Attempt, ...]) -> Found:
@@ -110,7 +112,7 @@ def search(context: Context, dump: Dump, profiled: tuple[Attempt, ...]) -> Found
         return Found(profiled)
     leaders = ranked(context, profiled)[:SEARCHED]
     by_name = {attempt.name: attempt for attempt in profiled}
-    budget, effects, searches = _Budget(asked.measurements, asked.duration_seconds), Effects(), []
+    budget, effects, searches = Budget(asked.measurements, asked.duration_seconds), Effects(), []
     for number, leader in enumerate(leaders):
         share = budget.share(len(leaders) - number)
         if share.measurements < LEAST_MEASUREMENTS or share.seconds < 1:
@@ -129,7 +131,7 @@ def search(context: Context, dump: Dump, profiled: tuple[Attempt, ...]) -> Found
     return _proved(context, dump, Found(profiled, effects, tuple(searches)), better)
 
 
-def _search(context: Context, dump: Dump, attempt: Attempt, budget: _Budget) -> tuple[Search, Effects]:
+def _search(context: Context, dump: Dump, attempt: Attempt, budget: Budget) -> tuple[Search, Effects]:
     """One candidate's search as far as it came, and the wishes."""
     known, effects = Search(attempt.name), Effects()
     busy = is_measuring(context)
@@ -161,7 +163,7 @@ def _search(context: Context, dump: Dump, attempt: Attempt, budget: _Budget) -> 
     return _with_best(context, replace(known, ended=MEASUREMENTS_SPENT)), effects
 
 
-def search_work(context: Context, dump: Dump, attempt: Attempt, budget: _Budget, part: int) -> Work:
+def search_work(context: Context, dump: Dump, attempt: Attempt, budget: Budget, part: int) -> Work:
     """One part's work. Its file of points is named by what alone changes a point's figures.
 
     So a larger budget, another mode or another objective measures no point again.
@@ -194,7 +196,7 @@ def search_work(context: Context, dump: Dump, attempt: Attempt, budget: _Budget,
         measurements=budget.measurements,
         seconds=budget.seconds,
     )
-    # Those that answer otherwise than the reference are refused there too.
+    # The file holds refusals too: of what answers otherwise than the reference, by this tolerance.
     points = [
         request.revision,
         request.reference,
