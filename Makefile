@@ -94,7 +94,7 @@ lint: venv verify-generated ## ruff, mypy --strict, the import layers, helm lint
 	$(WITH_PROGRAMS); $(KUBECONFORM) crds manifests/install.yaml
 	$(WITH_PROGRAMS); for example in $$(find manifests/examples -name kustomization.yaml -printf '%h\n'); do kubectl kustomize $$example | $(KUBECONFORM) -; done
 
-.PHONY: test test-fast test-report test-torch test-tensorflow test-images test-apiserver test-chaos test-cluster test-e2e
+.PHONY: test test-fast test-report test-torch test-tensorflow test-images test-apiserver test-chaos test-chaos-node test-cluster test-e2e
 # Fast ones first, and one after the other: they share two cores and one cluster.
 SUITES := fast report apiserver torch tensorflow images cluster e2e
 test: venv ## All tests, set-up included; how long each suite took comes last
@@ -113,8 +113,12 @@ test-apiserver: venv cluster-binaries ## On a real API server and etcd, without 
 	pytest -m apiserver tests/apiserver
 	pytest -m apiserver tests/chaos
 
-test-chaos: venv cluster-binaries ## Every fault on a real API server, in one table: 20 minutes
-	pytest tests/chaos
+# A cluster there is where KUBECONFIG names one, or where root may start one.
+test-chaos: venv cluster-binaries ## Every fault, on a real API server and on a real node, in one table: 40 minutes
+	pytest tests/chaos $(if $(or $(KUBECONFIG),$(filter 0,$(shell id -u))),,--ignore tests/chaos/node)
+
+test-chaos-node: venv ## Of these, the faults on a real node: it is drained, its kubelet stopped, the operator killed
+	pytest tests/chaos/node
 
 # In the image $(1), the tests of the framework $(2); packages of the development environment come after the image's own.
 define test_converters

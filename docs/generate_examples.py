@@ -1,16 +1,17 @@
 """Writes the measured tables of docs/examples from recorded runs: `python3 -m docs.generate_examples`.
 
-A run is recorded by `python3 -m examples NAME --record docs/examples/recorded`: the TritonDeployment as it ended. In a
-page, what lies between `<!-- table: NAME -->` and `<!-- end -->` is this program's.
+A run is recorded by `python3 -m examples NAME --record docs/examples/recorded`: the TritonDeployment as it ended, and
+its Jobs' results. In a page, what lies between `<!-- table: NAME -->` and `<!-- end -->` is this program's.
 """
 
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import yaml
-
-from triton_operator.api.status import RowStatus, TritonDeploymentStatus
+from triton_operator.api.status import CandidateStatus, PerformanceStatus, RowStatus
+from triton_plugin.source import read_file
+from triton_plugin.subject import Subject
+from triton_plugin.tables import ranked
 
 PAGES = Path(__file__).with_name("examples")
 BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -72,28 +73,47 @@ def sweep(columns: dict[str, str], rows: Sequence[RowStatus]) -> str:
     return table(list(columns), [[_text(getattr(row, field)) for field in columns.values()] for row in rows])
 
 
-def candidates(status: TritonDeploymentStatus) -> str:
-    """Each candidate in the spec's order."""
+def candidates(subject: Subject) -> str:
+    """What became of each candidate, in the spec's order; a message only where something was not as it should be."""
+    rows = []
+    for each in subject.status.candidates:
+        made, served = subject.conversion(each), each.state in ("Passed", "Selected")
+        size, seconds = (str(made.file_bytes), f"{made.seconds:.0f}") if made else ("", "")
+        rows.append([each.name, each.state, each.reason, size, seconds, "" if served else each.message])
+    return table(("Candidate", "State", "Reason", "File, bytes", "Seconds to convert", "Message"), rows)
+
+
+def ranking(subject: Subject) -> str:
+    """The candidates that passed, the best first."""
     rows = [
-        [
-            each.name, each.state, each.reason, each.max_absolute_error, each.throughput,
-            _text(each.p99_latency_microseconds), each.load, "" if each.state == "Passed" else each.message,
-        ]
-        for each in status.candidates
-    ]  # fmt: skip
-    headings = ("Candidate", "State", "Reason", "Largest error", "Inferences/s", "P99", "At", "Message")
-    return table(headings, rows)
+        [_text(each.rank), each.name, each.throughput, _text(each.p99_latency_microseconds), each.load]
+        for each in ranked(subject.status.candidates)
+        if each.rank is not None
+    ]
+    return table(("Rank", "Candidate", "Inferences/s", "P99", "At"), rows)
 
 
-def accuracy(status: TritonDeploymentStatus) -> str:
+def accuracy(subject: Subject) -> str:
     """Each metric of what serves, beside the framework's own."""
-    rows = [[each.metric, each.framework, each.served, each.threshold, str(each.samples)] for each in status.accuracy]
+    rows = [
+        [each.metric, each.framework, each.served, each.threshold, str(each.samples)]
+        for each in subject.status.accuracy
+    ]
     return table(("Metric", "Framework", "Served", "Threshold", "Samples"), rows)
 
 
-def environment(status: TritonDeploymentStatus) -> str:
+def agreement(subject: Subject) -> str:
+    """How far every candidate's outputs are from the framework's: the file run outside Triton, and served by it."""
+    tried = [each for each in subject.status.candidates if each.key and subject.conversion(each)]
+    metrics = list(dict.fromkeys(value.metric for each in tried for value in each.metrics))
+    rows = [[each.name, _outside(subject, each), each.max_absolute_error, *_values(each, metrics)] for each in tried]
+    headings = ("Candidate", "Largest difference outside Triton", "Largest difference served", *metrics)
+    return table(headings, rows)
+
+
+def environment(subject: Subject) -> str:
     """Where it was measured, and when."""
-    performance = status.performance
+    performance = subject.status.performance
     if performance is None or performance.environment is None:
         return ""
     where = performance.environment
@@ -104,11 +124,13 @@ def environment(status: TritonDeploymentStatus) -> str:
     return "\n".join(lines) + "\n"
 
 
-TABLES: dict[str, Callable[[TritonDeploymentStatus], str]] = {
+TABLES: dict[str, Callable[[Subject], str]] = {
     "candidates": candidates,
+    "ranking": ranking,
     "accuracy": accuracy,
-    "offline": lambda status: sweep(OFFLINE, status.performance.offline if status.performance else ()),
-    "online": lambda status: sweep(ONLINE, status.performance.online if status.performance else ()),
+    "agreement": agreement,
+    "offline": lambda subject: sweep(OFFLINE, _performance(subject).offline),
+    "online": lambda subject: sweep(ONLINE, _performance(subject).online),
     "environment": environment,
 }
 
@@ -116,16 +138,15 @@ TABLES: dict[str, Callable[[TritonDeploymentStatus], str]] = {
 def page(name: str) -> str:
     """The page of an example with its tables from the recorded run; where there is none, the page says so."""
     record = PAGES / "recorded" / f"{name}.yaml"
-    found = yaml.safe_load(record.read_text(encoding="utf-8")) if record.exists() else None
-    status = TritonDeploymentStatus.model_validate(found["status"]) if found else None
+    subject = read_file(str(record)) if record.exists() else None
 
     def block(match: re.Match[str]) -> str:
         if match.group(2) == "legend":
             text = LEGEND
-        elif status is None:
+        elif subject is None:
             text = f"No run is recorded yet: `python3 -m examples {name} --record docs/examples/recorded`.\n"
         else:
-            text = TABLES[match.group(2)](status)
+            text = TABLES[match.group(2)](subject)
         return match.group(1) + text + match.group(3)
 
     return BLOCK.sub(block, (PAGES / f"{name}.md").read_text(encoding="utf-8"))
@@ -134,6 +155,20 @@ def page(name: str) -> str:
 def names() -> list[str]:
     """Examples that have a page with tables."""
     return sorted(file.stem for file in PAGES.glob("*.md") if BLOCK.search(file.read_text(encoding="utf-8")))
+
+
+def _performance(subject: Subject) -> PerformanceStatus:
+    return subject.status.performance or PerformanceStatus()
+
+
+def _outside(subject: Subject, candidate: CandidateStatus) -> str:
+    made = subject.conversion(candidate)
+    return f"{made.max_absolute_error:.3g}" if made and made.max_absolute_error is not None else ""
+
+
+def _values(candidate: CandidateStatus, metrics: Sequence[str]) -> list[str]:
+    values = {each.metric: each.value for each in candidate.metrics}
+    return [values.get(metric, "") for metric in metrics]
 
 
 def _text(value: object) -> str:

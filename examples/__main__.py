@@ -5,15 +5,15 @@ import sys
 import time
 from pathlib import Path
 
-import yaml
 from rich.console import Console
 
 from deploy.command import Cluster, CommandError
 from deploy.environment import set_up
 from devcluster.paths import ClusterError
 from examples import diagnosis, verdict
-from examples.example import Example, apply, build, find, read, remove
+from examples.example import Example, apply, build, find, read, remove, train
 from examples.line import heading, line
+from examples.recording import record
 from examples.waiting import ExampleError, Watcher
 from triton_operator.api.spec import TritonDeploymentSpec
 
@@ -22,7 +22,7 @@ def main() -> int:
     """Run the named examples, or all; returns the exit status, 0 only where each is as its manifest says."""
     parser = argparse.ArgumentParser(prog="python3 -m examples", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="an example; all of them if none is named")
-    parser.add_argument("--record", type=Path, help="folder for each TritonDeployment as it ended: NAME.yaml")
+    parser.add_argument("--record", type=Path, help="folder for each object and its results as they ended: NAME.yaml")
     parser.add_argument("--keep", action="store_true", help="leave what was made in the cluster")
     options = parser.parse_args()
     console = Console(highlight=False)
@@ -49,18 +49,23 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def run(cluster: Cluster, example: Example, console: Console, record: Path | None) -> str:
-    """Apply, wait until it is Ready, judge; returns the example's line. Raises CommandError or ExampleError."""
+def run(cluster: Cluster, example: Example, console: Console, folder: Path | None) -> str:
+    """Train, apply, wait until it is Ready, judge; returns the example's line. Raises CommandError or ExampleError.
+
+    The TritonDeployment is applied once its source is there: by itself it would look for that ever less often.
+    """
     console.print(f"--- {example.namespace}", markup=False)
     remove(cluster, example)
+    images = build(cluster, example)
     start = time.monotonic()
-    apply(cluster, example, build(cluster, example))
+    train(cluster, example, images)
     watcher = Watcher(str(cluster.kubeconfig), example, console)
     console.print(f"trained in {watcher.trained():.0f} s")
+    apply(cluster, example, images)
     status = watcher.ready()
     text = line(example.namespace, status, time.monotonic() - start)
-    if record is not None:
-        (record / f"{example.namespace}.yaml").write_text(recorded(watcher.resource()), encoding="utf-8")
+    if folder is not None:
+        (folder / f"{example.namespace}.yaml").write_text(record(cluster, example), encoding="utf-8")
     for failure in verdict.failures(status):
         console.print(failure, markup=False, soft_wrap=True)
     faults = verdict.faults(TritonDeploymentSpec.model_validate(example.deployment["spec"]), status)
@@ -68,14 +73,6 @@ def run(cluster: Cluster, example: Example, console: Console, record: Path | Non
         raise ExampleError("; ".join(faults))
     console.print(text, markup=False, soft_wrap=True)
     return text
-
-
-def recorded(resource: dict[str, object]) -> str:
-    """A TritonDeployment as YAML, without what the API server adds."""
-    metadata = resource["metadata"]
-    assert isinstance(metadata, dict)
-    kept = {name: metadata[name] for name in ("name", "namespace", "generation")}
-    return yaml.safe_dump({**resource, "metadata": kept, "status": resource["status"]}, sort_keys=False, width=120)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ from deploy.images import load
 from triton_operator.api.status import TritonDeploymentStatus
 
 FOLDER = ROOT / "manifests/examples"
+Patches = Sequence[Mapping[str, Any]]
+"""Kustomize's own: a target and what is done to it, each."""
 LOCAL = "triton-operator.local/"
 """Prefix of the images that this tree builds, in the manifests; what follows is the name for `python3 -m images`."""
 
@@ -58,10 +60,9 @@ def read(name: str) -> Example:
 
 
 def find() -> list[Example]:
-    """Every folder of manifests/examples that is one, or whose `base` is, by name."""
-    files = [*FOLDER.glob("*/kustomization.yaml"), *FOLDER.glob("*/base/kustomization.yaml")]
-    folders = {file.relative_to(FOLDER).parts[0]: file.parent for file in files}
-    found = [(name, of(folder, render(folder))) for name, folder in sorted(folders.items())]
+    """Every folder of manifests/examples that is one, by name."""
+    files = FOLDER.glob("*/kustomization.yaml")
+    found = [(folder.name, of(folder, render(folder))) for folder in sorted(file.parent for file in files)]
     # Another namespace than the folder's name: a variant of an example, as digits-gpu is.
     return [example for name, example in found if example is not None and example.namespace == name]
 
@@ -91,9 +92,21 @@ def build(cluster: Cluster, example: Example) -> dict[str, str]:
     return load(cluster, *example.images) if example.images else {}
 
 
-def apply(
-    cluster: Cluster, example: Example, images: Mapping[str, str], patches: Sequence[Mapping[str, Any]] = ()
-) -> str:
+def train(cluster: Cluster, example: Example, images: Mapping[str, str], patches: Patches = ()) -> str:
+    """Apply all but the TritonDeployment: the Jobs that make its source start.
+
+    Returns what kubectl says. Raises CommandError.
+    """
+    removal = {
+        "apiVersion": example.deployment["apiVersion"],
+        "kind": example.deployment["kind"],
+        "metadata": {"name": example.name, "namespace": example.namespace},
+        "$patch": "delete",
+    }
+    return apply(cluster, example, images, [*patches, {"patch": yaml.safe_dump(removal)}])
+
+
+def apply(cluster: Cluster, example: Example, images: Mapping[str, str], patches: Patches = ()) -> str:
     """`kubectl apply -k` with images by their references, and with patches of kustomize's form.
 
     Returns what kubectl says. Raises CommandError.

@@ -101,6 +101,8 @@ def _outcome(arguments: Sequence[str]) -> tuple[Outcome, int]:
         traceback.print_exc()
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             return Outcome(name, key, None, Reason.STORAGE_FULL, _full(error)), EXIT_RETRY
+        if isinstance(error, OSError) and _refused_by_claim(error):
+            return Outcome(name, key, None, Reason.CLAIM_NOT_WRITABLE, _not_writable(error)), EXIT_FINAL
         message = f"{traceback.format_exception_only(error)[-1].strip()} at {_where(error)}"
         return Outcome(name, key, None, Reason.CRASHED, message), EXIT_RETRY
     return Outcome(name, key, result), 0
@@ -130,9 +132,27 @@ def _run(name: str, key: str, request: Document) -> Document:
     return result
 
 
+def _files(error: OSError) -> list[Path]:
+    """What the error names."""
+    return [Path(os.fsdecode(name)) for name in (error.filename, error.filename2) if isinstance(name, str | bytes)]
+
+
+def _refused_by_claim(error: OSError) -> bool:
+    """Whether a file of the claim may not be written; user code may be refused elsewhere."""
+    refused = error.errno in (errno.EROFS, errno.EACCES, errno.EPERM)
+    return refused and any(name.is_relative_to(claim.MOUNT) for name in _files(error))
+
+
+def _not_writable(error: OSError) -> str:
+    return (
+        f"the claim cannot be written to by uid {os.getuid()}: {error}; use a claim whose volume is not read-only and"
+        " whose directory that user may write to"
+    )
+
+
 def _full(error: OSError) -> str:
     """Name the mount that is full: the claim, unless the error names files elsewhere alone."""
-    names = [Path(os.fsdecode(name)) for name in (error.filename, error.filename2) if isinstance(name, str | bytes)]
+    names = _files(error)
     on_claim = not names or any(name.is_relative_to(claim.MOUNT) for name in names)
     mount = claim.MOUNT if on_claim else names[-1].parent
     try:

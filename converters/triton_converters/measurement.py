@@ -1,5 +1,6 @@
 """What the profile and the measure stage share: sweeps against one server, and their directory on the claim."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -65,21 +66,24 @@ class Bench:
         input_data, document = load_input.prepare(
             self.reference, self.directory, shapes, self.signature, sweep.batch_sizes[0]
         )
+        seconds, largest = self._one_request(document)
         region = None
         if sweep.shared_memory:
-            region = max(output_bytes, ROOM * self._output_bytes(document)) if shapes else output_bytes
+            region = max(output_bytes, ROOM * largest) if shapes else output_bytes
         target = Target(
             self.server.model,
             str(self.server.load),
             self.load.protocol,
             input_data,
             load_input.varying_shapes(document, self.signature),
+            seconds if batched else seconds / sweep.batch_sizes[0],
         )
         plan = Plan(target, self.load.measurement, self.directory, region, self.server.used_memory)
         return measure(plan, points(scenario, sweep, batched))
 
-    def _output_bytes(self, document: str) -> int:
-        """Largest output of one real request in the spec's shapes."""
-        names = tuple(tensor.name for tensor in self.signature.outputs)
-        answer = self.server.infer(load_input.first_request(document, self.signature), names)
-        return max(wire_bytes(array) for array in answer.values())
+    def _one_request(self, document: str) -> tuple[float, int]:
+        """Seconds of one real request in the spec's shapes, and its largest output in bytes."""
+        request = load_input.first_request(document, self.signature)
+        started = time.monotonic()
+        answer = self.server.infer(request, tuple(tensor.name for tensor in self.signature.outputs))
+        return time.monotonic() - started, max(wire_bytes(array) for array in answer.values())

@@ -32,7 +32,10 @@ LONG_WINDOW_SECONDS = 1.5
 """A retry's windows hold at least what this time yields, so they last two seconds, not one: at 5,000 requests a second
 doubling 50 changes nothing."""
 WARMUP_REQUESTS = 10
-"""At least; TorchScript optimizes in its second and third call, and does so for every new shape."""
+"""At least, unless they take longer than WARMUP_SECONDS."""
+FEWEST_WARMUP_REQUESTS = 3
+"""TorchScript optimizes in its second and third call, and does so for every new shape."""
+WARMUP_SECONDS = 3
 BUSY_CLIENT_PERCENT = 50.0
 """Share of the time in which no request of perf_analyzer's was under way; beyond it, it warns that it cannot keep up
 with the load (``overhead_pct_threshold`` in its command_line_parser.h)."""
@@ -104,6 +107,8 @@ class Target:
     """File of --input-data."""
     shapes: tuple[InputShape, ...]
     """Of the inputs whose dimensions vary."""
+    sample_seconds: float = 0.0
+    """What a request took, once and alone, divided by its samples; 0.0 where unknown."""
 
 
 def arguments(target: Target, point: Point, windows: Windows, output_bytes: int | None = None) -> tuple[str, ...]:
@@ -122,10 +127,17 @@ def arguments(target: Target, point: Point, windows: Windows, output_bytes: int 
         *("--input-data", target.input_data),
         *(word for shape in target.shapes for word in ("--shape", f"{shape.input}:{','.join(map(str, shape.dims))}")),
         *shared_memory,
-        *("--warmup-request-count", str(max(WARMUP_REQUESTS, 2 * point.concurrency))),
+        *("--warmup-request-count", str(warmup_requests(point, target.sample_seconds))),
         *windows.arguments,
         *("-v", "--verbose-csv", "-f", f"{point.name}.csv"),
     )
+
+
+def warmup_requests(point: Point, sample_seconds: float) -> int:
+    """Two for each worker and WARMUP_REQUESTS at least; of a slow model what WARMUP_SECONDS allow, but not too few."""
+    seconds = sample_seconds * point.batch_size
+    affordable = WARMUP_SECONDS / seconds if seconds else WARMUP_REQUESTS
+    return max(2 * point.concurrency, min(WARMUP_REQUESTS, max(FEWEST_WARMUP_REQUESTS, int(affordable))))
 
 
 def first_windows(measurement: Measurement) -> Windows:

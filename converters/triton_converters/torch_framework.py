@@ -52,7 +52,12 @@ class TorchFramework:
 
 
 def exact_device() -> torch.device:
-    """The GPU where there is one, set to compute in full fp32: TensorFloat-32 would make the reference inexact."""
+    """The GPU where there is one, set to compute in full fp32: TensorFloat-32 would make the reference inexact.
+
+    TorchScript's fuser is turned off: a Job calls a file a few times, and on a CPU the second call of each shape would
+    take seconds to minutes, in which it compiles.
+    """
+    torch._C._jit_set_texpr_fuser_enabled(False)
     torch.backends.cudnn.allow_tf32 = False
     torch.set_float32_matmul_precision("highest")
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -6,6 +6,7 @@ import os
 import sys
 
 import kopf
+from kopf._cogs.clients.errors import APINotFoundError
 
 from triton_operator import handlers
 from triton_operator.controller import Controller
@@ -27,12 +28,17 @@ def main() -> None:
     # What was imported stays: the garbage collector need not look through it again, which takes tens of milliseconds.
     gc.freeze()
     serve(settings.metrics_port, metrics, alive=controller.not_alive, ready=controller.not_ready)
-    kopf.run(
-        registry=handlers.registry(controller),
-        standalone=True,
-        clusterwide=not settings.namespaces,
-        namespaces=settings.namespaces,
-    )
+    try:
+        kopf.run(
+            registry=handlers.registry(controller),
+            memories=handlers.NoMemories(),
+            standalone=True,
+            clusterwide=not settings.namespaces,
+            namespaces=settings.namespaces,
+        )
+    except APINotFoundError as error:
+        # kopf ends where a kind is gone. Started again, the operator waits until the CRD is there.
+        sys.exit(f"triton-operator: the API server does not know a watched kind any more, was the CRD deleted? {error}")
 
 
 if __name__ == "__main__":

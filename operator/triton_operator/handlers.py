@@ -4,15 +4,21 @@ kopf's author calls the stateless `on.event` handlers the ones for level-trigger
 change handlers write to the object or block its deletion while the operator is down.
 """
 
+from collections.abc import Iterator
+from itertools import repeat
 from typing import Any
 
 import kopf
+from kopf._cogs.structs.bodies import RawBody
+from kopf._core.reactor.inventory import ResourceMemories, ResourceMemory
 
 from triton_operator.cluster import ClusterError
 from triton_operator.controller import Controller
 from triton_operator.kinds import ALL, Kind
 
 START_AGAIN_SECONDS = 2.0
+LONGEST_WATCH_BACKOFF_SECONDS = 5.0
+"""How long after an outage of the API server a watch may still wait."""
 
 
 def registry(controller: Controller) -> kopf.OperatorRegistry:
@@ -62,6 +68,8 @@ def configure(settings: kopf.OperatorSettings) -> None:
     settings.watching.connect_timeout = 10
     settings.networking.connect_timeout = 10
     settings.networking.request_timeout = 30
+    # kopf would give up after 54 s of errors 5xx, and end the process.
+    settings.networking.error_backoffs = Backoffs()
     # Namespaces and CRDs are not watched: that would need rules for the whole cluster.
     settings.scanning.disabled = True
     # Every replica watches; which one works is lease.py's. kopf's peers would both stop where both have one priority.
@@ -76,6 +84,23 @@ def configure(settings: kopf.OperatorSettings) -> None:
     settings.persistence.finalizer = "triton-operator.dev/operator"
     settings.persistence.progress_storage = NoProgress()
     settings.persistence.diffbase_storage = NoDiffBase()
+
+
+class Backoffs:
+    """Seconds between tries of a list or a watch, without an end."""
+
+    def __iter__(self) -> Iterator[float]:
+        """From the beginning, for each request."""
+        yield from (1.0, 1.0, 2.0, 3.0)
+        yield from repeat(LONGEST_WATCH_BACKOFF_SECONDS)
+
+
+class NoMemories(ResourceMemories):
+    """Remembers no object for daemons and retries, which there are none of: kopf would keep 0.9 KB for each."""
+
+    async def recall(self, raw_body: RawBody, *, ephemeral: bool = False, **more: Any) -> ResourceMemory:
+        """A new memory, which nobody keeps."""
+        return await super().recall(raw_body, ephemeral=True, **more)
 
 
 class NoDiffBase(kopf.DiffBaseStorage):

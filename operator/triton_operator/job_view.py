@@ -15,6 +15,7 @@ from triton_operator.pod_trouble import (
     disrupted,
     ended,
     ending,
+    eviction,
     no_pod,
     pod_trouble,
     preparations,
@@ -23,8 +24,8 @@ from triton_operator.pod_trouble import (
     unschedulable_since,
 )
 
-SERVER_RESTARTS = 2
-"""Of a sidecar that crashed, as many as a Job's own container gets (BACKOFF_LIMIT)."""
+BACKOFF_LIMIT = 2
+"""Two more tries of what may mend itself: of a Job's pod, and of a sidecar that crashes, which never fails its Job."""
 SEARCH_RESTARTS = 6
 """Of a search's sidecar once the search runs: it refuses a configuration under which the server ended twice, and three
 such ones leave it time for others, though the kubelet waits longer with each start."""
@@ -121,7 +122,7 @@ def _stays(crash: Trouble, pod: Mapping[str, Any], searches: bool) -> bool:
     """
     if searches:
         return restarts(pod) > SEARCH_RESTARTS
-    return crash.reason is not Reason.SERVER_CRASHED or restarts(pod) > SERVER_RESTARTS
+    return crash.reason is not Reason.SERVER_CRASHED or restarts(pod) > BACKOFF_LIMIT
 
 
 def _runs(pod: Mapping[str, Any]) -> bool:
@@ -131,6 +132,8 @@ def _runs(pod: Mapping[str, Any]) -> bool:
 
 def _again(pod: Mapping[str, Any], stage: str, key: str) -> Trouble | None:
     """A failure of a pod whose Job has more tries; None where the Job is about to end with it."""
+    if disrupted(pod):
+        return eviction(pod)
     own = [*preparations(pod), *containers(pod)]
     codes = {each.get("state", {}).get("terminated", {}).get("exitCode") for each in own}
     failure = None if EXIT_FINAL in codes else _ending(pod, stage, key)

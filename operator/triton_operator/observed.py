@@ -11,7 +11,7 @@ from triton_converters.result import Outcome
 from triton_operator import names
 from triton_operator.history import History
 from triton_operator.job_view import JobView, Record, job_view
-from triton_operator.pod_trouble import SERVER, Trouble, containers, pod_trouble, server_crash
+from triton_operator.pod_trouble import SERVER, Trouble, containers, disrupted, pod_trouble, server_crash
 
 
 @dataclass(frozen=True)
@@ -141,6 +141,8 @@ def _recorded(entries: Mapping[str, str]) -> tuple[dict[str, Record], dict[str, 
 def _server(body: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: list[Mapping[str, Any]]) -> ServerView:
     name, status = body["metadata"]["name"], body.get("status", {})
     own = [pod for pod in pods if pod["metadata"].get("labels", {}).get(names.REVISION_LABEL) == name]
+    # What keeps an evicted pod's successor from running says more than the eviction.
+    own.sort(key=disrupted)
     refused = [
         Trouble(Reason.APPLY_REFUSED, f"Deployment {name} gets no pod: {condition.get('message', '')}")
         for condition in status.get("conditions", [])

@@ -63,26 +63,40 @@ def pod_trouble(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> 
     name, status = pod["metadata"]["name"], pod.get("status", {})
     if ended(pod):
         return None
-    for condition in status.get("conditions", []):
-        if condition["type"] == "PodScheduled" and condition["status"] == "False":
-            return Trouble(Reason.UNSCHEDULABLE, f"pod {name}: {condition.get('message', '')}{_hint(condition)}")
+    if disrupted(pod):
+        return eviction(pod)
+    conditions = _conditions(pod)
+    scheduled = conditions.get("PodScheduled", {})
+    if scheduled.get("status") == "False":
+        return Trouble(Reason.UNSCHEDULABLE, f"pod {name}: {scheduled.get('message', '')}{_hint(scheduled)}")
+    if _is_out_of_touch(conditions):
+        message = (
+            f"pod {name}: its node {pod['spec'].get('nodeName')} does not answer; look at the node and its kubelet"
+        )
+        return Trouble(Reason.NODE_NOT_READY, message)
     for container in _statuses(status):
         waiting = container.get("state", {}).get("waiting", {})
         if reason := _WAITING.get(waiting.get("reason", "")):
             words = waiting.get("message") or waiting["reason"]
-            return Trouble(reason, f"pod {name}, container {container['name']}: {words}; {_ADVICE[reason]}")
+            secret = _missing_secret(pod, events) if reason is Reason.IMAGE_PULL_FAILED else ""
+            return Trouble(reason, f"pod {name}, container {container['name']}: {words}; {secret}{_ADVICE[reason]}")
     if status.get("phase") == "Pending":
         return _attempted_in_vain(pod, events)
     return None
 
 
+def eviction(pod: Mapping[str, Any]) -> Trouble:
+    """Of a pod that the cluster ended."""
+    words = _conditions(pod)["DisruptionTarget"].get("message", "")
+    return Trouble(Reason.EVICTED, f"pod {pod['metadata']['name']}: {words}; another one takes its place")
+
+
 def unschedulable_since(pod: Mapping[str, Any]) -> datetime | None:
     """When the scheduler first found no node for the pod; None where it has one."""
-    for condition in pod.get("status", {}).get("conditions", []):
-        if condition["type"] == "PodScheduled" and condition["status"] == "False":
-            since = condition.get("lastTransitionTime") or pod["metadata"]["creationTimestamp"]
-            return datetime.fromisoformat(since)
-    return None
+    scheduled = _conditions(pod).get("PodScheduled", {})
+    if scheduled.get("status") != "False":
+        return None
+    return datetime.fromisoformat(scheduled.get("lastTransitionTime") or pod["metadata"]["creationTimestamp"])
 
 
 def no_pod(controller: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> Trouble | None:
@@ -134,10 +148,7 @@ def ended(pod: Mapping[str, Any]) -> bool:
 
 def disrupted(pod: Mapping[str, Any]) -> bool:
     """Whether the cluster ended the pod (a drained node, a preemption): its Job tries again, and it is no failure."""
-    return any(
-        condition["type"] == "DisruptionTarget" and condition["status"] == "True"
-        for condition in pod.get("status", {}).get("conditions", [])
-    )
+    return bool(_conditions(pod).get("DisruptionTarget", {}).get("status") == "True")
 
 
 def containers(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -150,6 +161,25 @@ def preparations(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Statuses of the containers that end before a pod's own ones start."""
     statuses: list[Mapping[str, Any]] = pod.get("status", {}).get("initContainerStatuses", [])
     return [each for each in statuses if each["name"] != SERVER]
+
+
+def _conditions(pod: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """By type."""
+    return {condition["type"]: condition for condition in pod.get("status", {}).get("conditions", [])}
+
+
+def _is_out_of_touch(conditions: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether the node controller took the readiness of a pod whose containers its kubelet last called ready.
+
+    A kubelet changes both conditions at once, as the pods here have no readiness gates.
+    """
+    return [conditions.get(kind, {}).get("status") for kind in ("ContainersReady", "Ready")] == ["True", "False"]
+
+
+def _missing_secret(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> str:
+    """What the kubelet says of imagePullSecrets that do not exist; it then asks the registry without them."""
+    told = (event for event in _about(pod, events) if event.get("reason") == "FailedToRetrieveImagePullSecret")
+    return next((f"{event.get('message', '')}; " for event in told), "")
 
 
 def _hint(condition: Mapping[str, Any]) -> str:

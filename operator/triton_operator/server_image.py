@@ -2,7 +2,7 @@
 
 import re
 
-from triton_converters.formats import FORMATS, HPS, unserved
+from triton_converters.formats import FORMATS, SOURCES, unserved
 
 CPU_IMAGE = "tritonserver-cpu"
 """Last part of our CPU image's repository."""
@@ -20,11 +20,14 @@ def release(image: str) -> str:
     return found.group(1) if found else ""
 
 
-def refusal(image: str, format_name: str) -> str | None:
-    """Why a server of that image cannot serve a format, and what can be done; None: nothing is known against it."""
+def refusal(image: str, source: str, format_name: str) -> str | None:
+    """Why a server of that image cannot serve a format, and what can be done; None: nothing is known against it.
+
+    ``source``: the format that the model comes in; the advice names what it converts into.
+    """
     backend = FORMATS[format_name].backend
     if is_cpu_image(image) and backend not in CPU_BACKENDS:
-        served = [name for name, form in FORMATS.items() if form.backend in CPU_BACKENDS and name != HPS]
+        served = [name for name in SOURCES[source].converters if FORMATS[name].backend in CPU_BACKENDS]
         return (
             f"image {image} has no backend {backend}, which format {format_name} takes: use format"
             f" {', '.join(served)}, or one of NVIDIA's images in spec.serving.image"

@@ -8,7 +8,6 @@ Objects of a kind look alike, so the first one of each kind is the dictionary th
 import json
 import threading
 import zlib
-from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -34,9 +33,15 @@ class _Known(NamedTuple):
 
     uid: str
     version: int
-    owner: Key | None
-    """The TritonDeployment it is or belongs to."""
     packed: bytes
+
+
+class _Family(NamedTuple):
+    """What was seen of a TritonDeployment and its children."""
+
+    key: Key
+    members: dict[tuple[Kind, str], _Known]
+    """By kind and name."""
 
 
 class Store:
@@ -48,13 +53,12 @@ class Store:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._objects: dict[Kind, dict[Key, _Known]] = defaultdict(dict)
+        self._families: dict[Key, _Family] = {}
+        self._family_of: dict[str, _Family] = {}
+        """By uid of a child: an Event names what it is about by it, and a child may change its label."""
         self._samples: dict[Kind, bytes] = {}
         """By kind, the compression's dictionary; never changed once it is there."""
-        self._children: dict[Key, dict[tuple[Kind, str], _Known]] = defaultdict(dict)
         self._deleted: dict[str, int] = {}
-        self._owners: dict[str, Key] = {}
-        """By uid of a child: an Event names what it is about by it."""
         self._reasons: dict[Key, str] = {}
         self._claims: dict[Key, str] = {}
         """The user's claim that a TritonDeployment names; empty: it has its own."""
@@ -83,20 +87,21 @@ class Store:
         changed: set[Key | None] = set()
         listed = set()
         for body in bodies:
-            listed.add(_key(body))
+            listed.add(body["metadata"]["uid"])
             changed.add(self.put(kind, body))
         version = int(resource_version)
         with self._lock:
-            for key, known in list(self._objects[kind].items()):
-                gone = key not in listed and known.version <= version
-                if gone and namespace in (None, key.namespace):
-                    changed.add(self._remove(kind, key, known.uid, version))
+            for family in list(self._families.values()):
+                if namespace in (None, family.key.namespace):
+                    for (other, name), known in list(family.members.items()):
+                        if other is kind and known.uid not in listed and known.version <= version:
+                            changed.add(self._remove(kind, Key(family.key.namespace, name), known.uid, version))
         return {key for key in changed if key is not None}
 
     def deployment(self, key: Key) -> dict[str, Any] | None:
         """A TritonDeployment's body; None where there is none."""
         with self._lock:
-            known = self._objects[TRITON_DEPLOYMENT].get(key)
+            known = self._known(self._families.get(key), TRITON_DEPLOYMENT, key.name)
         return None if known is None else self._unpacked(TRITON_DEPLOYMENT, known)
 
     def ready_reasons(self) -> list[str]:
@@ -118,51 +123,52 @@ class Store:
     def children(self, key: Key) -> list[dict[str, Any]]:
         """The objects that carry the label of a TritonDeployment, whoever controls them."""
         with self._lock:
-            known = list(self._children[key].items()) if key in self._children else []
-        return [self._unpacked(kind, each) for (kind, _), each in known]
+            members = list(self._families[key].members.items()) if key in self._families else []
+        return [self._unpacked(kind, known) for (kind, _), known in members if kind is not TRITON_DEPLOYMENT]
 
     def _put(self, kind: Kind, body: dict[str, Any]) -> Key | None:
         key, uid, version = _key(body), body["metadata"]["uid"], _version(body)
-        known = self._objects[kind].get(key)
+        owner = self._owner(kind, body)
+        family = self._families.get(owner) if owner is not None else None
+        former = self._family_of.get(uid, family)
+        known = self._known(former, kind, key.name)
         if version <= self._deleted.get(uid, -1) or (known is not None and known.version >= version):
             return None
-        owner = self._owner(kind, body)
-        if kind is EVENT and owner is None:
-            # About somebody else's object.
-            return None
-        new = _Known(uid, version, owner, self._packed(kind, body))
-        if known is not None and known.owner != new.owner:
-            self._unlink(kind, key, known)
-        self._objects[kind][key] = new
+        if owner is None:
+            # Somebody else's, or an Event about such. Whose label was taken away is as good as deleted.
+            return None if kind is EVENT else self._remove(kind, key, uid, version)
+        if former is not None and known is not None and (former is not family or known.uid != uid):
+            self._unlink(former, kind, key.name)
+        family = self._families.setdefault(owner, _Family(owner, {}))
+        family.members[kind, key.name] = _Known(uid, version, self._packed(kind, body))
         if kind is TRITON_DEPLOYMENT:
             self._reasons[key] = _ready_reason(body)
             self._claims[key] = body.get("spec", {}).get("repository", {}).get("claimName", "")
-        elif owner is not None:
-            self._children[owner][kind, key.name] = new
-            self._owners[uid] = owner
+        else:
+            self._family_of[uid] = family
         return owner
 
     def _remove(self, kind: Kind, key: Key, uid: str, version: int) -> Key | None:
         self._deleted[uid] = version
         if len(self._deleted) > REMEMBERED_DELETIONS:
             del self._deleted[next(iter(self._deleted))]
-        known = self._objects[kind].get(key)
-        if known is None or known.uid != uid or known.version > version:
+        family = self._families.get(key) if kind is TRITON_DEPLOYMENT else self._family_of.get(uid)
+        known = self._known(family, kind, key.name)
+        if family is None or known is None or known.uid != uid or known.version > version:
             return None
-        del self._objects[kind][key]
         if kind is TRITON_DEPLOYMENT:
             del self._reasons[key], self._claims[key]
-        return self._unlink(kind, key, known)
+        self._unlink(family, kind, key.name)
+        return family.key
 
-    def _unlink(self, kind: Kind, key: Key, known: _Known) -> Key | None:
-        owner = known.owner
-        if owner is not None and kind is not TRITON_DEPLOYMENT:
-            self._owners.pop(known.uid, None)
-            children = self._children[owner]
-            children.pop((kind, key.name), None)
-            if not children:
-                del self._children[owner]
-        return owner
+    @staticmethod
+    def _known(family: _Family | None, kind: Kind, name: str) -> _Known | None:
+        return None if family is None else family.members.get((kind, name))
+
+    def _unlink(self, family: _Family, kind: Kind, name: str) -> None:
+        self._family_of.pop(family.members.pop((kind, name)).uid, None)
+        if not family.members:
+            del self._families[family.key]
 
     def _packed(self, kind: Kind, body: dict[str, Any]) -> bytes:
         text = json.dumps(_trimmed(kind, body), separators=(",", ":")).encode()
@@ -177,7 +183,8 @@ class Store:
         if kind is TRITON_DEPLOYMENT:
             return _key(body)
         if kind is EVENT:
-            return self._owners.get(body["involvedObject"].get("uid", ""))
+            family = self._family_of.get(body["involvedObject"].get("uid", ""))
+            return None if family is None else family.key
         name = body["metadata"].get("labels", {}).get(DEPLOYMENT_LABEL)
         return None if name is None else Key(body["metadata"]["namespace"], name)
 

@@ -12,12 +12,15 @@ from tests.apiserver.conftest import apiserver, cluster_kubectl, kubectl, operat
 
 __all__ = ["apiserver", "cluster_kubectl", "kubectl", "operator_kubeconfig"]
 
+NODE = Path(__file__).parent / "node"
+"""Faults on the cluster; its conftest marks them."""
 Fault = Callable[..., None]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if Path(__file__).parent in item.path.parents and item.get_closest_marker("chaos") is None:
+        mine = Path(__file__).parent in item.path.parents and NODE not in item.path.parents
+        if mine and item.get_closest_marker("chaos") is None:
             item.add_marker(pytest.mark.apiserver)
 
 

@@ -118,6 +118,16 @@ def test_another_full_file_system_is_not_called_the_claim(run: Run, mount: Path,
     assert f"no space is left on {tmp_path} (" in outcome.message
 
 
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES])
+def test_a_claim_that_cannot_be_written_to_is_named(run: Run, mount: Path, tmp_path: Path, number: int) -> None:
+    refused = OSError(number, os.strerror(number), str(mount / "references/.tmp-x"))
+    code, outcome = run(raising(refused))
+    assert (code, outcome.reason) == (EXIT_FINAL, Reason.CLAIM_NOT_WRITABLE)
+    assert str(refused) in outcome.message
+    _, outcome = run(raising(OSError(number, os.strerror(number), str(tmp_path / "scratch"))))
+    assert outcome.reason is Reason.CRASHED, "not the claim"
+
+
 def test_a_crash_names_file_and_line(run: Run) -> None:
     _, outcome = run(raising(ValueError("odd")))
     assert Path(__file__).name in outcome.message

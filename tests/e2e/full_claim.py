@@ -25,6 +25,8 @@ class FullClaim:
     """The kubelet's root directory on the node."""
     name: str = "full"
     mebibytes: int = 1
+    privileged: bool = False
+    """Of the pod that owns the tmpfs: it may mount then."""
 
     def __enter__(self) -> "FullClaim":
         """Make the tmpfs, fill it, make volume and claim."""
@@ -39,6 +41,10 @@ class FullClaim:
     def empty(self) -> None:
         """Make room."""
         self.kubectl.execute(self.name, "rm", FILLER)
+
+    def make_read_only(self) -> None:
+        """For everybody: the file system itself, not one mount of it."""
+        self.kubectl.execute(self.name, "mount", "-o", "remount,ro", MOUNT)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -59,6 +65,7 @@ class FullClaim:
             "image": self.image,
             "imagePullPolicy": "IfNotPresent",
             "command": ["sleep", "infinity"],
+            "securityContext": {"privileged": True, "runAsUser": 0} if self.privileged else {},
             "volumeMounts": [{"name": "small", "mountPath": MOUNT}],
         }
         spec = {"terminationGracePeriodSeconds": 0, "containers": [container], "volumes": [small]}

@@ -1,6 +1,9 @@
 """The examples of the seeds, full-sized models with one candidate and as little load as there can be, to Ready."""
 
 import json
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,58 +12,107 @@ from rich.console import Console
 
 from deploy.command import Cluster
 from examples import diagnosis, verdict
-from examples.example import apply, build, read, remove
+from examples.example import Example, apply, build, read, remove, train
 from examples.waiting import ExampleError, Watcher
 from triton_operator.api.spec import TritonDeploymentSpec
+from triton_operator.api.status import TritonDeploymentStatus
 
-CANDIDATE = {"name": "onnx-fp32", "format": "onnx", "precision": "fp32"}
-TRAINING = {
-    "nnunet-3d": ["--patch=32,32,64", "--held-out=2"],
-    "resnet50-pyt": ["--fitted=40", "--held-out=8"],
-    "fastpitch": ["--steps=10"],
+
+@dataclass(frozen=True)
+class Small:
+    """How little of an example is enough."""
+
+    thresholds: tuple[str, ...]
+    """Metrics that are gated on."""
+    arguments: tuple[str, ...] = ()
+    """Of the program that makes the data, after its own: the last one holds."""
+    container: str = "containers/0"
+    """Where that runs, in the Job's pod."""
+    model: int = 0
+    """The one with candidates."""
+    samples: int = 2
+    batch_size: int = 1
+    """Of the offline sweep."""
+
+
+# A recommender's requests are of 64 impressions: an AUC wants many.
+RECOMMENDER = Small(("auc",), model=1, samples=64, batch_size=64)
+EXAMPLES = {
+    "resnet50-pyt": Small(("top1", "top5"), ("--fitted=40", "--held-out=8")),
+    "dlrm-hps": RECOMMENDER,
+    "dcnv2-hps": RECOMMENDER,
+    "fastpitch": Small(("mel_range", "seconds"), ("--steps=10",)),
+    "nnunet-3d": Small(("dice",), ("--held-out=2",)),
+    "resnet50-tf": Small(("top1", "top5"), ("--fitted=40", "--held-out=8"), container="initContainers/0"),
 }
-"""Arguments of train.py."""
-THRESHOLDS = {"nnunet-3d": ["dice"], "resnet50-pyt": ["top1", "top5"], "fastpitch": ["mel_range", "seconds"]}
+AT_A_TIME = 3
+CANDIDATE = {"name": "onnx-fp32", "format": "onnx", "precision": "fp32"}
 
 
-def patch(kind: str, operations: dict[str, Any]) -> dict[str, Any]:
-    """Replaces fields, by their path, of the example's one object of a kind."""
-    listed = [{"op": "replace", "path": path, "value": value} for path, value in operations.items()]
-    return {"target": {"kind": kind}, "patch": json.dumps(listed)}
+def patches(small: Small) -> list[dict[str, Any]]:
+    """Of kustomize's form, for an example's Job and its TritonDeployment."""
+    fields = {
+        f"/spec/models/{small.model}/candidates": [CANDIDATE],
+        "/spec/accuracy/maxSamples": small.samples,
+        "/spec/performance/offline/batchSizes": [small.batch_size],
+        "/spec/performance/online/concurrency": {"start": 1, "end": 1},
+        "/spec/performance/measurement": {"requestCount": 1, "stabilityPercentage": 999},
+    }
+    command = f"/spec/template/spec/{small.container}/command/-"
+    operations = {
+        "TritonDeployment": [{"op": "replace", "path": path, "value": value} for path, value in fields.items()],
+        "Job": [{"op": "add", "path": command, "value": argument} for argument in small.arguments],
+    }
+    return [{"target": {"kind": kind}, "patch": json.dumps(listed)} for kind, listed in operations.items() if listed]
 
 
-def patches(name: str) -> list[dict[str, Any]]:
-    command = ["python3", "/files/train.py", "--directory", "/source", *TRAINING[name]]
-    return [
-        patch("Job", {"/spec/template/spec/containers/0/command": command}),
-        patch(
-            "TritonDeployment",
-            {
-                "/spec/models/0/candidates": [CANDIDATE],
-                "/spec/accuracy/maxSamples": 2,
-                "/spec/performance/offline/batchSizes": [1],
-                "/spec/performance/online/concurrency": {"start": 1, "end": 1},
-                "/spec/performance/measurement": {"requestCount": 1, "stabilityPercentage": 999},
-            },
-        ),
-    ]
+@dataclass(frozen=True)
+class Outcome:
+    """An example that got ready."""
+
+    asked: TritonDeploymentSpec
+    status: TritonDeploymentStatus
 
 
-@pytest.mark.parametrize("name", TRAINING)
-def test_the_example_gets_ready_and_is_as_good_as_the_framework(kubeconfig: Path, installed: str, name: str) -> None:
-    cluster, example = Cluster(kubeconfig), read(name)
+def run(cluster: Cluster, example: Example, images: Mapping[str, str]) -> Outcome:
+    """Train, apply, wait, remove."""
+    fewer = patches(EXAMPLES[example.namespace])
     remove(cluster, example)
     try:
-        apply(cluster, example, build(cluster, example), patches(name))
-        watcher = Watcher(str(kubeconfig), example, Console())
+        train(cluster, example, images, fewer)
+        watcher = Watcher(str(cluster.kubeconfig), example, Console())
         watcher.trained()
+        apply(cluster, example, images, fewer)
         status = watcher.ready()
-        asked = TritonDeploymentSpec.model_validate(watcher.resource()["spec"])
+        return Outcome(TritonDeploymentSpec.model_validate(watcher.resource()["spec"]), status)
     except ExampleError as error:
         raise AssertionError(diagnosis.report(cluster, example)) from error
     finally:
         remove(cluster, example)
-    assert verdict.failures(status) + verdict.faults(asked, status) == []
-    assert [row.metric for row in status.accuracy if row.threshold] == THRESHOLDS[name]
+
+
+@pytest.fixture(scope="module")
+def outcomes(request: pytest.FixtureRequest, kubeconfig: Path, installed: str) -> Iterator[dict[str, Future[Outcome]]]:
+    """Every collected example by its name; some at a time, since each waits for pods more than it computes."""
+    collected = (getattr(item, "callspec", None) for item in request.session.items)
+    names = (spec.params.get("name") for spec in collected if spec is not None)
+    chosen = [read(name) for name in names if name in EXAMPLES]
+    cluster = Cluster(kubeconfig)
+    images = {example.namespace: build(cluster, example) for example in chosen}
+    with ThreadPoolExecutor(AT_A_TIME) as executor:
+        yield {
+            example.namespace: executor.submit(run, cluster, example, images[example.namespace]) for example in chosen
+        }
+        executor.shutdown(cancel_futures=True)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_example_gets_ready_and_is_as_good_as_the_framework(
+    outcomes: dict[str, Future[Outcome]], name: str
+) -> None:
+    outcome = outcomes[name].result()
+    status = outcome.status
+    assert verdict.failures(status) + verdict.faults(outcome.asked, status) == []
+    assert tuple(row.metric for row in status.accuracy if row.threshold) == EXAMPLES[name].thresholds
     assert status.serving is not None
     assert float(status.serving.throughput) > 0

@@ -65,6 +65,13 @@ class Double(torch.nn.Module):
         return x + x
 
 
+class Rounded(torch.nn.Module):
+    """What PyTorch's fuser makes zeros of on a CPU, from the second call on."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (x * 1.5).round().long()
+
+
 class Two(torch.nn.Module):
     """Inputs and outputs that tell their positions."""
 
@@ -168,6 +175,8 @@ def good(root: Path) -> None:
         config("pytorch", [tensor("x", "FP32", "-1, 3")], [tensor("y", "FP32", "-1, 3")], 0),
         Double(),
     )
+    rounded = [tensor("x", "FP32", "4")], [tensor("y", "INT64", "4")]
+    write(root / "pytorch_rounded", config("pytorch", *rounded, 8), Rounded())
 
     for name, inputs, outputs in (
         ("index", ("ANY__1", "ANY__0"), ("OUT__1", "OUT__0")),

@@ -129,6 +129,11 @@ def test_pytorch_names(good: Server, model: str, left: str, right: str, differen
     np.testing.assert_array_equal(answer.as_numpy(total), rows(72))
 
 
+def test_pytorch_answers_the_same_at_every_call(good: Server) -> None:
+    for _ in range(4):
+        np.testing.assert_array_equal(ask(good, "pytorch_rounded", x=rows(3, 5)).as_numpy("y"), rows(4, 8).astype(int))
+
+
 def test_pytorch_dictionary(good: Server) -> None:
     answer = ask(good, "pytorch_dictionary", b=rows(2), a=rows(7))
     np.testing.assert_array_equal(answer.as_numpy("y"), rows(5))

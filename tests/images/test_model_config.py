@@ -82,5 +82,11 @@ def test_cpu_limit_of_the_container(tmp_path: Path, files: dict[str, str], quota
     assert cores.available(tmp_path) <= (2 if quota == 1.5 else 1 if quota else 1024)
 
 
+def test_a_call_of_pytorch_takes_the_threads_of_its_parameters_or_its_share() -> None:
+    assert cores.torch_threads(with_parameters(INTRA_OP_THREAD_COUNT="3", NUM_THREADS="5")) == 3
+    assert cores.torch_threads(with_parameters(NUM_THREADS="5")) == 5
+    assert cores.torch_threads(with_parameters()) == cores.available()
+
+
 def test_cores_are_shared_among_instances() -> None:
     assert [cores.share(instances, 8) for instances in (1, 2, 3, 16)] == [8, 4, 2, 1]

@@ -20,6 +20,7 @@ from triton_converters.perf_analyzer import (
     requests_per_second,
     spread,
     unjudged,
+    warmup_requests,
 )
 from triton_converters.request import InputShape, Measurement
 from triton_converters.result import Row
@@ -65,6 +66,16 @@ def test_the_command_line_of_an_offline_point_with_shapes_and_shared_memory() ->
 def test_every_concurrent_worker_is_warmed_up() -> None:
     argv = arguments(TARGET, Point("online", 1, 256), first_windows(COUNT))
     assert argv[argv.index("--warmup-request-count") + 1] == "512"
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "concurrency", "sample_seconds", "requests"),
+    [(1, 1, 0.0, 10), (1, 1, 0.25, 10), (1, 1, 0.5, 6), (2, 1, 0.75, 3), (8, 1, 30.0, 3), (1, 16, 1.0, 32)],
+)
+def test_a_slow_model_is_warmed_up_by_fewer_requests(
+    batch_size: int, concurrency: int, sample_seconds: float, requests: int
+) -> None:
+    assert warmup_requests(Point("online", batch_size, concurrency), sample_seconds) == requests
 
 
 def test_points_of_one_scenario_differ_in_batch_concurrency_and_file_only() -> None:

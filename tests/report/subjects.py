@@ -9,7 +9,8 @@ import yaml
 from triton_plugin.subject import Subject, parse
 
 FOLDER = Path(__file__).parent / "recorded"
-RECORDED = sorted(FOLDER.glob("*.yaml"))
+EXAMPLES = Path(__file__).parents[2] / "docs/examples/recorded"
+RECORDED = sorted([*FOLDER.glob("*.yaml"), *EXAMPLES.glob("*.yaml")])
 """What `kubectl get td/NAME configmap/NAME-results -o yaml` printed after a real run, one file an example."""
 GOLDEN = Path(__file__).parents[1] / "golden"
 HOSTILE = "</script><script>document.title='taken'</script>|`${7*7}`[b]{{7*7}}&amp;\x1b[31m\"'"

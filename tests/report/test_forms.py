@@ -49,7 +49,7 @@ def test_each_candidate_has_the_rows_of_its_own_profile() -> None:
         assert each.measured is not None, name
         assert max(float(row.throughput) for row in each.measured.online) == float(each.status.throughput)
         assert {row.precision for row in each.measured.online} == {name.rsplit("-", 1)[1]}
-        assert each.file_bytes == 1000
+        assert (each.file_bytes, each.error_outside_triton) == (1000, "1e-06")
     assert [each.status.rank for each in made.candidates] == [1, 2, 3, 4]
 
 

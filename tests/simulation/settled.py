@@ -26,7 +26,8 @@ def filled(store: Store, bodies: list[Body], count: int) -> list[Key]:
     texts = [json.dumps(body) for body in bodies]
     for number in range(count):
         for version, text in enumerate(texts, start=2):
-            # With the uids of the first one: results belong to them.
+            # Not the TritonDeployment's own uid, which is part of results' keys.
+            text = re.sub(r'"uid-([1-9]\d*)"', rf'"{number:08x}-0000-4000-8000-0000000\g<1>"', text)
             body = json.loads(re.sub(r"\bvision\b", f"n{number}", text))
             body["metadata"]["resourceVersion"] = str(version)
             body["metadata"].setdefault("namespace", f"n{number}")

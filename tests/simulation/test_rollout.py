@@ -307,6 +307,21 @@ def test_what_made_way_comes_back_where_the_new_one_fails(one_gpu: Cluster, fail
     assert one_gpu.condition("Ready")["status"] == "True"
 
 
+def test_why_the_new_one_failed_is_still_said_once_it_has_no_pod(one_gpu: Cluster) -> None:
+    old = one_gpu.serving()
+    one_gpu.edit(serving={**OTHER_SERVER, "progressDeadlineSeconds": 120})
+    one_gpu.gpus = 0
+    one_gpu.run(60)
+    assert replicas(one_gpu)[old or ""] == 0, "it made way in vain"
+    one_gpu.run(60)
+    one_gpu.gpus = 1
+    one_gpu.settle()
+    assert sorted(replicas(one_gpu).values()) == [0, 1]
+    assert one_gpu.condition("Available")["status"] == "True"
+    assert one_gpu.condition("Stalled")["reason"] == "Unschedulable"
+    assert "Insufficient nvidia.com/gpu" in one_gpu.condition("Stalled")["message"]
+
+
 def test_no_replicas_free_the_gpu_of_what_serves_too(one_gpu: Cluster) -> None:
     old = one_gpu.serving()
     one_gpu.edit(serving={"replicas": 0}, source=OTHER_SOURCE)

@@ -51,5 +51,5 @@ def test_what_the_store_keeps_of_an_object_is_a_fifth_of_its_text() -> None:
     _, bodies = settled()
     store = Store()
     filled(store, bodies, 3)
-    kept = sum(len(known.packed) for objects in store._objects.values() for known in objects.values())
+    kept = sum(len(known.packed) for family in store._families.values() for known in family.members.values())
     assert kept < 3 * len(str(bodies)) / 5

@@ -1,15 +1,20 @@
 """Every example and every overlay: the API knows all of it, and what the operator makes of it is what is written."""
 
+import subprocess
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from google.protobuf import text_format  # type: ignore[import-untyped]
 from tritonclient.grpc import model_config_pb2
 
-from examples.example import FOLDER, find, render
+from deploy.command import Cluster as Tools
+from deploy.command import executable
+from examples.example import FOLDER, apply, find, read, render, train
 from examples.line import heading, line
+from tests.e2e.test_examples import EXAMPLES, patches
 from tests.simulation.answers import GOOD, Fate
 from tests.simulation.cluster import Cluster
 from triton_converters import model_config
@@ -188,6 +193,33 @@ def test_an_example_is_found_by_its_name_with_its_jobs_and_images() -> None:
     assert examples["resnet50-pyt"].images == ("digits-trainer",)
     assert examples["nnunet-3d"].images == ("converter",)
     assert examples["resnet50-tf"].images == ("converter-tensorflow", "digits-trainer")
+
+
+class Rendering(Tools):
+    """Renders what would be applied."""
+
+    def run(self, *argv: str, **_: Any) -> str:
+        assert argv[:3] == ("kubectl", "apply", "--kustomize")
+        argv = (executable("kubectl"), "kustomize", argv[3])
+        return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_trains_first_and_is_smaller_in_the_suite(name: str) -> None:
+    example, small = read(name), EXAMPLES[name]
+    images = dict.fromkeys(example.images, "image:1")
+    before, after = (
+        {each["kind"]: each for each in yaml.safe_load_all(step(Rendering(Path()), example, images, patches(small)))}
+        for step in (train, apply)
+    )
+    assert before == {kind: each for kind, each in after.items() if kind != "TritonDeployment"}
+    spec = TritonDeploymentSpec.model_validate(after["TritonDeployment"]["spec"])
+    assert [candidate.name for candidate in spec.models[small.model].candidates] == ["onnx-fp32"]
+    assert [each.resources.limits["cpu"] for each in (spec.conversion.pod, spec.serving.pod)] == ["2", "2"]
+    pod = after["Job"]["spec"]["template"]["spec"]
+    containers = [*pod.get("initContainers", ()), *pod["containers"]]
+    assert {container["image"] for container in containers} == {"image:1"}
+    assert tuple(containers[0]["command"][len(containers[0]["command"]) - len(small.arguments) :]) == small.arguments
 
 
 def test_an_example_is_one_line_under_its_heading() -> None:

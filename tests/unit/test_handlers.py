@@ -1,9 +1,14 @@
 """What kopf is told: which objects it asks the API server for."""
 
+import asyncio
+from collections.abc import Iterable
+from itertools import islice
+
 import kopf
+from kopf._cogs.structs.bodies import RawBody
 from kopf._cogs.structs.references import Resource
 
-from triton_operator.handlers import configure
+from triton_operator.handlers import NoMemories, configure
 from triton_operator.kinds import CHILDREN, EVENT, TRITON_DEPLOYMENT, Kind
 
 
@@ -40,3 +45,20 @@ def test_kopf_copies_no_object() -> None:
     essence = settings.persistence.diffbase_storage.build(body=body)
     assert essence == {}
     assert settings.persistence.progress_storage.clear(essence=essence) is essence
+
+
+def test_kopf_never_gives_a_watch_up() -> None:
+    settings = kopf.OperatorSettings()
+    configure(settings)
+    backoffs = settings.networking.error_backoffs
+    assert isinstance(backoffs, Iterable)
+    for _ in range(2):
+        pauses = list(islice(backoffs, 1000))
+        assert pauses[0] == 1
+        assert max(pauses) == 5
+
+
+def test_kopf_remembers_no_object() -> None:
+    memories = NoMemories()
+    asyncio.run(memories.recall(RawBody(metadata={"uid": "u", "name": "digits"})))
+    assert list(memories.iter_all_memories()) == []

@@ -232,6 +232,59 @@ def test_a_crash_of_the_sidecar_is_its_end_only_where_starting_again_does_not_he
     assert words in view.pending.message
 
 
+EVICTED = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "EvictionByEvictionAPI",
+    "message": "Eviction API: evicting",
+}
+
+
+@pytest.mark.parametrize("phase", ["Running", "Failed"])
+def test_an_eviction_is_told_and_no_failure_of_the_job(phase: str) -> None:
+    view = job_view(a_job(), [a_pod(phase, containerStatuses=ended(137), conditions=[EVICTED])], [])
+    assert (view.state, view.failure) == ("Active", None)
+    assert view.pending is not None
+    assert view.pending.reason is Reason.EVICTED
+    assert view.pending.message == "pod p: Eviction API: evicting; another one takes its place"
+
+
+def test_what_keeps_the_successor_of_an_evicted_server_from_running_comes_first() -> None:
+    labels = {"triton-operator.dev/revision": "digits-1"}
+    pods = [a_pod("Running", conditions=[EVICTED]), a_pod(conditions=[unschedulable("1 node(s) were unschedulable.")])]
+    for pod in pods:
+        pod["metadata"]["labels"] = labels
+    deployment = {
+        "kind": "Deployment",
+        "metadata": {"name": "digits-1", "creationTimestamp": "2026-11-21T00:00:00Z"},
+        "spec": {"replicas": 1},
+    }
+    for seen, reason in ((pods, Reason.UNSCHEDULABLE), (pods[:1], Reason.EVICTED)):
+        trouble = observe("digits", [deployment, *seen]).servers["digits-1"].trouble
+        assert trouble is not None
+        assert trouble.reason is reason
+
+
+def test_a_node_that_does_not_answer_is_named() -> None:
+    """As the node controller leaves the pod: its containers were ready when the kubelet last said something."""
+    ready = [{"type": "ContainersReady", "status": "True"}, {"type": "Ready", "status": "False"}]
+    pod = a_pod("Running", containerStatuses=[{"name": "convert", "state": {"running": {}}}], conditions=ready)
+    pod["spec"]["nodeName"] = "gpu-7"
+    trouble = pod_trouble(pod, [])
+    assert trouble is not None
+    assert trouble.reason is Reason.NODE_NOT_READY
+    assert "gpu-7" in trouble.message
+
+
+def test_a_missing_secret_of_the_registry_is_named() -> None:
+    words = "Unable to retrieve some image pull secrets (absent); attempting to pull the image may not succeed."
+    events = [an_event("pod-1", "FailedToRetrieveImagePullSecret", words)]
+    trouble = pod_trouble(a_pod(containerStatuses=waiting("ErrImagePull", "not authorized")), events)
+    assert trouble is not None
+    assert trouble.reason is Reason.IMAGE_PULL_FAILED
+    assert words in trouble.message
+
+
 @pytest.mark.parametrize(
     ("restarts", "client", "failed"),
     [(6, {"running": {}}, False), (7, {"running": {}}, True), (1, {"waiting": {"reason": "PodInitializing"}}, True)],
@@ -244,12 +297,6 @@ def test_a_search_may_try_what_its_server_ends_under(restarts: int, client: dict
     job["metadata"]["labels"]["triton-operator.dev/stage"] = "search"
     view = job_view(job, [a_pod(initContainerStatuses=[sidecar], containerStatuses=[own])], [])
     assert (view.failure is not None, view.pending is not None, view.active) == (failed, failed, not failed)
-
-
-def test_a_drained_node_is_no_failure_of_the_job() -> None:
-    disrupted = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}
-    view = job_view(a_job(), [a_pod("Failed", containerStatuses=ended(137), conditions=[disrupted])], [])
-    assert (view.state, view.failure, view.pending) == ("Active", None, None)
 
 
 def test_a_deadline_names_what_the_pod_waited_for() -> None:

@@ -31,9 +31,9 @@ def test_the_release_is_read_from_a_tag_of_nvidias_form(image: str, expected: st
 
 @pytest.mark.parametrize("form", ["tf-savedmodel", "tf-trt"])
 def test_tensorflow_is_refused_after_25_02_by_name_with_what_works(form: str) -> None:
-    assert refusal(f"{NVIDIA}:25.02-py3", form) is None
-    assert refusal("team/server:latest", form) is None, "its name tells nothing; the server itself will"
-    message = refusal(f"{NVIDIA}:25.03-py3", form)
+    assert refusal(f"{NVIDIA}:25.02-py3", "tf-keras", form) is None
+    assert refusal("team/server:latest", "tf-keras", form) is None, "its name tells nothing; the server itself will"
+    message = refusal(f"{NVIDIA}:25.03-py3", "tf-keras", form)
     assert message is not None
     for words in (f"{NVIDIA}:25.03-py3", "25.03", form, "onnx", "trt", "25.02", "spec.serving.image"):
         assert words in message
@@ -41,7 +41,7 @@ def test_tensorflow_is_refused_after_25_02_by_name_with_what_works(form: str) ->
 
 def test_other_formats_are_served_by_every_release() -> None:
     for form in FORMATS.keys() - {"tf-savedmodel", "tf-trt"}:
-        assert refusal(f"{NVIDIA}:26.08-py3", form) is None
+        assert refusal(f"{NVIDIA}:26.08-py3", "pyt", form) is None
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -49,11 +49,17 @@ def test_other_formats_are_served_by_every_release() -> None:
 def test_our_cpu_image_serves_what_it_has_backends_for(form: str, tag: str) -> None:
     image = f"registry.example:5000/ours/tritonserver-cpu{tag}"
     assert is_cpu_image(image)
-    message = refusal(image, form)
+    message = refusal(image, "pyt", form)
     assert (message is None) is (FORMATS[form].backend in CPU_BACKENDS)
     if message is not None:
         assert f"has no backend {FORMATS[form].backend}" in message
         assert "use format ts-trace, ts-script, onnx" in message
+
+
+def test_the_advice_names_what_the_source_converts_into() -> None:
+    message = refusal("tritonserver-cpu:1", "tf-keras", "tf-trt")
+    assert message is not None
+    assert "use format onnx, or one of NVIDIA's images" in message
 
 
 def test_the_cpu_images_backends_are_those_of_its_folder() -> None:

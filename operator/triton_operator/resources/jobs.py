@@ -10,12 +10,11 @@ from triton_converters.result import EXIT_FINAL
 from triton_operator import names, server_image
 from triton_operator.api.pod import Pod
 from triton_operator.context import Context
+from triton_operator.job_view import BACKOFF_LIMIT
 from triton_operator.quantity import amount
 from triton_operator.resources import pod
 from triton_operator.resources.server import FIXED_MODELS, server_container
 
-BACKOFF_LIMIT = 2
-"""Two more tries of what may mend itself; a failure that cannot ends with EXIT_FINAL and is not tried again."""
 CONVERTERS = "/opt/triton-operator/converters"
 """Where the converter image has the converters."""
 COPIED_CONVERTERS = "/converters"
@@ -51,6 +50,7 @@ def job(context: Context, work: Work) -> dict[str, Any]:
     if work.candidate:
         labels[names.CANDIDATE_LABEL] = work.candidate
     spec = {
+        # Not of a failure that cannot mend itself: that ends with EXIT_FINAL.
         "backoffLimit": BACKOFF_LIMIT,
         "activeDeadlineSeconds": work.deadline_seconds,
         "podFailurePolicy": _failure_policy(work),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from triton_converters.reasons import Reason
+from triton_converters.reasons import Reason, reason_of
 from triton_converters.request import MeasureRequest
 from triton_converters.result import MeasureResult
 from triton_operator import names
@@ -111,12 +111,21 @@ def _start(context: Context, name: str, view: ServerView | None) -> tuple[Verdic
         return None, False
     if view.progress_deadline_exceeded or _age(context, view) > context.spec.serving.progress_deadline_seconds:
         seconds = context.spec.serving.progress_deadline_seconds
-        last = f": {view.trouble.message}" if view.trouble else ""
-        reason = view.trouble.reason if view.trouble else Reason.PROGRESS_DEADLINE_EXCEEDED
-        return Verdict("Available", False, reason, f"Deployment {name} was not ready within {seconds} s{last}"), True
+        late = f"Deployment {name} was not ready within {seconds} s"
+        if view.trouble is not None:
+            return Verdict("Available", False, view.trouble.reason, f"{late}: {view.trouble.message}"), True
+        return _said_before(context, late) or Verdict("Available", False, Reason.PROGRESS_DEADLINE_EXCEEDED, late), True
     if view.trouble is not None:
         return Verdict("Available", False, view.trouble.reason, view.trouble.message), False
     return Verdict("Available", False, Reason.ROLLING_OUT, f"Deployment {name} starts"), False
+
+
+def _said_before(context: Context, late: str) -> Verdict | None:
+    """What the status says of a server that came too late: scaled to 0, it has no pod any more that could tell why."""
+    for each in context.deployment.status.conditions:
+        if each.type == "Stalled" and each.status == "True" and each.message.startswith(late):
+            return Verdict("Available", False, reason_of(each.reason), each.message)
+    return None
 
 
 def _age(context: Context, view: ServerView) -> float:

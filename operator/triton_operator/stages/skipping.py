@@ -39,7 +39,7 @@ def nothing_to_try(context: Context) -> Verdict | None:
 def refused(context: Context, candidate: Combination) -> Trouble | None:
     """What the spec and the server's image alone say against a candidate."""
     for member in candidate.members:
-        if message := server_image.refusal(context.images.server, member.format):
+        if message := server_image.refusal(context.images.server, member.model.format, member.format):
             return Trouble(Reason.FORMAT_NOT_SERVED, message)
     if _built_for_product(candidate) and context.spec.gpu_count == 0:
         message = f"format {candidate.format} is built for one GPU product and this object runs on CPU: set spec.gpu"

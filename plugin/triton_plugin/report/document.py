@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pydantic import Field
 
 from triton_converters.reasons import Reason
-from triton_converters.result import ProfileResult
+from triton_converters.result import ConvertResult, ProfileResult
 from triton_operator.api.model import Model
 from triton_operator.api.schema import ApiType
 from triton_operator.api.searched import ConfigurationStatus, SearchStatus, configuration_status
@@ -62,6 +62,9 @@ class CandidateReport(ApiType):
     """Floating point types of the file's weights."""
     conversion_seconds: float | None
     """How long the conversion took."""
+    error_outside_triton: str
+    """Decimal: largest difference from the framework of what the file gives in its format's own runtime, over the first
+    samples; empty: not known. The status has that of what is served."""
     warnings: list[str]
     """The exporter's."""
     accuracy: list[AccuracyStatus]
@@ -208,10 +211,16 @@ def _candidate(subject: Subject, status: CandidateStatus) -> CandidateReport:
         file_bytes=conversion.file_bytes if conversion else None,
         data_types=list(conversion.data_types) if conversion else [],
         conversion_seconds=conversion.seconds if conversion else None,
+        error_outside_triton=_error(conversion),
         warnings=list(conversion.warnings) if conversion else [],
         accuracy=_accuracy(profile) if profile else [],
         measured=measured,
     )
+
+
+def _error(conversion: ConvertResult | None) -> str:
+    error = conversion.max_absolute_error if conversion else None
+    return "" if error is None else f"{error:.3g}"
 
 
 def _search(subject: Subject, status: SearchStatus) -> SearchReport:

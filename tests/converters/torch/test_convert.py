@@ -57,6 +57,7 @@ def test_the_file_answers_what_the_framework_answered(
             assert_agrees(format_name, precision, batch, rows)
     expected = {"fp32": "FP32", "fp16": "FP16"}[precision]
     assert result.data_types[0] == expected
+    assert result.max_absolute_error is not None
     assert weight_data_types(model_file(REVISION, "small", format_name), format_name) == result.data_types
 
 

@@ -1,10 +1,12 @@
 """Triton's backend `pytorch`: TorchScript models on CPUs. What it serves and what it refuses: see `triton_cpu`."""
 
+import os
 import sys
 
 # The server starts Python with the distribution's own packages only.
 sys.path[:0] = ["/opt/tritonserver/runtimes", "/opt/tritonserver/site-packages"]
 
+from triton_cpu import cores  # noqa: E402
 from triton_cpu.config import Config  # noqa: E402
 from triton_cpu.instance import Instance  # noqa: E402
 from triton_cpu.session import Log, Session  # noqa: E402
@@ -12,6 +14,9 @@ from triton_cpu.session import Log, Session  # noqa: E402
 
 def load(config: Config, log_warning: Log) -> Session:
     """Load a model. The runtime is imported only here: the server also starts this file to complete configurations."""
+    # Read when the libraries are loaded. PyTorch's own setting does not reach OpenBLAS, which would start a thread for
+    # every core of the machine.
+    os.environ["OMP_NUM_THREADS"] = str(cores.torch_threads(config))
     from triton_cpu.torch_session import TorchSession
 
     return TorchSession(config, log_warning)

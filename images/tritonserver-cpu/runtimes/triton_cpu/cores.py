@@ -4,6 +4,8 @@ import math
 import os
 from pathlib import Path
 
+from triton_cpu.config import Config
+
 CGROUP = Path("/sys/fs/cgroup")
 
 
@@ -32,3 +34,9 @@ def quota(cgroup: Path) -> float | None:
 def share(instances: int, cores: int) -> int:
     """Divide the cores among the instances of a model: at least one each."""
     return max(1, cores // instances)
+
+
+def torch_threads(config: Config) -> int:
+    """Threads of one call of PyTorch: as the model's parameters say, else this instance's share. Raises ModelError."""
+    asked = config.integer("INTRA_OP_THREAD_COUNT") or config.integer("NUM_THREADS")
+    return asked or share(config.instances, available())

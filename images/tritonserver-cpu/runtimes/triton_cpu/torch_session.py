@@ -27,7 +27,8 @@ DATA_TYPES = {
     "TYPE_FP64": torch.float64,
 }
 NAMES = {dtype: name for name, dtype in DATA_TYPES.items()}
-# Parameters that set a switch of PyTorch's just-in-time compiler; without the parameter it stays as PyTorch has it.
+# Parameters that set a switch of PyTorch's just-in-time compiler; without the parameter it stays as PyTorch has it, but
+# for the fuser.
 SWITCHES = {
     "ENABLE_JIT_EXECUTOR": torch._C._jit_set_profiling_executor,
     "ENABLE_JIT_PROFILING": torch._C._jit_set_profiling_mode,
@@ -79,12 +80,14 @@ class TorchSession:
 
 def _configure_runtime(config: Config) -> None:
     """Set PyTorch's threads and switches, which are the whole process's: each instance has its own."""
-    threads = config.integer("INTRA_OP_THREAD_COUNT") or config.integer("NUM_THREADS")
-    torch.set_num_threads(threads or cores.share(config.instances, cores.available()))
+    torch.set_num_threads(cores.torch_threads(config))
     interop = config.integer("INTER_OP_THREAD_COUNT") or config.integer("NUM_INTEROP_THREADS")
     if interop:
         torch.set_num_interop_threads(interop)
     torch._C._set_graph_executor_optimize(not config.boolean("DISABLE_OPTIMIZED_EXECUTION"))
+    # On a CPU the fuser compiles anew for every shape, in a module's second call: seconds for ResNet-50, minutes for
+    # FastPitch, and no faster afterwards. Of `round().long()` it makes zeros (PyTorch 2.6).
+    torch._C._jit_set_texpr_fuser_enabled(False)
     for key, switch in SWITCHES.items():
         enabled = config.boolean(key)
         if enabled is not None:

@@ -1,7 +1,7 @@
 """Train both parts on a synthetic click log, and publish what a TritonDeployment needs.
 
-Below --model-dir: the user files, sparse.safetensors and dense.safetensors; below --data-dir: held-out.npz. Each folder
-appears by one rename, so a reader finds it whole or not at all; the model's comes last.
+Below --directory: model/ (the user files, sparse.safetensors and dense.safetensors) and data/ (held-out.npz). Each
+folder appears by one rename, so a reader finds it whole or not at all; the model's comes last.
 """
 
 import argparse
@@ -83,16 +83,15 @@ def published(folder: Path) -> Iterator[Path]:
 def main() -> None:
     """Train, publish, and say how good the model is on impressions that it has not seen."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model-dir", type=Path, required=True)
-    parser.add_argument("--data-dir", type=Path, required=True)
+    parser.add_argument("--directory", type=Path, required=True)
     options = parser.parse_args()
     model = train()
     numbers, categories, clicks = generate(HELD_OUT, SEED + 2)
-    with published(options.data_dir) as folder:
+    with published(options.directory / "data") as folder:
         np.savez(folder / "held-out.npz", numbers=numbers, categories=categories, clicks=clicks)
     with torch.inference_mode():
         logits = model(torch.from_numpy(numbers), torch.from_numpy(categories + OFFSETS)).numpy()
-    with published(options.model_dir) as folder:
+    with published(options.directory / "model") as folder:
         for name in FILES:
             shutil.copyfile(Path(__file__).parent / name, folder / name)
         save_file({"embeddings": model.embeddings.detach().contiguous()}, str(folder / "sparse.safetensors"))

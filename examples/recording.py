@@ -1,0 +1,25 @@
+"""An example as it ended: what the documentation's tables and the tests of the reports are made of."""
+
+from typing import Any
+
+import yaml
+
+from deploy.command import Cluster
+from examples.example import Example
+from triton_operator import names
+
+KEPT = ("name", "namespace", "generation", "creationTimestamp")
+"""Of the metadata; the rest is the API server's own."""
+
+
+def record(cluster: Cluster, example: Example) -> str:
+    """The TritonDeployment and the ConfigMap of its results as one YAML List. Raises CommandError."""
+    wanted = (f"tritondeployment/{example.name}", f"configmap/{names.results(example.name)}")
+    items = cluster.get(*wanted, "--namespace", example.namespace)["items"]
+    document = {"apiVersion": "v1", "kind": "List", "items": [_stripped(item) for item in items]}
+    return yaml.safe_dump(document, sort_keys=False, width=120)
+
+
+def _stripped(item: dict[str, Any]) -> dict[str, Any]:
+    metadata = {name: item["metadata"][name] for name in KEPT if name in item["metadata"]}
+    return {**item, "metadata": metadata}
