@@ -20,7 +20,7 @@ class Document:
         Fields at their default are left out: the Job of a newer operator that asks for nothing new is the same Job, and
         the older converter image that an object is pinned to understands it.
         """
-        return json.dumps(_plain(self), sort_keys=True, separators=(",", ":"))
+        return json.dumps(self, sort_keys=True, separators=(",", ":"), default=given)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -41,13 +41,10 @@ class Document:
         return built
 
 
-def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        given = ((field, getattr(value, field.name)) for field in fields(value))
-        return {field.name: _plain(found) for field, found in given if found != field.default}
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return value
+def given(value: Any) -> dict[str, Any]:
+    """A dataclass's fields by name, without those at their default; raises TypeError of any other value."""
+    found = ((field, getattr(value, field.name)) for field in fields(value))
+    return {field.name: each for field, each in found if each != field.default}
 
 
 def _build(kind: Any, value: Any) -> Any:

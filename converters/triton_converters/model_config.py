@@ -53,18 +53,13 @@ def render(
             model_config_pb2.ModelInstanceGroup(count=config.instances, kind=config.instance_group_kind),
         ],
     )
-    if config.dynamic_batching:
-        message.dynamic_batching.SetInParent()
-        message.dynamic_batching.preferred_batch_size.extend(config.preferred_batch_sizes)
-        message.dynamic_batching.max_queue_delay_microseconds = config.max_queue_delay_microseconds
+    _set_batching(message, config)
     if config.cuda_graphs:
         message.optimization.cuda.graphs = True
     if accelerators := _accelerators(form.backend, execution):
         message.optimization.execution_accelerators.gpu_execution_accelerator.extend(accelerators)
     if warmup_shapes:
-        # A row of the hps backend holds all samples.
-        largest = 1 if execution.format == HPS else max(1, max_batch_size)
-        message.model_warmup.extend(_warmup(signature, warmup_shapes, largest))
+        message.model_warmup.extend(_warmups(message, _warmup_inputs(signature, warmup_shapes)))
     for key, value in config.parameters.items():
         message.parameters[key].string_value = value
     return str(text_format.MessageToString(message))
@@ -80,15 +75,10 @@ def retuned(text: str, tuning: Tuning) -> str:
     for group in message.instance_group:
         group.count = tuning.instances
     message.ClearField("dynamic_batching")
-    if tuning.dynamic_batching:
-        message.dynamic_batching.SetInParent()
-        message.dynamic_batching.preferred_batch_size.extend(tuning.preferred_batch_sizes)
-        message.dynamic_batching.max_queue_delay_microseconds = tuning.max_queue_delay_microseconds
+    _set_batching(message, tuning)
     message.optimization.cuda.graphs = tuning.cuda_graphs
     if message.model_warmup:
-        sample = message.model_warmup[0].inputs
-        largest = 1 if message.backend == HPS else max(1, tuning.max_batch_size)
-        warmups = [_warmup_of(size, sample) for size in sorted({1, largest})]
+        warmups = _warmups(message, message.model_warmup[0].inputs)
         message.ClearField("model_warmup")
         message.model_warmup.extend(warmups)
     return str(json_format.MessageToJson(message, preserving_proto_field_name=True, indent=None))
@@ -153,12 +143,17 @@ def _accelerators(backend: str, execution: Execution) -> list[Any]:
     return []
 
 
-def _warmup(
-    signature: Signature, shapes: Mapping[str, tuple[int, ...]], largest: int
-) -> list[model_config_pb2.ModelWarmup]:
-    """Batch 1 and ``largest``: Triton repeats the one sample of the file."""
-    sizes = sorted({1, largest})
-    inputs = {
+def _set_batching(message: model_config_pb2.ModelConfig, config: ModelConfig | Tuning) -> None:
+    if config.dynamic_batching:
+        message.dynamic_batching.SetInParent()
+        message.dynamic_batching.preferred_batch_size.extend(config.preferred_batch_sizes)
+        message.dynamic_batching.max_queue_delay_microseconds = config.max_queue_delay_microseconds
+
+
+def _warmup_inputs(
+    signature: Signature, shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, model_config_pb2.ModelWarmup.Input]:
+    return {
         tensor.name: model_config_pb2.ModelWarmup.Input(
             data_type=_type(tensor),
             dims=served_dims(shapes[tensor.name]),
@@ -166,8 +161,15 @@ def _warmup(
         )
         for tensor in signature.inputs
     }
-    return [_warmup_of(size, inputs) for size in sizes]
 
 
-def _warmup_of(size: int, inputs: Mapping[str, model_config_pb2.ModelWarmup.Input]) -> model_config_pb2.ModelWarmup:
-    return model_config_pb2.ModelWarmup(name=f"batch-{size}", batch_size=size, inputs=inputs)
+def _warmups(
+    message: model_config_pb2.ModelConfig, inputs: Mapping[str, model_config_pb2.ModelWarmup.Input]
+) -> list[model_config_pb2.ModelWarmup]:
+    """Batch 1 and the message's largest: Triton repeats the one sample of the file."""
+    # A row of the hps backend holds all samples.
+    largest = 1 if message.backend == HPS else max(1, message.max_batch_size)
+    return [
+        model_config_pb2.ModelWarmup(name=f"batch-{size}", batch_size=size, inputs=inputs)
+        for size in sorted({1, largest})
+    ]

@@ -119,14 +119,11 @@ class Server:
 
     def used_memory(self) -> int:
         """Bytes in use now by the server's metrics; 0 where they cannot be had."""
-        connection = http.client.HTTPConnection(self._metrics.host, self._metrics.port, timeout=METRICS_SECONDS)
         try:
-            connection.request("GET", "/metrics")
-            return used_bytes(connection.getresponse().read().decode(errors="replace"))
-        except (OSError, http.client.HTTPException):
+            _, body = _ask(self._metrics, "GET", "/metrics", METRICS_SECONDS)
+        except OSError:
             return 0
-        finally:
-            connection.close()
+        return used_bytes(body.decode(errors="replace"))
 
     def reload(self, config: str) -> str:
         """Load the model with another configuration, a JSON document; what the server says against it, or nothing.
@@ -134,16 +131,11 @@ class Server:
         Only a server of --model-control-mode=explicit does so. Where it refuses, the model stays as it was.
         """
         body = json.dumps({"parameters": {"config": config}})
-        connection = http.client.HTTPConnection(self.http.host, self.http.port, timeout=LOAD_SECONDS)
         try:
-            connection.request("POST", f"/v2/repository/models/{self.model}/load", body)
-            response = connection.getresponse()
-            answer = response.read().decode(errors="replace")
-        except (OSError, http.client.HTTPException) as error:
+            status, answer = _ask(self.http, "POST", f"/v2/repository/models/{self.model}/load", LOAD_SECONDS, body)
+        except OSError as error:
             raise _gone(f"the server ended while it loaded {self.model} ({error}); see its log") from error
-        finally:
-            connection.close()
-        return "" if response.status == http.client.OK else _error(answer)
+        return "" if status == http.client.OK else _error(answer.decode(errors="replace"))
 
     def infer(self, inputs: Arrays, outputs: tuple[str, ...]) -> dict[str, Array]:
         """One request, in the shapes that the server declares; raises StageError(InferenceFailed) with its message."""
@@ -185,15 +177,20 @@ class Server:
 
     def _get(self, path: str) -> tuple[int, bytes]:
         """Raises OSError where nothing answers."""
-        connection = http.client.HTTPConnection(self.http.host, self.http.port, timeout=HTTP_SECONDS)
-        try:
-            connection.request("GET", path)
-            response = connection.getresponse()
-            return response.status, response.read()
-        except http.client.HTTPException as error:
-            raise OSError(str(error)) from error
-        finally:
-            connection.close()
+        return _ask(self.http, "GET", path, HTTP_SECONDS)
+
+
+def _ask(endpoint: Endpoint, method: str, path: str, seconds: float, body: str | None = None) -> tuple[int, bytes]:
+    """Status and body of one answer; raises OSError where nothing answers within ``seconds``."""
+    connection = http.client.HTTPConnection(endpoint.host, endpoint.port, timeout=seconds)
+    try:
+        connection.request(method, path, body)
+        response = connection.getresponse()
+        return response.status, response.read()
+    except http.client.HTTPException as error:
+        raise OSError(str(error)) from error
+    finally:
+        connection.close()
 
 
 def _error(answer: str) -> str:

@@ -38,6 +38,11 @@ class Attempt:
         return self.candidate.name
 
     @property
+    def tensorrt_version(self) -> str:
+        """Of the TensorRT that made the file; empty where none did."""
+        return self.conversion.tensorrt_version if self.conversion else ""
+
+    @property
     def passed(self) -> bool:
         """Whether every gate before selection was passed."""
         return self.profile is not None and self.profile.passed

@@ -7,8 +7,10 @@ a hash of the key and of its whole template: a Job with more memory is another J
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from typing import Any
+
+from triton_converters.document import given
 
 GROUP = "triton-operator.dev"
 API_VERSION = f"{GROUP}/v1alpha1"
@@ -98,7 +100,6 @@ def _plain(value: Any) -> Any:
     A default and the same value written out are one; and a field that a newer operator adds changes no key and no name
     while nobody sets it, so that an upgrade neither converts nor measures again.
     """
-    if is_dataclass(value) and not isinstance(value, type):
-        given = ((each.name, getattr(value, each.name), each.default) for each in fields(value))
-        return {name: found for name, found, default in given if found != default}
+    if is_dataclass(value):
+        return given(value)
     return value.model_dump(mode="json", by_alias=True, exclude_defaults=True)

@@ -26,7 +26,7 @@ from triton_operator.conditions import conditions
 from triton_operator.context import Context
 from triton_operator.progress import Progress
 from triton_operator.resources.services import endpoint
-from triton_operator.selection import Choice, best_row
+from triton_operator.selection import Choice, best_row, load
 from triton_operator.stages.searching import Search
 from triton_operator.status_limit import bounded, shortened
 
@@ -118,7 +118,7 @@ def _search(search: Search) -> SearchStatus:
         configuration=configuration_status(search.best.tuning) if search.best else None,
         throughput=throughput(row) if row else "",
         p99_latency_microseconds=row.p99 if row else None,
-        load=f"batch {row.batch_size}, concurrency {row.concurrency}" if row else "",
+        load=load(row) if row else "",
         records=list(search.records),
     )
 

@@ -63,7 +63,7 @@ class Choice:
     @property
     def load(self) -> str:
         """The load the row was measured under."""
-        return f"batch {self.row.batch_size}, concurrency {self.row.concurrency}"
+        return load(self.row)
 
     @property
     def distance(self) -> float:
@@ -113,6 +113,11 @@ def best_row(
         violation=scoring.violation(row, bounds),
         binding=min(bindings, key=lambda binding: binding.margin, default=None),
     )
+
+
+def load(row: Row) -> str:
+    """What a row was measured under, in words."""
+    return f"batch {row.batch_size}, concurrency {row.concurrency}"
 
 
 def improvement(one: Choice, other: Choice) -> float:

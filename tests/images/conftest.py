@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.images.server import ROOT, RUN, Server, free_ports, wait_ready
+from images.pod import free_ports
+from tests.images.server import ROOT, RUN, Server, wait_ready
 
 sys.path.insert(0, str(ROOT / "images" / "tritonserver-cpu" / "runtimes"))
 

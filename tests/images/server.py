@@ -1,12 +1,10 @@
 """A real tritonserver of the tritonserver-cpu image on the loopback interface."""
 
 import re
-import socket
 import subprocess
 import sys
 import time
 import urllib.request
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,15 +58,6 @@ class Server:
     def stop(self, patience: float = 20) -> int:
         self.process.terminate()
         return self.process.wait(patience)
-
-
-def free_ports() -> tuple[int, int, int]:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(3)]
-        for item in sockets:
-            item.bind(("127.0.0.1", 0))
-        one, two, three = (item.getsockname()[1] for item in sockets)
-    return one, two, three
 
 
 def wait_ready(server: Server, patience: float = 90) -> Server:

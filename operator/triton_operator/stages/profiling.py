@@ -107,7 +107,7 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
         volumes=volumes,
         mounts=mounts,
         sidecar=sidecar(context, attempt.key, attempt.engine_cache),
-        tensorrt_version=attempt.conversion.tensorrt_version if attempt.conversion else "",
+        tensorrt_version=attempt.tensorrt_version,
     )
 
 

@@ -215,7 +215,7 @@ def search_work(context: Context, dump: Dump, attempt: Attempt, budget: Budget, 
         deadline_seconds=budget.seconds + spec.performance.active_deadline_seconds,
         candidate=attempt.name,
         sidecar=reloading_sidecar(context, attempt.key, attempt.engine_cache),
-        tensorrt_version=attempt.conversion.tensorrt_version if attempt.conversion else "",
+        tensorrt_version=attempt.tensorrt_version,
     )
 
 

@@ -191,5 +191,5 @@ def _measure_work(context: Context, dump: Dump, target: Attempt) -> Work:
         request=MeasureRequest(**{**vars(request), "key": key}),
         deadline_seconds=context.spec.performance.active_deadline_seconds,
         candidate=target.name,
-        tensorrt_version=target.conversion.tensorrt_version if target.conversion else "",
+        tensorrt_version=target.tensorrt_version,
     )
