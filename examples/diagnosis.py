@@ -48,9 +48,9 @@ def _pods(cluster: Cluster, example: Example) -> str:
 
 
 def _log(cluster: Cluster, namespace: str, *what: str) -> str:
-    return cluster.run(
-        "kubectl", "logs", *what, "--namespace", namespace, "--all-containers", "--prefix", f"--tail={LINES}"
-    )  # fmt: skip
+    # A container that has not started yet has no log, which is no error of the others.
+    shown = ("--all-containers", "--ignore-errors", "--prefix", f"--tail={LINES}")
+    return cluster.run("kubectl", "logs", *what, "--namespace", namespace, *shown)
 
 
 def _operator(cluster: Cluster, example: Example) -> str:

@@ -12,7 +12,7 @@ from tests.apiserver.custom_resources import MINIMAL, named
 from tests.apiserver.kubectl import Kubectl
 from tests.apiserver.operator_process import Operator, eventually
 from tests.apiserver.test_operator import created
-from tests.chaos.conftest import Fault
+from tests.conftest import Fault
 
 
 def install(admin: Kubectl) -> None:

@@ -13,8 +13,8 @@ from tests.apiserver.kubectl import Kubectl
 from tests.apiserver.node import Node
 from tests.apiserver.operator_process import Operator, eventually
 from tests.apiserver.test_operator import condition
-from tests.chaos.conftest import Fault as Named
 from tests.chaos.proxy import FINE, Fault, Proxy, Request, Rule, all_fine
+from tests.conftest import Fault as Named
 
 RECOVERED_SECONDS = 90.0
 """After the fault, on a busy machine; 30 s is what is promised of the operator alone."""

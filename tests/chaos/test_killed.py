@@ -21,8 +21,8 @@ from tests.apiserver.kubectl import Kubectl
 from tests.apiserver.node import Node
 from tests.apiserver.operator_process import Operator, eventually
 from tests.apiserver.test_operator import children, condition, kinds
-from tests.chaos.conftest import Fault
 from tests.chaos.mortal import counted
+from tests.conftest import Fault
 from triton_operator.cluster import Cluster
 from triton_operator.kinds import ALL
 from triton_operator.metrics import Metrics

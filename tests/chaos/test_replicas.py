@@ -15,7 +15,7 @@ from tests.apiserver.custom_resources import named
 from tests.apiserver.kubectl import Kubectl
 from tests.apiserver.operator_process import NAMESPACE, USER, Operator, eventually
 from tests.apiserver.test_operator import created
-from tests.chaos.conftest import Fault
+from tests.conftest import Fault
 
 LEASE = f"{NAMESPACE}/triton-operator"
 HANDED_OVER_SECONDS = 30.0

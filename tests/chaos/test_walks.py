@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from tests.chaos.conftest import Fault
+from tests.conftest import Fault
 from tests.simulation.cluster import ORDER, Cluster
 from tests.simulation.deployments import a_spec
 from tests.simulation.test_properties import EDITS, KINDS, act_out, checked_pass, fates, settle, told

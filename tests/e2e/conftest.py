@@ -1,7 +1,7 @@
 """Starts everything at once: two cores are kept busy by several objects, and each test waits for its own.
 
-A lane is a function that applies objects and waits for them in a thread. It starts when the session does, if a
-collected test asks for the fixture of its name.
+A lane is a function that applies objects and waits for them in a thread. It starts with the first test of this folder,
+if a collected test asks for the fixture of its name, and all ends with the last one: what follows may stop the node.
 """
 
 import os
@@ -87,7 +87,7 @@ def cluster(kubeconfig: Path) -> Kubectl:
     return Kubectl(str(program("kubectl")), kubeconfig)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def suite(cluster: Kubectl, installed: str) -> Iterator[Suite]:
     """Two fresh namespaces, removed at the end with all that is in them."""
     run = f"e2e-{secrets.token_hex(3)}"
@@ -107,13 +107,13 @@ def suite(cluster: Kubectl, installed: str) -> Iterator[Suite]:
         cluster.run("delete", "namespace", busy.namespace, quiet.namespace, "--ignore-not-found", timeout=300)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def wanted(request: pytest.FixtureRequest) -> frozenset[str]:
     """Names of the fixtures that the collected tests ask for."""
     return frozenset(name for item in request.session.items for name in getattr(item, "fixturenames", ()))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def lanes(suite: Suite, wanted: frozenset[str]) -> Iterator[dict[str, "Future[Any]"]]:
     """The lanes that are wanted, as futures."""
     with ThreadPoolExecutor(LANES_AT_A_TIME) as executor:
@@ -122,7 +122,7 @@ def lanes(suite: Suite, wanted: frozenset[str]) -> Iterator[dict[str, "Future[An
         executor.shutdown(cancel_futures=True)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def bad_inputs(request: pytest.FixtureRequest, suite: Suite, lanes: object) -> Iterator[Hosts]:
     """The collected cases, on their hosts; ``lanes`` first: the longest of them takes longer."""
     chosen = [getattr(item, "callspec", None) for item in request.session.items]
@@ -134,7 +134,7 @@ def bad_inputs(request: pytest.FixtureRequest, suite: Suite, lanes: object) -> I
         executor.shutdown(cancel_futures=True)
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="package", autouse=True)
 def everything_started(request: pytest.FixtureRequest, wanted: frozenset[str]) -> None:
     """Start all that is wanted before the first test waits for anything."""
     for name in ("lanes", "bad_inputs"):
@@ -142,61 +142,61 @@ def everything_started(request: pytest.FixtureRequest, wanted: frozenset[str]) -
             request.getfixturevalue(name)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def happy_object(lanes: dict[str, "Future[Any]"]) -> happy.Happy:
     """The one object that uses everything, Ready."""
     return lanes["happy_object"].result()  # type: ignore[no-any-return]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def formats(lanes: dict[str, "Future[Any]"]) -> conversion.Formats:
     """Outcome of the lane."""
     return lanes["formats"].result()  # type: ignore[no-any-return]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def evolved(lanes: dict[str, "Future[Any]"]) -> evolution.Evolution:
     """Outcome of the lane."""
     return lanes["evolved"].result()  # type: ignore[no-any-return]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def shapes(lanes: dict[str, "Future[Any]"]) -> conversion.Shapes:
     """Outcome of the lane."""
     return lanes["shapes"].result()  # type: ignore[no-any-return]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def more_memory(lanes: dict[str, "Future[Any]"]) -> repair.Mending:
     """Outcome of the lane."""
     return lanes["more_memory"].result()  # type: ignore[no-any-return]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def retried(lanes: dict[str, "Future[Any]"]) -> repair.Mending:
     """Outcome of the lane."""
     return lanes["retried"].result()  # type: ignore[no-any-return]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def full_claim(lanes: dict[str, "Future[Any]"]) -> repair.Mending:
     """Outcome of the lane."""
     return lanes["full_claim"].result()  # type: ignore[no-any-return]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def deleted(lanes: dict[str, "Future[Any]"]) -> deletion.Deleted:
     """Outcome of the lane."""
     return lanes["deleted"].result()  # type: ignore[no-any-return]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def from_configmap(lanes: dict[str, "Future[Any]"]) -> configmap.FromConfigMap:
     """Outcome of the lane."""
     return lanes["from_configmap"].result()  # type: ignore[no-any-return]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def scorer(lanes: dict[str, "Future[Any]"]) -> ensemble.Scorer:
     """Outcome of the lane."""
     return lanes["scorer"].result()  # type: ignore[no-any-return]

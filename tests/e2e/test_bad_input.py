@@ -5,6 +5,7 @@ from operator import attrgetter
 
 import pytest
 
+from tests.conftest import Fault
 from tests.e2e.bad_inputs import BAD_INPUTS, BadInput
 from tests.e2e.hosts import Hosts, Outcome
 from tests.e2e.suite import Suite
@@ -21,7 +22,11 @@ def failed_condition(bad_input: BadInput, outcome: Outcome) -> str:
 
 
 @pytest.mark.parametrize("bad_input", BAD_INPUTS, ids=attrgetter("name"))
-def test_bad_input_is_reported_and_what_serves_goes_on(bad_input: BadInput, bad_inputs: Hosts, suite: Suite) -> None:
+def test_bad_input_is_reported_and_what_serves_goes_on(
+    bad_input: BadInput, bad_inputs: Hosts, suite: Suite, fault: Fault
+) -> None:
+    what = f"beside what serves: {bad_input.name}"
+    fault(what)
     outcome = bad_inputs.outcome(bad_input)
     message = failed_condition(bad_input, outcome)
     assert re.search(bad_input.message, message, re.DOTALL), message
@@ -32,6 +37,13 @@ def test_bad_input_is_reported_and_what_serves_goes_on(bad_input: BadInput, bad_
     if outcome.reported_after_seconds is not None:
         assert outcome.reported_after_seconds <= PROMPTLY_SECONDS
     assert_nothing_is_lost(outcome, suite)
+    fault(what, 1, " ".join([(bad_input.candidate or [bad_input.reason])[0], when(outcome)]).strip())
+
+
+def when(outcome: Outcome) -> str:
+    """How long after the pod's end it was reported, in words; empty where no pod failed."""
+    seconds = outcome.reported_after_seconds
+    return "" if seconds is None else f"after {seconds:.1f} s"
 
 
 def assert_ready_says_so(bad_input: BadInput, outcome: Outcome) -> None:

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from tests.conftest import Fault
 from tests.e2e.applied import stage_of
 from tests.e2e.conversion import MUTANTS, Formats, Served, Shapes
 
@@ -49,8 +50,9 @@ def test_halves_are_really_halves(formats: Formats) -> None:
 
 
 @pytest.mark.parametrize("candidate", MUTANTS)
-def test_a_mutant_on_the_claim_is_caught(candidate: str, formats: Formats) -> None:
+def test_a_mutant_on_the_claim_is_caught(candidate: str, formats: Formats, fault: Fault) -> None:
     reason, message = CAUGHT[candidate]
+    fault(f"converted file of {candidate} changed on the claim", 1, reason)
     found = formats.mutants.after.candidates[candidate]
     assert (found["state"], found["reason"]) == ("Failed", reason), formats.mutants.after.summary()
     assert re.search(message, found["message"]), found["message"]
@@ -91,7 +93,8 @@ def test_dimensions_that_vary(shapes: Shapes) -> None:
     assert_close(served)
 
 
-def test_a_file_that_tritonserver_refuses(shapes: Shapes) -> None:
+def test_a_file_that_tritonserver_refuses(shapes: Shapes, fault: Fault) -> None:
+    fault("converted file cut off on the claim", 1, "ModelLoadFailed; the other candidate serves")
     after = shapes.corrupted.after
     assert after.candidates["onnx-fp32"]["state"] == "Failed", after.summary()
     assert after.candidates["onnx-fp32"]["reason"] == "ModelLoadFailed", after.summary()

@@ -35,15 +35,17 @@ class Small:
     """Of the offline sweep."""
 
 
+# Of ten classes each in both parts.
+PICTURES = ("--fitted=40", "--held-out=16")
 # A recommender's requests are of 64 impressions: an AUC wants many.
 RECOMMENDER = Small(("auc",), model=1, samples=64, batch_size=64)
 EXAMPLES = {
-    "resnet50-pyt": Small(("top1", "top5"), ("--fitted=40", "--held-out=8")),
+    "resnet50-pyt": Small(("top1", "top5"), PICTURES),
     "dlrm-hps": RECOMMENDER,
     "dcnv2-hps": RECOMMENDER,
     "fastpitch": Small(("mel_range", "seconds"), ("--steps=10",)),
     "nnunet-3d": Small(("dice",), ("--held-out=2",)),
-    "resnet50-tf": Small(("top1", "top5"), ("--fitted=40", "--held-out=8"), container="initContainers/0"),
+    "resnet50-tf": Small(("top1", "top5"), PICTURES, container="initContainers/0"),
 }
 AT_A_TIME = 3
 CANDIDATE = {"name": "onnx-fp32", "format": "onnx", "precision": "fp32"}

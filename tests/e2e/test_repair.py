@@ -1,10 +1,12 @@
 """What was wrong beside the object is mended, and the object goes on by itself."""
 
+from tests.conftest import Fault
 from tests.e2e.applied import stage_of
 from tests.e2e.repair import Mending
 
 
-def test_a_converter_killed_for_memory_fails_alone(more_memory: Mending) -> None:
+def test_a_converter_killed_for_memory_fails_alone(more_memory: Mending, fault: Fault) -> None:
+    fault("converter killed for memory", 1, "OutOfMemory, names the limit; the other candidate serves")
     state = more_memory.broken
     assert state.candidates["onnx-fp32"]["state"] == "Failed"
     assert state.candidates["onnx-fp32"]["reason"] == "OutOfMemory", state.summary()
@@ -20,7 +22,8 @@ def test_more_memory_is_a_retry_of_what_failed_alone(more_memory: Mending) -> No
     assert not [job for job in more_memory.jobs if stage_of(job) in ("source", "reference")]
 
 
-def test_a_failed_job_that_is_deleted_runs_again(retried: Mending) -> None:
+def test_a_failed_job_that_is_deleted_runs_again(retried: Mending, fault: Fault) -> None:
+    fault("failed Job deleted by hand", 1, "runs again, Ready")
     condition = retried.broken.condition("Converted")
     assert condition["reason"] == "UserCodeFailed"
     assert "late" in condition["message"]
@@ -28,7 +31,8 @@ def test_a_failed_job_that_is_deleted_runs_again(retried: Mending) -> None:
     assert retried.mended.status["signature"]["maxBatchSize"] == 8
 
 
-def test_a_full_claim_is_reported_and_goes_on_once_there_is_room(full_claim: Mending) -> None:
+def test_a_full_claim_is_reported_and_goes_on_once_there_is_room(full_claim: Mending, fault: Fault) -> None:
+    fault("claim full in the middle of a write", 1, "StorageFull; goes on once there is room")
     condition = full_claim.broken.condition("SourceResolved")
     assert "MiB" in condition["message"]
     assert "enlarge the claim" in condition["message"]

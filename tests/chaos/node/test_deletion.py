@@ -8,8 +8,8 @@ import pytest
 from deploy.command import Cluster
 from deploy.install import NAMESPACE, RELEASE, install
 from tests.apiserver.operator_process import eventually
-from tests.chaos.conftest import Fault
 from tests.chaos.node.place import Place, all_at_once, left, operator_away
+from tests.conftest import Fault
 from tests.e2e.applied import Applied
 from triton_operator.resources.server import GRACE_SECONDS
 

@@ -12,8 +12,8 @@ import pytest
 from devcluster.paths import cluster_paths
 from devcluster.process import recorded_processes
 from tests.apiserver.operator_process import eventually
-from tests.chaos.conftest import Fault
 from tests.chaos.node.place import Place, evict, server_pods, told
+from tests.conftest import Fault
 from tests.e2e.applied import Applied
 from tests.e2e.kubectl import Kubectl, Object
 

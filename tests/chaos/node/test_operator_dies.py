@@ -16,8 +16,8 @@ import pytest
 
 from deploy.install import RELEASE
 from tests.apiserver.operator_process import Operator, eventually
-from tests.chaos.conftest import Fault
 from tests.chaos.node.place import OWN_CLAIM, JobsSeen, Place, all_at_once, operator_away
+from tests.conftest import Fault
 from tests.e2e.applied import PATIENCE_SECONDS, Applied, stage_of
 from tests.e2e.configmap import DUMP
 from tests.e2e.kubectl import Kubectl, Object

@@ -1,10 +1,10 @@
 """What serves goes on: over roll-outs under load, without a free GPU, and on a claim that two objects share."""
 
-from tests.chaos.conftest import Fault
 from tests.chaos.node.flipping import Flipped
 from tests.chaos.node.refusals import Refused
 from tests.chaos.node.room import Room
 from tests.chaos.node.sharing import Shared
+from tests.conftest import Fault
 
 
 def test_no_request_fails_while_revisions_change_under_load(flipped: Flipped, fault: Fault) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tests.apiserver.operator_process import eventually
-from tests.chaos.conftest import Fault
 from tests.chaos.node.place import Place, delayed, evict
+from tests.conftest import Fault
 from tests.e2e.applied import Applied
 from tests.e2e.hosts import finished, service_selector
 from tests.e2e.kubectl import KubectlError
