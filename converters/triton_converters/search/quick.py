@@ -1,11 +1,11 @@
 """The quick search: a hill climb, one step along one axis at a time, in which the load is an axis too.
 
-perf_analyzer's load is closed-loop: at one load throughput is the inverse of the latency. So configurations are compared
-at one load, and another load is only tried with the one that won.
+perf_analyzer's load is closed-loop: at one load throughput is the inverse of the latency. So configurations are
+compared at one load, and another load is only tried with the one that won.
 """
 
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, log, log1p
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ WITHIN_REACH = 0.5
 """So far beyond a bound small steps may still lead within it."""
 REACH_OF_AN_INSTANCE = 2.0
 """So far beyond a bound batching and more instances may lead within it, for each instance there may be."""
+LATENCIES = ("average", "p50", "p90", "p95", "p99")
 
 
 class Standing(NamedTuple):
@@ -73,6 +74,7 @@ class _Climber:
     """The heaviest load that is still worth a try."""
     seen: dict[Point, Standing] = field(default_factory=dict)
     rows: dict[Point, Row] = field(default_factory=dict)
+    places: dict[Point, Place] = field(default_factory=dict)
     let_go: set[tuple[int, int, int]] = field(default_factory=set)
     """Load, axis and position on it."""
 
@@ -81,6 +83,7 @@ class _Climber:
         point = Point(self.space.tuning(place), self.space.loads[at])
         if point not in self.seen:
             row = yield point
+            self.places[point] = place
             self.seen[point] = Standing(*order(row, self.objectives, self.constraints)) if row else WORST
             if row:
                 self.rows[point] = row
@@ -145,15 +148,15 @@ class _Climber:
 
     def fill(self) -> Stepping:
         """Batches as large as the load fills, and time to fill them: three axes that do little one by one."""
-        load, axes = self.space.loads[self.at], self.space.axes
-        if True not in axes[BATCHING].values:
+        load, switch = self.space.loads[self.at], self.space.axes[BATCHING].values
+        if True not in switch:
             return False
         flight = load.batch_size * load.concurrency
         for most in (flight // self.space.tuning(self.place).instances, flight):
-            fitting = [at for at, size in enumerate(axes[MAXIMUM].values) if load.batch_size < int(str(size)) <= most]
+            fitting = [at for at, size in enumerate(self._figures(MAXIMUM)) if load.batch_size < size <= most]
             if fitting:
-                batching = axes[BATCHING].values.index(True)
-                place = self._with({BATCHING: batching, MAXIMUM: fitting[-1], DELAY: self._delay(), PREFERRED: 0})
+                batching = {BATCHING: switch.index(True), MAXIMUM: fitting[-1], DELAY: self._delay(), PREFERRED: 0}
+                place = self._with(batching)
                 if (yield from self._try(place)):
                     return True
         return False
@@ -166,8 +169,7 @@ class _Climber:
         if self.at >= min(self.ceiling, self._loads_of(place) - 1):
             return False
         found = yield from self.look(place, self.at + 1)
-        reachable = found.distance <= WITHIN_REACH and found.cost < self.here.cost - STEP_GAIN
-        if not reachable:
+        if found.distance > WITHIN_REACH or found.cost > self.here.cost - STEP_GAIN:
             self.ceiling = self.at
             return False
         self.place, self.at, self.here = place, self.at + 1, found
@@ -179,36 +181,48 @@ class _Climber:
             return False
         self.at -= 1
         self.ceiling = self.at
-        self.here = yield from self.look(self.place, self.at)
-        for place in self.space.places():
-            if (found := self.seen.get(self._point(place), WORST)) < self.here:
-                self.place, self.here = place, found
+        yield from self.look(self.place, self.at)
+        there = [point for point in self.seen if point.load == self.space.loads[self.at]]
+        best = min(there, key=lambda point: self.seen[point])
+        self.place, self.here = self.places[best], self.seen[best]
         return True
 
     def polish(self) -> Path:
         """The best configuration with lighter loads, as long as they are better."""
         best = min(self.seen, key=lambda point: self.seen[point])
-        self.place = next(place for place in self.space.places() if self.space.tuning(place) == best.tuning)
         self.at = self.space.loads.index(best.load)
-        while self.at and self.seen[best] > (yield from self.look(self.place, self.at - 1)):
-            self.at -= 1
-            best = self._point(self.place)
+        while self.at and self._bound(best, self.at - 1) < self.seen[best]:
+            lighter = Point(best.tuning, self.space.loads[self.at - 1])
+            if (yield from self.look(self.places[best], self.at - 1)) >= self.seen[best]:
+                break
+            self.at, best = self.at - 1, lighter
+
+    def _bound(self, point: Point, at: int) -> Standing:
+        """What a configuration cannot surpass at a lighter load: Little's law with the least latencies of any row."""
+        load = self.space.loads[at]
+        least = {name: min(getattr(row, name) for row in self.rows.values()) for name in LATENCIES}
+        throughput = load.batch_size * load.concurrency / max(1, least["average"]) * 1e6
+        bound = replace(self.rows[point], throughput=throughput, **least)
+        return Standing(*order(bound, self.objectives, self.constraints))
 
     def _grown(self) -> Place:
-        """This configuration for the next heavier load: its batches grow as the load does."""
+        """Where the climb stands, for the next heavier load: batches grow as the load does."""
         if self.at + 1 >= len(self.space.loads):
             return self.place
         now, then = (load.batch_size * load.concurrency for load in self.space.loads[self.at : self.at + 2])
-        sizes = [int(str(size)) for size in self.space.axes[MAXIMUM].values]
-        wanted = sizes[self.place[MAXIMUM]] * then / now
-        return self._with({MAXIMUM: max(at for at, size in enumerate(sizes) if size <= max(wanted, sizes[0]))})
+        sizes = self._figures(MAXIMUM)
+        wanted = sizes[self.place[MAXIMUM]] * max(1, then / now)
+        return self._with({MAXIMUM: max(at for at, size in enumerate(sizes) if size <= wanted)})
 
     def _delay(self) -> int:
-        """Position of the delay that is nearest to half the latency: a shorter one gathers little, a longer one waits."""
+        """Position of the delay nearest to half the latency: a shorter one gathers little, a longer one only waits."""
         row = self.rows.get(self._point(self.place))
         half = max(1, row.average if row else 1) / 2
-        delays = [int(str(delay)) for delay in self.space.axes[DELAY].values]
+        delays = self._figures(DELAY)
         return min((at for at, delay in enumerate(delays) if delay), key=lambda at: abs(log(delays[at] / half)))
+
+    def _figures(self, axis: int) -> list[int]:
+        return [int(str(value)) for value in self.space.axes[axis].values]
 
     def _with(self, positions: dict[int, int]) -> Place:
         return tuple(positions.get(axis, at) for axis, at in enumerate(self.place))
