@@ -80,7 +80,7 @@ def test_what_is_taken_is_truly_as_good_as_the_best_with_a_tenth_of_the_measurem
     assert max(p99) <= 1 + 4 * NOISE, "no luck that is far from true"
 
 
-@pytest.mark.parametrize(("budget", "reached"), [("none", 0.9), ("loose", 0.9), ("tight", 0.65)])
+@pytest.mark.parametrize(("budget", "reached"), [("none", 0.9), ("loose", 0.8), ("tight", 0.7)])
 def test_where_batches_have_to_be_gathered_most_climbs_reach_the_aim(budget: str, reached: float) -> None:
     """Against the luckiest of some hundred rows whose p99 scatters by a tenth."""
     found = list(outcomes(budget, simulated, 20))

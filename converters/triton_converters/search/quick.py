@@ -243,8 +243,9 @@ def climb(space: Space, objectives: Sequence[Objective], constraints: Sequence[C
     if not climber.here.feasible:
         # What gains most, batching and instances, says which load is within reach.
         yield from climber.descend(2)
-        while climber.here.distance > WITHIN_REACH and (yield from climber.lighter()):
-            pass
+        while climber.here.distance > WITHIN_REACH:
+            if not ((yield from climber.fill()) or (yield from climber.lighter())):
+                break
     going = True
     while going:
         yield from climber.descend(len(space.axes))
