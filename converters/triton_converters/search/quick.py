@@ -17,8 +17,6 @@ from triton_converters.search.space import BATCHING, DELAY, INSTANCES, MAXIMUM, 
 
 STEP_GAIN = 0.02
 """Least gain that is a step and not noise: two rows of a quiet machine differ by as much."""
-SATURATED = 0.1
-"""Loads at which the base is so much alike tell nothing of how other configurations do; then the heaviest is taken."""
 LET_GO = 0.2
 """A value that was so much worse than another at one load is not tried again there."""
 WITHIN_REACH = 0.5
@@ -97,10 +95,10 @@ class _Climber:
         if not found:
             return
         reach = REACH_OF_AN_INSTANCE * len(self.space.axes[INSTANCES].values)
-        near = [at for at, each in enumerate(found) if each.distance <= reach]
-        best = min((found[at].cost for at in near), default=inf)
-        alike = [at for at in near if found[at].cost <= best + SATURATED]
-        self.at = max(alike, default=found.index(min(found)))
+        cost = min(found).cost + log1p(reach)
+        near = [at for at, each in enumerate(found) if each.distance <= reach and each.cost <= cost]
+        best = min(self.seen, key=lambda point: self.seen[point])
+        self.at = max((at for at in near if self._bound(best, at) < self.seen[best]), default=found.index(min(found)))
         self.here, self.ceiling = found[self.at], len(found) - 1
 
     def descend(self, axes: int) -> Path:
@@ -166,14 +164,24 @@ class _Climber:
         if not self.here.feasible:
             return (yield from self.lighter())
         place = self._grown()
-        if self.at >= min(self.ceiling, self._loads_of(place) - 1):
-            return False
-        found = yield from self.look(place, self.at + 1)
-        if found.distance > WITHIN_REACH or found.cost > self.here.cost - STEP_GAIN:
+        if self.at < min(self.ceiling, self._loads_of(place) - 1):
+            found = yield from self.look(place, self.at + 1)
+            if found.distance <= WITHIN_REACH and found.cost < self.here.cost - STEP_GAIN:
+                self.place, self.at, self.here = place, self.at + 1, found
+                return True
             self.ceiling = self.at
-            return False
-        self.place, self.at, self.here = place, self.at + 1, found
-        return True
+        return (yield from self.slide())
+
+    def slide(self) -> Stepping:
+        """Go to lighter loads with this configuration, as long as they are better."""
+        begun = self.at
+        while self.at and self._bound(self._point(self.place), self.at - 1) < self.here:
+            found = yield from self.look(self.place, self.at - 1)
+            if found.distance > self.here.distance or found.cost > self.here.cost - STEP_GAIN:
+                break
+            self.at, self.here = self.at - 1, found
+            self.ceiling = self.at
+        return self.at < begun
 
     def lighter(self) -> Stepping:
         """Go to the next lighter load, for good: with this configuration, or a better one that was seen there."""
@@ -186,16 +194,6 @@ class _Climber:
         best = min(there, key=lambda point: self.seen[point])
         self.place, self.here = self.places[best], self.seen[best]
         return True
-
-    def polish(self) -> Path:
-        """The best configuration with lighter loads, as long as they are better."""
-        best = min(self.seen, key=lambda point: self.seen[point])
-        self.at = self.space.loads.index(best.load)
-        while self.at and self._bound(best, self.at - 1) < self.seen[best]:
-            lighter = Point(best.tuning, self.space.loads[self.at - 1])
-            if (yield from self.look(self.places[best], self.at - 1)) >= self.seen[best]:
-                break
-            self.at, best = self.at - 1, lighter
 
     def _bound(self, point: Point, at: int) -> Standing:
         """What a configuration cannot surpass at a lighter load: Little's law with the least latencies of any row."""
@@ -240,14 +238,15 @@ def climb(space: Space, objectives: Sequence[Objective], constraints: Sequence[C
     yield from climber.survey()
     if not climber.seen:
         return
-    if not climber.here.feasible:
-        # What gains most, batching and instances, says which load is within reach.
+    if not climber.here.feasible or climber.here.cost > min(climber.seen.values()).cost + LET_GO:
+        # What gains most, batching and instances, says which load is the one.
         yield from climber.descend(2)
         while climber.here.distance > WITHIN_REACH:
             if not ((yield from climber.fill()) or (yield from climber.lighter())):
                 break
+        if climber.here.feasible:
+            yield from climber.slide()
     going = True
     while going:
         yield from climber.descend(len(space.axes))
         going = (yield from climber.fill()) or (yield from climber.shift())
-    yield from climber.polish()
