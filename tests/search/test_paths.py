@@ -10,7 +10,7 @@ from test_space import spaces
 
 from triton_converters.request import Constraint, Objective
 from triton_converters.result import Row, Tuning
-from triton_converters.scoring import order
+from triton_converters.scoring import order, score
 from triton_converters.search.exhaustive import sweep
 from triton_converters.search.path import Path, Point, follow
 from triton_converters.search.quick import climb
@@ -108,6 +108,18 @@ def test_the_climb_finds_the_best_of_a_calm_server_with_few_measurements(
     )
     assert found.throughput >= 0.95 * best.throughput
     assert (found.p99 <= budget) == (best.p99 <= budget) if budget else True
+    assert len(climbed) <= 0.1 * len(swept)
+
+
+@pytest.mark.parametrize("processors", [1, 2, 4])
+@pytest.mark.parametrize("figures", [(300.0, 40.0), (1500.0, 100.0), (200.0, 200.0)])
+def test_two_objectives_that_pull_at_the_load_from_both_sides(processors: int, figures: tuple[float, float]) -> None:
+    """The base does best at its lightest load, where there is nothing to batch."""
+    rows = partial(row, processors=processors, call=figures[0], sample=figures[1])
+    wanted = (Objective("Throughput", 2), Objective("P99LatencyMicroseconds", 1))
+    climbed, swept = walked(climb(space(), wanted, ()), Server(rows)), walked(sweep(space()), Server(rows))
+    found, best = (max(score(rows(point), wanted) for point in each) for each in (climbed, swept))
+    assert found >= best - 0.05
     assert len(climbed) <= 0.1 * len(swept)
 
 

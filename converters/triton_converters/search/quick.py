@@ -1,23 +1,29 @@
-"""The quick search: a hill climb, one step along one axis at a time, that follows the best load as it goes.
+"""The quick search: a hill climb, one step along one axis at a time, in which the load is an axis too.
 
-perf_analyzer's load is closed-loop: throughput at one load is the inverse of the latency. So another configuration is
-first measured with the load at which the best one is best; only one that is promising there is measured with others.
+perf_analyzer's load is closed-loop: at one load throughput is the inverse of the latency. So configurations are
+compared at one load, and another load is only tried with the one that won.
 """
 
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf, log, log1p
 from typing import NamedTuple
 
 from triton_converters.request import Constraint, Objective
 from triton_converters.result import Row
 from triton_converters.scoring import order
 from triton_converters.search.path import Path, Point
-from triton_converters.search.space import Place, Space
+from triton_converters.search.space import BATCHING, DELAY, INSTANCES, MAXIMUM, PREFERRED, Place, Space
 
 STEP_GAIN = 0.02
-"""Least gain of score, or of distance, that is a step and not noise: two rows of a quiet machine differ by as much."""
-PROMISING = 0.2
-"""A configuration that is so much worse at the best one's load may be better at another; a worse one is let go."""
+"""Least gain that is a step and not noise: two rows of a quiet machine differ by as much."""
+LET_GO = 0.2
+"""A value that was so much worse than another at one load is not tried again there."""
+WITHIN_REACH = 0.5
+"""So far beyond a bound small steps may still lead within it."""
+REACH_OF_AN_INSTANCE = 2.0
+"""So far beyond a bound batching and more instances may lead within it, for each instance there may be."""
+LATENCIES = ("average", "p50", "p90", "p95", "p99")
 
 
 class Standing(NamedTuple):
@@ -31,19 +37,24 @@ class Standing(NamedTuple):
         """Whether every constraint is met."""
         return self.distance == 0.0
 
+    @property
+    def merit(self) -> float:
+        """Of rows at one load, less is better: what a row misses by counts as much as its score.
+
+        There both say the same, but a high percentile is the noisier.
+        """
+        return self.cost + log1p(self.distance)
+
     def clearly_before(self, other: "Standing") -> bool:
-        """Better by more than noise."""
-        if self.distance != other.distance:
-            return self.distance < other.distance - (0.0 if self.feasible else STEP_GAIN)
-        return self.cost < other.cost - STEP_GAIN
-
-    def promises(self, other: "Standing") -> bool:
-        """Whether this, at the load at which the other is best, may be better than it at another load."""
-        return self.cost < other.cost + PROMISING if other.feasible else self.distance < other.distance + PROMISING
+        """Better at the same load, by more than noise."""
+        if self.feasible != other.feasible:
+            return self.feasible
+        return self.merit < other.merit - STEP_GAIN
 
 
-WORST = Standing(float("inf"), float("inf"))
+WORST = Standing(inf, inf)
 Looking = Generator[Point, Row | None, Standing]
+Stepping = Generator[Point, Row | None, bool]
 
 
 @dataclass
@@ -53,91 +64,189 @@ class _Climber:
     space: Space
     objectives: Sequence[Objective]
     constraints: Sequence[Constraint]
-    seen: dict[Point, Standing]
     place: Place
     at: int = 0
-    """Position of the best load in ``space.loads``."""
-    best: Standing = WORST
+    """Position in ``space.loads``."""
+    here: Standing = WORST
+    ceiling: int = 0
+    """The heaviest load that is still worth a try."""
+    seen: dict[Point, Standing] = field(default_factory=dict)
+    rows: dict[Point, Row] = field(default_factory=dict)
+    places: dict[Point, Place] = field(default_factory=dict)
+    let_go: set[tuple[int, int, int]] = field(default_factory=set)
+    """Load, axis and position on it."""
 
     def look(self, place: Place, at: int) -> Looking:
         """The standing of one point, asked for where it is new."""
         point = Point(self.space.tuning(place), self.space.loads[at])
         if point not in self.seen:
             row = yield point
+            self.places[point] = place
             self.seen[point] = Standing(*order(row, self.objectives, self.constraints)) if row else WORST
+            if row:
+                self.rows[point] = row
         return self.seen[point]
 
     def survey(self) -> Path:
-        """The base with every load: its profile has measured them all."""
-        for at in range(len(self.space.servable(self.space.base))):
-            found = yield from self.look(self.place, at)
-            if found < self.best:
-                self.at, self.best = at, found
+        """The base with every load: its profile has measured them all. Then choose the load to begin with."""
+        found: list[Standing] = []
+        for at in range(self._loads_of(self.place)):
+            found.append((yield from self.look(self.place, at)))
+        if not found:
+            return
+        reach = REACH_OF_AN_INSTANCE * len(self.space.axes[INSTANCES].values)
+        cost = min(found).cost + log1p(reach)
+        near = [at for at, each in enumerate(found) if each.distance <= reach and each.cost <= cost]
+        best = min(self.seen, key=lambda point: self.seen[point])
+        self.at = max((at for at in near if self._bound(best, at) < self.seen[best]), default=found.index(min(found)))
+        self.here, self.ceiling = found[self.at], len(found) - 1
 
-    def along(self, axis: int) -> Generator[Point, Row | None, bool]:
+    def descend(self, axes: int) -> Path:
+        """Walk along the first so many axes in turn, until no step along any of them is better."""
+        axis = without_step = 0
+        while without_step < axes:
+            moved = yield from self._along(axis)
+            without_step = 0 if moved else without_step + 1
+            axis = (axis + 1) % axes
+
+    def _along(self, axis: int) -> Stepping:
         """Walk along an axis while that is better; whether a step was made."""
-        for direction, place in self.space.neighbours(self.place, axis):
+        for direction, place in list(self._neighbours(axis)):
             moved = False
-            while (yield from self._try(place)):
+            while (self.at, axis, place[axis]) not in self.let_go and (yield from self._try(place)):
                 moved = True
-                further = [other for way, other in self.space.neighbours(self.place, axis) if way == direction]
+                further = [other for way, other in self._neighbours(axis) if way == direction]
                 if not further:
                     break
                 place = further[0]
             if moved:
                 return True
+            if self.seen.get(self._point(place), self.here).merit > self.here.merit + LET_GO:
+                self.let_go.add((self.at, axis, place[axis]))
         return False
 
-    def _try(self, place: Place) -> Generator[Point, Row | None, bool]:
-        """Whether a configuration is better; it is the best one then, at its best load."""
-        heaviest = len(self.space.servable(self.space.tuning(place))) - 1
-        if heaviest < 0:
+    def _neighbours(self, axis: int) -> Iterator[tuple[int, Place]]:
+        """The next configurations along an axis; the first delay is one that may matter."""
+        here = self.space.tuning(self.place)
+        if axis == DELAY and here.max_queue_delay_microseconds == 0:
+            if here.dynamic_batching:
+                yield 1, self._with({DELAY: self._delay()})
+        else:
+            yield from self.space.neighbours(self.place, axis)
+
+    def _try(self, place: Place) -> Stepping:
+        """Whether a configuration is better at this load; the climb goes on from it then."""
+        if self.at >= self._loads_of(place):
             return False
-        at = min(self.at, heaviest)
-        found = yield from self.look(place, at)
-        if not found.promises(self.best):
+        found = yield from self.look(place, self.at)
+        if not found.clearly_before(self.here):
             return False
-        if found.feasible or found.distance < PROMISING:
-            at, found = yield from self._slide(place, at, 1)
-        if not found.feasible:
-            at, found = yield from self._slide(place, at, -1)
-        if not found.clearly_before(self.best):
-            return False
-        self.place, self.at, self.best = place, at, found
+        self.place, self.here = place, found
         return True
 
-    def polish(self) -> Path:
-        """The best configuration with loads about its best one."""
-        for direction in (1, -1):
-            self.at, self.best = yield from self._slide(self.place, self.at, direction)
+    def fill(self) -> Stepping:
+        """Batches as large as the load fills, and time to fill them: three axes that do little one by one."""
+        load, switch = self.space.loads[self.at], self.space.axes[BATCHING].values
+        if True not in switch:
+            return False
+        flight = load.batch_size * load.concurrency
+        for most in (flight // self.space.tuning(self.place).instances, flight):
+            fitting = [at for at, size in enumerate(self._figures(MAXIMUM)) if load.batch_size < size <= most]
+            if fitting:
+                batching = {BATCHING: switch.index(True), MAXIMUM: fitting[-1], DELAY: self._delay(), PREFERRED: 0}
+                place = self._with(batching)
+                if (yield from self._try(place)):
+                    return True
+        return False
 
-    def _slide(self, place: Place, at: int, direction: int) -> Generator[Point, Row | None, tuple[int, Standing]]:
-        """Heavier or lighter loads while that is better: in longer and longer steps, then in shorter ones."""
-        found = yield from self.look(place, at)
-        heaviest = len(self.space.servable(self.space.tuning(place))) - 1
-        step, grows = 1, True
-        while step:
-            other = at + direction * step
-            better = False
-            if 0 <= other <= heaviest:
-                standing = yield from self.look(place, other)
-                better = standing < found
-                if better:
-                    at, found = other, standing
-            grows = grows and better
-            step = step * 2 if grows else step // 2
-        return at, found
+    def shift(self) -> Stepping:
+        """Go to a heavier load where the constraints are met, to a lighter one where not; whether the climb goes on."""
+        if not self.here.feasible:
+            return (yield from self.lighter())
+        place = self._grown()
+        if self.at < min(self.ceiling, self._loads_of(place) - 1):
+            found = yield from self.look(place, self.at + 1)
+            if found.distance <= WITHIN_REACH and found.cost < self.here.cost - STEP_GAIN:
+                self.place, self.at, self.here = place, self.at + 1, found
+                return True
+            self.ceiling = self.at
+        return (yield from self.slide())
+
+    def slide(self) -> Stepping:
+        """Go to lighter loads with this configuration, as long as they are better."""
+        begun = self.at
+        while self.at and self._bound(self._point(self.place), self.at - 1) < self.here:
+            found = yield from self.look(self.place, self.at - 1)
+            if found.distance > self.here.distance or found.cost > self.here.cost - STEP_GAIN:
+                break
+            self.at, self.here = self.at - 1, found
+            self.ceiling = self.at
+        return self.at < begun
+
+    def lighter(self) -> Stepping:
+        """Go to the next lighter load, for good: with this configuration, or a better one that was seen there."""
+        if self.at == 0:
+            return False
+        self.at -= 1
+        self.ceiling = self.at
+        yield from self.look(self.place, self.at)
+        there = [point for point in self.seen if point.load == self.space.loads[self.at]]
+        best = min(there, key=lambda point: self.seen[point])
+        self.place, self.here = self.places[best], self.seen[best]
+        return True
+
+    def _bound(self, point: Point, at: int) -> Standing:
+        """What a configuration cannot surpass at a lighter load: Little's law with the least latencies of any row."""
+        load = self.space.loads[at]
+        least = {name: min(getattr(row, name) for row in self.rows.values()) for name in LATENCIES}
+        throughput = load.batch_size * load.concurrency / max(1, least["average"]) * 1e6
+        bound = replace(self.rows[point], throughput=throughput, **least)
+        return Standing(*order(bound, self.objectives, self.constraints))
+
+    def _grown(self) -> Place:
+        """Where the climb stands, for the next heavier load: batches grow as the load does."""
+        if self.at + 1 >= len(self.space.loads):
+            return self.place
+        now, then = (load.batch_size * load.concurrency for load in self.space.loads[self.at : self.at + 2])
+        sizes = self._figures(MAXIMUM)
+        wanted = sizes[self.place[MAXIMUM]] * max(1, then / now)
+        return self._with({MAXIMUM: max(at for at, size in enumerate(sizes) if size <= wanted)})
+
+    def _delay(self) -> int:
+        """Position of the delay nearest to half the latency: a shorter one gathers little, a longer one only waits."""
+        row = self.rows.get(self._point(self.place))
+        half = max(1, row.average if row else 1) / 2
+        delays = self._figures(DELAY)
+        return min((at for at, delay in enumerate(delays) if delay), key=lambda at: abs(log(delays[at] / half)))
+
+    def _figures(self, axis: int) -> list[int]:
+        return [int(str(value)) for value in self.space.axes[axis].values]
+
+    def _with(self, positions: dict[int, int]) -> Place:
+        return tuple(positions.get(axis, at) for axis, at in enumerate(self.place))
+
+    def _point(self, place: Place) -> Point:
+        return Point(self.space.tuning(place), self.space.loads[self.at])
+
+    def _loads_of(self, place: Place) -> int:
+        return len(self.space.servable(self.space.tuning(place)))
 
 
 def climb(space: Space, objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> Path:
-    """The path of a hill climb from the base; it ends where no step along any axis is better."""
-    climber = _Climber(space, objectives, constraints, {}, space.base_place)
+    """The path of a hill climb from the base; it ends where no step along any axis is better, the load included."""
+    climber = _Climber(space, objectives, constraints, space.base_place)
     yield from climber.survey()
     if not climber.seen:
         return
-    axis = without_step = 0
-    while without_step < len(space.axes):
-        moved = yield from climber.along(axis)
-        without_step = 0 if moved else without_step + 1
-        axis = (axis + 1) % len(space.axes)
-    yield from climber.polish()
+    if not climber.here.feasible or climber.here.cost > min(climber.seen.values()).cost + LET_GO:
+        # What gains most, batching and instances, says which load is the one.
+        yield from climber.descend(2)
+        while climber.here.distance > WITHIN_REACH:
+            if not ((yield from climber.fill()) or (yield from climber.lighter())):
+                break
+        if climber.here.feasible:
+            yield from climber.slide()
+    going = True
+    while going:
+        yield from climber.descend(len(space.axes))
+        going = (yield from climber.fill()) or (yield from climber.shift())

@@ -33,7 +33,9 @@ class Axis:
 
 Place = tuple[int, ...]
 """A configuration as positions on ``Space.axes``."""
-PREFERRED = "preferred_batch_sizes"
+BATCHING, INSTANCES, MAXIMUM, DELAY, PREFERRED = range(5)
+"""Which axis is which."""
+_SIZES = "preferred_batch_sizes"
 _NONE, _HALVES, _OWN = "none", "halves", "own"
 
 
@@ -72,7 +74,7 @@ class Space:
             Axis("instances", tuple(range(1, max(self._most_instances, base.instances) + 1))),
             Axis("max_batch_size", tuple(batches)),
             Axis("max_queue_delay_microseconds", tuple(delays)),
-            Axis(PREFERRED, (_NONE, _HALVES, *own)),
+            Axis(_SIZES, (_NONE, _HALVES, *own)),
             Axis("cuda_graphs", (False, True) if self.vary_cuda_graphs else (base.cuda_graphs,)),
         )
 
@@ -81,7 +83,7 @@ class Space:
         """Where the base lies: by its own values, also those that have no effect yet."""
         values = asdict(self.base)
         own = [
-            range(len(axis.values)) if axis.field == PREFERRED else (axis.values.index(values[axis.field]),)
+            range(len(axis.values)) if axis.field == _SIZES else (axis.values.index(values[axis.field]),)
             for axis in self.axes
         ]
         return next(place for place in product(*own) if self.tuning(place) == self.base)
@@ -89,7 +91,7 @@ class Space:
     def tuning(self, place: Place) -> Tuning:
         """The configuration at a place; several places are the same one where a field has no effect."""
         values = {axis.field: axis.values[at] for axis, at in zip(self.axes, place, strict=True)}
-        rule = values.pop(PREFERRED)
+        rule = values.pop(_SIZES)
         maximum = values["max_batch_size"]
         assert isinstance(maximum, int)
         found = replace(self.base, **values, preferred_batch_sizes=self._preferred(str(rule), maximum))  # type: ignore[arg-type]
