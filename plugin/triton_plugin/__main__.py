@@ -120,7 +120,10 @@ def _written(made: Report, form: str, output: Path | None) -> str:
 
 def _watch(options: argparse.Namespace) -> int:
     cluster = Cluster(options.context, options.namespace)
-    return watch(lambda: cluster.deployment(options.name), _console(), time.monotonic, time.sleep)
+    name = options.name
+    return watch(
+        lambda: cluster.deployment(name), lambda: cluster.measured(name), _console(), time.monotonic, time.sleep
+    )
 
 
 def _explain(options: argparse.Namespace) -> int:
