@@ -75,7 +75,7 @@ class Cluster:
             newest = max((pod.metadata for pod in pods.items), key=lambda each: each.creation_timestamp)
             stage = newest.labels[names.STAGE_LABEL]
             # As bytes: the client would print them as Python does.
-            log: Any = self._core.read_namespaced_pod_log(
+            answered: Any = self._core.read_namespaced_pod_log(
                 newest.name,
                 self.namespace,
                 container=stage,
@@ -83,12 +83,13 @@ class Cluster:
                 _preload_content=False,
                 _request_timeout=LOG_TIMEOUT_SECONDS,
             )
+            log = answered.data.decode(errors="replace")
         except ApiException as error:
             refused = "what a Job measures is not shown: it takes the rights to list pods and to get pods/log"
             return f"{refused} in namespace {self.namespace}" if error.status == 403 else ""
         except HTTPError:
             return ""
-        line = latest(stage, log.data.decode(errors="replace"))
+        line = latest(stage, log)
         return f"{newest.labels.get(names.CANDIDATE_LABEL, name)}: {line}" if line else ""
 
     def _results(self, name: str) -> dict[str, Any] | None:
