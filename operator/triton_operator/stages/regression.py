@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from triton_converters.document import Document
 from triton_converters.reasons import Reason
 from triton_converters.result import Environment, MeasureResult, ProfileResult, Row, SourceResult
 from triton_operator.context import Context
 from triton_operator.environments import differences
-from triton_operator.history import State
 from triton_operator.selection import best_row, improvement
 
 WAYS = {
@@ -27,7 +27,7 @@ WAYS = {
 
 @dataclass(frozen=True)
 class Compared:
-    """With the last source that served."""
+    """A new source beside the last one that served."""
 
     reason: Reason
     """Measured; PerformanceRegressed: worse by more than performance.regression.maximumPercent; NotCompared."""
@@ -55,11 +55,11 @@ def compared(
     last = _last(context, source)
     if last is None:
         return Compared(Reason.MEASURED, "there is no record of another source that served, to compare it with")
-    digest, state = last
+    digest, before = last
     name = f"source sha256:{digest[:12]}, which served last"
     scenario = context.spec.selection.scenario
-    before, after = _recorded(context, state), _sweep(scenario, profile, measured)
-    if before is None:
+    after = _judged(context, profile, measured)
+    if before is None or after is None:
         return Compared(Reason.NOT_COMPARED, f"not compared with {name}: its {scenario.lower()} rows are not recorded")
     by_load = {_load(row): row for row in after.rows}
     common = [row for row in before.rows if _load(row) in by_load]
@@ -78,34 +78,23 @@ def compared(
     return Compared(Reason.PERFORMANCE_REGRESSED if regressed else Reason.MEASURED, words)
 
 
-def _last(context: Context, source: SourceResult) -> tuple[str, State] | None:
-    """Digest and records of the last state that served with another source, as far as they are kept."""
+def _last(context: Context, source: SourceResult) -> tuple[str, Sweep | None] | None:
+    """Digest and rows of the last state that served with another source, as far as they are kept."""
+    records = context.observed.records
     for state in context.observed.history.served:
-        results = [context.observed.records[name].outcome.result for name in state.records if _has(context, name)]
-        sources = [each for each in results if isinstance(each, SourceResult)]
-        if sources and sources[0].digest != source.digest:
-            return sources[0].digest, state
+        results = {name: records[name].outcome.result for name in state.records if name in records}
+        published = next((each for each in results.values() if isinstance(each, SourceResult)), None)
+        if published is not None and published.digest != source.digest:
+            measured = next((each for each in results.values() if isinstance(each, MeasureResult)), None)
+            return published.digest, _judged(context, results.get(state.profile), measured)
     return None
 
 
-def _recorded(context: Context, state: State) -> Sweep | None:
-    """The judged scenario's rows of a state that served; None where they are not kept."""
-    results = {name: context.observed.records[name].outcome.result for name in state.records if _has(context, name)}
+def _judged(context: Context, profile: Document | None, measured: MeasureResult | None) -> Sweep | None:
+    """The judged scenario's rows; None where they are not recorded."""
     if context.spec.selection.scenario == "Offline":
-        profile = results.get(state.profile)
         return Sweep(profile.offline, profile.environment) if isinstance(profile, ProfileResult) else None
-    measured = next((each for each in results.values() if isinstance(each, MeasureResult)), None)
     return Sweep(measured.online, measured.environment) if measured is not None else None
-
-
-def _sweep(scenario: str, profile: ProfileResult, measured: MeasureResult) -> Sweep:
-    if scenario == "Offline":
-        return Sweep(profile.offline, profile.environment)
-    return Sweep(measured.online, measured.environment)
-
-
-def _has(context: Context, name: str) -> bool:
-    return name in context.observed.records
 
 
 def _obstacles(before: Sweep, after: Sweep, scenario: str) -> Iterator[str]:
