@@ -47,6 +47,10 @@ class Reason(StrEnum):
         "PerformanceRegressed",
         "The new source is slower than the last one that served, by more than performance.regression allows.",
     )
+    NOT_COMPARED = (
+        "NotCompared",
+        "The new source and the last one that served were not measured alike, so performance.regression says nothing.",
+    )
     READY = "Ready", "What the spec asks for serves, verified and measured."
     PROGRESSING = "Progressing", "Work towards the spec goes on."
     NO_STALL = "NoStall", "Nothing keeps the object from getting ready."

@@ -13,9 +13,10 @@ from rich.console import Console
 from triton_plugin import tables
 from triton_plugin.compare import FIGURES, Comparison, compare
 from triton_plugin.explain import explain
-from triton_plugin.first_object import first_object
-from triton_plugin.model_folder import FolderError
+from triton_plugin.first_object import Known, first_object
+from triton_plugin.found_models import FORMATS as SOURCE_FORMATS
 from triton_plugin.model_folder import read as read_folder
+from triton_plugin.python_files import FolderError
 from triton_plugin.report.document import Report, report
 from triton_plugin.source import Cluster, is_file, read_file
 from triton_plugin.subject import Subject, SubjectError
@@ -74,6 +75,12 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("files", nargs="+", type=Path, metavar="FILE")
     made = command("init", _init, "A first TritonDeployment for a model folder, on standard output.")
     made.add_argument("folder", type=Path)
+    made.add_argument("--model", default="", metavar="PATH", help="below the folder, where several models lie in it")
+    made.add_argument("--format", choices=SOURCE_FORMATS, default="", help="of the model, where its file does not tell")
+    made.add_argument("--source", default="", metavar="URI", help="where the cluster finds the folder's files")
+    made.add_argument("--data", default="", metavar="URI", help="where the cluster finds what the dataloader reads")
+    made.add_argument("--gpu", default="", metavar="PRODUCT", help="of the nodes' GPUs; default: it runs on CPU")
+    made.add_argument("--max-batch-size", type=int, metavar="N", help="0: the model has no batch dimension")
     return parser
 
 
@@ -120,7 +127,10 @@ def _written(made: Report, form: str, output: Path | None) -> str:
 
 def _watch(options: argparse.Namespace) -> int:
     cluster = Cluster(options.context, options.namespace)
-    return watch(lambda: cluster.deployment(options.name), _console(), time.monotonic, time.sleep)
+    name = options.name
+    return watch(
+        lambda: cluster.deployment(name), lambda: cluster.measured(name), _console(), time.monotonic, time.sleep
+    )
 
 
 def _explain(options: argparse.Namespace) -> int:
@@ -176,7 +186,11 @@ def _validate(options: argparse.Namespace) -> int:
 
 
 def _init(options: argparse.Namespace) -> int:
-    text = first_object(read_folder(options.folder))
+    found = read_folder(options.folder, options.model, options.format)
+    text = first_object(found, Known(options.source, options.data, options.gpu, options.max_batch_size))
+    (body,) = deployments(text)
+    if faults := check(body):
+        raise FolderError(f"the object would not be valid: {'; '.join(map(str, faults))}")
     sys.stdout.write(text)
     return OK
 

@@ -21,6 +21,7 @@ def explain(subject: Subject) -> str:
         _choice(subject),
         _searches(subject),
         _others(subject),
+        _last_source(subject),
         _measured(subject),
     ]
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
@@ -136,6 +137,19 @@ def _others(subject: Subject) -> str:
         if each.state == "Failed" and (to_do := advice(each.reason)):
             lines.append(f"    to do: {to_do}")
     return "\n".join(["The other candidates:", *lines]) if lines else ""
+
+
+def _last_source(subject: Subject) -> str:
+    """What performance.regression says of a source that serves all the same."""
+    found = subject.condition("PerformanceMeasured")
+    if found is None or found.status != "True":
+        return ""
+    if found.reason not in (Reason.PERFORMANCE_REGRESSED, Reason.NOT_COMPARED):
+        return ""
+    lines = [f"Beside the last source: {found.reason}: {found.message}."]
+    if words := advice(found.reason):
+        lines.append(f"  to do: {words}")
+    return "\n".join(lines)
 
 
 def _measured(subject: Subject) -> str:

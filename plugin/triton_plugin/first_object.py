@@ -3,29 +3,58 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
 
+from triton_converters.formats import SOURCES, THROUGH
 from triton_operator.crdgen import NAME_PATTERN
 from triton_operator.names import API_VERSION, KIND
-from triton_plugin.model_folder import Entrypoint, FolderError, ModelFolder
+from triton_plugin.first_candidates import candidates, left_out
+from triton_plugin.found_models import RECEIVER, asked_of
+from triton_plugin.model_folder import ModelFolder
+from triton_plugin.python_files import Entrypoint
 
-STAGE_ARGUMENTS = {"batch_size", "precision", "output_format"}
-"""What the operator passes by itself to a function that asks for it."""
-DATA_ARGUMENTS = re.compile(r"(^|_)(data|dataset)($|_)")
-CHECKPOINT_ARGUMENTS = re.compile(r"(^|_)(checkpoint|ckpt|weights|model_path)($|_)")
+DATA_ARGUMENTS = re.compile(r"(^|_)(data|dataset)(_(dir|directory|path|root|folder|file))?$")
+CHECKPOINT_ARGUMENTS = re.compile(r"(^|_)(checkpoint|ckpt|weights|model_path|model_dir)($|_)")
+DIRECTORY = re.compile(r"_dir(ectory)?$")
 TODO = "TODO"
 NAME_CHARACTERS = 40
+MAX_BATCH_SIZE = 8
+NAMED = 5
+"""Of other files, in a comment."""
+INPUTS = {
+    "pyt": "those that get_model returns",
+    "tf-keras": "those that get_model returns, else the Keras model's own",
+    "tf-estimator": f"those of {RECEIVER}",
+    "tf-savedmodel": "those of the signature serving_default (saved_model_cli show --dir DIR --all)",
+    "onnx": "those of the graph",
+    "ts-trace": "INPUT__0, INPUT__1, ... in the order of forward's parameters, and OUTPUT__0, ... of what it returns",
+    "ts-script": "INPUT__0, INPUT__1, ... in the order of forward's parameters, and OUTPUT__0, ... of what it returns",
+}
+"""By source format: the names of tensors that a dataloader must use."""
+BATCHES = {
+    "onnx": "a graph whose first dimension is a number takes 0",
+}
+"""By source format: what more decides on maxBatchSize."""
 
 
-def first_object(folder: ModelFolder) -> str:
-    """The YAML; what only the user knows is marked TODO. Raises FolderError where there is nothing to convert."""
-    if folder.framework == "tensorflow":
-        raise FolderError(
-            f"{folder.model.path} imports TensorFlow; this command writes objects for PyTorch models only"
-        )
-    return "\n".join(_lines(folder)) + "\n"
+@dataclass(frozen=True)
+class Known:
+    """What only the user can know, as far as it was said; empty or None: not said."""
+
+    source: str = ""
+    data: str = ""
+    gpu: str = ""
+    """Product of the nodes' GPUs."""
+    max_batch_size: int | None = None
 
 
-def _lines(folder: ModelFolder) -> Iterator[str]:
+def first_object(folder: ModelFolder, known: Known) -> str:
+    """The YAML; what is neither found nor said is marked TODO."""
+    return "\n".join(_lines(folder, known)) + "\n"
+
+
+def _lines(folder: ModelFolder, known: Known) -> Iterator[str]:
     name = object_name(folder.name)
     yield "# Written by `kubectl triton init`. `kubectl triton validate FILE` checks it after every change."
     yield f"apiVersion: {API_VERSION}"
@@ -33,50 +62,32 @@ def _lines(folder: ModelFolder) -> Iterator[str]:
     yield "metadata:"
     yield f"  name: {name}"
     yield "spec:"
-    yield "  # The folder's files on a PersistentVolumeClaim: pvc://CLAIM/PATH (docs/source.md)."
-    yield f'  source: {{uri: "pvc://models/{name}"}}'
-    if folder.dataloader is None:
-        yield "  # TODO: no file defines get_dataloader_fn; write one that yields real inputs (docs/user-files.md)."
-        yield "  dataloader: {entrypoint: dataloader.py}"
-    else:
-        if _wants_data(folder.dataloader):
-            yield "  # Mounted read-only at $(DATA)."
-            yield f'  data: {{uri: "pvc://datasets/{name}"}}'
-        yield "  dataloader:"
-        yield f"    entrypoint: {folder.dataloader.path}"
-        yield from _arguments(folder.dataloader, folder, "    ")
-    if folder.metrics is not None:
-        yield "  metrics:"
-        yield f"    entrypoint: {folder.metrics.path}"
-        yield from _arguments(folder.metrics, folder, "    ")
-    yield "  models:"
-    yield f"  - name: {name}"
-    yield "    format: pyt"
-    yield f"    entrypoint: {folder.model.path}"
-    yield from _arguments(folder.model, folder, "    ")
-    yield "    # 0: the model has no batch dimension."
-    yield "    config: {maxBatchSize: 8, dynamicBatching: {}}"
-    yield "    # Each is converted, compared with PyTorch's own answers, and measured; the best one serves."
-    yield "    candidates:"
-    for candidate, kind, precision in (
-        ("trace-fp32", "ts-trace", "fp32"),
-        ("onnx-fp32", "onnx", "fp32"),
-        ("onnx-fp16", "onnx", "fp16"),
-    ):
-        yield f"    - {{name: {candidate}, format: {kind}, precision: {precision}}}"
-    if folder.metrics is not None:
+    if not known.source:
+        yield f"  # {TODO}: where the folder's files lie, pvc://CLAIM/PATH or configmap://NAME (--source URI)."
+    yield f"  source: {{uri: {json.dumps(known.source or f'pvc://models/{name}')}}}"
+    yield from _data(folder, known, name)
+    yield from _user_files(folder)
+    yield from _model(folder, known, name)
+    if folder.model.format == "tf-estimator":
+        yield "  conversion:"
+        yield f"    # {TODO}: an image with TensorFlow 2.15, the last that has Estimators (docs/tensorflow.md)."
+        yield f"    pod: {{image: {TODO}}}"
+    if folder.metrics:
         yield "  # What the served model must be worth, by the names that MetricsCalculator returns."
         yield "  # accuracy:"
         yield "  #   thresholds:"
         yield '  #   - {metric: accuracy, maximumDegradation: "0.01"}'
     yield "  performance:"
-    yield "    offline: {batchSizes: [1, 8]}"
+    yield f"    offline: {{batchSizes: {sorted({1, max(1, _batch(known))})}}}"
     yield "    online: {concurrency: {start: 1, end: 8}}"
     yield "  selection:"
     yield "    objectives: [{metric: Throughput}]"
-    yield "    # The latency budget."
+    yield f"    # {TODO}: your latency budget, in microseconds."
     yield '    constraints: [{metric: P99LatencyMicroseconds, maximum: "100000"}]'
-    yield "  # On GPU nodes: gpu: {count: 1}, and candidates with accelerator cuda or trt."
+    if known.gpu:
+        yield f"  gpu: {{product: {json.dumps(known.gpu)}}}"
+    else:
+        yield "  # On GPU nodes: --gpu PRODUCT, of `kubectl get nodes -L nvidia.com/gpu.product`."
 
 
 def object_name(text: str) -> str:
@@ -85,26 +96,97 @@ def object_name(text: str) -> str:
     return name if re.fullmatch(NAME_PATTERN, name) else "model"
 
 
-def _wants_data(dataloader: Entrypoint) -> bool:
-    return any(DATA_ARGUMENTS.search(each) for each in dataloader.required)
+def _data(folder: ModelFolder, known: Known, name: str) -> Iterator[str]:
+    files = [*folder.dataloaders[:1], *folder.metrics[:1]]
+    asked = [argument for each in files for argument in asked_of(each)]
+    if not known.data and not any(DATA_ARGUMENTS.search(each) for each in [*asked, *folder.model.asks]):
+        return
+    yield "  # Mounted read-only at $(DATA)."
+    if not known.data:
+        yield f"  # {TODO}: where the data lies, pvc://CLAIM/PATH (--data URI)."
+    yield f"  data: {{uri: {json.dumps(known.data or f'pvc://datasets/{name}')}}}"
 
 
-def _arguments(entrypoint: Entrypoint, folder: ModelFolder, indent: str) -> Iterator[str]:
-    asked = [each for each in entrypoint.required if each not in STAGE_ARGUMENTS]
+def _user_files(folder: ModelFolder) -> Iterator[str]:
+    yield f"  # Names of inputs and labels: {INPUTS[folder.model.format]}."
+    if folder.dataloaders:
+        yield "  dataloader:"
+        yield from _entrypoint(folder.dataloaders, folder)
+    else:
+        yield f"  # {TODO}: no file defines get_dataloader_fn; write one that yields real inputs (docs/user-files.md)."
+        yield "  dataloader: {entrypoint: dataloader.py}"
+    if folder.metrics:
+        yield "  metrics:"
+        yield from _entrypoint(folder.metrics, folder)
+
+
+def _entrypoint(found: tuple[Entrypoint, ...], folder: ModelFolder) -> Iterator[str]:
+    first, *others = found
+    if others:
+        yield _comment("    ", f"{TODO}: is it this one? {_named([each.path for each in others])} would do as well.")
+    yield f"    entrypoint: {json.dumps(first.path)}"
+    yield from _arguments(asked_of(first), first.declares, folder)
+
+
+def _model(folder: ModelFolder, known: Known, name: str) -> Iterator[str]:
+    model, source = folder.model, SOURCES[folder.model.format]
+    yield "  models:"
+    yield f"  - name: {name}"
+    if "ts-script" in model.possible:
+        yield "    # Traced or scripted: as a source, ts-trace and ts-script are one."
+    yield f"    format: {model.format}"
+    yield f"    {'path' if source.is_file else 'entrypoint'}: {json.dumps(model.path)}"
+    yield from _arguments(model.asks, model.declares, folder)
+    hint = f"; {BATCHES[model.format]}" if model.format in BATCHES else ""
+    if known.max_batch_size is None:
+        yield f"    # {TODO}: the largest batch; 0: the model has no batch dimension{hint} (--max-batch-size N)."
+    batching = ", dynamicBatching: {}" if _batch(known) else ""
+    yield f"    config: {{maxBatchSize: {_batch(known)}{batching}}}"
+    yield "    # Each is converted, compared with the framework's own answers, and measured; the best one serves."
+    if others := ", ".join(left_out(model.format, bool(known.gpu))):
+        yield f"    # Left out: {others}."
+    chosen = candidates(model.format, bool(known.gpu))
+    if any(each.format in THROUGH for each in chosen):
+        yield "    # trt takes an image with the server's own TensorRT in conversion.pod.image (docs/converters.md)."
+    yield "    candidates:"
+    for each in chosen:
+        accelerator = f", accelerator: {each.accelerator}" if each.accelerator != "none" else ""
+        yield f"    - {{name: {each.name}, format: {each.format}, precision: {each.precision}{accelerator}}}"
+
+
+def _batch(known: Known) -> int:
+    return MAX_BATCH_SIZE if known.max_batch_size is None else known.max_batch_size
+
+
+def _arguments(asked: tuple[str, ...], declares: bool, folder: ModelFolder) -> Iterator[str]:
     if not asked:
         return
-    yield f"{indent}arguments:"
+    if declares:
+        yield "    # update_argparser of this file may give some of them a default: leave those out."
+    yield "    arguments:"
     for argument in asked:
         value, note = _value(argument, folder)
-        yield f"{indent}  {argument}: {json.dumps(value)}" + (f"  # {note}" if note else "")
+        yield f"      {argument}: {json.dumps(value)}{_comment('  ', note) if note else ''}"
 
 
 def _value(argument: str, folder: ModelFolder) -> tuple[str, str]:
     if DATA_ARGUMENTS.search(argument):
         return "$(DATA)", ""
-    if CHECKPOINT_ARGUMENTS.search(argument):
-        others = folder.checkpoints[1:]
-        if folder.checkpoints:
-            return folder.checkpoints[0], f"also there: {', '.join(others[:5])}" if others else ""
-        return TODO, f"{TODO}: no file {', '.join('*' + each for each in ('.safetensors', '.pt', '.pth'))} was found"
-    return TODO, f"{TODO}: it has no default"
+    if not CHECKPOINT_ARGUMENTS.search(argument):
+        return TODO, f"{TODO}: it has no default"
+    found = list(folder.checkpoints)
+    if DIRECTORY.search(argument):
+        found = list(dict.fromkeys(PurePosixPath(each).parent.as_posix() for each in found))
+    if not found:
+        return TODO, f"{TODO}: no file {', '.join(f'*{each}' for each in folder.suffixes)} was found"
+    return found[0], f"also there: {_named(found[1:])}" if found[1:] else ""
+
+
+def _named(names: list[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
+
+def _comment(indent: str, text: str) -> str:
+    """On one line: a file's name may hold anything."""
+    return f"{indent}# {' '.join(text.split())}"

@@ -1,26 +1,15 @@
-"""What a model folder holds, read without running any of it."""
+"""What a model folder holds of a TritonDeployment's source; read without running any of it."""
 
-import ast
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from triton_converters.formats import CONVERTER_TENSORFLOW, SOURCES
+from triton_plugin.found_models import Model, models
+from triton_plugin.python_files import Entrypoint, FolderError, defined, parse
 
 CHECKPOINTS = (".safetensors", ".pt", ".pth", ".ckpt", ".bin")
+TENSORFLOW_CHECKPOINTS = (".safetensors", ".h5", ".keras")
 """Suffixes in the order of preference: only the first cannot hold code."""
-
-
-class FolderError(Exception):
-    """The folder is not one to start from; the message says what is missing."""
-
-
-@dataclass(frozen=True)
-class Entrypoint:
-    """A function or class of the contract (docs/user-files.md)."""
-
-    path: str
-    """Relative to the folder."""
-    required: tuple[str, ...]
-    """Names of its arguments that have no default."""
 
 
 @dataclass(frozen=True)
@@ -28,89 +17,63 @@ class ModelFolder:
     """The parts of a TritonDeployment's source."""
 
     name: str
-    model: Entrypoint
-    dataloader: Entrypoint | None
-    metrics: Entrypoint | None
+    model: Model
+    """Its format is known."""
+    dataloaders: tuple[Entrypoint, ...]
+    metrics: tuple[Entrypoint, ...]
     checkpoints: tuple[str, ...]
     """Relative to the folder, the likeliest first."""
-    framework: str
-    """``torch`` or ``tensorflow``: what the model's file imports; empty: neither."""
+    suffixes: tuple[str, ...]
+    """Of checkpoints that were looked for."""
 
 
-def read(folder: Path) -> ModelFolder:
-    """Look for the contract's functions and for checkpoints. Raises FolderError."""
+def read(folder: Path, path: str = "", form: str = "") -> ModelFolder:
+    """Look for the one model (at ``path``, of format ``form``, where these are not empty) and the user's files.
+
+    Raises FolderError where there is none or several, or its format cannot be told; the message names the option.
+    """
     if not folder.is_dir():
-        raise FolderError(f"{folder} is not a directory")
-    modules = dict(_modules(folder))
-    found = _defined(modules, "get_model")
-    if not found:
-        raise FolderError(
-            f"none of the {len(modules)} Python files in {folder} defines get_model; docs/user-files.md says what it is"
-        )
-    if len(found) > 1:
-        raise FolderError(f"get_model is defined in {', '.join(each.path for each in found)}; keep one")
-    model = found[0]
+        raise FolderError(f"{folder} is not a directory; name the one that the model lies in")
+    modules = parse(folder)
+    model = _one(folder, models(folder, modules), path and PurePosixPath(path).as_posix(), form)
+    tensorflow = SOURCES[model.format].image == CONVERTER_TENSORFLOW
+    suffixes = TENSORFLOW_CHECKPOINTS if tensorflow else CHECKPOINTS
     return ModelFolder(
         name=folder.resolve().name,
         model=model,
-        dataloader=next(iter(_defined(modules, "get_dataloader_fn")), None),
-        metrics=next(iter(_defined(modules, "MetricsCalculator")), None),
-        checkpoints=tuple(_checkpoints(folder)),
-        framework=_framework(modules[model.path]),
+        dataloaders=tuple(defined(modules, "get_dataloader_fn")),
+        metrics=tuple(defined(modules, "MetricsCalculator")),
+        checkpoints=tuple(_checkpoints(folder, suffixes)),
+        suffixes=suffixes,
     )
 
 
-def _modules(folder: Path) -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted(folder.rglob("*.py")):
-        name = path.relative_to(folder)
-        if any(part.startswith(".") for part in name.parts):
-            continue
-        try:
-            yield name.as_posix(), ast.parse(path.read_bytes())
-        except (SyntaxError, ValueError) as error:
-            raise FolderError(f"{path} is not Python: {error}") from error
-
-
-def _defined(modules: dict[str, ast.Module], name: str) -> list[Entrypoint]:
-    return [
-        Entrypoint(path, _required(node))
-        for path, module in modules.items()
-        for node in module.body
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name
-    ]
-
-
-def _required(node: ast.FunctionDef | ast.ClassDef) -> tuple[str, ...]:
-    """A class's are those of its constructor, without self."""
-    if isinstance(node, ast.ClassDef):
-        made = next((each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"), None)
-        return _required(made)[1:] if made else ()
-    given = node.args
-    positional = [*given.posonlyargs, *given.args]
-    without = positional[: len(positional) - len(given.defaults)]
-    keyword = [each for each, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default is None]
-    return tuple(each.arg for each in [*without, *keyword])
-
-
-def _checkpoints(folder: Path) -> list[str]:
-    """The safest kind first, then the largest."""
-    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix in CHECKPOINTS]
-    files.sort(key=lambda path: (CHECKPOINTS.index(path.suffix), -path.stat().st_size, path))
-    return [path.relative_to(folder).as_posix() for path in files]
-
-
-def _framework(module: ast.Module) -> str:
-    imported = {
-        name.partition(".")[0]
-        for node in ast.walk(module)
-        for name in (
-            [each.name for each in node.names]
-            if isinstance(node, ast.Import)
-            else [node.module or ""]
-            if isinstance(node, ast.ImportFrom)
-            else []
+def _one(folder: Path, found: list[Model], path: str, form: str) -> Model:
+    if not found:
+        kinds = "a Python file that defines get_model, a SavedModel's directory, an .onnx file, or a TorchScript file"
+        raise FolderError(
+            f"{folder} holds no model: {kinds} (docs/formats.md). A checkpoint alone is none: get_model says what it"
+            " belongs to (docs/user-files.md)"
         )
-    }
-    if "torch" in imported:
-        return "torch"
-    return "tensorflow" if imported & {"tensorflow", "keras"} else ""
+    fitting = [each for each in found if path in ("", each.path) and (not form or form in each.possible)]
+    there = ", ".join(map(str, found))
+    if not fitting:
+        wanted = " ".join([*([path] if path else []), *([f"of format {form}"] if form else [])])
+        raise FolderError(f"{folder} holds no model {wanted}; it holds {there}")
+    if len(fitting) > 1:
+        raise FolderError(f"{folder} holds several models: {', '.join(map(str, fitting))}; name one: --model PATH")
+    model = replace(fitting[0], format=form or fitting[0].format)
+    if not model.format:
+        choices = " or ".join(f"--format {each}" for each in model.possible)
+        raise FolderError(
+            f"{model.path} imports neither PyTorch nor TensorFlow, or both, so what get_model returns cannot be told:"
+            f" say {choices} (embedding tables are part of an ensemble: docs/ensembles.md)"
+        )
+    return model
+
+
+def _checkpoints(folder: Path, suffixes: tuple[str, ...]) -> list[str]:
+    """The safest kind first, then the largest."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix in suffixes]
+    files.sort(key=lambda path: (suffixes.index(path.suffix), -path.stat().st_size, path))
+    return [path.relative_to(folder).as_posix() for path in files]

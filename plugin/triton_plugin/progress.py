@@ -69,8 +69,8 @@ def stalled_seconds(status: TritonDeploymentStatus, now: datetime) -> float:
     return (now - datetime.fromisoformat(stalled.last_transition_time)).total_seconds()
 
 
-def panel(status: TritonDeploymentStatus, elapsed: float) -> RenderableType:
-    """The live display: stages with their reasons above, candidates below."""
+def panel(status: TritonDeploymentStatus, elapsed: float, measured: str = "") -> RenderableType:
+    """The live display: stages with their reasons above, candidates and what was measured last below."""
     stages = Table(box=None, show_header=False, pad_edge=False)
     conditions = by_type(status)
     for name in (*STAGES, "Ready"):
@@ -78,7 +78,8 @@ def panel(status: TritonDeploymentStatus, elapsed: float) -> RenderableType:
         mark, style = MARKS[found.status if found else "Unknown"]
         words = [found.reason, found.message] if found else ["not observed yet", ""]
         stages.add_row(Text(mark, style), name, Text(words[0]), Text(words[1], "dim"))
-    return Group(Text(f"{elapsed:.0f} s", "bold"), stages, _candidates(status.candidates))
+    last = [Text(f"   last: {measured}")] if measured else []
+    return Group(Text(f"{elapsed:.0f} s", "bold"), stages, _candidates(status.candidates), *last)
 
 
 def _candidates(candidates: Iterable[CandidateStatus]) -> RenderableType:
@@ -96,6 +97,7 @@ class Display:
         self.console = console
         self.live = Live(console=console, refresh_per_second=4) if console.is_terminal else None
         self.last: Picture | None = None
+        self.measured = ""
 
     def __enter__(self) -> "Display":
         if self.live:
@@ -106,12 +108,18 @@ class Display:
         if self.live:
             self.live.stop()
 
-    def show(self, status: TritonDeploymentStatus, elapsed: float) -> None:
-        """Show the status as it is ``elapsed`` seconds after the start."""
+    def show(self, status: TritonDeploymentStatus, elapsed: float, measured: str = "") -> None:
+        """Show the status as it is ``elapsed`` seconds after the start, and what a Job that runs ``measured`` last."""
         if self.live:
-            self.live.update(panel(status, elapsed))
+            self.live.update(panel(status, elapsed, measured))
             return
         seen = picture(status)
         if seen != self.last:
-            self.console.print(f"{elapsed:5.0f} s  {seen.line()}", markup=False, highlight=False, soft_wrap=True)
+            self._print(elapsed, seen.line())
             self.last = seen
+        if measured not in ("", self.measured):
+            self._print(elapsed, f"  {measured}")
+        self.measured = measured
+
+    def _print(self, elapsed: float, line: str) -> None:
+        self.console.print(f"{elapsed:5.0f} s  {line}", markup=False, highlight=False, soft_wrap=True)

@@ -11,9 +11,13 @@ from urllib3.exceptions import HTTPError
 
 from triton_operator import names
 from triton_operator.kinds import TRITON_DEPLOYMENT
+from triton_plugin.job_log import LINES, latest
 from triton_plugin.subject import Subject, SubjectError, parse, pick
 
 TIMEOUT_SECONDS = 20
+LOG_TIMEOUT_SECONDS = 5
+"""A log is a courtesy: the display does not wait for it."""
+LOG_LINES = 40
 
 
 class Cluster:
@@ -51,6 +55,42 @@ class Cluster:
         except HTTPError as error:
             raise SubjectError(f"the API server cannot be reached: {error}") from error
         return dict(found)
+
+    def measured(self, name: str) -> str:
+        """What a Job of the object that runs measured last, from its pod's log, in words.
+
+        Empty where none measures, and where the log cannot be had just now. Takes the user's own rights to list pods
+        and to read their logs; where they are missing it says so.
+        """
+        stages = f"{names.STAGE_LABEL} in ({','.join(LINES)})"
+        try:
+            pods: Any = self._core.list_namespaced_pod(
+                self.namespace,
+                label_selector=f"{names.DEPLOYMENT_LABEL}={name},{stages}",
+                field_selector="status.phase=Running",
+                _request_timeout=LOG_TIMEOUT_SECONDS,
+            )
+            if not pods.items:
+                return ""
+            newest = max((pod.metadata for pod in pods.items), key=lambda each: each.creation_timestamp)
+            stage = newest.labels[names.STAGE_LABEL]
+            # As bytes: the client would print them as Python does.
+            answered: Any = self._core.read_namespaced_pod_log(
+                newest.name,
+                self.namespace,
+                container=stage,
+                tail_lines=LOG_LINES,
+                _preload_content=False,
+                _request_timeout=LOG_TIMEOUT_SECONDS,
+            )
+            log = answered.data.decode(errors="replace")
+        except ApiException as error:
+            refused = "what a Job measures is not shown: it takes the rights to list pods and to get pods/log"
+            return f"{refused} in namespace {self.namespace}" if error.status == 403 else ""
+        except HTTPError:
+            return ""
+        line = latest(stage, log)
+        return f"{newest.labels.get(names.CANDIDATE_LABEL, name)}: {line}" if line else ""
 
     def _results(self, name: str) -> dict[str, Any] | None:
         try:

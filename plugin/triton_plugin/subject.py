@@ -99,7 +99,7 @@ def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> S
 
     Raises SubjectError where the object is not one this version understands.
     """
-    body = _printable(deployment)
+    body = printable(deployment)
     metadata = body["metadata"]
     name = metadata["name"]
     configmap = {**results, "data": _printable_entries(results.get("data") or {})} if results else None
@@ -139,20 +139,20 @@ def _distinct(words: Iterable[str]) -> str:
     return "+".join(dict.fromkeys(words))
 
 
-def _printable(value: Any) -> Any:
-    """Without control characters: messages quote users' programs, and a terminal obeys what it is sent."""
+def printable(value: Any) -> Any:
+    """JSON without control characters: messages quote users' programs, and a terminal obeys what it is sent."""
     if isinstance(value, str):
         return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in value)
     if isinstance(value, Mapping):
-        return {key: _printable(each) for key, each in value.items()}
-    return [_printable(each) for each in value] if isinstance(value, list) else value
+        return {key: printable(each) for key, each in value.items()}
+    return [printable(each) for each in value] if isinstance(value, list) else value
 
 
 def _printable_entries(data: Mapping[str, str]) -> dict[str, str]:
     entries = {}
     for name, text in data.items():
         try:
-            entries[name] = json.dumps(_printable(json.loads(text)))
+            entries[name] = json.dumps(printable(json.loads(text)))
         except ValueError:
             entries[name] = text
     return entries

@@ -11,25 +11,36 @@ from triton_plugin.progress import Display
 from triton_plugin.subject import SubjectError, parse
 
 POLL_SECONDS = 1.0
+LOG_SECONDS = 3.0
+"""How often a Job's log is read: no point takes less."""
 LOST_SECONDS = 60.0
 """How long the API server may be out of reach before that is an error."""
 READY, STALLED = 0, 1
 
 
 def watch(
-    read: Callable[[], dict[str, Any]], console: Console, clock: Callable[[], float], sleep: Callable[[float], None]
+    read: Callable[[], dict[str, Any]],
+    log: Callable[[], str],
+    console: Console,
+    clock: Callable[[], float],
+    sleep: Callable[[float], None],
 ) -> int:
     """Show progress until the object is ready, stalled or waits for its user, then the outcome; the exit status.
 
     ``read`` gives the object; where it raises SubjectError for longer than LOST_SECONDS, or at once, that is raised.
+    ``log`` gives what a Job that runs measured last, in words, or nothing.
     """
     start = clock()
     seen = start
+    measured, looked = "", start - LOG_SECONDS
     subject = parse(read(), None)
     with Display(console) as display:
         while True:
-            display.show(subject.status, clock() - start)
-            if subject.holds("Ready") or subject.holds("Stalled") or subject.is_paused:
+            over = subject.holds("Ready") or subject.holds("Stalled") or subject.is_paused
+            if not over and clock() - looked >= LOG_SECONDS:
+                measured, looked = log(), clock()
+            display.show(subject.status, clock() - start, "" if over else measured)
+            if over:
                 break
             sleep(POLL_SECONDS)
             try:

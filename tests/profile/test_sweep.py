@@ -13,6 +13,7 @@ from triton_converters.perf_analyzer import Point
 from triton_converters.reasons import Reason
 from triton_converters.request import Sweep
 from triton_converters.sweep import Invocation, Plan, measure, points, run_process
+from triton_plugin.job_log import latest
 
 
 def value(argv: Sequence[str], flag: str) -> str:
@@ -47,6 +48,13 @@ def failure(tmp_path: Path, invoke: Callable[[Sequence[str], Path, float], Invoc
     assert error.value.reason is Reason.MEASUREMENT_FAILED
     assert not error.value.final
     return error.value
+
+
+def test_each_point_is_a_line_of_the_log_as_watch_shows_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    measure(Plan(TARGET, COUNT, tmp_path), points("online", Sweep((1,), (1, 2), False)), Tool(1))
+    log = capsys.readouterr().out
+    assert latest("profile", log) == latest("measure", log)
+    assert latest("measure", log).startswith("online 2/2: batch 1, concurrency 2: 1000.0 inferences/s, p99 ")
 
 
 def test_points_are_the_product_of_batch_sizes_and_concurrencies() -> None:

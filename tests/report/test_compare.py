@@ -24,7 +24,7 @@ def test_figures_measured_alike_stand_side_by_side() -> None:
         row["p99"] = 4000
     found = compare(of(*changed()), of(faster, results))
     assert found.obstacles == []
-    assert len(found.rows) == 5, "one offline load, measured twice, and four online"
+    assert len(found.rows) == 6, "two offline loads and four online"
     online = [line for line in found.rows if line[0] == "Online"]
     assert {line[4] for line in online} == {"+10.0 %"}
     assert online[0][8:11] == ["5000", "4000", "-20.0 %"]

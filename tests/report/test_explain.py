@@ -42,6 +42,10 @@ def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:
         ),
         ("approval-invalid", ["is stalled", "ApprovalInvalid", "to do: Take the key"]),
         ("performance-regression-blocks", ["is stalled", "PerformanceRegressed", "to do:", "goes on serving"]),
+        (
+            "performance-regressed",
+            ["Beside the last source: PerformanceRegressed", "to do: The message has"],
+        ),
         ("kept", ["Why ts-trace-fp32", "it serves and is kept", "onnx-fp16: Passed: Passed: the best row"]),
         ("closest-selected", ["as selection.fallback says", "25.0 % beyond P99LatencyMicroseconds maximum 4000"]),
         ("second-part-of-a-search", ["is on its way: Selected: Searching", "goes on, 24 measurements in 30 points"]),
@@ -59,6 +63,15 @@ def test_an_old_status_is_said_to_be_old() -> None:
     text = explain(parse(body, results))
     assert "The spec is at generation 2; what follows is about generation 1." in text
     assert "is ready" not in text
+
+
+def test_a_source_that_could_not_be_compared_with_the_last_is_said_to_be_one() -> None:
+    body, results = copy.deepcopy(golden("ready"))
+    measured = next(each for each in body["status"]["conditions"] if each["type"] == "PerformanceMeasured")
+    measured |= {"reason": "NotCompared", "message": "not compared with source sha256:12: processor differs"}
+    text = explain(parse(body, results))
+    assert "Beside the last source: NotCompared: not compared with source sha256:12: processor differs." in text
+    assert "to do: Nothing is wrong" in text
 
 
 def test_the_advice_is_that_of_the_page() -> None:

@@ -1,66 +1,274 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from triton_plugin.first_object import first_object, object_name
-from triton_plugin.model_folder import FolderError, read
+from tests.report.model_folders import FOLDERS, LOADER, METRICS, state_dict, torchscript, write
+from triton_converters.formats import SOURCES, refusal
+from triton_plugin.__main__ import main
+from triton_plugin.first_object import Known, first_object, object_name
+from triton_plugin.found_models import FORMATS
+from triton_plugin.model_folder import read
+from triton_plugin.python_files import FolderError
 from triton_plugin.validation.validate import check
 
 DIGITS = Path(__file__).parents[2] / "manifests/examples/digits"
+PRODUCT = "NVIDIA-A100-SXM4-80GB"
 
 
-def test_a_first_object_of_the_example_is_valid_and_names_its_files(tmp_path: Path) -> None:
+def first(folder: Path, form: str = "", **known: Any) -> tuple[dict[str, Any], str]:
+    """The spec and the text it was read from; valid in any case."""
+    text = first_object(read(folder, form=form), Known(**known))
+    body = yaml.safe_load(text)
+    assert check(body) == []
+    spec: dict[str, Any] = body["spec"]
+    return spec, text
+
+
+# Each source --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", FOLDERS)
+@pytest.mark.parametrize(
+    "options", [[], ["--gpu", PRODUCT], ["--max-batch-size", "0"]], ids=["cpu", "gpu", "unbatched"]
+)
+def test_the_object_of_every_source_is_what_validate_takes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str, options: list[str]
+) -> None:
+    folder = tmp_path / "My model"
+    folder.mkdir()
+    FOLDERS[form](folder)
+    assert main(["init", str(folder), *options]) == 0
+    file = tmp_path / "td.yaml"
+    file.write_text(capsys.readouterr().out)
+    assert main(["validate", str(file)]) == 0
+    assert capsys.readouterr().out == f"{file}: my-model: valid\n"
+    (model,) = yaml.safe_load(file.read_text())["spec"]["models"]
+    assert model["format"] == form
+    assert ("path" in model) == SOURCES[form].is_file
+    for each in model["candidates"]:
+        assert refusal(form, each["format"], each.get("accelerator", "none")) is None
+
+
+def test_no_source_of_the_api_is_left_out() -> None:
+    assert set(FORMATS) - {"ts-trace"} == set(FOLDERS)
+
+
+@pytest.mark.parametrize(
+    ("form", "cpu", "gpu"),
+    [
+        (
+            "pyt",
+            "ts-trace-fp32 ts-script-fp32 onnx-fp32",
+            "ts-trace-fp32 ts-trace-fp16 ts-script-fp32 ts-script-fp16 onnx-fp32 onnx-fp16 onnx-trt-fp32 onnx-trt-fp16"
+            " trt-fp32 trt-fp16",
+        ),
+        ("onnx", "onnx-fp32 onnx-fp16", "onnx-fp32 onnx-fp16 onnx-trt-fp32 onnx-trt-fp16 trt-fp32 trt-fp16"),
+        ("tf-keras", "onnx-fp32 onnx-fp16", "onnx-fp32 onnx-fp16 onnx-trt-fp32 onnx-trt-fp16 trt-fp32 trt-fp16"),
+    ],
+)
+def test_candidates_are_what_the_source_converts_into_and_servers_have(
+    tmp_path: Path, form: str, cpu: str, gpu: str
+) -> None:
+    FOLDERS[form](tmp_path)
+    spec, text = first(tmp_path)
+    assert " ".join(each["name"] for each in spec["models"][0]["candidates"]) == cpu
+    assert "trt (needs --gpu PRODUCT)" in text
+    assert ("tf-savedmodel (no server after release 25.02 has it)" in text) == (form == "tf-keras")
+    spec, text = first(tmp_path, gpu=PRODUCT)
+    assert " ".join(each["name"] for each in spec["models"][0]["candidates"]) == gpu
+    assert spec["gpu"] == {"product": PRODUCT}
+    assert "conversion.pod.image" in text
+
+
+def test_a_first_object_of_the_example_is_whole_where_the_user_says_what_is_not_in_the_folder(tmp_path: Path) -> None:
     folder = tmp_path / "Digits v2"
     folder.mkdir()
     for name in ("model.py", "dataloader.py", "metrics.py"):
         (folder / name).write_text((DIGITS / name).read_text(encoding="utf-8"), encoding="utf-8")
     (folder / "digits.safetensors").write_bytes(b"0")
     (folder / "older.pt").write_bytes(b"00")
-    text = first_object(read(folder))
-    body = yaml.safe_load(text)
-    assert check(body) == []
-    assert body["metadata"]["name"] == "digits-v2"
-    spec = body["spec"]
+    spec, text = first(folder, source="pvc://claim/digits", data="pvc://claim/data", max_batch_size=32)
+    assert spec["source"]["uri"] == "pvc://claim/digits"
     assert spec["models"][0]["entrypoint"] == "model.py"
     assert spec["models"][0]["arguments"] == {"checkpoint": "digits.safetensors"}
+    assert spec["models"][0]["config"]["maxBatchSize"] == 32
+    assert spec["performance"]["offline"]["batchSizes"] == [1, 32]
     assert spec["dataloader"] == {"entrypoint": "dataloader.py", "arguments": {"data_dir": "$(DATA)"}}
-    assert spec["data"]["uri"] == "pvc://datasets/digits-v2"
+    assert spec["data"]["uri"] == "pvc://claim/data"
     assert spec["metrics"] == {"entrypoint": "metrics.py"}
     assert "also there: older.pt" in text
-    assert "TODO" not in text
+    assert [line.strip() for line in text.splitlines() if "TODO" in line] == [
+        "# TODO: your latency budget, in microseconds."
+    ]
 
 
-def test_what_is_not_known_is_marked(tmp_path: Path) -> None:
-    (tmp_path / "net.py").write_text("import torch\ndef get_model(checkpoint, *, classes, batch_size): ...\n")
-    text = first_object(read(tmp_path))
-    assert yaml.safe_load(text)["spec"]["models"][0]["arguments"] == {"checkpoint": "TODO", "classes": "TODO"}
+# What only the user knows -------------------------------------------------------------------------------------------
+
+
+def test_what_is_not_known_is_marked_and_its_option_named(tmp_path: Path) -> None:
+    write(tmp_path, {"net.py": "import torch\ndef get_model(checkpoint, *, classes, batch_size): ...\n"})
+    spec, text = first(tmp_path)
+    assert spec["models"][0]["arguments"] == {"checkpoint": "TODO", "classes": "TODO"}
     assert "# TODO: no file defines get_dataloader_fn" in text
     assert "metrics:" not in text
-    assert check(yaml.safe_load(text)) == []
+    assert "data:" not in spec
+    for option in ("--source", "--max-batch-size", "--gpu"):
+        assert option in text
+
+
+def test_data_that_any_file_asks_for_is_mounted(tmp_path: Path) -> None:
+    write(tmp_path, {"model.py": "import torch\ndef get_model(dataset_path, data_format): ...\n"})
+    spec, text = first(tmp_path)
+    assert spec["models"][0]["arguments"] == {"dataset_path": "$(DATA)", "data_format": "TODO"}
+    assert "data" in spec
+    assert "--data" in text
+
+
+def test_a_file_that_declares_arguments_may_have_defaults_for_them(tmp_path: Path) -> None:
+    write(tmp_path, {"model.py": "import torch\ndef get_model(depth): ...\ndef update_argparser(parser): ...\n"})
+    assert "# update_argparser of this file may give some of them a default" in first(tmp_path)[1]
+
+
+def test_of_several_dataloaders_the_first_is_taken_and_the_others_named(tmp_path: Path) -> None:
+    FOLDERS["onnx"](tmp_path)
+    write(tmp_path, {"a.py": LOADER, "b.py": LOADER, "metrics.py": METRICS})
+    spec, text = first(tmp_path)
+    assert spec["dataloader"]["entrypoint"] == "a.py"
+    assert "TODO: is it this one? b.py would do as well." in text
+    assert spec["metrics"]["arguments"] == {"output": "TODO"}
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ("tf-estimator", "TODO: an image with TensorFlow 2.15"),
+        ("tf-savedmodel", "those of the signature serving_default"),
+        ("onnx", "a graph whose first dimension is a number takes 0"),
+        ("ts-script", "INPUT__0, INPUT__1, ... in the order of forward's parameters"),
+        ("ts-script", "as a source, ts-trace and ts-script are one"),
+    ],
+)
+def test_what_a_source_wants_of_its_user_is_said(tmp_path: Path, form: str, words: str) -> None:
+    FOLDERS[form](tmp_path)
+    assert words in first(tmp_path)[1]
+
+
+# What lies in the folder --------------------------------------------------------------------------------------------
+
+
+def test_files_are_found_where_they_lie(tmp_path: Path) -> None:
+    for form, path in (("tf-savedmodel", "export/1"), ("onnx", "net.onnx"), ("ts-script", "net.pt")):
+        folder = tmp_path / form
+        folder.mkdir()
+        FOLDERS[form](folder)
+        assert first(folder)[0]["models"][0]["path"] == path
+
+
+def test_an_estimators_arguments_are_those_of_both_functions(tmp_path: Path) -> None:
+    FOLDERS["tf-estimator"](tmp_path)
+    arguments = first(tmp_path)[0]["models"][0]["arguments"]
+    assert arguments == {"checkpoint_dir": "checkpoints", "image_size": "TODO", "batch_size": "TODO"}
+
+
+def test_a_keras_checkpoint_is_looked_for_by_keras_own_suffixes(tmp_path: Path) -> None:
+    FOLDERS["tf-keras"](tmp_path)
+    arguments = first(tmp_path)[0]["models"][0]["arguments"]
+    assert arguments == {"checkpoint": "resnet.weights.h5", "classes": "TODO"}
+
+
+@pytest.mark.parametrize(
+    ("files", "form"),
+    [
+        ({"model.py": "import torchvision.models\ndef get_model(): ..."}, "pyt"),
+        ({"model.py": "from . import net\ndef get_model(): ...", "net.py": "import torch"}, "pyt"),
+        ({"m/model.py": "from lib.net import N\ndef get_model(): ...", "lib/net.py": "import keras"}, "tf-keras"),
+        ({"m/model.py": "from ..lib import net\ndef get_model(): ...", "lib/net.py": "import torch"}, "pyt"),
+        ({"model.py": "import net\ndef get_model(): ...", "net/__init__.py": "from torch import nn"}, "pyt"),
+        ({"model.py": "import tensorflow as tf\ndef get_model(): return tf.estimator.Estimator()"}, "tf-estimator"),
+        ({"model.py": "import keras\ndef get_model(): ...", "train.py": "import torch"}, "tf-keras"),
+    ],
+    ids=["torchvision", "beside", "from the top", "above", "a package", "estimator", "another file is no import"],
+)
+def test_the_framework_is_told_from_what_the_model_imports(tmp_path: Path, files: dict[str, str], form: str) -> None:
+    write(tmp_path, files)
+    assert read(tmp_path).model.format == form
 
 
 def test_no_file_is_run(tmp_path: Path) -> None:
-    (tmp_path / "model.py").write_text("raise SystemExit('run')\ndef get_model(): ...\n")
+    write(tmp_path, {"model.py": "import torch\nraise SystemExit('run')\ndef get_model(): ...\n"})
     assert read(tmp_path).model.path == "model.py"
+
+
+SEVERAL = {
+    "a.py": "import torch\ndef get_model(): ...",
+    "b/c.py": "import keras\ndef get_model(): ...",
+    "n.onnx": "",
+}
 
 
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        ({}, "none of the 0 Python files"),
-        ({"a.py": "def get_model(): ...", "b/c.py": "def get_model(): ..."}, "a.py, b/c.py; keep one"),
+        ({}, "holds no model"),
+        ({"best.safetensors": ""}, "A checkpoint alone is none"),
+        (SEVERAL, r"several models: a.py \(pyt\), b/c.py \(tf-keras\), n.onnx \(onnx\); name one: --model PATH"),
         ({"a.py": "def get_model(:"}, "is not Python"),
-        ({"a.py": "from tensorflow import keras\ndef get_model(): ..."}, "imports TensorFlow"),
+        ({"a.py": "def get_model(): ..."}, "say --format pyt or --format tf-keras or --format tf-estimator"),
+        ({"a.py": "import torch, keras\ndef get_model(): ..."}, "say --format pyt or"),
+        ({"saved_model.pb": ""}, "is a SavedModel itself"),
     ],
-    ids=["empty", "two", "broken", "tensorflow"],
+    ids=["empty", "checkpoint", "several", "broken", "neither", "both", "a SavedModel"],
 )
-def test_a_folder_that_is_none_says_why(tmp_path: Path, files: dict[str, str], words: str) -> None:
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
+def test_a_folder_that_does_not_tell_says_what_is_missing_or_which_option_tells(
+    tmp_path: Path, files: dict[str, str], words: str
+) -> None:
+    write(tmp_path, files)
     with pytest.raises(FolderError, match=words):
-        first_object(read(tmp_path))
+        read(tmp_path)
+
+
+def test_the_options_tell(tmp_path: Path) -> None:
+    write(tmp_path, SEVERAL)
+    assert read(tmp_path, "./b/c.py").model.format == "tf-keras"
+    assert read(tmp_path, form="onnx").model.path == "n.onnx"
+    with pytest.raises(FolderError, match=r"no model of format ts-trace; it holds a.py \(pyt\)"):
+        read(tmp_path, form="ts-trace")
+    with pytest.raises(FolderError, match=r"no model n.onnx of format pyt"):
+        read(tmp_path, "n.onnx", "pyt")
+
+
+def test_who_knows_better_says_the_format(tmp_path: Path) -> None:
+    write(tmp_path, {"model.py": "def get_model(): ..."})
+    assert first(tmp_path, form="tf-keras")[0]["models"][0]["format"] == "tf-keras"
+    torchscript(tmp_path / "net.pt")
+    assert first(tmp_path, form="ts-trace")[0]["models"][0]["format"] == "ts-trace"
+
+
+def test_weights_are_no_torchscript_whatever_they_are_called(tmp_path: Path) -> None:
+    state_dict(tmp_path / "model.pt")
+    (tmp_path / "cut.pt").write_bytes(b"PK\x03\x04")
+    with pytest.raises(FolderError, match="holds no model"):
+        read(tmp_path)
+
+
+def test_a_file_that_the_api_cannot_name_is_refused_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "my net.onnx").touch()
+    assert main(["init", str(tmp_path)]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "the object would not be valid: spec.models[0].path" in said.err
+
+
+def test_a_files_name_cannot_leave_its_comment(tmp_path: Path) -> None:
+    write(tmp_path, {"model.py": "import torch\ndef get_model(checkpoint): ...\n"})
+    (tmp_path / "a.safetensors").write_bytes(b"00")
+    (tmp_path / "b\nsuspend: true\n.safetensors").touch()
+    spec, _ = first(tmp_path)
+    assert "suspend" not in spec
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,23 @@
 import io
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from rich.console import Console
 
 from tests.report.subjects import golden
-from triton_plugin.subject import SubjectError
+from triton_plugin.progress import panel
+from triton_plugin.subject import SubjectError, parse
 from triton_plugin.watch import LOST_SECONDS, watch
 
 
-def watched(looks: list[dict[str, Any] | SubjectError], seconds: float = 1.0) -> tuple[int, str]:
-    """What a watch says that finds these one after the other, and its exit status."""
+def watched(
+    looks: list[dict[str, Any] | SubjectError], seconds: float = 1.0, log: Callable[[float], str] = lambda _: ""
+) -> tuple[int, str]:
+    """What a watch says that finds these one after the other, and its exit status.
+
+    ``log``: what was measured last at a time.
+    """
     time = [0.0]
     left = iter(looks)
 
@@ -24,7 +31,7 @@ def watched(looks: list[dict[str, Any] | SubjectError], seconds: float = 1.0) ->
         time[0] += seconds
 
     console = Console(width=200, file=io.StringIO())
-    status = watch(read, console, lambda: time[0], sleep)
+    status = watch(read, lambda: log(time[0]), console, lambda: time[0], sleep)
     assert isinstance(console.file, io.StringIO)
     return status, console.file.getvalue()
 
@@ -59,6 +66,29 @@ def test_it_ends_with_1_and_with_what_to_do_about_a_stalled_object() -> None:
     status, text = watched([case("no-candidate-meets-the-constraint")])
     assert status == 1
     assert "to do:" in text
+
+
+def test_each_point_is_told_while_its_job_runs_and_the_log_is_not_read_more_often_than_that() -> None:
+    asked: list[float] = []
+
+    def log(time: float) -> str:
+        asked.append(time)
+        return f"onnx-fp16: search {25 + int(time) // 6} of at most 60: 812.3 inferences/s"
+
+    _, text = watched([*13 * [case("second-part-of-a-search")], case("search-failed")], log=log)
+    assert asked == [0, 3, 6, 9, 12]
+    lines = [line.strip() for line in text.splitlines() if "inferences/s" in line and "search 2" in line]
+    assert lines == [
+        f"{second} s    onnx-fp16: search {number} of at most 60: 812.3 inferences/s"
+        for second, number in ((0, 25), (6, 26), (12, 27))
+    ]
+
+
+def test_on_a_terminal_the_last_point_stands_below_the_candidates() -> None:
+    console = Console(width=200, file=io.StringIO(), force_terminal=True)
+    console.print(panel(parse(case("second-part-of-a-search"), None).status, 3.0, "onnx-fp16: search 25 of [60]"))
+    assert isinstance(console.file, io.StringIO)
+    assert "last: onnx-fp16: search 25 of [60]" in console.file.getvalue().splitlines()[-1]
 
 
 def test_an_older_generations_readiness_is_not_the_end() -> None:

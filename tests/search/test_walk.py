@@ -18,6 +18,7 @@ from triton_converters.search import PART_POINTS, stage
 from triton_converters.search.journal import FILE, MEASURED, REFUSED, Journal
 from triton_converters.search.path import Point
 from triton_converters.search.space import Space
+from triton_plugin.job_log import latest
 
 REQUEST = SearchRequest(
     key="k",
@@ -107,6 +108,17 @@ def test_a_search_ends_with_its_two_best_measured_once_more(tmp_path: Path) -> N
     assert found.repeats[0].tuning == best.tuning
     assert found.repeats[1].tuning != best.tuning
     assert found.environment.perf_analyzer == ("perf_analyzer",)
+
+
+def test_each_point_is_a_line_of_the_log_as_watch_shows_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    probe = PaperProbe(refuses=lambda tuning: tuning.instances == 3)
+    found = searched(tmp_path, probe, measurements=20)
+    lines = [line for line in capsys.readouterr().out.splitlines() if latest("search", line)]
+    assert len(lines) == len(found.points) + len(found.repeats)
+    for number, (line, point) in enumerate(zip(lines, found.points, strict=False), start=1):
+        assert line.startswith(f"search {number} of at most 20: ")
+        assert (f"{point.row.throughput:.1f} inferences/s" if point.row else "refused: tritonserver says: no") in line
+    assert all(line.startswith("search of the best once more: ") for line in lines[len(found.points) :])
 
 
 def test_where_the_base_is_the_best_nothing_is_repeated(tmp_path: Path) -> None:

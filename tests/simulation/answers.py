@@ -84,6 +84,8 @@ class Fate:
     """Microseconds, of every measured row."""
     cpu: str = "a CPU, 2 cores"
     """Where it is measured."""
+    command: str = "perf_analyzer -m digits"
+    """How it is measured."""
     speed: float = 1.0
     """Of every measured row, relative to what it is by default."""
 
@@ -125,14 +127,14 @@ def mismatch(request: Any, fate: Fate) -> str:
     return Outcome("profile", request.key, None, Reason.TENSORRT_VERSION_MISMATCH, words).to_json()
 
 
-def row(concurrency: int, throughput: float, p99: int) -> Row:
-    """A stable point of batch 1."""
+def row(concurrency: int, throughput: float, p99: int, batch_size: int = 1) -> Row:
+    """A stable point."""
     half = p99 // 2
-    return Row(1, concurrency, throughput, 10, 20, 30, 1, 40, 1, 10, half, p99 - 2, p99 - 1, p99, half, True)
+    return Row(batch_size, concurrency, throughput, 10, 20, 30, 1, 40, 1, 10, half, p99 - 2, p99 - 1, p99, half, True)
 
 
 def _result(stage: str, candidate: str, request: Any, fate: Fate) -> Document:
-    environment = replace(ENVIRONMENT, cpu=fate.cpu)
+    environment = replace(ENVIRONMENT, cpu=fate.cpu, perf_analyzer=(fate.command,))
     if stage == "source":
         return SourceResult(hashlib.sha256(request.uri.encode()).hexdigest(), 3, 1000)
     if stage == "reference":
@@ -155,7 +157,7 @@ def _result(stage: str, candidate: str, request: Any, fate: Fate) -> Document:
         max_absolute_error=1e-6,
         accuracy=(metric,),
         samples=64,
-        offline=tuple(row(1, throughput, fate.p99) for _ in request.offline.batch_sizes),
+        offline=tuple(row(1, throughput * (1 + each / 10), fate.p99, each) for each in request.offline.batch_sizes),
         online=_online(request, throughput, fate),
         environment=environment,
     )
@@ -184,4 +186,5 @@ def _throughput(point: SearchPoint) -> float:
 
 
 def _online(request: Any, throughput: float, fate: Fate) -> tuple[Row, ...]:
-    return tuple(row(each, throughput * (1 + each / 10), fate.p99) for each in request.online.concurrencies)
+    (batch,) = request.online.batch_sizes
+    return tuple(row(each, throughput * (1 + each / 10), fate.p99, batch) for each in request.online.concurrencies)

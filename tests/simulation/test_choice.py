@@ -1,5 +1,6 @@
 """What is taken of a ranking: with an approval, where nothing meets the constraints, beside what serves already."""
 
+import json
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -267,18 +268,98 @@ def test_a_source_that_is_not_much_slower_is_no_regression(serving: Cluster, spe
     ("fate", "fields", "obstacle"),
     [
         (Fate(speed=0.5, cpu="another CPU"), {}, "processor differs"),
-        (Fate(speed=0.5), {"online": {"concurrency": {"start": 2, "end": 4}}}, "loads differ"),
+        (
+            Fate(speed=0.5),
+            {"online": {"concurrency": {"start": 5, "end": 6}}},
+            "no load was measured of both: batch size/concurrency 1/1, 1/2, 1/3, 1/4, and 1/5, 1/6",
+        ),
+        (Fate(speed=0.5), {"online": {"batchSize": 2, "concurrency": {"start": 1, "end": 2}}}, "and 2/1, 2/2"),
+        (
+            Fate(speed=0.5, command="perf_analyzer -i http -f online-batch1-concurrency1.csv"),
+            {},
+            "protocol differs: none and http",
+        ),
+        (
+            Fate(speed=0.5, command="perf_analyzer --shape X:3,8 --shape Y:4 -f online-batch1-concurrency1.csv"),
+            {},
+            "the inputs' shape differs: none and X:3,8 Y:4",
+        ),
     ],
+    ids=["processor", "concurrencies", "batch size", "protocol", "shapes"],
 )
-def test_what_was_measured_otherwise_is_not_compared(
+def test_what_was_measured_otherwise_is_not_compared_and_blocks_nothing(
     serving: Cluster, fate: Fate, fields: dict[str, Any], obstacle: str
 ) -> None:
     serving.fates = when("measure", fate)
     asked = regression(block=True)["performance"]
     serving.edit(source=OTHER_SOURCE, performance={**asked, **fields})
     serving.settle()
-    assert reasons(serving, "Ready", "PerformanceMeasured") == [("True", "Ready"), ("True", "Measured")]
+    assert reasons(serving, "Ready", "PerformanceMeasured") == [("True", "Ready"), ("True", "NotCompared")]
     assert obstacle in serving.condition("PerformanceMeasured")["message"]
+    assert [each.type for each in serving.events if each.reason == "NotCompared"] == ["Normal"]
+
+
+@pytest.mark.parametrize(
+    ("concurrency", "load", "reason"),
+    [({"start": 2, "end": 6}, 4, "PerformanceRegressed"), ({"start": 1, "end": 2}, 2, "PerformanceRegressed")],
+    ids=["its best row is at another load", "the last one's best load is gone"],
+)
+def test_rows_of_one_load_are_compared(serving: Cluster, concurrency: dict[str, int], load: int, reason: str) -> None:
+    # Six at once are better than four: best row beside best row, this source would be 8.6 % worse.
+    serving.fates = when("measure", Fate(speed=0.8))
+    asked = regression()["performance"]
+    serving.edit(source=OTHER_SOURCE, performance={**asked, "online": {"concurrency": concurrency}})
+    serving.settle()
+    assert reasons(serving, "PerformanceMeasured") == [("True", reason)]
+    message = serving.condition("PerformanceMeasured")["message"]
+    assert "20.0 % worse than source sha256:" in message
+    assert f"online at batch 1, concurrency {load}" in message
+
+
+OFFLINE = {"scenario": "Offline"}
+
+
+@pytest.mark.parametrize(
+    ("slow", "reason"), [("profile", "PerformanceRegressed"), ("measure", "Measured")], ids=["offline", "online"]
+)
+def test_offline_rows_are_compared_where_they_are_judged(serving: Cluster, slow: str, reason: str) -> None:
+    serving.fates = when(slow, Fate(speed=0.8))
+    serving.edit(source=OTHER_SOURCE, selection=OFFLINE, **regression())
+    serving.settle()
+    assert reasons(serving, "Ready", "PerformanceMeasured") == [("True", "Ready"), ("True", reason)]
+    words = "20.0 % worse" if slow == "profile" else "0.0 % better"
+    message = serving.condition("PerformanceMeasured")["message"]
+    assert words in message
+    assert "offline at batch 8, concurrency 1" in message
+
+
+def test_offline_rows_that_nobody_recorded_are_not_compared(serving: Cluster) -> None:
+    recorded = serving.objects["ConfigMap", "digits-results"]["data"]
+    history = json.loads(recorded["history"])
+    recorded["history"] = json.dumps({"served": history["served"], "dropped": 0})
+    serving.fates = when("profile", Fate(speed=0.5))
+    serving.edit(source=OTHER_SOURCE, selection=OFFLINE, **regression(block=True))
+    serving.settle()
+    assert reasons(serving, "Ready", "PerformanceMeasured") == [("True", "Ready"), ("True", "NotCompared")]
+    assert "its offline rows are not recorded" in serving.condition("PerformanceMeasured")["message"]
+
+
+@pytest.mark.parametrize(("p99", "reason"), [(10500, "Measured"), (11500, "PerformanceRegressed")])
+def test_a_source_that_is_further_beyond_a_constraint_is_worse(serving: Cluster, p99: int, reason: str) -> None:
+    serving.fates = when("measure", Fate(p99=p99))
+    edit_selection(serving, fallback="Closest")
+    serving.edit(source=OTHER_SOURCE, **regression())
+    serving.settle()
+    assert reasons(serving, "PerformanceMeasured") == [("True", reason)]
+    message = serving.condition("PerformanceMeasured")["message"]
+    assert f"where it has P99LatencyMicroseconds {p99}, maximum 10000" in message
+
+
+def test_the_first_source_is_said_to_be_compared_with_none() -> None:
+    cluster = Cluster(a_spec(**regression(block=True)))
+    cluster.settle()
+    assert reasons(cluster, "Ready", "PerformanceMeasured") == [("True", "Ready"), ("True", "Measured")]
+    assert "no record of another source that served" in cluster.condition("PerformanceMeasured")["message"]
 
 
 def test_another_configuration_of_the_same_source_is_not_compared(serving: Cluster) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.simulation.cluster import Cluster
-from triton_operator.history import History
+from triton_operator.history import History, State
 from triton_operator.observed import observe
 
 
@@ -60,11 +60,18 @@ def test_a_clean_job_sees_the_records_without_what_was_dropped(serving: Cluster)
 def test_a_failed_candidate_and_a_lowered_limit_are_no_reason_to_lose_what_serves() -> None:
     history = History()
     for state in ("abc", "abd", "abe", "abc"):
-        history = history.advanced(frozenset(state), 3)
-    assert history.served == (tuple("abc"), tuple("abe"), tuple("abd"))
+        history = history.advanced(frozenset(state), "b", 3)
+    assert ["".join(each.records) for each in history.served] == ["abc", "abe", "abd"]
     assert history.dropped == 0
-    lowered = history.advanced(frozenset("abc"), 0)
-    assert (lowered.served, lowered.dropped) == ((tuple("abc"),), 1)
-    assert lowered.advanced(frozenset("abc"), 0) == lowered
+    lowered = history.advanced(frozenset("abc"), "b", 0)
+    assert (lowered.served, lowered.dropped) == ((State(tuple("abc"), "b"),), 1)
+    assert lowered.advanced(frozenset("abc"), "b", 0) == lowered
     assert History.from_json(lowered.to_json()) == lowered
     assert History.from_json("edited by hand") == History()
+
+
+def test_what_an_earlier_version_kept_is_read_and_completed() -> None:
+    earlier = History.from_json('{"served":[["a","b"],["a","c"]],"dropped":1}')
+    assert earlier == History((State(("a", "b")), State(("a", "c"))), 1)
+    now = earlier.advanced(frozenset("ab"), "b", 3)
+    assert now == History((State(("a", "b"), "b"), State(("a", "c"))), 1), "the same state, and none is dropped"

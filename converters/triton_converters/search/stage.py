@@ -131,7 +131,7 @@ class Search:
         tuning, load = point
         while self.journal.lost(tuning) < LOST_TWICE:
             started = time.monotonic()
-            print(f"{kind} {len(self.visited) + 1}: {describe(tuning)}", flush=True)
+            print(f"trying {describe(tuning)}, batch {load.batch_size}, concurrency {load.concurrency}", flush=True)
             self.journal.append(Entry(BEGAN, tuning, load.batch_size, load.concurrency))
             directory = self.journal.directory / f"{len(self.journal.entries):04}"
             try:
@@ -160,7 +160,14 @@ class Search:
             self.probe.command if row else "",
         )
         self.journal.append(entry)
+        # `kubectl triton watch` shows this line.
+        print(f"search {self._place(kind)}: {describe(point.tuning)}: {_figures(entry)} ({seconds:.1f} s)", flush=True)
         return entry
+
+    def _place(self, kind: str) -> str:
+        if kind == REPEATED:
+            return "of the best once more"
+        return f"{len(self.visited) + 1} of at most {self.request.measurements}"
 
     def _repeats(self) -> list[Entry]:
         """The best point and the best of another configuration once more, with longer windows.
@@ -187,6 +194,14 @@ def describe(tuning: Tuning) -> str:
     else:
         words.append("no dynamic batching")
     return "; ".join(words + ["CUDA graphs"] * tuning.cuda_graphs)
+
+
+def _figures(entry: Entry) -> str:
+    """What came of a point, in words."""
+    if entry.row is None:
+        return f"refused: {entry.message}"
+    load = f"batch {entry.batch_size}, concurrency {entry.concurrency}"
+    return f"{load}: {entry.row.throughput:.1f} inferences/s, p99 {entry.row.p99} us"
 
 
 def _told(entry: Entry) -> SearchPoint:

@@ -65,10 +65,11 @@ class MeasurementOptions(ApiType):
 
 
 class Regression(ApiType):
-    """How a new source compares with the last one that served, through the Service."""
+    """How a new source compares with the last one that served, in the judged sweep."""
 
     maximum_percent: Annotated[int, Field(ge=1, le=100)]
-    """How much worse it may be, by the objectives; more is reported as PerformanceRegressed."""
+    """How much worse it may be, by the objectives or further beyond a constraint, at the load at which the last one
+    did best; more is reported as PerformanceRegressed, and what was not measured alike as NotCompared."""
     block: bool = False
     """True: it does not serve then, as long as something else does. Default false: it is reported alone."""
 

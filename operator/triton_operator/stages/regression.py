@@ -1,57 +1,131 @@
-"""Whether a new source is slower than the last one that served: both through their preview Services. Pure."""
+"""Whether a new source is slower than the last one that served. Pure.
 
-from collections.abc import Sequence
+Like is compared with like: rows of the judged scenario (online ones through the preview Service, offline ones of the
+profiles of what served and what is to serve), at one load, measured in one environment and in one way.
+"""
+
+import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from triton_converters.result import MeasureResult, Row, SourceResult
+from triton_converters.document import Document
+from triton_converters.reasons import Reason
+from triton_converters.result import Environment, MeasureResult, ProfileResult, Row, SourceResult
 from triton_operator.context import Context
 from triton_operator.environments import differences
 from triton_operator.selection import best_row, improvement
 
+WAYS = {
+    "-i": "protocol",
+    "--shape": "the inputs' shape",
+    "--shared-memory": "shared memory",
+    "--measurement-mode": "measurement mode",
+}
+"""What of perf_analyzer's command line changes a figure at the same load, in words."""
+
 
 @dataclass(frozen=True)
 class Compared:
-    """With the last source that served."""
+    """A new source beside the last one that served."""
 
+    reason: Reason
+    """Measured; PerformanceRegressed: worse by more than performance.regression.maximumPercent; NotCompared."""
     words: str
-    regressed: bool
-    """Worse by more than performance.regression.maximumPercent."""
 
 
-def compared(context: Context, source: SourceResult, measured: MeasureResult) -> Compared | None:
-    """The new source beside the last; None where that is not asked for, or no other source served.
+@dataclass(frozen=True)
+class Sweep:
+    """The judged scenario's rows, and where they were measured."""
 
-    Figures are compared where environment and loads are the same, by the objectives as they are now.
+    rows: Sequence[Row]
+    environment: Environment
+
+
+def compared(
+    context: Context, source: SourceResult, profile: ProfileResult, measured: MeasureResult
+) -> Compared | None:
+    """The new source beside the last; None where that is not asked for.
+
+    Compared at the load at which the last one did best, by the objectives and constraints as they are now.
     """
     asked = context.spec.performance.regression
-    last = _last(context, source)
-    if asked is None or last is None:
+    if asked is None:
         return None
+    last = _last(context, source)
+    if last is None:
+        return Compared(Reason.MEASURED, "there is no record of another source that served, to compare it with")
     digest, before = last
-    name = f"source sha256:{digest[:12]}"
-    obstacle = next(differences(before.environment, measured.environment), "")
-    if not obstacle and _loads(before.online) != _loads(measured.online):
-        obstacle = "loads differ"
+    name = f"source sha256:{digest[:12]}, which served last"
+    scenario = context.spec.selection.scenario
+    after = _judged(context, profile, measured)
+    if before is None or after is None:
+        return Compared(Reason.NOT_COMPARED, f"not compared with {name}: its {scenario.lower()} rows are not recorded")
+    by_load = {_load(row): row for row in after.rows}
+    common = [row for row in before.rows if _load(row) in by_load]
+    obstacle = next(_obstacles(before, after, scenario), "") or ("" if common else _strangers(before, after))
     if obstacle:
-        return Compared(f"not compared with {name}, which served last: {obstacle}", False)
+        return Compared(Reason.NOT_COMPARED, f"not compared with {name}: {obstacle}")
     selection = context.spec.selection
-    constraints = selection.constraints if selection.scenario == "Online" else ()
-    old, new = (best_row(each.online, selection.objectives, constraints) for each in (before, measured))
+    old = best_row(common, selection.objectives, selection.constraints)
+    new = best_row([by_load[_load(old.row)]], selection.objectives, selection.constraints)
     change = improvement(new, old)
-    words = f"{abs(change):.1f} % {'worse' if change < 0 else 'better'} than {name}, which served last"
-    return Compared(words, -change > asked.maximum_percent)
+    beyond = (new.distance - old.distance) * 100
+    words = f"{abs(change):.1f} % {'worse' if change < 0 else 'better'} than {name}, {scenario.lower()} at {old.load}"
+    if new.violation is not None and beyond > 0:
+        words += f", where it has {new.violation}"
+    regressed = max(-change, beyond) > asked.maximum_percent
+    return Compared(Reason.PERFORMANCE_REGRESSED if regressed else Reason.MEASURED, words)
 
 
-def _last(context: Context, source: SourceResult) -> tuple[str, MeasureResult] | None:
-    """Digest and measurement of the last state that served with another source, from what the history records."""
+def _last(context: Context, source: SourceResult) -> tuple[str, Sweep | None] | None:
+    """Digest and rows of the last state that served with another source, as far as they are kept."""
+    records = context.observed.records
     for state in context.observed.history.served:
-        results = [context.observed.records[name].outcome.result for name in state if name in context.observed.records]
-        sources = [each for each in results if isinstance(each, SourceResult)]
-        measured = [each for each in results if isinstance(each, MeasureResult)]
-        if sources and measured and sources[0].digest != source.digest:
-            return sources[0].digest, measured[0]
+        results = {name: records[name].outcome.result for name in state.records if name in records}
+        published = next((each for each in results.values() if isinstance(each, SourceResult)), None)
+        if published is not None and published.digest != source.digest:
+            measured = next((each for each in results.values() if isinstance(each, MeasureResult)), None)
+            return published.digest, _judged(context, results.get(state.profile), measured)
     return None
 
 
-def _loads(rows: Sequence[Row]) -> set[tuple[int, int]]:
-    return {(row.batch_size, row.concurrency) for row in rows}
+def _judged(context: Context, profile: Document | None, measured: MeasureResult | None) -> Sweep | None:
+    """The judged scenario's rows; None where they are not recorded."""
+    if context.spec.selection.scenario == "Offline":
+        return Sweep(profile.offline, profile.environment) if isinstance(profile, ProfileResult) else None
+    return Sweep(measured.online, measured.environment) if measured is not None else None
+
+
+def _obstacles(before: Sweep, after: Sweep, scenario: str) -> Iterator[str]:
+    """What differs in where and how they were measured, in words."""
+    yield from differences(before.environment, after.environment)
+    ways = [_ways(each.environment.perf_analyzer, scenario) for each in (before, after)]
+    for flag, words in WAYS.items():
+        ours, theirs = (" ".join(each.get(flag, [])) or "none" for each in ways)
+        if ours != theirs:
+            yield f"{words} differs: {ours} and {theirs}"
+
+
+def _ways(commands: Sequence[str], scenario: str) -> dict[str, list[str]]:
+    """The values of WAYS in the command line of one scenario; a profile holds one of each."""
+    found: dict[str, list[str]] = {}
+    words = next((split for each in commands if _is_of(split := shlex.split(each), scenario)), [])
+    for flag, value in pairwise(words):
+        if flag in WAYS:
+            found.setdefault(flag, []).append(value)
+    return found
+
+
+def _is_of(words: Sequence[str], scenario: str) -> bool:
+    """Whether a command line writes a report of that scenario."""
+    return bool(words) and words[-1].startswith(f"{scenario.lower()}-")
+
+
+def _strangers(before: Sweep, after: Sweep) -> str:
+    ours, theirs = (", ".join(f"{row.batch_size}/{row.concurrency}" for row in each.rows) for each in (before, after))
+    return f"no load was measured of both: batch size/concurrency {ours or 'none'}, and {theirs or 'none'}"
+
+
+def _load(row: Row) -> tuple[int, int]:
+    return row.batch_size, row.concurrency

@@ -54,6 +54,8 @@ class Search:
     """As in a part's result, or FAILED; empty: it goes on."""
     pending: Trouble | None = None
     """Of one that goes on: what it waits for."""
+    job: str = ""
+    """Of one that goes on: the Job that measures, if one does."""
     failure: Trouble | None = None
     records: tuple[str, ...] = ()
     """Keys of the parts' records."""
@@ -146,7 +148,8 @@ def _search(context: Context, dump: Dump, attempt: Attempt, budget: Budget) -> t
             pending = Trouble(Reason.WAITING, "waits for its turn")
             if this.active or context.spec.suspend:
                 pending = Trouble(*waiting("the search", this, context))
-            return _with_best(context, replace(known, pending=pending)), effects
+            job = next(iter(this.effects.jobs), "") if this.active else ""
+            return _with_best(context, replace(known, pending=pending, job=job)), effects
         result = this.record.outcome.result
         assert isinstance(result, SearchResult)
         known = replace(
@@ -281,6 +284,8 @@ def _waits(searches: Sequence[Search], most: int) -> Verdict:
     message = f"searching a configuration of {current.candidate}: {measured} of at most {most} measurements"
     if current.best is not None and current.best.row is not None:
         message += f"; best so far {current.best.row.throughput:g} inferences/s, p99 {current.best.row.p99} us"
+    if current.job:
+        message += f"; each new one is a line in the log of Job {current.job}"
     return Verdict("Selected", False, Reason.SEARCHING, message)
 
 

@@ -159,17 +159,16 @@ def _measurement(context: Context, dump: Dump, target: Attempt, known: Run, star
     message = f"{best.row.throughput:g} inferences/s, p99 {best.row.p99} us at {best.load}"
     if best.violation is not None:
         message += f"; it has {best.violation}, which selection.fallback allows"
-    comparison = compared(context, dump.source, result)
+    assert target.profile is not None
+    comparison = compared(context, dump.source, target.profile, result)
     if comparison is None:
         return Verdict("PerformanceMeasured", True, Reason.MEASURED, message)
     message += f"; {comparison.words}"
-    if not comparison.regressed:
-        return Verdict("PerformanceMeasured", True, Reason.MEASURED, message)
-    asked = context.spec.performance.regression
-    if asked is not None and asked.block and not serves and context.serving is not None:
+    asked, regressed = context.spec.performance.regression, comparison.reason is Reason.PERFORMANCE_REGRESSED
+    if regressed and asked is not None and asked.block and not serves and context.serving is not None:
         message += f"; {context.serving} goes on serving, because performance.regression.block is true"
-        return Verdict("PerformanceMeasured", False, Reason.PERFORMANCE_REGRESSED, message)
-    return Verdict("PerformanceMeasured", True, Reason.PERFORMANCE_REGRESSED, message)
+        return Verdict("PerformanceMeasured", False, comparison.reason, message)
+    return Verdict("PerformanceMeasured", True, comparison.reason, message)
 
 
 def _measure_work(context: Context, dump: Dump, target: Attempt) -> Work:

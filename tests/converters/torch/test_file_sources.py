@@ -24,6 +24,7 @@ from triton_converters.replay import read_result
 from triton_converters.repository import model_file
 from triton_converters.request import Entrypoint, ModelCode, ReferenceRequest
 from triton_converters.result import ConvertResult, ReferenceResult
+from triton_plugin.found_models import is_torchscript
 
 pytestmark = pytest.mark.torch
 Convert = Callable[..., ConvertResult]
@@ -221,3 +222,13 @@ def test_an_engine_is_made_of_the_module_s_own_way_to_onnx(
     weights = {tensor.data_type for tensor in graph.initializer if len(tensor.dims) > 1}
     assert weights == {onnx.TensorProto.FLOAT if precision == "fp32" else onnx.TensorProto.FLOAT16}
     assert model_file(REVISION, "small", "trt").read_bytes() == b"plan"
+
+
+def test_kubectl_triton_init_tells_torchscript_from_weights(tmp_path: Path) -> None:
+    module = torch.nn.Linear(2, 2).eval()
+    torch.jit.trace(module, torch.zeros(1, 2)).save(str(tmp_path / "trace.pt"))
+    torch.jit.script(module).save(str(tmp_path / "script.pt"))
+    torch.save(module.state_dict(), tmp_path / "weights.pt")
+    torch.save(module, tmp_path / "pickle.pt")
+    told = {path.stem: is_torchscript(path) for path in tmp_path.iterdir()}
+    assert told == {"trace": True, "script": True, "weights": False, "pickle": False}

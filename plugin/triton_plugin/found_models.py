@@ -1,0 +1,93 @@
+"""Which models lie in a folder, and of which source format each is; told without running any of it."""
+
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_converters.formats import ENSEMBLE, HPS, SOURCES
+from triton_plugin.python_files import Entrypoint, FolderError, Modules, attributes, defined, imports
+
+CODE = tuple(name for name, source in SOURCES.items() if not source.is_file and name not in (HPS, ENSEMBLE))
+"""Formats whose entrypoint is a Python file; tables and ensembles are more than one folder's first object."""
+FORMATS = (*CODE, *(name for name, source in SOURCES.items() if source.is_file))
+TORCH = {"torch", "torchvision", "torchaudio", "timm"}
+TENSORFLOW = {"tensorflow", "keras", "tf_keras"}
+RECEIVER = "get_serving_input_receiver_fn"
+TORCHSCRIPT_SUFFIXES = (".pt", ".pth", ".ts", ".torchscript")
+SAVED_MODEL = "saved_model.pb"
+STAGE_ARGUMENTS = frozenset({"batch_size", "precision", "output_format"})
+"""What the operator passes by itself to a function that asks for it."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model of the folder."""
+
+    path: str
+    """Of the file or directory, below the folder."""
+    format: str
+    """A key of ``formats.SOURCES``; empty: a Python file that does not tell."""
+    possible: tuple[str, ...]
+    """Formats that it may be of; who knows better may say so."""
+    asks: tuple[str, ...] = ()
+    """Arguments that only the user knows, of a Python file."""
+    declares: bool = False
+    """As an Entrypoint's."""
+
+    def __str__(self) -> str:
+        """Path and format."""
+        return f"{self.path} ({self.format or ' or '.join(self.possible)})"
+
+
+def models(folder: Path, modules: Modules) -> list[Model]:
+    """All of them; raises FolderError where the folder itself is a SavedModel."""
+    found = [_of_code(modules, each) for each in defined(modules, "get_model")]
+    return [*found, *_files(folder)]
+
+
+def asked_of(entrypoint: Entrypoint) -> tuple[str, ...]:
+    """The arguments that the spec must give."""
+    return tuple(each for each in entrypoint.required if each not in STAGE_ARGUMENTS)
+
+
+def _of_code(modules: Modules, entrypoint: Entrypoint) -> Model:
+    module, asks = modules[entrypoint.path], asked_of(entrypoint)
+    packages = imports(modules, entrypoint.path)
+    receiver = next(iter(defined({entrypoint.path: module}, RECEIVER)), None)
+    if receiver is not None:
+        # It is not offered a batch size: that of what is served varies.
+        asks += tuple(each for each in receiver.required if each not in {*asks, "precision", "output_format"})
+    told = ""
+    if receiver is not None or (packages & TENSORFLOW and {"estimator", "Estimator"} & attributes(module)):
+        told = "tf-estimator"
+    elif bool(packages & TORCH) != bool(packages & TENSORFLOW):
+        told = "pyt" if packages & TORCH else "tf-keras"
+    return Model(entrypoint.path, told, CODE, asks, entrypoint.declares)
+
+
+def _files(folder: Path) -> Iterator[Model]:
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder)
+        if any(part.startswith(".") for part in name.parts) or not path.is_file():
+            continue
+        if path.name == SAVED_MODEL:
+            if path.parent == folder:
+                message = f"{folder} is a SavedModel itself, and spec.models[].path names a directory below the source"
+                raise FolderError(f"{message}: move it into a folder, with a dataloader beside it, and name that")
+            yield Model(name.parent.as_posix(), "tf-savedmodel", ("tf-savedmodel",))
+        elif path.suffix == ".onnx":
+            yield Model(name.as_posix(), "onnx", ("onnx",))
+        elif path.suffix in TORCHSCRIPT_SUFFIXES and is_torchscript(path):
+            # Which of the two it was made by the file does not say, and the loader does not ask.
+            yield Model(name.as_posix(), "ts-script", ("ts-script", "ts-trace"))
+
+
+def is_torchscript(path: Path) -> bool:
+    """Whether a file holds code beside its weights; torch.save writes such an archive without code."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = [name.partition("/")[2] for name in archive.namelist()]
+    except (zipfile.BadZipFile, OSError):
+        return False
+    return "constants.pkl" in entries and any(name.startswith("code/") for name in entries)

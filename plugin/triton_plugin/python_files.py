@@ -1,0 +1,110 @@
+"""A folder's Python files, read without running any of them."""
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+Modules = Mapping[str, ast.Module]
+"""By path below the folder."""
+
+
+class FolderError(Exception):
+    """The folder is not one to start from; the message says what is missing, or which option says it."""
+
+
+@dataclass(frozen=True)
+class Entrypoint:
+    """A function or class of the contract (docs/user-files.md)."""
+
+    path: str
+    """Relative to the folder."""
+    required: tuple[str, ...]
+    """Names of its arguments that have no default."""
+    declares: bool
+    """Its file has an update_argparser, which may give arguments a default too."""
+
+
+def parse(folder: Path) -> dict[str, ast.Module]:
+    """All of them but hidden ones; raises FolderError for one that is not Python."""
+    found = {}
+    for path in sorted(folder.rglob("*.py")):
+        name = path.relative_to(folder)
+        if any(part.startswith(".") for part in name.parts):
+            continue
+        try:
+            found[name.as_posix()] = ast.parse(path.read_bytes())
+        except (SyntaxError, ValueError) as error:
+            raise FolderError(f"{path} is not Python: {error}") from error
+    return found
+
+
+def defined(modules: Modules, name: str) -> list[Entrypoint]:
+    """Where a function or class is defined, at the top of a file."""
+    return [
+        Entrypoint(path, _required(node), any(each.name == "update_argparser" for each in _definitions(module)))
+        for path, module in modules.items()
+        for node in _definitions(module)
+        if node.name == name
+    ]
+
+
+def imports(modules: Modules, path: str) -> set[str]:
+    """Packages that a file imports, itself or through other files of the folder."""
+    seen: set[str] = set()
+    waiting, packages = [path], set()
+    while waiting:
+        file = waiting.pop()
+        if file in seen:
+            continue
+        seen.add(file)
+        for name, level in _imported(modules[file]):
+            if level == 0:
+                packages.add(name.partition(".")[0])
+            waiting += [each for each in _files(name, level, file) if each in modules]
+    return packages
+
+
+def attributes(module: ast.Module) -> set[str]:
+    """Names that stand behind a dot anywhere in a file."""
+    return {node.attr for node in ast.walk(module) if isinstance(node, ast.Attribute)}
+
+
+def _definitions(module: ast.Module) -> Iterator[ast.FunctionDef | ast.ClassDef]:
+    return (node for node in module.body if isinstance(node, ast.FunctionDef | ast.ClassDef))
+
+
+def _required(node: ast.FunctionDef | ast.ClassDef) -> tuple[str, ...]:
+    """A class's are those of its constructor, without self."""
+    if isinstance(node, ast.ClassDef):
+        made = next((each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"), None)
+        return _required(made)[1:] if made else ()
+    given = node.args
+    positional = [*given.posonlyargs, *given.args]
+    without = positional[: len(positional) - len(given.defaults)]
+    keyword = [each for each, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default is None]
+    return tuple(each.arg for each in [*without, *keyword])
+
+
+def _imported(module: ast.Module) -> Iterator[tuple[str, int]]:
+    """Dotted names and their leading dots; what is imported from a package may be a file too."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.Import):
+            yield from ((each.name, 0) for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            package = node.module or ""
+            if package:
+                yield package, node.level
+            if package or node.level:
+                yield from ((f"{package}.{each.name}".lstrip("."), node.level) for each in node.names)
+
+
+def _files(name: str, level: int, importer: str) -> Iterator[str]:
+    """Where the import would look below the folder: beside the importer, and from the folder's top."""
+    beside = PurePosixPath(importer).parent
+    for _ in range(level - 1):
+        beside = beside.parent
+    for place in {beside} if level else {beside, PurePosixPath()}:
+        stem = place.joinpath(*name.split("."))
+        yield f"{stem}.py"
+        yield f"{stem}/__init__.py"

@@ -1,0 +1,118 @@
+"""What a Job that runs has measured: from its pod's log, by the user's own rights."""
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import yaml
+
+from triton_operator import names
+from triton_plugin.job_log import latest
+from triton_plugin.source import Cluster
+
+LINE = (
+    "search 3 of at most 24: max batch 8; 2 instances: batch 1, concurrency 4: 812.3 inferences/s, p99 5031 us (4.1 s)"
+)
+
+
+def a_pod(name: str, stage: str, created: str) -> dict[str, Any]:
+    labels = {names.DEPLOYMENT_LABEL: "digits", names.STAGE_LABEL: stage, names.CANDIDATE_LABEL: "onnx-fp32"}
+    return {"metadata": {"name": name, "labels": labels, "creationTimestamp": f"2026-11-21T{created}Z"}}
+
+
+@dataclass
+class Api:
+    """Answers for the two requests."""
+
+    pods: list[dict[str, Any]] = field(default_factory=list)
+    log: bytes = b""
+    refuses: dict[str, int] = field(default_factory=dict)
+    """Status by the end of a path."""
+    asked: list[tuple[str, dict[str, list[str]]]] = field(default_factory=list)
+
+    def answer(self, target: str) -> tuple[int, bytes]:
+        path = urlsplit(target).path
+        self.asked.append((path, parse_qs(urlsplit(target).query)))
+        status = next((code for end, code in self.refuses.items() if path.endswith(end)), 200)
+        if path.endswith("/log"):
+            return status, self.log
+        return status, json.dumps({"kind": "PodList", "apiVersion": "v1", "items": self.pods}).encode()
+
+
+@pytest.fixture
+def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
+    found = Api()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, body = found.answer(self.path)
+            self.send_response(status)
+            self.send_header("Content-Type", "text/plain" if "/log" in self.path else "application/json")
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        config = {
+            "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}],
+            "users": [{"name": "u", "user": {}}],
+            "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u", "namespace": "vision"}}],
+            "current-context": "x",
+        }
+        file = tmp_path / "kubeconfig"
+        file.write_text(yaml.safe_dump(config))
+        monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(file))
+        yield found
+        server.shutdown()
+        thread.join()
+
+
+def test_the_newest_running_jobs_last_point_is_told(api: Api) -> None:
+    api.pods = [a_pod("old", "profile", "10:00:00"), a_pod("new", "search", "11:00:00")]
+    api.log = f"trying max batch 8\n{LINE}\ntrying max batch 4\n".encode()
+    assert Cluster(None, None).measured("digits") == f"onnx-fp32: {LINE}"
+    (pods, selected), (log, wanted) = api.asked
+    assert pods == "/api/v1/namespaces/vision/pods"
+    assert selected["fieldSelector"] == ["status.phase=Running"]
+    (selector,) = selected["labelSelector"]
+    assert selector == f"{names.DEPLOYMENT_LABEL}=digits,{names.STAGE_LABEL} in (profile,search,measure)"
+    assert log == "/api/v1/namespaces/vision/pods/new/log"
+    assert (wanted["container"], wanted["tailLines"]) == (["search"], ["40"])
+
+
+def test_where_no_job_measures_no_log_is_asked_for(api: Api) -> None:
+    assert Cluster(None, None).measured("digits") == ""
+    assert len(api.asked) == 1
+
+
+@pytest.mark.parametrize("end", ["/pods", "/log"])
+def test_missing_rights_are_named(api: Api, end: str) -> None:
+    api.pods, api.refuses = [a_pod("new", "search", "11:00:00")], {end: 403}
+    said = Cluster(None, None).measured("digits")
+    assert said.endswith("it takes the rights to list pods and to get pods/log in namespace vision")
+
+
+@pytest.mark.parametrize(("end", "status"), [("/log", 400), ("/log", 404), ("/pods", 500)])
+def test_a_log_that_cannot_be_had_just_now_is_no_error(api: Api, end: str, status: int) -> None:
+    api.pods, api.refuses = [a_pod("new", "search", "11:00:00")], {end: status}
+    assert Cluster(None, None).measured("digits") == ""
+
+
+def test_only_lines_about_gates_and_points_are_told() -> None:
+    assert (
+        latest("profile", 'epoch 3\ngates: Passed: 64 samples\n{"stage": "profile"}\n') == "gates: Passed: 64 samples"
+    )
+    assert latest("measure", "gates: no\nonline 1/4: batch 1\n") == "online 1/4: batch 1"
+    assert latest("search", "online 1/1: batch 1\n") == ""
+    assert latest("search", "search \x1b[31mred\n") == "search \N{REPLACEMENT CHARACTER}[31mred"
+    assert len(latest("search", "search " + "a" * 1000)) == 300
