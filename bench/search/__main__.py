@@ -11,6 +11,7 @@ import tempfile
 import time
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from math import ceil
 from pathlib import Path
 
 from rich.console import Console
@@ -35,7 +36,10 @@ MEASUREMENT = Measurement("CountWindows", 50, 5000, 10)
 AGAIN = Measurement("CountWindows", 1000, 5000, 10)
 TURNS = 2
 BUDGET_OF_BASE = 0.6
-"""The latency budget as a share of the default configuration's p99 at the lightest load, in whole milliseconds."""
+"""The latency budget as a share of the default configuration's p99 at the lightest load.
+
+Rounded up to whole milliseconds, which is what Model Analyzer takes.
+"""
 MEASUREMENTS, SECONDS = 40, 1800
 RESULTS = ROOT / "bench/results"
 
@@ -132,7 +136,7 @@ def _search(candidate: Candidate, pod: Pod) -> tuple[tuple[Row, ...], int, Outco
     """
     started = time.monotonic()
     base = candidate.profile(pod, MEASUREMENT, ONLINE).online
-    budget = max(1, round(BUDGET_OF_BASE * min(row.p99 for row in base) / 1000)) * 1000
+    budget = ceil(BUDGET_OF_BASE * min(row.p99 for row in base) / 1000) * 1000
     constraints = (Constraint("P99LatencyMicroseconds", None, float(budget)),)
     results = candidate.search(
         pod, MEASUREMENT, ONLINE, mode="Quick", maximum_instances=MAXIMUM_INSTANCES, objectives=(),
