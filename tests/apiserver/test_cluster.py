@@ -99,6 +99,32 @@ def test_a_list_in_pages_is_whole(connected: Cluster, kubectl: Kubectl, monkeypa
     assert len(list_all(connected, kubectl.namespace)[0]) == 5, "what is not ours is not asked for"
 
 
+def test_a_watch_says_what_became_of_what_is_ours(connected: Cluster, kubectl: Kubectl) -> None:
+    _, version = list_all(connected, kubectl.namespace)
+    kubectl("create", "configmap", "theirs")
+    created = connected.apply(a_config_map(kubectl, {"a": "1"}))
+    changed_since = connected.apply(a_config_map(kubectl, {"a": "2"}))
+    watch = connected.watch(CONFIG_MAP, kubectl.namespace, version)
+    assert [next(watch), next(watch)] == [("ADDED", created), ("MODIFIED", changed_since)]
+    kubectl("delete", "configmap", "results")
+    event_type, body = next(watch)
+    assert (event_type, body["metadata"]["name"]) == ("DELETED", "results")
+    assert int(body["metadata"]["resourceVersion"]) > int(changed_since["metadata"]["resourceVersion"])
+
+
+def test_a_watch_ends_in_order_and_by_silence(
+    connected: Cluster, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, version = list_all(connected, kubectl.namespace)
+    monkeypatch.setattr("triton_operator.cluster.SILENT_SECONDS", 0.5)
+    with pytest.raises(UnavailableError, match="Read timed out"):
+        list(connected.watch(CONFIG_MAP, kubectl.namespace, version))
+    monkeypatch.setattr("triton_operator.cluster.SILENT_SECONDS", 10)
+    monkeypatch.setattr("triton_operator.cluster.WATCH_SECONDS", 1)
+    # Before it ends one, the API server says how far it was.
+    assert {event_type for event_type, _ in connected.watch(CONFIG_MAP, kubectl.namespace, version)} <= {"BOOKMARK"}
+
+
 def test_only_the_observed_object_is_deleted(connected: Cluster, kubectl: Kubectl) -> None:
     def a_job(parallelism: int) -> JSON:
         template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
