@@ -18,6 +18,7 @@ from triton_operator.cluster import (
     NotFoundError,
     UnavailableError,
 )
+from triton_operator.drift import drift
 from triton_operator.kinds import CONFIG_MAP, EVENT, JOB, POD, TRITON_DEPLOYMENT
 from triton_operator.names import MANAGED_BY, MANAGED_BY_LABEL
 
@@ -73,6 +74,21 @@ def test_what_is_new_to_us_is_created_and_never_taken_over(connected: Cluster, k
     with pytest.raises(ConflictError):
         connected.apply_new(a_config_map(kubectl, {"a": "1"}, "theirs"))
     assert "data" not in kubectl.get("configmap", "theirs")
+
+
+def test_a_job_is_created_and_then_applied(connected: Cluster, kubectl: Kubectl) -> None:
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+    metadata = {"name": "j", "namespace": kubectl.namespace}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": template}}
+    created = connected.apply_new(job)
+    assert connected.get(JOB, kubectl.namespace, "j") == created
+    with pytest.raises(ConflictError):
+        connected.apply_new(job)
+    assert drift(job, created) is None
+    suspended = connected.apply(changed(job, {"spec.suspend": True}))
+    assert suspended["spec"]["suspend"] is True
+    assert drift(job, suspended) == "spec.suspend"
+    assert connected.apply(job)["spec"]["suspend"] is False, "what was applied since is removed"
 
 
 def test_a_connection_that_the_api_server_closed_is_opened_anew(connected: Cluster, kubectl: Kubectl) -> None:
@@ -166,6 +182,8 @@ def test_what_the_api_server_refuses_is_quoted(connected: Cluster, kubectl: Kube
         connected.apply(job)
     with pytest.raises(InvalidError, match=r"\.spec\.paralelism: field not declared in schema"):
         connected.apply(changed(job, {"spec.paralelism": 1}))
+    with pytest.raises(InvalidError, match=r'unknown field "spec.paralelism"'):
+        connected.apply_new(changed(job, {"spec.paralelism": 1}))
     with pytest.raises(NotFoundError, match='namespaces "missing" not found'):
         connected.apply(changed(a_config_map(kubectl, {}), {"metadata.namespace": "missing"}))
     quota = {
