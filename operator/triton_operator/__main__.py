@@ -6,10 +6,11 @@ import os
 import sys
 
 import kopf
-from kopf._cogs.clients.errors import APINotFoundError
 
 from triton_operator import handlers
+from triton_operator.cluster import Cluster, ClusterError, NotFoundError
 from triton_operator.controller import Controller
+from triton_operator.kinds import TRITON_DEPLOYMENT
 from triton_operator.metrics import Metrics, serve
 from triton_operator.settings import Settings, SettingsError
 
@@ -31,14 +32,26 @@ def main() -> None:
     try:
         kopf.run(
             registry=handlers.registry(controller),
-            memories=handlers.NoMemories(),
             standalone=True,
             clusterwide=not settings.namespaces,
             namespaces=settings.namespaces,
         )
-    except APINotFoundError as error:
-        # kopf ends where a kind is gone. Started again, the operator waits until the CRD is there.
+    except Exception as error:
+        if not _crd_is_gone(settings):
+            raise
+        # kopf ends where its kind is gone. Started again, the operator waits until the CRD is there.
         sys.exit(f"triton-operator: the API server does not know a watched kind any more, was the CRD deleted? {error}")
+
+
+def _crd_is_gone(settings: Settings) -> bool:
+    """Asked anew: the error that kopf ends with is private to it."""
+    try:
+        Cluster.connect().list_all(TRITON_DEPLOYMENT, settings.namespaces[0] if settings.namespaces else None)
+    except NotFoundError:
+        return True
+    except ClusterError:
+        return False
+    return False
 
 
 if __name__ == "__main__":

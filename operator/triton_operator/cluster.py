@@ -6,6 +6,7 @@ ClusterError              what the API server said
 │   └── ForbiddenError    403: a quota, an admission policy, a missing rule
 ├── NotFoundError         404
 ├── ConflictError         409: what was observed is not the latest
+├── GoneError             410: a watch of a version that is too old
 ├── NotLeaderError        nothing: this replica may not write (lease.py), so nothing was asked
 └── UnavailableError      anything else: no answer, a timeout, 401, 429, 5xx
 """
@@ -19,12 +20,16 @@ import urllib3
 
 from triton_operator.connection import APPLY, AnswerError, ConfigurationError, Connection, configuration
 from triton_operator.drift import FIELD_MANAGER
-from triton_operator.kinds import EVENT, LEASE, NODE, READING, TRITON_DEPLOYMENT, Kind, kind_of
+from triton_operator.kinds import EVENT, JOB, LEASE, NODE, READING, TRITON_DEPLOYMENT, Kind, kind_of
 
 CONNECT_SECONDS = 3.0
 READ_SECONDS = 30.0
 WRITE_SECONDS = 8.0
 """A write that was begun has ended by then, or is given up; lease.py counts on it."""
+SILENT_SECONDS = 70.0
+"""A watch without a word for so long is broken: the API server sends a bookmark each minute."""
+WATCH_SECONDS = 600
+"""After so long the API server ends a watch; else it would at a random time of up to an hour."""
 PAGE = 100
 """Objects of one answer to a list: parsed, 500 Jobs would take 18 MiB for a moment."""
 NEVER_A_VERSION = "1"
@@ -55,6 +60,10 @@ class ConflictError(ClusterError):
     """What was observed is not the latest."""
 
 
+class GoneError(ClusterError):
+    """The API server does not remember what came after a version, or has no more pages of a list."""
+
+
 class NotLeaderError(ClusterError):
     """Another replica works; nothing was asked of the API server."""
 
@@ -73,13 +82,17 @@ _ERRORS: dict[int, type[ClusterError]] = {
     403: ForbiddenError,
     404: NotFoundError,
     409: ConflictError,
+    410: GoneError,
     422: InvalidError,
 }
 
 
 _METHODS = {"list": "GET", "get": "GET", "patch": "PATCH", "create": "POST", "update": "PUT", "delete": "DELETE"}
 _NOTHING: Mapping[str, str] = {}
-_APPLIED = {"fieldManager": FIELD_MANAGER, "force": "true"}
+# Else a field that no schema has would be left out.
+_CREATED = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict"}
+# Without fieldValidation the API server parses each apply twice, the second time for fields that are there twice.
+_APPLIED = {"fieldManager": FIELD_MANAGER, "force": "true", "fieldValidation": "Ignore"}
 
 
 class Cluster:
@@ -129,6 +142,28 @@ class Cluster:
         # Every page is of the first one's version.
         return items(), first["metadata"]["resourceVersion"]
 
+    def watch(self, kind: Kind, namespace: str | None, version: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """What became of the listed objects after a resource version: ADDED, MODIFIED or DELETED, and the object.
+
+        BOOKMARK comes with nothing but a version that all was said of. Ends now and then, to be called again; raises
+        GoneError where the version is too old.
+        """
+        self._allow(kind.verbs, "watch", kind.plural)
+        query = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": version,
+            "timeoutSeconds": str(WATCH_SECONDS),
+            "labelSelector": kind.labels,
+            "fieldSelector": kind.fields,
+        }
+        with _translated():
+            for event in self._connection.stream(_path(kind, namespace), query, SILENT_SECONDS):
+                body = event["object"]
+                if event["type"] == "ERROR":
+                    raise AnswerError(body.get("code", 500), body.get("message", ""), 0.0)
+                yield event["type"], body
+
     def get(self, kind: Kind, namespace: str, name: str) -> dict[str, Any] | None:
         """An object; None where there is none."""
         try:
@@ -153,10 +188,13 @@ class Cluster:
         return self._call(kind, "patch", _path(kind, metadata["namespace"], metadata["name"]), _APPLIED, body, APPLY)
 
     def apply_new(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Server-side apply of an object that is not there yet; ConflictError, and no change, where it is.
+        """Make an object that is not there yet, in one request; ConflictError, and no change, where it is.
 
-        A condition on a version that no object has: one request instead of a look and a write.
+        By an apply on condition of a version that no object has; a later apply can then remove fields. A Job's name
+        says all that it is, so it never has to lose one, and its creation costs the API server 40 % less than an apply.
         """
+        if kind_of(body) is JOB:
+            return self.create(JOB, body)
         return self.apply({**body, "metadata": {**body["metadata"], "resourceVersion": NEVER_A_VERSION}})
 
     def apply_status(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -186,9 +224,9 @@ class Cluster:
         except NotFoundError:
             return
 
-    def create(self, kind: Kind, body: dict[str, Any]) -> None:
-        """Create an object; ConflictError where there is one of the name."""
-        self._call(kind, "create", _path(kind, body["metadata"]["namespace"]), body=body)
+    def create(self, kind: Kind, body: dict[str, Any]) -> dict[str, Any]:
+        """Create an object; ConflictError where there is one of the name. The object as it is now."""
+        return self._call(kind, "create", _path(kind, body["metadata"]["namespace"]), _CREATED, body)
 
     def replace(self, kind: Kind, body: dict[str, Any]) -> None:
         """Replace the very version that was read; ConflictError where it has changed since."""

@@ -63,6 +63,10 @@ class Store:
         self._claims: dict[Key, str] = {}
         """The user's claim that a TritonDeployment names; empty: it has its own."""
 
+    def take_in(self, kind: Kind, event_type: str | None, body: dict[str, Any]) -> Key | None:
+        """What a watch said, DELETED or anything else. The TritonDeployment it concerns; None: nothing new."""
+        return self.remove(kind, body) if event_type == "DELETED" else self.put(kind, body)
+
     def put(self, kind: Kind, body: dict[str, Any]) -> Key | None:
         """Take in an object. The TritonDeployment it is or belongs to; None where it says nothing new."""
         with self._lock:

@@ -18,6 +18,7 @@ from triton_operator.cluster import (
     NotFoundError,
     UnavailableError,
 )
+from triton_operator.drift import drift
 from triton_operator.kinds import CONFIG_MAP, EVENT, JOB, POD, TRITON_DEPLOYMENT
 from triton_operator.names import MANAGED_BY, MANAGED_BY_LABEL
 
@@ -75,6 +76,21 @@ def test_what_is_new_to_us_is_created_and_never_taken_over(connected: Cluster, k
     assert "data" not in kubectl.get("configmap", "theirs")
 
 
+def test_a_job_is_created_and_then_applied(connected: Cluster, kubectl: Kubectl) -> None:
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+    metadata = {"name": "j", "namespace": kubectl.namespace}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": template}}
+    created = connected.apply_new(job)
+    assert connected.get(JOB, kubectl.namespace, "j") == created
+    with pytest.raises(ConflictError):
+        connected.apply_new(job)
+    assert drift(job, created) is None
+    suspended = connected.apply(changed(job, {"spec.suspend": True}))
+    assert suspended["spec"]["suspend"] is True
+    assert drift(job, suspended) == "spec.suspend"
+    assert connected.apply(job)["spec"]["suspend"] is False, "what was applied since is removed"
+
+
 def test_a_connection_that_the_api_server_closed_is_opened_anew(connected: Cluster, kubectl: Kubectl) -> None:
     connected.apply(a_config_map(kubectl, {"a": "1"}))
     (pool,) = connected._connection._client.rest_client.pool_manager.pools._container.values()
@@ -97,6 +113,32 @@ def test_a_list_in_pages_is_whole(connected: Cluster, kubectl: Kubectl, monkeypa
     assert len(everywhere) >= 5
     kubectl("create", "configmap", "theirs")
     assert len(list_all(connected, kubectl.namespace)[0]) == 5, "what is not ours is not asked for"
+
+
+def test_a_watch_says_what_became_of_what_is_ours(connected: Cluster, kubectl: Kubectl) -> None:
+    _, version = list_all(connected, kubectl.namespace)
+    kubectl("create", "configmap", "theirs")
+    created = connected.apply(a_config_map(kubectl, {"a": "1"}))
+    changed_since = connected.apply(a_config_map(kubectl, {"a": "2"}))
+    watch = connected.watch(CONFIG_MAP, kubectl.namespace, version)
+    assert [next(watch), next(watch)] == [("ADDED", created), ("MODIFIED", changed_since)]
+    kubectl("delete", "configmap", "results")
+    event_type, body = next(watch)
+    assert (event_type, body["metadata"]["name"]) == ("DELETED", "results")
+    assert int(body["metadata"]["resourceVersion"]) > int(changed_since["metadata"]["resourceVersion"])
+
+
+def test_a_watch_ends_in_order_and_by_silence(
+    connected: Cluster, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, version = list_all(connected, kubectl.namespace)
+    monkeypatch.setattr("triton_operator.cluster.SILENT_SECONDS", 0.5)
+    with pytest.raises(UnavailableError, match="Read timed out"):
+        list(connected.watch(CONFIG_MAP, kubectl.namespace, version))
+    monkeypatch.setattr("triton_operator.cluster.SILENT_SECONDS", 10)
+    monkeypatch.setattr("triton_operator.cluster.WATCH_SECONDS", 1)
+    # Before it ends one, the API server says how far it was.
+    assert {event_type for event_type, _ in connected.watch(CONFIG_MAP, kubectl.namespace, version)} <= {"BOOKMARK"}
 
 
 def test_only_the_observed_object_is_deleted(connected: Cluster, kubectl: Kubectl) -> None:
@@ -140,6 +182,8 @@ def test_what_the_api_server_refuses_is_quoted(connected: Cluster, kubectl: Kube
         connected.apply(job)
     with pytest.raises(InvalidError, match=r"\.spec\.paralelism: field not declared in schema"):
         connected.apply(changed(job, {"spec.paralelism": 1}))
+    with pytest.raises(InvalidError, match=r'unknown field "spec.paralelism"'):
+        connected.apply_new(changed(job, {"spec.paralelism": 1}))
     with pytest.raises(NotFoundError, match='namespaces "missing" not found'):
         connected.apply(changed(a_config_map(kubectl, {}), {"metadata.namespace": "missing"}))
     quota = {

@@ -1,4 +1,4 @@
-"""The controller without watches: what full lists find, and when it says that it is not alive."""
+"""The controller without kopf: what its watches and full lists find, and when it says that it is not alive."""
 
 import asyncio
 import time
@@ -17,6 +17,7 @@ from triton_operator.queue import Result
 from triton_operator.reconcile import Reconciler
 from triton_operator.settings import Settings
 from triton_operator.store import Key
+from triton_operator.watches import Watch
 
 Story = Callable[[Controller], Coroutine[Any, Any, None]]
 
@@ -45,19 +46,29 @@ async def until(look: Callable[[], object]) -> None:
         await asyncio.sleep(0.1)
 
 
+async def job_comes_back(controller: Controller, kubectl: Kubectl) -> None:
+    await until(lambda: kubectl.items("jobs"))
+    uid = kubectl.items("jobs")[0]["metadata"]["uid"]
+    await asyncio.to_thread(kubectl, "delete", "jobs", "--all")
+    await until(lambda: kubectl.items("jobs"))
+    assert kubectl.items("jobs")[0]["metadata"]["uid"] != uid
+    assert await asyncio.to_thread(controller.not_alive) == ""
+
+
+def test_watches_see_the_children(run: Callable[[Story], None], kubectl: Kubectl) -> None:
+    kubectl("create", "-f", "-", body=MINIMAL)
+    run(lambda controller: job_comes_back(controller, kubectl))
+
+
 def test_full_lists_find_what_no_watch_said(
     run: Callable[[Story], None], kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(controller_module, "FULL_LIST_SECONDS", 0.5)
+    monkeypatch.setattr(Watch, "start", lambda watch: None)
 
     async def story(controller: Controller) -> None:
         await asyncio.to_thread(kubectl, "create", "-f", "-", body=MINIMAL)
-        await until(lambda: kubectl.items("jobs"))
-        uid = kubectl.items("jobs")[0]["metadata"]["uid"]
-        await asyncio.to_thread(kubectl, "delete", "jobs", "--all")
-        await until(lambda: kubectl.items("jobs"))
-        assert kubectl.items("jobs")[0]["metadata"]["uid"] != uid
-        assert await asyncio.to_thread(controller.not_alive) == ""
+        await job_comes_back(controller, kubectl)
 
     run(story)
 
@@ -88,6 +99,15 @@ def test_a_queue_that_ended_is_not_alive(run: Callable[[Story], None]) -> None:
         controller._tasks[0].cancel()
         await asyncio.sleep(0.05)
         assert await asyncio.to_thread(controller.not_alive) == "the work queue ended"
+
+    run(story)
+
+
+def test_a_watch_that_ended_is_not_alive(run: Callable[[Story], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Watch, "_run", lambda watch: None)
+
+    async def story(controller: Controller) -> None:
+        assert (await asyncio.to_thread(controller.not_alive)).startswith("the watch of jobs, pods, ")
 
     run(story)
 

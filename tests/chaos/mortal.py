@@ -13,7 +13,7 @@ from typing import Any
 
 from triton_operator.cluster import Cluster
 
-WRITES = ("apply", "apply_status", "create_event", "delete")
+WRITES = ("apply", "apply_status", "create", "delete")
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from tests.conftest import Fault as Named
 RECOVERED_SECONDS = 90.0
 """After the fault, on a busy machine; 30 s is what is promised of the operator alone."""
 REQUESTS_A_SECOND = 40
-"""Eight watches and one object that fails; a busy loop makes hundreds."""
+"""Nine watches and one object that fails; a busy loop makes hundreds."""
 AT_REST = 20
 """Requests in three seconds: room for one round of full lists, and of watches that end; a busy loop makes hundreds."""
 EDIT = '{"spec": {"serving": {"pinnedMemoryPoolBytes": %d}}}'
@@ -129,7 +129,7 @@ def not_twice(ended: list[str]) -> bool:
 
 @pytest.mark.chaos
 def test_silent_watches(behind: Behind, kubectl: Kubectl, fault: Named) -> None:
-    """The connections stay open and nothing comes: kopf ends them after 70 s."""
+    """The connections stay open and nothing comes: they are ended after 70 s."""
     fault("all watches silent while connections stay open")
     behind.proxy.silence(True)
     with Node(kubectl):

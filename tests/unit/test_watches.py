@@ -1,0 +1,161 @@
+"""A watch of a kind: nothing is lost between two answers of the API server, and none is asked for too often."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import pytest
+from kubernetes import client
+
+from triton_operator.cluster import Cluster, GoneError, UnavailableError
+from triton_operator.connection import Connection
+from triton_operator.kinds import JOB, Kind
+from triton_operator.names import DEPLOYMENT_LABEL
+from triton_operator.store import Key, Store
+from triton_operator.watches import Watch, backoffs
+
+JSON = dict[str, Any]
+Said = tuple[str, JSON] | Exception
+DIGITS = Key("vision", "digits")
+
+
+def a_job(name: str, version: int) -> JSON:
+    metadata = {"name": name, "namespace": "vision", "uid": name, "labels": {DEPLOYMENT_LABEL: "digits"}}
+    return {"metadata": {**metadata, "resourceVersion": str(version)}}
+
+
+def a_bookmark(version: int) -> Said:
+    return "BOOKMARK", {"metadata": {"resourceVersion": str(version)}}
+
+
+class Told(Cluster):
+    """An API server that says what it is told to say; an exception ends a watch."""
+
+    def __init__(self) -> None:
+        self.listed: list[JSON] = []
+        self.version = 10
+        self.lists = 0
+        self.says: list[Said] = []
+        self.watched_from: list[str] = []
+
+    def list_all(self, kind: Kind, namespace: str | None) -> tuple[Iterator[JSON], str]:
+        self.lists += 1
+        return iter(self.listed), str(self.version)
+
+    def watch(self, kind: Kind, namespace: str | None, version: str) -> Iterator[tuple[str, JSON]]:
+        self.watched_from.append(version)
+        for said in self.says:
+            if isinstance(said, Exception):
+                raise said
+            yield said
+
+
+class Followed:
+    """A watch of Jobs, listed; what is in its store, and whom it woke."""
+
+    def __init__(self) -> None:
+        self.cluster, self.store = Told(), Store()
+        self.woken: list[Key] = []
+        self.watch = Watch(self.cluster, self.store, JOB, "vision", self.woken.append)
+        self.watch.list()
+
+    def after(self, *said: Said) -> float:
+        """The pause after a watch that said so."""
+        self.cluster.says = list(said)
+        return self.watch.follow()
+
+    def jobs(self) -> list[str]:
+        return sorted(body["metadata"]["name"] for body in self.store.children(DIGITS))
+
+
+@pytest.fixture
+def followed() -> Followed:
+    return Followed()
+
+
+def test_what_is_said_is_taken_in_and_wakes(followed: Followed) -> None:
+    followed.after(("ADDED", a_job("a", 11)), ("ADDED", a_job("b", 12)), ("DELETED", a_job("a", 13)))
+    assert (followed.jobs(), followed.woken) == (["b"], [DIGITS] * 3)
+
+
+def test_what_was_known_wakes_nobody(followed: Followed) -> None:
+    followed.store.put(JOB, a_job("a", 11))
+    followed.after(("ADDED", a_job("a", 11)), a_bookmark(20))
+    assert followed.woken == []
+
+
+def test_the_next_watch_goes_on_where_the_last_one_ended(followed: Followed) -> None:
+    followed.after()
+    followed.after(("ADDED", a_job("a", 11)), UnavailableError("cut off"))
+    followed.after(a_bookmark(20))
+    followed.after()
+    assert followed.cluster.watched_from == ["10", "10", "11", "20"]
+    assert followed.cluster.lists == 1
+
+
+def test_what_the_api_server_has_forgotten_is_listed_anew(followed: Followed) -> None:
+    followed.after(("ADDED", a_job("gone", 11)), GoneError("too old"))
+    followed.cluster.listed, followed.cluster.version = [a_job("missed", 30)], 31
+    followed.woken.clear()
+    followed.after()
+    assert (followed.jobs(), followed.woken) == (["missed"], [DIGITS])
+    assert followed.cluster.watched_from == ["10", "31"]
+    followed.after()
+    assert followed.cluster.lists == 2
+
+
+def test_a_list_that_fails_is_tried_again(followed: Followed, monkeypatch: pytest.MonkeyPatch) -> None:
+    followed.after(GoneError("too old"))
+
+    def no_answer(kind: Kind, namespace: str | None) -> tuple[Iterator[JSON], str]:
+        raise UnavailableError("no answer")
+
+    with monkeypatch.context() as away:
+        away.setattr(followed.cluster, "list_all", no_answer)
+        assert followed.after() > 0
+    followed.after()
+    assert followed.cluster.lists == 2
+
+
+def test_pauses_grow_while_nothing_is_heard_and_never_end(followed: Followed) -> None:
+    cut = UnavailableError("cut off")
+    assert [followed.after(cut) for _ in range(7)] == [1, 1, 2, 3, 5, 5, 5]
+    assert followed.after(a_bookmark(20), cut) == 1
+    assert [followed.after(GoneError("too old")) for _ in range(4)] == [1, 2, 3, 5]
+    assert max(islice(backoffs(), 10_000)) == 5
+
+
+def test_a_watch_that_ends_at_once_is_not_begun_again_at_once(followed: Followed) -> None:
+    assert 0.9 < followed.after(("ADDED", a_job("a", 11))) <= 1.0
+
+
+def test_what_is_said_in_place_of_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The API server has answered 200 by then, so an error comes as if it were an object."""
+    for code, error in ((410, GoneError), (504, UnavailableError)):
+        status = {"kind": "Status", "code": code, "message": "too old resource version: 1 (2)"}
+
+        def stream(*_: object, status: JSON = status) -> Iterator[JSON]:
+            yield {"type": "ADDED", "object": a_job("a", 11)}
+            yield {"type": "ERROR", "object": status}
+
+        connection = Connection(client.Configuration(), "test", 1.0)
+        monkeypatch.setattr(connection, "stream", stream)
+        watch = Cluster(connection).watch(JOB, "vision", "1")
+        assert next(watch) == ("ADDED", a_job("a", 11))
+        with pytest.raises(error, match="too old resource version"):
+            next(watch)
+
+
+def test_one_that_was_stopped_takes_in_nothing(followed: Followed) -> None:
+    followed.watch.stop()
+    followed.after(("ADDED", a_job("a", 11)))
+    assert (followed.jobs(), followed.woken) == ([], [])
+
+
+def test_whether_it_still_follows_is_known(followed: Followed) -> None:
+    assert not followed.watch.ended()
+    followed.watch.start()
+    assert not followed.watch.ended()
+    followed.watch.stop()
+    followed.watch._thread.join(5)
+    assert followed.watch.ended()
