@@ -1,8 +1,9 @@
 """`python3 -m bench.search`: the quick search and Model Analyzer's, on the same server image, model and constraint.
 
 Both get the model as it is by default: one instance, no batching. The constraint is a budget for p99 that this default
-misses at every load of the sweep. Of each search that counts which has most throughput of what meets the budget by its
-own rows, or where nothing does, what comes closest. In the end both are measured once more on one server, in turns.
+misses at the heaviest load of the sweep. Of each search that counts which has most throughput of what meets the budget
+by its own rows, or where nothing does, what comes closest. In the end both are measured once more on one server, in
+turns.
 """
 
 import json
@@ -24,7 +25,7 @@ from images.pod import ROOT, Pod, explicit, serving
 from triton_converters.model_config import retuned
 from triton_converters.request import Constraint, Measurement, MeasureRequest, Sweep
 from triton_converters.result import MeasureResult, Row, SearchPoint, Tuning
-from triton_converters.scoring import distance, order
+from triton_converters.scoring import best_point, distance
 from triton_converters.search.space import MAXIMUM_INSTANCES
 from triton_converters.search.stage import describe
 from triton_converters.server import Server
@@ -35,10 +36,11 @@ MEASUREMENT = Measurement("CountWindows", 50, 5000, 10)
 """The operator's defaults, which are perf_analyzer's and Model Analyzer's too."""
 AGAIN = Measurement("CountWindows", 1000, 5000, 10)
 TURNS = 2
-BUDGET_OF_BASE = 0.6
-"""The latency budget as a share of the default configuration's p99 at the lightest load.
+BUDGET_OF_BASE = 0.7
+"""The latency budget as a share of the default configuration's p99 at the heaviest load.
 
-Rounded up to whole milliseconds, which is what Model Analyzer takes.
+At 0.6 of the lightest one's it lay within the noise of the best that there is. Rounded up to whole milliseconds, which
+is what Model Analyzer takes.
 """
 MEASUREMENTS, SECONDS = 40, 1800
 RESULTS = ROOT / "bench/results"
@@ -77,7 +79,7 @@ def main() -> int:
                     theirs.concurrency, theirs.throughput, theirs.p99_microseconds,
                 ),
             )  # fmt: skip
-            loads = [("default", BASE, min(ONLINE.concurrencies))]
+            loads = [("default", BASE, max(ONLINE.concurrencies))]
             loads += [(each.name, each.tuning, each.concurrency) for each in outcomes]
             again: dict[str, list[Row]] = {name: [] for name, _, _ in loads}
             for turn in range(TURNS):
@@ -108,7 +110,7 @@ def table(outcomes: tuple[Outcome, ...], again: dict[str, list[Row]], budget: in
     figures = ("measurements", "seconds", "concurrency", "inferences/s", "p99 ms")
     for heading in ("", *figures[:2], *words[1:3], *figures[2:], words[3]):
         shown.add_column(heading, justify="right" if heading in figures else "left")
-    load = str(min(ONLINE.concurrencies))
+    load = str(max(ONLINE.concurrencies))
     shown.add_row("default", "", "", "", describe(BASE), load, "", "", _again(again["default"], budget))
     for each in outcomes:
         shown.add_row(
@@ -136,7 +138,7 @@ def _search(candidate: Candidate, pod: Pod) -> tuple[tuple[Row, ...], int, Outco
     """
     started = time.monotonic()
     base = candidate.profile(pod, MEASUREMENT, ONLINE).online
-    budget = ceil(BUDGET_OF_BASE * min(row.p99 for row in base) / 1000) * 1000
+    budget = ceil(BUDGET_OF_BASE * max(row.p99 for row in base) / 1000) * 1000
     constraints = (Constraint("P99LatencyMicroseconds", None, float(budget)),)
     results = candidate.search(
         pod, MEASUREMENT, ONLINE, mode="Quick", maximum_instances=MAXIMUM_INSTANCES, objectives=(),
@@ -145,23 +147,16 @@ def _search(candidate: Candidate, pod: Pod) -> tuple[tuple[Row, ...], int, Outco
     seconds = time.monotonic() - started
     points = [point for part in results for point in part.points]
     repeats = list(results[-1].repeats)
-    tuning, row = chosen(points, repeats, constraints)
+    best = best_point(points, repeats, (), constraints)
+    assert best is not None, "nothing was measured"
+    assert best.row is not None
+    row = best.row
     count = len(base) + len(points) + len(repeats)
     meets = distance(row, constraints) == 0.0
-    outcome = Outcome("triton-operator, Quick", count, seconds, meets, tuning, row.concurrency, row.throughput, row.p99)
+    outcome = Outcome(
+        "triton-operator, Quick", count, seconds, meets, best.tuning, row.concurrency, row.throughput, row.p99
+    )
     return base, budget, outcome, points + repeats
-
-
-def chosen(
-    points: list[SearchPoint], repeats: list[SearchPoint], constraints: tuple[Constraint, ...]
-) -> tuple[Tuning, Row]:
-    """What the operator would take: the best of those measured once more, or else of all points.
-
-    Raises ValueError where nothing was measured.
-    """
-    again = [(point.tuning, point.row) for point in repeats if point.row]
-    measured = again or [(point.tuning, point.row) for point in points if point.row]
-    return min(measured, key=lambda each: order(each[1], (), constraints))
 
 
 def _measure(candidate: Candidate, pod: Pod, key: str, tuning: Tuning, concurrency: int) -> Row:

@@ -1,4 +1,4 @@
-"""Which of two rows is better, and which constraint a row misses by how much. Pure; standard library only.
+"""Which row or point is the best, and which constraint a row misses by how much. Pure; standard library only.
 
 Score of a row: the sum over objectives of weight * ln(throughput), or -weight * ln(latency or memory), divided by the
 sum of weights. Differences of scores are weighted relative gains, as Model Analyzer's objectives are; unlike its
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import inf, log
 
 from triton_converters.request import Constraint, Objective
-from triton_converters.result import Row
+from triton_converters.result import Row, SearchPoint
 
 THROUGHPUT = "Throughput"
 """The one metric of which more is better."""
@@ -73,6 +73,27 @@ def distance(row: Row, constraints: Sequence[Constraint]) -> float:
 def order(row: Row, objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> tuple[float, float]:
     """A key that sorts rows from best to worst: first those that meet every constraint, by score, then by distance."""
     return distance(row, constraints), -score(row, objectives)
+
+
+def best_point(
+    points: Sequence[SearchPoint],
+    repeats: Sequence[SearchPoint],
+    objectives: Sequence[Objective],
+    constraints: Sequence[Constraint],
+) -> SearchPoint | None:
+    """The best of those measured once more, or else of all; None where nothing was measured.
+
+    Of many points the best one was also the luckiest; those measured again, for longer, are judged by that. What was
+    refused then counts nowhere.
+    """
+    refused = {point.tuning for point in repeats if point.row is None}
+
+    def best(measured: Sequence[SearchPoint]) -> SearchPoint | None:
+        rows = [(order(point.row, objectives, constraints), point) for point in measured if point.row is not None]
+        allowed = [(key, point) for key, point in rows if point.tuning not in refused]
+        return min(allowed, key=lambda found: found[0], default=((0.0, 0.0), None))[1]
+
+    return best(repeats) or best(points)
 
 
 def _gain(row: Row, metric: str) -> float:

@@ -5,7 +5,7 @@ Not through its dynamic client: that looks every kind up first, and takes longer
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -25,11 +25,13 @@ class ConfigurationError(Exception):
 class AnswerError(Exception):
     """The API server answered with another status than 2xx."""
 
-    def __init__(self, status: int, message: str, retry_after: float) -> None:
+    def __init__(self, status: int, message: str, retry_after: float = 0.0, causes: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.status = status
         self.retry_after = retry_after
         """Seconds that the API server wants to be left alone; 0: it did not say."""
+        self.causes = causes
+        """The reasons in its Status, such as NamespaceTerminating."""
 
 
 def configuration(kubeconfig: str | None = None) -> client.Configuration:
@@ -110,14 +112,16 @@ class Connection:
         )
         if answer.status >= 300:
             wait = answer.headers.get("Retry-After", "")
-            message = _message(answer.status, answer.read())
-            raise AnswerError(answer.status, message, float(wait) if wait.isdecimal() else 0.0)
+            raise _error(answer.status, answer.read(), float(wait) if wait.isdecimal() else 0.0)
         return answer
 
 
-def _message(status: int, answer: bytes) -> str:
-    """The message of the API server's Status, or what there is."""
+def _error(status: int, answer: bytes, retry_after: float) -> AnswerError:
+    """What the API server's Status says, or what there is."""
     try:
-        return str(json.loads(answer)["message"])
-    except (ValueError, KeyError, TypeError):
-        return f"HTTP {status} {answer[:200].decode(errors='replace').strip()}"
+        said = json.loads(answer)
+        causes = said.get("details", {}).get("causes", [])
+        return AnswerError(status, str(said["message"]), retry_after, [cause.get("reason", "") for cause in causes])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        message = f"HTTP {status} {answer[:200].decode(errors='replace').strip()}"
+        return AnswerError(status, message, retry_after)

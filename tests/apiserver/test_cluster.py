@@ -91,6 +91,22 @@ def test_a_job_is_created_and_then_applied(connected: Cluster, kubectl: Kubectl)
     assert connected.apply(job)["spec"]["suspend"] is False, "what was applied since is removed"
 
 
+def test_a_network_policy_is_created_and_its_lists_then_replaced(connected: Cluster, kubectl: Kubectl) -> None:
+    spec = {
+        "podSelector": {"matchLabels": {"a": "1"}},
+        "policyTypes": ["Egress"],
+        "egress": [{"ports": [{"port": 53}]}],
+    }
+    metadata = {"name": "p", "namespace": kubectl.namespace}
+    policy = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": metadata, "spec": spec}
+    assert drift(policy, connected.apply_new(policy)) is None
+    other = changed(policy, {"spec.podSelector": {"matchLabels": {"b": "1"}}, "spec.egress": []})
+    applied = connected.apply(other)
+    assert applied["spec"]["podSelector"] == {"matchLabels": {"b": "1"}}
+    assert not applied["spec"].get("egress")
+    assert drift(other, applied) is None
+
+
 def test_a_connection_that_the_api_server_closed_is_opened_anew(connected: Cluster, kubectl: Kubectl) -> None:
     connected.apply(a_config_map(kubectl, {"a": "1"}))
     (pool,) = connected._connection._client.rest_client.pool_manager.pools._container.values()
@@ -198,6 +214,16 @@ def test_what_the_api_server_refuses_is_quoted(connected: Cluster, kubectl: Kube
     kubectl("replace", "--subresource=status", "-f", "-", body=quota)
     with pytest.raises(ForbiddenError, match="exceeded quota: none"):
         connected.apply(a_config_map(kubectl, {}, "one-too-many"))
+
+
+def test_a_namespace_that_is_being_deleted_takes_nothing_more(connected: Cluster, kubectl: Kubectl) -> None:
+    connected.apply(a_config_map(kubectl, {}, "there"))
+    # No controller here ends what the deletion begins.
+    kubectl("delete", "namespace", kubectl.namespace, "--wait=false")
+    for write in (connected.apply, connected.apply_new):
+        with pytest.raises(NotFoundError, match="because it is being terminated"):
+            write(a_config_map(kubectl, {}, "new"))
+    assert connected.apply(a_config_map(kubectl, {"a": "1"}, "there"))["data"] == {"a": "1"}
 
 
 def test_warnings_alone_are_listed(connected: Cluster, kubectl: Kubectl) -> None:

@@ -77,7 +77,7 @@ SHORT = {
     ("sentences", "tight"): (0.82, 0.1),
     ("sentences", "missed"): (0.90, 0.1),
     ("table", "tight"): (0.95, 0.16),
-    ("table", "missed"): (0.76, 0.12),
+    ("table", "missed"): (0.71, 0.1),
 }
 """Where the aim is not reached, and what is: docs/search.md says why."""
 

@@ -6,8 +6,8 @@ from math import inf, log
 import pytest
 
 from triton_converters.request import Constraint, Objective
-from triton_converters.result import Row
-from triton_converters.scoring import METRICS, distance, order, score, value, violation
+from triton_converters.result import Row, SearchPoint, Tuning
+from triton_converters.scoring import METRICS, best_point, distance, order, score, value, violation
 
 ROW = Row(1, 1, 90.0, 0, 0, 0, 0, 0, 0, 0, 500, 800, 900, 1000, 500, True, memory_bytes=2**30)
 AT_MOST_2MS = Constraint("P99LatencyMicroseconds", None, 2000)
@@ -58,3 +58,23 @@ def test_a_constraint_comes_before_every_objective() -> None:
     faster = replace(ROW, throughput=9000, p99=2001)
     assert order(ROW, [], [AT_MOST_2MS]) < order(faster, [], [AT_MOST_2MS])
     assert order(faster, [], []) < order(ROW, [], [])
+
+
+def a_point(instances: int, throughput: float | None) -> SearchPoint:
+    row = None if throughput is None else replace(ROW, throughput=throughput)
+    return SearchPoint(Tuning(8, instances, True, (), 0, False), row, "" if row else "tritonserver says: no")
+
+
+def test_the_best_point_is_the_best_of_those_that_were_repeated() -> None:
+    points = [a_point(1, 100), a_point(2, 300), a_point(3, 200)]
+    assert best_point(points, [], (), ()) == points[1]
+    repeats = [a_point(2, 190), a_point(3, 210)]
+    assert best_point(points, repeats, (), ()) == repeats[1]
+
+
+def test_a_point_that_was_refused_in_the_repeat_is_none() -> None:
+    points = [a_point(1, 100), a_point(2, 300), a_point(3, 200)]
+    repeats = [a_point(2, None), a_point(3, None)]
+    assert best_point(points, repeats, (), ()) == points[0]
+    assert best_point(points[1:], repeats, (), ()) is None
+    assert best_point([], [], (), ()) is None

@@ -15,8 +15,8 @@ from triton_converters.scoring import order
 from triton_converters.search.path import Path, Point
 from triton_converters.search.space import BATCHING, DELAY, INSTANCES, MAXIMUM, PREFERRED, Place, Space
 
-STEP_GAIN = 0.02
-"""Least gain that is a step and not noise: two rows of a quiet machine differ by as much."""
+STEP_GAIN = 0.05
+"""Least gain that is a step and not noise: perf_analyzer calls windows stable that are up to 10 % apart."""
 LET_GO = 0.2
 """A value that was so much worse than another at one load is not tried again there."""
 WITHIN_REACH = 0.5

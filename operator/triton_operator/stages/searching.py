@@ -226,18 +226,11 @@ def _with_best(context: Context, known: Search) -> Search:
     selection = context.spec.selection
     objectives = tuple(each.asked() for each in selection.objectives)
     constraints = tuple(each.asked() for each in selection.constraints)
-    refused = {point.tuning for point in known.repeats if point.row is None}
-
-    def best(points: Sequence[SearchPoint]) -> SearchPoint | None:
-        rows = [
-            (scoring.order(point.row, objectives, constraints), point)
-            for point in points
-            if point.row is not None and point.tuning not in refused and _takes_requests(context, point.tuning)
-        ]
-        return min(rows, key=lambda found: found[0], default=((0.0, 0.0), None))[1]
-
-    # Of many points the best one was also the luckiest; those that were measured again, for longer, are judged by that.
-    return replace(known, best=best(known.repeats) or best(known.points))
+    points, repeats = (
+        [point for point in measured if _takes_requests(context, point.tuning)]
+        for measured in (known.points, known.repeats)
+    )
+    return replace(known, best=scoring.best_point(points, repeats, objectives, constraints))
 
 
 def _takes_requests(context: Context, tuning: Tuning) -> bool:
