@@ -15,8 +15,8 @@ from triton_converters.scoring import order
 from triton_converters.search.path import Path, Point
 from triton_converters.search.space import BATCHING, DELAY, INSTANCES, MAXIMUM, PREFERRED, Place, Space
 
-STEP_GAIN = 0.05
-"""Least gain that is a step and not noise: perf_analyzer calls windows stable that are up to 10 % apart."""
+STEP_GAIN = 0.07
+"""Least gain that is a step and not noise: two rows of one configuration were 2 to 11 % apart (docs/search.md)."""
 LET_GO = 0.2
 """A value that was so much worse than another at one load is not tried again there."""
 WITHIN_REACH = 0.5
