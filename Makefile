@@ -115,7 +115,7 @@ test-apiserver: venv cluster-binaries ## On a real API server and etcd, without 
 
 # A cluster there is where KUBECONFIG names one, or where root may start one.
 FAULTY_PODS := $(addprefix tests/e2e/test_,bad_input.py conversion.py repair.py)
-test-chaos: venv cluster-binaries ## Every fault, on a real API server and on a real node, in one table: 45 minutes
+test-chaos: venv cluster-binaries ## Every fault, on a real API server and on a real node, in one table: 35 minutes
 	pytest $(if $(or $(KUBECONFIG),$(filter 0,$(shell id -u))),$(FAULTY_PODS) tests/chaos,tests/chaos --ignore tests/chaos/node)
 
 test-chaos-node: venv ## Of these, the faults on a real node: it is drained, its kubelet stopped, the operator killed
