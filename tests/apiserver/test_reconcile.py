@@ -117,7 +117,7 @@ def test_a_new_object_takes_three_requests_to_its_job_and_six_in_all(
 ) -> None:
     sent = requests(monkeypatch)
     assert bench.reconcile() == Result(again_after=0.0)
-    assert sent == ["PATCH persistentvolumeclaims", "PATCH networkpolicies", "POST jobs"]
+    assert sent == ["PATCH persistentvolumeclaims", "POST networkpolicies", "POST jobs"]
     assert bench.reconcile() == Result(again_after=0.0)
     assert sent[3:] == ["PATCH configmaps", "PATCH tritondeployments", "POST events"]
 
