@@ -87,7 +87,8 @@ def test_what_was_run_stays_on_the_claim_and_can_be_pasted(pod: Pod) -> None:
     again = subprocess.run(
         [*IN_IMAGE, "converter", *mounts, "--", *argv], cwd=ROOT, capture_output=True, text=True, timeout=120
     )
-    assert "Concurrency: 1, throughput:" in again.stdout, again.stdout + again.stderr
+    # On a busy machine its windows may not agree.
+    assert "Pass [1] throughput:" in again.stdout, again.stdout + again.stderr
 
 
 def test_a_result_is_replayed_and_not_measured_again(pod: Pod) -> None:
