@@ -268,7 +268,8 @@ def test_interrupted_start_is_cleaned_up(cluster: Cluster) -> None:
     assert {"containerd", "etcd", "kube-apiserver"} <= names_of_processes(cluster)
     cluster.down()
     assert leftovers(cluster.paths) == []
-    assert cluster_processes(cluster.paths) == []
+    # A `ctr` that the killed `up` had begun ends by itself, without a server.
+    eventually(lambda: cluster_processes(cluster.paths) == [], "the end of what was begun")
 
 
 def names_of_processes(cluster: Cluster) -> set[str]:
