@@ -17,7 +17,7 @@ POD_LOG_LINKS = Path("/var/log/containers")
 """The kubelet's fixed folder of links to pod logs."""
 SHIM_SOCKETS = Path("/run/containerd/s")
 """Compiled into containerd's shims; others' sockets may be there too."""
-PROGRAMS = frozenset({*binaries.PROGRAMS, "containerd", "containerd-shim-runc-v2"})
+PROGRAMS = frozenset({*binaries.PROGRAMS, "containerd", "containerd-shim-runc-v2", "ctr"})
 CONTAINERD_GRACE = 10.0
 """Seconds: its store outlives the cluster, so it may close it; nothing else is worth waiting for."""
 
@@ -68,7 +68,7 @@ def leftovers(paths: ClusterPaths) -> list[str]:
 
 
 def strays(paths: ClusterPaths) -> list[Recorded]:
-    """Processes of ours without a record: parents of containers, and daemons started just before a kill.
+    """Processes of ours without a record: parents of containers, and what was started just before a kill.
 
     They are known by the program and by an argument below our folders.
     """

@@ -89,9 +89,12 @@ def best_point(
     refused = {point.tuning for point in repeats if point.row is None}
 
     def best(measured: Sequence[SearchPoint]) -> SearchPoint | None:
-        rows = [(order(point.row, objectives, constraints), point) for point in measured if point.row is not None]
-        allowed = [(key, point) for key, point in rows if point.tuning not in refused]
-        return min(allowed, key=lambda found: found[0], default=((0.0, 0.0), None))[1]
+        found = [
+            (order(point.row, objectives, constraints), point)
+            for point in measured
+            if point.row is not None and point.tuning not in refused
+        ]
+        return min(found, key=lambda each: each[0], default=(None, None))[1]
 
     return best(repeats) or best(points)
 

@@ -20,7 +20,7 @@ import urllib3
 
 from triton_operator.connection import APPLY, AnswerError, ConfigurationError, Connection, configuration
 from triton_operator.drift import FIELD_MANAGER
-from triton_operator.kinds import EVENT, JOB, LEASE, NETWORK_POLICY, NODE, READING, TRITON_DEPLOYMENT, Kind, kind_of
+from triton_operator.kinds import EVENT, LEASE, NODE, READING, TRITON_DEPLOYMENT, Kind, kind_of
 
 CONNECT_SECONDS = 3.0
 READ_SECONDS = 30.0
@@ -190,12 +190,11 @@ class Cluster:
     def apply_new(self, body: dict[str, Any]) -> dict[str, Any]:
         """Make an object that is not there yet, in one request; ConflictError, and no change, where it is.
 
-        By an apply on condition of a version that no object has; a later apply can then remove fields. What never has
-        to lose one is created, which costs the API server a third less: a Job's name says all that it is, and what a
-        NetworkPolicy lists is replaced whole.
+        By an apply on condition of a version that no object has, so that a later apply can remove fields; some kinds
+        are created instead (kinds.py).
         """
         kind = kind_of(body)
-        if kind in (JOB, NETWORK_POLICY):
+        if kind.created:
             return self.create(kind, body)
         return self.apply({**body, "metadata": {**body["metadata"], "resourceVersion": NEVER_A_VERSION}})
 

@@ -20,6 +20,10 @@ class Kind:
     """Label selector of lists and watches: all Pods of a cluster would go through this process otherwise."""
     fields: str = ""
     """Field selector of lists and watches."""
+    created: bool = False
+    """What is missing is created, which costs the API server a third less than an apply, but leaves fields behind that
+    no later apply removes. Of these kinds none has to be: a Job's name says all that it is, and what a NetworkPolicy
+    lists is replaced whole."""
 
     @property
     def group(self) -> str:
@@ -41,15 +45,15 @@ _APPLIED = _WATCHED | {"get", "create", "patch"}
 _REPLACED = _APPLIED | {"delete"}
 
 TRITON_DEPLOYMENT = Kind(names.API_VERSION, names.KIND, "tritondeployments", _WATCHED, frozenset({"patch"}), labels="")
-JOB = Kind("batch/v1", "Job", "jobs", _REPLACED)
+JOB = Kind("batch/v1", "Job", "jobs", _REPLACED, created=True)
 POD = Kind("v1", "Pod", "pods", _WATCHED)
 DEPLOYMENT = Kind("apps/v1", "Deployment", "deployments", _REPLACED)
 SERVICE = Kind("v1", "Service", "services", _APPLIED)
 CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps", _APPLIED)
 CLAIM = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", _APPLIED)
+NETWORK_POLICY = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", _APPLIED, created=True)
 # Events carry no labels. The most frequent ones say nothing that a pod's status does not say.
 _WARNINGS = "type=Warning,reason!=BackOff,reason!=FailedScheduling,reason!=Unhealthy"
-NETWORK_POLICY = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", _APPLIED)
 EVENT = Kind("v1", "Event", "events", _WATCHED | {"create"}, labels="", fields=_WARNINGS)
 LEASE = Kind("coordination.k8s.io/v1", "Lease", "leases", frozenset({"create", "get", "update"}))
 """In the operator's own namespace alone; no TritonDeployment has one."""

@@ -268,8 +268,7 @@ def test_interrupted_start_is_cleaned_up(cluster: Cluster) -> None:
     assert {"containerd", "etcd", "kube-apiserver"} <= names_of_processes(cluster)
     cluster.down()
     assert leftovers(cluster.paths) == []
-    # A `ctr` that the killed `up` had begun ends by itself, without a server.
-    eventually(lambda: cluster_processes(cluster.paths) == [], "the end of what was begun")
+    assert cluster_processes(cluster.paths) == []
 
 
 def names_of_processes(cluster: Cluster) -> set[str]:

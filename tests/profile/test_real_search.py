@@ -98,15 +98,39 @@ def test_configurations_are_loaded_measured_and_told(searching: Pod) -> None:
 
 
 def test_what_is_measured_is_what_was_asked_for(searching: Pod) -> None:
-    wanted = search_request(searching, "one", mode="Exhaustive", sweep=Sweep((1,), (4,), False))
-    searched(searching, replace(wanted, measurements=3))
-    last = entries(searching, "one")[-1].tuning
-    with urllib.request.urlopen(f"http://127.0.0.1:{searching.ports[0]}/v2/models/linear/config") as answer:
+    """The server is asked while it is measured: what a search leaves behind depends on what was fastest."""
+    wanted = search_request(searching, "seen", mode="Exhaustive", sweep=Sweep((1,), (4,), False))
+    stage = searching.start_stage("search", wanted)
+    file = claim.search_directory("seen", searching.root) / FILE
+    served: dict[Tuning, list[Tuning]] = {}
+    while stage.poll() is None:
+        now = configured(searching)
+        lines = file.read_text().splitlines(keepends=True) if file.exists() else []
+        if lines and lines[-1].endswith("\n") and (last := Entry.from_json(lines[-1])).kind == BEGAN:
+            served.setdefault(last.tuning, []).append(now)
+    assert stage.returncode == 0, stage.communicate()[0]
+    measured = [entry.tuning for entry in entries(searching, "seen") if entry.kind == MEASURED]
+    assert len(measured) == 3
+    assert len({BASE, *measured}) == 4
+    for tuning in measured:
+        assert tuning in served[tuning]
+
+
+def configured(pod: Pod) -> Tuning:
+    """What the server says that it serves."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{pod.ports[0]}/v2/models/linear/config") as answer:
         config = json.load(answer)
-    assert last != BASE
-    assert config["instance_group"][0]["count"] == last.instances
-    assert config["max_batch_size"] == last.max_batch_size
-    assert ("dynamic_batching" in config) == last.dynamic_batching
+    maximum, batching = config["max_batch_size"], config.get("dynamic_batching", {})
+    preferred = tuple(batching.get("preferred_batch_size", ()))
+    return Tuning(
+        maximum,
+        config["instance_group"][0]["count"],
+        "dynamic_batching" in config,
+        # Without any, Triton says that it prefers the maximum.
+        () if preferred == (maximum,) else preferred,
+        int(batching.get("max_queue_delay_microseconds", 0)),
+        False,
+    )
 
 
 def test_a_search_that_is_killed_goes_on_where_it_was(searching: Pod) -> None:
