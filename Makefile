@@ -96,13 +96,15 @@ lint: venv verify-generated ## ruff, mypy --strict, the import layers, helm lint
 
 .PHONY: test test-fast test-report test-torch test-tensorflow test-images test-apiserver test-chaos test-chaos-node test-cluster test-e2e
 # Fast ones first, and one after the other: they share two cores and one cluster.
+# Within a suite that measures nothing, a worker for each core: modules are shared out, each with its API server.
+EACH_CORE := -n auto --dist loadscope
 SUITES := fast report apiserver torch tensorflow images cluster e2e
 test: venv ## All tests, set-up included; how long each suite took comes last
 	@took=; for suite in $(SUITES); do SECONDS=0; $(MAKE) --no-print-directory test-$$suite; \
 	  took+=$$(printf '%-12s %3d min %02d s' $$suite $$((SECONDS / 60)) $$((SECONDS % 60)))$$'\n'; done; printf '\n%s' "$$took"
 
-test-fast: venv ## Everything that needs neither images nor a cluster: seconds
-	pytest -m "not (apiserver or chaos or chromium or cluster or e2e or examples or gpu or images or tensorflow or torch)" tests
+test-fast: venv ## Everything that needs neither images nor a cluster: minutes
+	pytest $(EACH_CORE) -m "not (apiserver or chaos or chromium or cluster or e2e or examples or gpu or images or tensorflow or torch)" tests
 
 test-report: venv ## Reports of recorded runs in a headless Chromium, which it installs from Debian
 	type chromium chromedriver > /dev/null || { apt-get update -qq; DEBIAN_FRONTEND=noninteractive \
@@ -110,8 +112,8 @@ test-report: venv ## Reports of recorded runs in a headless Chromium, which it i
 	pytest -m chromium tests/report
 
 test-apiserver: venv cluster-binaries ## On a real API server and etcd, without a node
-	pytest -m apiserver tests/apiserver
-	pytest -m apiserver tests/chaos
+	pytest $(EACH_CORE) -m apiserver tests/apiserver
+	pytest $(EACH_CORE) -m apiserver tests/chaos
 
 # A cluster there is where KUBECONFIG names one, or where root may start one.
 FAULTY_PODS := $(addprefix tests/e2e/test_,bad_input.py conversion.py repair.py)

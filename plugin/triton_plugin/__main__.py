@@ -11,7 +11,7 @@ import yaml
 from rich.console import Console
 
 from triton_plugin import tables
-from triton_plugin.compare import FIGURES, Comparison, compare
+from triton_plugin.compare import Comparison, compare
 from triton_plugin.explain import explain
 from triton_plugin.first_object import Known, first_object
 from triton_plugin.found_models import FORMATS as SOURCE_FORMATS
@@ -147,19 +147,17 @@ def _compare(options: argparse.Namespace) -> int:
 def _print_comparison(console: Console, left: str, right: str, found: Comparison) -> None:
     if left == right:
         left, right = f"{left} (A)", f"{right} (B)"
-    console.print(tables.table("Where they differ", ("", left, right), found.parameters))
-    console.print(tables.table("Accuracy, served", ("Metric", left, right), found.accuracy))
+    console.print(tables.Grid("Where they differ", ("Parameter", left, right), found.parameters))
+    console.print(tables.Grid("Accuracy, served", ("Metric", left, right), found.accuracy))
     if found.obstacles:
         console.print("Figures are not compared, for they were not measured alike:", markup=False)
         for each in found.obstacles:
             console.print(f"  {each}", markup=False, soft_wrap=True)
         return
-    headings = [text for heading, _ in FIGURES for text in (f"{heading} {left}", f"{heading} {right}", "Change")]
-    console.print(
-        tables.table("Measured alike (latencies in microseconds)", ("Scenario", "Load", *headings), found.rows)
-    )
+    headings = ("Scenario", "Load", "Figure", left, right, "Change")
+    console.print(tables.Grid("Measured alike (latencies in microseconds)", headings, found.rows))
     if found.unmatched:
-        console.print(f"{found.unmatched} rows are of one of the two only, and left out", markup=False)
+        console.print(f"{found.unmatched} loads are of one of the two only, and left out", markup=False)
 
 
 def _validate(options: argparse.Namespace) -> int:

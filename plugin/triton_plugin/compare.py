@@ -24,9 +24,9 @@ class Comparison:
     obstacles: list[str]
     """Why figures are not compared; none: they are."""
     rows: list[list[str]]
-    """Scenario, load, and for each of FIGURES both values and the change in percent."""
+    """Scenario, load, and one of FIGURES: its heading, both values and the change in percent."""
     unmatched: int
-    """Rows that only one of the two has."""
+    """Loads that only one of the two was measured with."""
 
 
 def compare(left: Report, right: Report) -> Comparison:
@@ -84,7 +84,10 @@ def _rows(left: Report, right: Report) -> tuple[list[list[str]], int]:
         for load in ours.keys() & theirs.keys():
             lines.append((scenario, load, ours[load], theirs[load]))
     lines.sort(key=lambda line: line[:2])
-    return [[scenario, _load(load), *_figures(ours, theirs)] for scenario, load, ours, theirs in lines], unmatched
+    rows = [
+        [scenario, _load(load), *figure] for scenario, load, ours, theirs in lines for figure in _figures(ours, theirs)
+    ]
+    return rows, unmatched
 
 
 def _by_load(rows: Sequence[RowStatus]) -> dict[tuple[int, int, str], RowStatus]:
@@ -96,9 +99,8 @@ def _load(load: tuple[int, int, str]) -> str:
     return f"batch {batch}, concurrency {concurrency}" + (f", {shape}" if shape else "")
 
 
-def _figures(left: RowStatus, right: RowStatus) -> Iterator[str]:
-    for _, field in FIGURES:
+def _figures(left: RowStatus, right: RowStatus) -> Iterator[tuple[str, str, str, str]]:
+    for heading, field in FIGURES:
         ours, theirs = getattr(left, field), getattr(right, field)
-        yield str(ours)
-        yield str(theirs)
-        yield f"{(float(theirs) / float(ours) - 1) * 100:+.1f} %" if float(ours) else ""
+        change = f"{(float(theirs) / float(ours) - 1) * 100:+.1f} %" if float(ours) else ""
+        yield heading, str(ours), str(theirs), change

@@ -1,7 +1,11 @@
 """Tables for a terminal, from an object's status."""
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
@@ -13,36 +17,84 @@ from triton_operator.api.status import (
 )
 from triton_plugin.columns import ALL, cell, cells, filled
 
-WIDTH = 170
-"""Characters: cut figures would be worse than wrapped lines."""
+WIDTH = 180
+"""Characters, where no terminal says otherwise."""
+WORDS = 20
+"""Characters of a column of words: a narrower one is hard to read."""
+HEADINGS = (20, 8, 5)
+"""Characters of a column's heading, the first that the console has room for; the rest of a word goes below it."""
+FIGURE = re.compile(r"[+-]?[0-9.]+( %)?")
 
 
-def table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """A table without the columns that are empty in every row; figures to the right."""
-    made = Table(title=title, title_justify="left", header_style="bold")
-    kept = [number for number in range(len(headings)) if any(row[number] for row in rows)]
-    for number in kept:
-        is_figure = all(row[number].replace(".", "", 1).isdigit() for row in rows if row[number])
-        made.add_column(headings[number], justify="right" if is_figure else "left")
-    for row in rows:
-        made.add_row(*(Text(row[number]) for number in kept))
-    return made
+@dataclass(frozen=True)
+class Grid:
+    """Cells under headings, without the columns that are empty in every row.
+
+    A table where the console is wide enough for it, else one row after the other: nothing is ever cut off.
+    """
+
+    title: str
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Rendered by Console.print."""
+        kept = [number for number in range(len(self.headings)) if any(row[number] for row in self.rows)]
+        for heading in HEADINGS:
+            widths = [self._width(number, heading) for number in kept]
+            # Two spaces and a line for each column.
+            if sum(widths) + 3 * len(widths) + 1 <= options.max_width:
+                yield self._table(kept, widths)
+                return
+        yield from self._records(kept)
+
+    def _width(self, number: int, heading: int) -> int:
+        """What a column needs for its whole figures, or to read its words in, and for `heading` letters above."""
+        longest = max(len(row[number]) for row in self.rows)
+        word = max(map(len, self.headings[number].split()))
+        return max(longest if self._is_figure(number) else min(longest, WORDS), min(word, heading))
+
+    def _is_figure(self, number: int) -> bool:
+        return all(FIGURE.fullmatch(row[number]) for row in self.rows if row[number])
+
+    def _table(self, kept: Sequence[int], widths: Sequence[int]) -> Table:
+        made = Table(title=self.title, title_justify="left", header_style="bold")
+        for number, width in zip(kept, widths, strict=True):
+            if self._is_figure(number):
+                made.add_column(self.headings[number], justify="right", width=width, overflow="fold")
+            else:
+                made.add_column(self.headings[number], overflow="fold")
+        for row in self.rows:
+            made.add_row(*(Text(row[number]) for number in kept))
+        return made
+
+    def _records(self, kept: Sequence[int]) -> RenderResult:
+        yield Text(f"\n{self.title}", "italic")
+        for row in self.rows:
+            yield Rule(style="dim")
+            record = Table(box=None, show_header=False, pad_edge=False)
+            record.add_column(style="bold", width=max(len(self.headings[number]) for number in kept))
+            record.add_column(overflow="fold")
+            for number in kept:
+                if row[number]:
+                    record.add_row(self.headings[number], Text(row[number]))
+            yield record
 
 
-def performance(scenario: str, rows: Sequence[RowStatus]) -> Table:
+def performance(scenario: str, rows: Sequence[RowStatus]) -> Grid:
     """One sweep, with every column."""
     columns = filled(ALL, list(rows))
     headings = [column.heading for column in columns]
-    return table(f"{scenario} (latencies in microseconds)", headings, [cells(row, columns) for row in rows])
+    return Grid(f"{scenario} (latencies in microseconds)", headings, [cells(row, columns) for row in rows])
 
 
-def accuracy(rows: Sequence[AccuracyStatus]) -> Table:
+def accuracy(rows: Sequence[AccuracyStatus]) -> Grid:
     """Each metric of what serves, beside the framework's own."""
     lines = [
         [row.metric, row.framework, row.served, str(row.samples), row.threshold or "none", cell(row.passed)]
         for row in rows
     ]
-    return table("Accuracy", ("Metric", "Framework", "Served", "Samples", "Threshold", "Passed"), lines)
+    return Grid("Accuracy", ("Metric", "Framework", "Served", "Samples", "Threshold", "Passed"), lines)
 
 
 def ranked(rows: Sequence[CandidateStatus]) -> list[CandidateStatus]:
@@ -50,7 +102,7 @@ def ranked(rows: Sequence[CandidateStatus]) -> list[CandidateStatus]:
     return sorted(rows, key=lambda row: (row.rank is None, row.rank or 0))
 
 
-def candidates(rows: Sequence[CandidateStatus]) -> Table:
+def candidates(rows: Sequence[CandidateStatus]) -> Grid:
     """Each candidate in the order of rank, with what became of it and why."""
     lines = [
         [
@@ -72,7 +124,7 @@ def candidates(rows: Sequence[CandidateStatus]) -> Table:
         *("Rank", "Candidate", "State", "Reason", "Inferences/s", "P99", "At"),
         *("Margin", "Pareto", "Max error", "Message"),
     )
-    return table("Candidates", headings, lines)
+    return Grid("Candidates", headings, lines)
 
 
 def margin(row: CandidateStatus) -> str:
@@ -84,7 +136,7 @@ def margin(row: CandidateStatus) -> str:
     return f"{row.margin_percent.removeprefix('-')} % {how} {row.binding_constraint}"
 
 
-def searches(rows: Sequence[SearchStatus]) -> Table:
+def searches(rows: Sequence[SearchStatus]) -> Grid:
     """Each search with the best configuration it found."""
     lines = [
         [
@@ -100,4 +152,4 @@ def searches(rows: Sequence[SearchStatus]) -> Table:
         for row in rows
     ]
     headings = ("Candidate", "Ended", "Measurements", "Best configuration", "Inferences/s", "P99", "At", "Message")
-    return table("Searches", headings, lines)
+    return Grid("Searches", headings, lines)

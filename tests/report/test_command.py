@@ -33,13 +33,15 @@ def test_a_report_in_each_form(saved: str, tmp_path: Path, capsys: pytest.Captur
     assert capsys.readouterr().out.startswith("<!doctype html>")
 
 
-def test_explain_and_compare(saved: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_and_compare(saved: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     assert main(["explain", saved]) == 0
     assert "is ready" in capsys.readouterr().out
     assert main(["compare", saved, saved]) == 0
     out = capsys.readouterr().out
     assert "Measured alike" in out
     assert "+0.0 %" in out
+    assert "…" not in out
 
 
 def test_validate_says_what_and_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,10 +24,10 @@ def test_figures_measured_alike_stand_side_by_side() -> None:
         row["p99"] = 4000
     found = compare(of(*changed()), of(faster, results))
     assert found.obstacles == []
-    assert len(found.rows) == 6, "two offline loads and four online"
+    assert len(found.rows) == (2 + 4) * 4, "two offline loads and four online, four figures of each"
     online = [line for line in found.rows if line[0] == "Online"]
-    assert {line[4] for line in online} == {"+10.0 %"}
-    assert online[0][8:11] == ["5000", "4000", "-20.0 %"]
+    assert {line[5] for line in online if line[2] == "Inferences/s"} == {"+10.0 %"}
+    assert online[2][1:] == ["batch 1, concurrency 1", "P99", "5000", "4000", "-20.0 %"]
     assert found.unmatched == 0
 
 
