@@ -96,8 +96,8 @@ lint: venv verify-generated ## ruff, mypy --strict, the import layers, helm lint
 
 .PHONY: test test-fast test-report test-torch test-tensorflow test-images test-apiserver test-chaos test-chaos-node test-cluster test-e2e
 # Fast ones first, and one after the other: they share two cores and one cluster.
-# Within a suite that measures nothing, a worker for each core: modules are shared out, each with its API server.
-EACH_CORE := -n auto --dist loadscope
+# In a suite that measures nothing a worker for each core, four at most: each has an API server, and takes whole modules.
+EACH_CORE := -n auto --maxprocesses 4 --dist loadscope
 SUITES := fast report apiserver torch tensorflow images cluster e2e
 test: venv ## All tests, set-up included; how long each suite took comes last
 	@took=; for suite in $(SUITES); do SECONDS=0; $(MAKE) --no-print-directory test-$$suite; \

@@ -10,7 +10,7 @@ from tests.e2e.manifests import changed
 from tests.e2e.state import State
 from tests.e2e.watching import Sighting, Watch
 
-PATIENCE_SECONDS = 420.0
+PATIENCE_SECONDS = 900.0
 """For anything that needs Jobs: two cores run all tests' Jobs at once."""
 
 

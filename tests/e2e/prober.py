@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tests.e2e.kubectl import Kubectl, Object
 from tests.e2e.manifests import read
 
-PATIENCE_SECONDS = 90.0
+PATIENCE_SECONDS = 300.0
 """A request may take its whole timeout before its second is reported."""
 
 
