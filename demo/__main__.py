@@ -64,7 +64,7 @@ def show(cluster: Cluster, digits: Example, status: TritonDeploymentStatus, cons
     console.print("\n$ kubectl get td --namespace", digits.namespace)
     columns = cluster.run("kubectl", "get", "td", "--namespace", digits.namespace)
     console.print(columns, markup=False, soft_wrap=True)
-    # Cut figures would be worse than wrapped lines.
+    # Wrapped lines of a table are read more easily here than its rows one below the other.
     wide = Console(width=max(console.width, tables.WIDTH), highlight=False)
     if status.performance:
         wide.print(tables.performance("Offline", status.performance.offline))

@@ -66,7 +66,7 @@ def test_a_sound_candidate_passes_and_is_measured(pod: Pod) -> None:
         assert row.network == 0 or components(row) == pytest.approx(row.average, abs=8)
         # What comes out in a second is what the latency allows, less what the client does between two requests.
         allowed = row.batch_size * row.concurrency * 1e6 / row.average
-        assert 0.2 * allowed < row.throughput < 1.05 * allowed
+        assert 0.5 * allowed < row.throughput < 1.05 * allowed
     environment = found.environment
     assert (environment.server_version, environment.device) == ("2.51.0", "cpu")
     assert (environment.gpu_product, environment.tensorrt_version) == ("NVIDIA-L4", "10.9")
@@ -211,7 +211,7 @@ def test_a_point_that_never_settles_gives_a_row_that_says_so(pod: Pod) -> None:
     (row,) = found.online
     assert not row.stable
     # What it says is true all the same: one request in flight, so throughput is the inverse of the average latency.
-    assert 0.2 < row.throughput * row.average / 1e6 < 1.05
+    assert 0.5 < row.throughput * row.average / 1e6 < 1.05
     log = (pod.measurement("bumpy") / "online-batch1-concurrency1.log").read_text()
     assert log.count("$ perf_analyzer") == 3
     assert "--stability-percentage 1000000" in found.environment.perf_analyzer[0]
