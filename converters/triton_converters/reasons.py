@@ -55,6 +55,9 @@ class Reason(StrEnum):
     PROGRESSING = "Progressing", "Work towards the spec goes on."
     NO_STALL = "NoStall", "Nothing keeps the object from getting ready."
 
+    # The operator's own fault.
+    INTERNAL_ERROR = "InternalError", "The operator itself failed; it tries again, and what serves is left as it is."
+
     # What the user asked for cannot be, until the user changes something.
     INVALID_SPEC = "InvalidSpec", "The spec combines fields that do not go together."
     APPLY_REFUSED = "ApplyRefused", "The API server refused an object made from the spec."

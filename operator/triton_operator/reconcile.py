@@ -2,8 +2,8 @@
 
 store ─> parse ─> observe ─> plan ─> apply what drifts ─> delete ─> status ─> events
 
-A pass never waits and never raises: a user's error becomes the status, a transient one a later pass, a bug a traceback
-and a later pass. Whatever a pass wrote, the next one looks at again; the one that writes nothing is the last.
+A pass never waits and never raises: a user's error becomes the status, a transient one a later pass, a bug both and a
+traceback. Whatever a pass wrote, the next one looks at again; the one that writes nothing is the last.
 """
 
 import logging
@@ -24,7 +24,7 @@ from triton_operator.observed import observe
 from triton_operator.ownership import Control
 from triton_operator.plan import Event, Plan, plan
 from triton_operator.queue import Result
-from triton_operator.reporting import event_body, stalled, status_body
+from triton_operator.reporting import event_body, failed, stalled, status_body
 from triton_operator.settings import Settings
 from triton_operator.stages.skipping import product_asked
 from triton_operator.store import Key, Store
@@ -75,12 +75,18 @@ class Reconciler:
                 log.info("%s: again after a pause: %s", key, error)
                 self._count_error(error)
                 return Result(again_after=min(error.retry_after, LONGEST_RETRY_AFTER_SECONDS) or None, failed=True)
+            except RefusedError as error:
+                # The pass tells of refused objects itself: this is its status.
+                log.warning("%s: the status is refused; again after a pause: %s", key, error)
+                self._count_error(error)
+                self._report_failure(key, error)
             except ClusterError as error:
                 log.info("%s: again after a pause: %s", key, error)
                 self._count_error(error)
-            except Exception:
+            except Exception as error:
                 log.exception("%s: a bug; again after a pause", key)
                 self._metrics.reconcile_errors.labels("Bug").inc()
+                self._report_failure(key, error)
         return Result(failed=True)
 
     def _pass(self, key: Key) -> Result:
@@ -194,6 +200,19 @@ class Reconciler:
         known = any((item.type, item.reason) == ("Stalled", reason) for item in old.conditions)
         events = () if known else (Event("Warning", reason, message),)
         self._report(owner, stalled(owner, old, wanted, reason, message, now), events, now)
+
+    def _report_failure(self, key: Key, error: Exception) -> None:
+        """Report that a pass ended with an error of the operator's own; what the pass observed may be the cause."""
+        try:
+            owner, now = self._store.deployment(key), self._clock()
+            if owner is None or "deletionTimestamp" in owner["metadata"]:
+                return
+            old = parse_status(owner)
+            status = failed(owner, old, error, now)
+            message = next(item.message for item in status.conditions if item.type == "Stalled")
+            self._report(owner, status, (Event("Warning", Reason.INTERNAL_ERROR, message),), now)
+        except Exception as again:
+            log.warning("%s: nor can its status say so: %s: %s", key, type(again).__name__, again)
 
     def _report(self, owner: Body, status: TritonDeploymentStatus, events: Iterable[Event], now: datetime) -> bool:
         """Write the status if it differs, then post the events. Whether the status was written."""

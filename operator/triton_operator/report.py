@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from triton_converters.result import MeasureResult, ProfileResult, Row, Signature
+from triton_converters.result import Accuracy, MeasureResult, ProfileResult, Row, Signature, Tensor
+from triton_operator.api.fitting import longest, shortened
 from triton_operator.api.searched import SearchStatus, configuration_status
 from triton_operator.api.status import (
     AccuracyStatus,
@@ -28,7 +29,7 @@ from triton_operator.progress import Progress
 from triton_operator.resources.services import endpoint
 from triton_operator.selection import Choice, best_row, load
 from triton_operator.stages.searching import Search
-from triton_operator.status_limit import bounded, shortened
+from triton_operator.status_limit import bounded
 
 MESSAGE_BYTES = 480
 """Of a candidate: what fails is explained in a sentence or two; the Job's log has the rest."""
@@ -58,20 +59,23 @@ def status(context: Context, progress: Progress) -> TritonDeploymentStatus:
 
 
 def _signature(signature: Signature) -> SignatureStatus:
+    inputs, outputs = longest(SignatureStatus, "inputs"), longest(SignatureStatus, "outputs")
     return SignatureStatus(
-        inputs=[
-            TensorStatus(name=each.name, data_type=each.data_type, dims=list(each.dims)) for each in signature.inputs
-        ],
-        outputs=[
-            TensorStatus(name=each.name, data_type=each.data_type, dims=list(each.dims)) for each in signature.outputs
-        ],
+        inputs=_tensors(signature.inputs),
+        outputs=_tensors(signature.outputs),
         max_batch_size=signature.max_batch_size,
+        omitted=len(signature.inputs[inputs:]) + len(signature.outputs[outputs:]) or None,
     )
+
+
+def _tensors(tensors: Sequence[Tensor]) -> list[TensorStatus]:
+    return [TensorStatus(name=each.name, data_type=each.data_type, dims=list(each.dims)) for each in tensors]
 
 
 def _candidate(attempt: Attempt, ranking: Sequence[Choice]) -> CandidateStatus:
     choice = next((each for each in ranking if each.name == attempt.name), None)
     profile = attempt.profile
+    metrics = _decisive_first(profile.accuracy) if profile else []
     return CandidateStatus(
         name=attempt.name,
         members=[member.words for member in attempt.candidate.members],
@@ -81,9 +85,8 @@ def _candidate(attempt: Attempt, ranking: Sequence[Choice]) -> CandidateStatus:
         key=attempt.key,
         profile=attempt.profile_key,
         max_absolute_error=f"{profile.max_absolute_error:.3g}" if profile else "",
-        metrics=[MetricValue(metric=each.metric, value=decimal(each.served)) for each in profile.accuracy]
-        if profile
-        else [],
+        metrics=[MetricValue(metric=each.metric, value=decimal(each.served)) for each in metrics],
+        omitted_metrics=len(metrics[longest(CandidateStatus, "metrics") :]) or None,
         configuration=configuration_status(attempt.candidate.tuning) if attempt.candidate.tuning else None,
         **(_standing(choice) if choice else {}),
     )
@@ -174,8 +177,13 @@ def _accuracy(profile: ProfileResult) -> list[AccuracyStatus]:
             threshold=each.threshold,
             passed=each.passed,
         )
-        for each in profile.accuracy
+        for each in _decisive_first(profile.accuracy)
     ]
+
+
+def _decisive_first(metrics: Sequence[Accuracy]) -> list[Accuracy]:
+    """Those that failed, then those that have a threshold, then the others: of too many, the last are left out."""
+    return sorted(metrics, key=lambda each: (each.passed, not each.threshold))
 
 
 def _headline(context: Context, profile: ProfileResult) -> str:

@@ -1,14 +1,18 @@
 """The bodies of what a pass reports: the status and the Events. Pure."""
 
+import re
 from datetime import datetime
 from typing import Any
 
 from triton_converters.reasons import Reason
+from triton_operator.api.fitting import shortened
 from triton_operator.api.status import ConditionType, TritonDeploymentStatus, condition, merge_conditions, timestamp
 
 COMPONENT = "triton-operator"
 LONGEST_EVENT_MESSAGE = 1024
-"""Characters: the API server refuses more."""
+"""Bytes: the API server refuses more."""
+LONGEST_ERROR = 300
+"""Bytes of an exception's words in a condition; the log has them all."""
 
 
 def status_body(owner: dict[str, Any], status: TritonDeploymentStatus) -> dict[str, Any]:
@@ -47,6 +51,34 @@ def stalled(
     )
 
 
+def failed(
+    owner: dict[str, Any], observed: TritonDeploymentStatus, error: Exception, now: datetime
+) -> TritonDeploymentStatus:
+    """`observed`, except that a pass ended with an error of the operator's own; unchanged where it says so already."""
+    first_line = str(error).strip().partition("\n")[0]
+    words = shortened(f"{type(error).__name__}: {first_line}", LONGEST_ERROR)
+    message = (
+        f"the operator failed: {words}. What serves is left as it is, and the operator tries again; if this stays,"
+        " report it with the traceback in the operator's log"
+    )
+    status = stalled(owner, observed, observed, Reason.INTERNAL_ERROR, message, now)
+    if _failure(status) == _failure(observed):
+        return observed
+    if observed.images is not None:
+        # They are pinned for the generation that the status is of, and no pass has pinned any for this one.
+        status = status.model_copy(update={"observed_generation": observed.observed_generation})
+    return status
+
+
+def _failure(status: TritonDeploymentStatus) -> list[tuple[int, str]]:
+    """What is said of a failed pass, without numbers and addresses: they may differ each time it fails."""
+    return [
+        (each.observed_generation, re.sub(r"0x[0-9a-f]+|\d+", "", each.message))
+        for each in status.conditions
+        if (each.type, each.reason) == ("Stalled", Reason.INTERNAL_ERROR)
+    ]
+
+
 def event_body(owner: dict[str, Any], type: str, reason: str, message: str, now: datetime) -> dict[str, Any]:
     """A core/v1 Event about the TritonDeployment; `type` is Normal or Warning."""
     metadata = owner["metadata"]
@@ -65,7 +97,7 @@ def event_body(owner: dict[str, Any], type: str, reason: str, message: str, now:
         },
         "type": type,
         "reason": reason,
-        "message": message[:LONGEST_EVENT_MESSAGE],
+        "message": shortened(message, LONGEST_EVENT_MESSAGE),
         "source": {"component": COMPONENT},
         "firstTimestamp": time,
         "lastTimestamp": time,

@@ -6,6 +6,7 @@ here is not lost: the results ConfigMap holds each Job's whole answer, the Job's
 
 from collections.abc import Callable
 
+from triton_operator.api.fitting import shortened
 from triton_operator.api.status import CandidateStatus, TritonDeploymentStatus
 
 LIMIT_BYTES = 32 * 1024
@@ -14,11 +15,14 @@ LIMIT_BYTES = 32 * 1024
 def bounded(status: TritonDeploymentStatus) -> TritonDeploymentStatus:
     """The status itself where it fits, else with less of what is said least usefully, in this order."""
     steps: tuple[Callable[[TritonDeploymentStatus], TritonDeploymentStatus], ...] = (
-        _with_candidates(lambda each: each.model_copy(update={"metrics": each.metrics[:3]})),
+        _with_candidates(lambda each: _with_metrics(each, 3)),
         _with_candidates(lambda each: each.model_copy(update={"message": shortened(each.message, 160)})),
         _with_searches(160),
         _with_conditions(240),
-        _with_candidates(lambda each: each.model_copy(update={"metrics": [], "message": shortened(each.message, 40)})),
+        _with_tensors(16),
+        _with_candidates(lambda each: _with_metrics(each, 0)),
+        _with_candidates(lambda each: each.model_copy(update={"message": shortened(each.message, 40)})),
+        _with_tensors(0),
     )
     for step in steps:
         if size(status) <= LIMIT_BYTES:
@@ -32,19 +36,28 @@ def size(status: TritonDeploymentStatus) -> int:
     return len(status.model_dump_json(by_alias=True, exclude_none=True, exclude_defaults=True).encode())
 
 
-def shortened(message: str, length: int) -> str:
-    """At most ``length`` bytes, the middle left out: what happened stands first, what to do about it last."""
-    text = message.encode()
-    if len(text) <= length:
-        return message
-    head = text[: length // 4].decode(errors="ignore")
-    return f"{head} ... {text[-(length - length // 4 - 5) :].decode(errors='ignore')}"
-
-
 def _with_candidates(
     change: Callable[[CandidateStatus], CandidateStatus],
 ) -> Callable[[TritonDeploymentStatus], TritonDeploymentStatus]:
     return lambda status: status.model_copy(update={"candidates": [change(each) for each in status.candidates]})
+
+
+def _with_metrics(candidate: CandidateStatus, most: int) -> CandidateStatus:
+    kept = candidate.metrics[:most]
+    omitted = (candidate.omitted_metrics or 0) + len(candidate.metrics) - len(kept)
+    return candidate.model_copy(update={"metrics": kept, "omitted_metrics": omitted or None})
+
+
+def _with_tensors(most: int) -> Callable[[TritonDeploymentStatus], TritonDeploymentStatus]:
+    def change(status: TritonDeploymentStatus) -> TritonDeploymentStatus:
+        if (whole := status.signature) is None:
+            return status
+        inputs, outputs = whole.inputs[:most], whole.outputs[:most]
+        omitted = (whole.omitted or 0) + len(whole.inputs) - len(inputs) + len(whole.outputs) - len(outputs)
+        fewer = whole.model_copy(update={"inputs": inputs, "outputs": outputs, "omitted": omitted or None})
+        return status.model_copy(update={"signature": fewer})
+
+    return change
 
 
 def _with_searches(length: int) -> Callable[[TritonDeploymentStatus], TritonDeploymentStatus]:

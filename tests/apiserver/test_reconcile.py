@@ -136,14 +136,17 @@ def test_an_operator_that_starts_anew_asks_nothing_about_what_is_settled(
     assert sent == []
 
 
-def test_a_bug_is_counted_and_leads_to_a_pause(
+def test_a_bug_is_counted_and_told_of_and_leads_to_a_pause(
     bench: Bench, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     planned(monkeypatch, lambda intent: 1 // 0)
     assert bench.reconcile() == Result(failed=True)
     assert bench.errors("Bug") == 1
     assert "ZeroDivisionError" in caplog.text
-    assert kubectl.get("td", "digits")["status"] == {"observedGeneration": -1}
+    stalled = condition(kubectl, "Stalled")
+    assert (stalled["status"], stalled["reason"]) == ("True", "InternalError")
+    assert "ZeroDivisionError" in stalled["message"]
+    assert [event["reason"] for event in kubectl.items("events")] == ["InternalError"]
 
 
 def test_no_answer_leads_to_a_pause_without_a_traceback(

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triton_converters.reasons import Reason
+from triton_operator.api.fitting import shortened
 from triton_operator.api.searched import ConfigurationStatus, SearchStatus
 from triton_operator.api.status import (
     CandidateStatus,
@@ -16,11 +17,13 @@ from triton_operator.api.status import (
     MetricValue,
     PerformanceStatus,
     RowStatus,
+    SignatureStatus,
+    TensorStatus,
     TritonDeploymentStatus,
     condition,
     timestamp,
 )
-from triton_operator.status_limit import LIMIT_BYTES, bounded, shortened, size
+from triton_operator.status_limit import LIMIT_BYTES, bounded, size
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -95,6 +98,11 @@ def full(letter: str) -> TritonDeploymentStatus:
             condition(each, False, Reason.REFERENCE_NOT_REPRODUCIBLE, letter * 1024, 9, NOW)
             for each in get_args(ConditionType)
         ],
+        signature=SignatureStatus(
+            inputs=[TensorStatus(name="t" * 128, data_type="FP32", dims=[-1, 224, 224])] * 64,
+            outputs=[TensorStatus(name="t" * 128, data_type="FP32", dims=[-1, 224, 224])] * 64,
+            max_batch_size=8,
+        ),
         candidates=candidates,
         search=[search, search],
         performance=PerformanceStatus(
@@ -111,12 +119,15 @@ def test_the_fullest_status_is_cut_to_the_limit(letter: str) -> None:
     assert size(cut) <= LIMIT_BYTES
     assert cut.performance == whole.performance
     assert [each.reason for each in cut.candidates] == [each.reason for each in whole.candidates]
+    assert all(len(each.metrics) + (each.omitted_metrics or 0) == 16 for each in cut.candidates)
+    assert cut.signature is not None
+    assert len(cut.signature.inputs) + len(cut.signature.outputs) + (cut.signature.omitted or 0) == 128
     assert all(each.message for each in cut.candidates)
     assert all(each.message for each in cut.conditions)
 
 
 def test_what_fits_is_left_alone() -> None:
-    status = full("a").model_copy(update={"candidates": []})
+    status = full("a").model_copy(update={"candidates": [], "signature": None})
     assert bounded(status) is status
 
 

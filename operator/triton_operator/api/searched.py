@@ -5,10 +5,11 @@ from typing import Annotated
 from pydantic import Field
 
 from triton_converters.result import Tuning
-from triton_operator.api.schema import ApiType, Text
+from triton_operator.api.fitting import StatusType
+from triton_operator.api.schema import Text
 
 
-class ConfigurationStatus(ApiType):
+class ConfigurationStatus(StatusType):
     """What a search varies of a model's configuration."""
 
     max_batch_size: int
@@ -17,7 +18,7 @@ class ConfigurationStatus(ApiType):
     """Model instances on each GPU (or on the CPU)."""
     dynamic_batching: bool
     """Whether requests are put together."""
-    preferred_batch_sizes: Annotated[list[int], Field(max_length=8)] = Field(default_factory=list)
+    preferred_batch_sizes: Annotated[list[int], Field(max_length=16)] = Field(default_factory=list)
     """Sizes that are sent without waiting for more."""
     max_queue_delay_microseconds: int = 0
     """How long a request may wait for others."""
@@ -36,7 +37,7 @@ class ConfigurationStatus(ApiType):
         return ", ".join([*words, *["CUDA graphs"] * self.cuda_graphs])
 
 
-class SearchStatus(ApiType):
+class SearchStatus(StatusType):
     """The search for a better configuration of one candidate."""
 
     candidate: str

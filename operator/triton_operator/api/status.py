@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints
 
 from triton_converters.reasons import Reason
 from triton_converters.result import Row
+from triton_operator.api.fitting import StatusType
 from triton_operator.api.schema import ApiType, Text, list_map
 from triton_operator.api.searched import ConfigurationStatus, SearchStatus
 
@@ -25,7 +26,7 @@ ConditionType = Literal[
 CandidateState = Literal["Pending", "Converting", "Converted", "Profiling", "Passed", "Failed", "Skipped", "Selected"]
 
 
-class Condition(ApiType):
+class Condition(StatusType):
     """A Kubernetes condition (metav1.Condition)."""
 
     type: ConditionType
@@ -42,7 +43,7 @@ class Condition(ApiType):
     """RFC 3339, UTC: when status last changed."""
 
 
-class SourceStatus(ApiType):
+class SourceStatus(StatusType):
     """The published source."""
 
     digest: str
@@ -51,7 +52,7 @@ class SourceStatus(ApiType):
     """The spec's, as it was read."""
 
 
-class TensorStatus(ApiType):
+class TensorStatus(StatusType):
     """An input or output of the served model."""
 
     name: str
@@ -62,18 +63,20 @@ class TensorStatus(ApiType):
     """Without the batch dimension; -1: varies."""
 
 
-class SignatureStatus(ApiType):
+class SignatureStatus(StatusType):
     """What every candidate serves."""
 
     inputs: Annotated[list[TensorStatus], Field(max_length=64)]
     """In the framework's order."""
     outputs: Annotated[list[TensorStatus], Field(max_length=64)]
     """In the framework's order."""
+    omitted: int | None = None
+    """Inputs and outputs that are left out here; the server's metadata has them all."""
     max_batch_size: int
     """Samples; 0: no batch dimension."""
 
 
-class MetricValue(ApiType):
+class MetricValue(StatusType):
     """One metric of one candidate."""
 
     metric: str
@@ -82,7 +85,7 @@ class MetricValue(ApiType):
     """Decimal, of the served outputs."""
 
 
-class CandidateStatus(ApiType):
+class CandidateStatus(StatusType):
     """What became of a candidate."""
 
     name: str
@@ -102,7 +105,9 @@ class CandidateStatus(ApiType):
     max_absolute_error: str = ""
     """Decimal: largest difference of a served output from the framework's."""
     metrics: Annotated[list[MetricValue], Field(max_length=16)] = Field(default_factory=list)
-    """Of the served outputs."""
+    """Of the served outputs: those that failed first, then those that have a threshold."""
+    omitted_metrics: int | None = None
+    """Metrics that are left out here; the entry that `profile` names has more."""
     throughput: str = ""
     """Decimal: inferences per second of its best row."""
     p99_latency_microseconds: int | None = None
@@ -131,7 +136,7 @@ class CandidateStatus(ApiType):
     """What a search found, where that is what it is served with; absent: the spec's."""
 
 
-class ServingStatus(ApiType):
+class ServingStatus(StatusType):
     """What the Service points to."""
 
     revision: str
@@ -150,7 +155,7 @@ class ServingStatus(ApiType):
     """Decimal: the first threshold's metric, or the first metric, of the served outputs."""
 
 
-class TargetStatus(ApiType):
+class TargetStatus(StatusType):
     """What is to serve next."""
 
     revision: str
@@ -159,7 +164,7 @@ class TargetStatus(ApiType):
     """Its candidate's name."""
 
 
-class Endpoint(ApiType):
+class Endpoint(StatusType):
     """Where clients connect."""
 
     http: str
@@ -170,7 +175,7 @@ class Endpoint(ApiType):
     """URL of the Prometheus metrics."""
 
 
-class AccuracyStatus(ApiType):
+class AccuracyStatus(StatusType):
     """A metric of the chosen candidate."""
 
     metric: str
@@ -187,7 +192,7 @@ class AccuracyStatus(ApiType):
     """Whether the threshold holds."""
 
 
-class RowStatus(ApiType):
+class RowStatus(StatusType):
     """One measured point; latencies in microseconds. The columns of the five source documents' tables."""
 
     precision: str
@@ -236,7 +241,7 @@ class RowStatus(ApiType):
     """Most memory in use meanwhile: of the GPUs; without a GPU of the node, whatever uses it."""
 
 
-class EnvironmentStatus(ApiType):
+class EnvironmentStatus(StatusType):
     """Where it was measured."""
 
     device: str
@@ -257,7 +262,7 @@ class EnvironmentStatus(ApiType):
     """Its command line, one a scenario."""
 
 
-class PerformanceStatus(ApiType):
+class PerformanceStatus(StatusType):
     """Sweeps of what serves: offline on the profile pod's private server, online through the preview Service."""
 
     offline: Annotated[list[RowStatus], Field(max_length=24)] = Field(default_factory=list)
@@ -283,7 +288,7 @@ class Images(ApiType):
     """Flags of tritonserver that come from the operator's settings, as they go with its image."""
 
 
-class TritonDeploymentStatus(ApiType):
+class TritonDeploymentStatus(StatusType):
     """What was observed."""
 
     observed_generation: int = -1

@@ -1,0 +1,76 @@
+"""How a status is made of anything: what is too long for its field is cut, never refused."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from pydantic import model_validator
+from pydantic.fields import FieldInfo
+
+from triton_operator.api.schema import ApiType
+
+LONGEST_TEXT = 4096
+"""Characters of a text whose field declares no limit: the kubelet keeps no more of what a container says."""
+LARGEST_NUMBER = 2**63 - 1
+"""The API server's integers have 64 bits."""
+
+
+class StatusType(ApiType):
+    """Base of what was observed. Lists, texts and numbers that exceed what their field allows are cut as it is made.
+
+    Users' code knows nothing of these limits, and a status that cannot be written tells nobody why.
+    """
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fit(cls, values: Any) -> Any:
+        if not isinstance(values, Mapping):
+            return values
+        limits = _limits(cls)
+        return {name: _fitted(value, limits.get(name)) for name, value in values.items()}
+
+
+def longest(kind: type[ApiType], field: str) -> int:
+    """How many items a list of that type may have; raises KeyError where it declares no limit."""
+    return _limits(kind)[field]
+
+
+def shortened(message: str, length: int) -> str:
+    """At most ``length`` bytes, the middle left out: what happened stands first, what to do about it last."""
+    # A lone surrogate has no encoding, and no API server takes it.
+    text = message.encode(errors="replace")
+    if len(text) <= length:
+        return text.decode()
+    head = text[: length // 4].decode(errors="ignore")
+    return f"{head} ... {text[-(length - length // 4 - 5) :].decode(errors='ignore')}"
+
+
+@cache
+def _limits(kind: type[ApiType]) -> Mapping[str, int]:
+    """The declared max_length by the field's name and by its name on the wire."""
+    return {
+        name: limit
+        for field, info in kind.model_fields.items()
+        if (limit := _declared(info)) is not None
+        for name in (field, info.alias or field)
+    }
+
+
+def _declared(field: FieldInfo) -> int | None:
+    limits = (getattr(each, "max_length", None) for each in field.metadata)
+    return next((limit for limit in limits if limit is not None), None)
+
+
+def _fitted(value: Any, limit: int | None) -> Any:
+    if isinstance(value, str):
+        return _text(value, limit or LONGEST_TEXT)
+    if isinstance(value, list | tuple):
+        return [_fitted(each, None) for each in value[:limit]]
+    if isinstance(value, int) and abs(value) > LARGEST_NUMBER:
+        return LARGEST_NUMBER if value > 0 else -LARGEST_NUMBER
+    return value
+
+
+def _text(text: str, limit: int) -> str:
+    # Bytes are never fewer than characters: cut to bytes only what has too many characters.
+    return shortened(text, limit if len(text) > limit else 4 * limit)
