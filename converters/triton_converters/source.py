@@ -66,6 +66,17 @@ def digest_of(hashes: dict[str, str], single: bool) -> str:
     return hashlib.sha256(b"".join(lines)).hexdigest()
 
 
+def is_published(directory: Path) -> bool:
+    """Whether the directory holds exactly the files whose digest is its name; reads them all."""
+    paths = [path for path in directory.rglob("*") if path.is_symlink() or not path.is_dir()]
+    if not paths or not all(stat.S_ISREG(path.lstat().st_mode) for path in paths):
+        return False
+    files = [SourceFile(path.relative_to(directory).as_posix(), path) for path in paths]
+    hashes = {file.name: sha256_of(file) for file in files}
+    digests = {digest_of(hashes, single=False)} | (set(hashes.values()) if len(hashes) == 1 else set())
+    return directory.name in digests
+
+
 def _locate(request: SourceRequest) -> Path:
     """What the request names, links resolved, proved to lie on the mount."""
     mount = claim.SOURCE_MOUNT.resolve()

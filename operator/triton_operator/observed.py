@@ -7,6 +7,7 @@ from typing import Any
 
 from triton_converters.document import DocumentError
 from triton_converters.reasons import Reason
+from triton_converters.records import CLAIM, FAILURE, FINISHED, HISTORY, is_record, read_record, record_name
 from triton_converters.result import Outcome
 from triton_operator import names
 from triton_operator.history import History
@@ -45,6 +46,8 @@ class Observed:
     servers: Mapping[str, ServerView]
     records: Mapping[str, Record]
     """By ``<stage>.<key>``: what Jobs answered, from the results ConfigMap and from pods that ended since."""
+    unreadable: Mapping[str, str]
+    """Entries of the results ConfigMap that are, or may be, of a newer version: what they need is not known."""
     serving: str | None
     """Name of the Deployment that the Service points to."""
     claim: Mapping[str, Any] | None
@@ -57,18 +60,6 @@ class Observed:
     """Names of the other TritonDeployments that use the same claim."""
     gpu_product_exists: bool | None
     """Whether a node has the GPU product that a candidate is built for; None: not known, or not asked."""
-
-
-def record_name(stage: str, key: str) -> str:
-    """Key of a record in the results ConfigMap."""
-    return f"{stage}.{key}"
-
-
-FAILURE = "failure."
-FINISHED = "finished."
-HISTORY = "history"
-CLAIM = "claim"
-"""Entry of the results: uid of the claim they lie on. On another claim they are not."""
 
 
 def observe(
@@ -85,9 +76,12 @@ def observe(
     claim = _named(by_kind.get("PersistentVolumeClaim", []), names.claim(deployment))
     jobs = [job_view(job, pods, events) for job in by_kind.get("Job", [])]
     entries = (_named(by_kind.get("ConfigMap", []), names.results(deployment)) or {}).get("data") or {}
-    records, failures = _recorded(entries)
+    records, failures, unreadable = _recorded(entries)
+    history = History.from_json(entries.get(HISTORY, ""))
+    if entries.get(HISTORY) and not history.served:
+        unreadable[HISTORY] = entries[HISTORY]
     if claim is not None and entries.get(CLAIM, claim["metadata"]["uid"]) != claim["metadata"]["uid"]:
-        records, failures, entries = {}, {}, {CLAIM: entries[CLAIM]}
+        records, failures, unreadable, history = {}, {}, {}, History()
         jobs = [_forgotten(job) if _older(job.body, claim) else job for job in jobs]
     # Of a Job that is suspended because its sidecar crashed, only the record still knows why.
     jobs = [replace(job, failure=failures.get(job.name, job.failure)) for job in jobs]
@@ -99,10 +93,11 @@ def observe(
         jobs={job.name: job for job in jobs},
         servers={body["metadata"]["name"]: _server(body, pods, events) for body in by_kind.get("Deployment", [])},
         records=records,
+        unreadable=unreadable,
         serving=None if service is None else service["spec"].get("selector", {}).get(names.REVISION_LABEL),
         claim=claim,
         recorded_claim=entries.get(CLAIM, ""),
-        history=History.from_json(entries.get(HISTORY, "")),
+        history=history,
         neighbours=tuple(sorted(neighbours)),
         gpu_product_exists=gpu_product_exists,
     )
@@ -123,19 +118,22 @@ def _forgotten(job: JobView) -> JobView:
     )
 
 
-def _recorded(entries: Mapping[str, str]) -> tuple[dict[str, Record], dict[str, Trouble]]:
-    """Records and declared failures; an entry that somebody broke counts as absent, and its Job replays."""
-    records, failures = {}, {}
+def _recorded(entries: Mapping[str, str]) -> tuple[dict[str, Record], dict[str, Trouble], dict[str, str]]:
+    """Records, declared failures, and the texts that should be records and are not.
+
+    An unreadable record counts as absent, and its Job replays.
+    """
+    records, failures, unreadable = {}, {}, {}
     for name, text in entries.items():
         try:
-            outcome = Outcome.from_json(text)
+            if is_record(name):
+                records[name] = Record(read_record(name, text), text, entries.get(FINISHED + name, ""))
+            elif name.startswith(FAILURE) and (outcome := Outcome.from_json(text)).reason is not None:
+                failures[name.removeprefix(FAILURE)] = Trouble(outcome.reason, outcome.message)
         except DocumentError:
-            continue
-        if name.startswith(FAILURE) and outcome.reason is not None:
-            failures[name.removeprefix(FAILURE)] = Trouble(outcome.reason, outcome.message)
-        elif name == record_name(outcome.stage, outcome.key) and outcome.result is not None:
-            records[name] = Record(outcome, text, entries.get(FINISHED + name, ""))
-    return records, failures
+            if is_record(name):
+                unreadable[name] = text
+    return records, failures, unreadable
 
 
 def _server(body: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: list[Mapping[str, Any]]) -> ServerView:

@@ -5,12 +5,13 @@ from datetime import datetime
 from typing import Any
 
 from triton_converters.reasons import Reason
+from triton_converters.records import HISTORY, record_name
 from triton_operator import conditions, report
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.combination import combinations
 from triton_operator.context import Context
 from triton_operator.deployment import TritonDeployment
-from triton_operator.observed import Observed, record_name
+from triton_operator.observed import Observed
 from triton_operator.progress import Progress
 from triton_operator.resources.claim import claim
 from triton_operator.resources.network_policy import network_policy
@@ -81,7 +82,8 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
     elif progress.rollout.serves and progress.rollout.blocking is None:
         served = next(attempt for attempt in progress.attempts if attempt.state == "Selected")
         profile = record_name("profile", served.profile_key)
-        history = history.advanced(effects.needed, profile, deployment.spec.repository.revision_history_limit)
+        if HISTORY not in observed.unreadable:
+            history = history.advanced(effects.needed, profile, deployment.spec.repository.revision_history_limit)
         effects += cleaning.clean(context, history)
     objects = [body for body in (claim(context), network_policy(context)) if body is not None]
     objects.append(results(context, set(effects.needed), effects.failures, history))

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from triton_converters.reasons import Reason
-from triton_operator import ownership
+from triton_operator import names, ownership
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.cluster import Cluster, ClusterError, ConflictError, NotFoundError, RefusedError, UnavailableError
 from triton_operator.deployment import InvalidSpecError, parse, parse_status
@@ -106,9 +106,10 @@ class Reconciler:
         events = [body for body in known if kind_of(body) is EVENT]
         product = product_asked(deployment.spec)
         exists = self._cluster.has_node(GPU_PRODUCT_LABEL, product) if product else None
-        claim = deployment.spec.repository.claim_name
-        neighbours = self._store.others_on_claim(key, claim) if claim else ()
-        observed = observe(deployment.name, [*children, *events], exists, neighbours)
+        observed = observe(deployment.name, [*children, *events], exists, self._store.others_on_claim(key))
+        if observed.unreadable:
+            entries = f"{names.results(deployment.name)}: {', '.join(observed.unreadable)}"
+            log.warning("%s: nothing is taken off the claim while entries of ConfigMap %s cannot be read", key, entries)
         intent = plan(deployment, observed, self._settings, now)
         try:
             if self._start_work(owner, children, intent):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from triton_operator.drift import FIELD_MANAGER
 from triton_operator.kinds import EVENT, TRITON_DEPLOYMENT, Kind
-from triton_operator.names import DEPLOYMENT_LABEL
+from triton_operator.names import DEPLOYMENT_LABEL, claim
 
 REMEMBERED_DELETIONS = 10_000
 
@@ -61,7 +61,7 @@ class Store:
         self._deleted: dict[str, int] = {}
         self._reasons: dict[Key, str] = {}
         self._claims: dict[Key, str] = {}
-        """The user's claim that a TritonDeployment names; empty: it has its own."""
+        """The claim that a TritonDeployment uses: the one it names, or its own."""
 
     def take_in(self, kind: Kind, event_type: str | None, body: dict[str, Any]) -> Key | None:
         """What a watch said, DELETED or anything else. The TritonDeployment it concerns; None: nothing new."""
@@ -118,10 +118,11 @@ class Store:
         with self._lock:
             return list(self._reasons)
 
-    def others_on_claim(self, key: Key, claim: str) -> list[str]:
-        """Names of the other TritonDeployments of the namespace whose spec names the claim."""
+    def others_on_claim(self, key: Key) -> list[str]:
+        """Names of the other TritonDeployments of the namespace that use the same claim, whoever made it."""
         with self._lock:
-            sharing = [other for other, named in self._claims.items() if named == claim and other != key]
+            own = self._claims.get(key)
+            sharing = [other for other, used in self._claims.items() if used == own and other != key]
         return [other.name for other in sharing if other.namespace == key.namespace]
 
     def children(self, key: Key) -> list[dict[str, Any]]:
@@ -147,7 +148,7 @@ class Store:
         family.members[kind, key.name] = _Known(uid, version, self._packed(kind, body))
         if kind is TRITON_DEPLOYMENT:
             self._reasons[key] = _ready_reason(body)
-            self._claims[key] = body.get("spec", {}).get("repository", {}).get("claimName", "")
+            self._claims[key] = _claim(body)
         else:
             self._family_of[uid] = family
         return owner
@@ -200,6 +201,12 @@ def _key(body: dict[str, Any]) -> Key:
 def _version(body: dict[str, Any]) -> int:
     """Resource versions of one kind are ordered (Kubernetes 1.35 promises what etcd always did)."""
     return int(body["metadata"]["resourceVersion"])
+
+
+def _claim(body: dict[str, Any]) -> str:
+    """Name of the claim that a TritonDeployment uses."""
+    repository = body.get("spec", {}).get("repository") or {}
+    return str(repository.get("claimName") or claim(body["metadata"]["name"]))
 
 
 def _ready_reason(body: dict[str, Any]) -> str:

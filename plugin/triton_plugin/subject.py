@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from triton_converters.records import record_name
 from triton_converters.result import ConvertResult, ProfileResult, Row, SearchPoint, SearchResult
 from triton_operator import names
 from triton_operator.api.searched import SearchStatus
@@ -19,7 +20,7 @@ from triton_operator.api.status import (
     row_status,
 )
 from triton_operator.job_view import Record
-from triton_operator.observed import observe, record_name
+from triton_operator.observed import observe
 
 
 class SubjectError(Exception):

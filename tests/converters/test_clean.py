@@ -1,66 +1,106 @@
 """What the clean stage removes from a claim, and what it leaves."""
 
+import hashlib
+import json
 import os
 import time
 from pathlib import Path
 
 import pytest
 
+from triton_converters import claim
 from triton_converters.clean import run
+from triton_converters.document import Document
+from triton_converters.failure import StageError
+from triton_converters.reasons import Reason
+from triton_converters.replay import write_result
+from triton_converters.repository import Conversion, write_conversion
 from triton_converters.request import CleanRequest
-from triton_converters.result import CleanResult, ConvertResult, Environment, Outcome, SearchResult, SourceResult
+from triton_converters.result import (
+    CleanResult,
+    ConvertResult,
+    Environment,
+    MeasureResult,
+    Outcome,
+    ReferenceResult,
+    SearchResult,
+    Signature,
+    SourceResult,
+    Tuning,
+)
+from triton_converters.search.journal import BEGAN, Entry, Journal
 
 HOUR = 3600
 REQUEST = CleanRequest("key", 600, 24 * HOUR)
-DIGEST = "d" * 64
+MARKED, UNMARKED = "a" * 16, "b" * 16
+OF_MARKED, OF_UNMARKED = "c" * 16, "d" * 16
+"""Conversions."""
+ENVIRONMENT = Environment("", "", "", "", "", ())
+CONVERTED = ConvertResult("e", 1, (), 1.0, (), "", 0.0)
+REFERRED = ReferenceResult(Signature((), (), 1), 1, 1, 1.0)
+MEASURED = MeasureResult((), ENVIRONMENT)
+SEARCHED = SearchResult(MARKED, (), "Converged", 1, 1.0, ENVIRONMENT)
+
+
+def published(root: Path, content: str) -> Path:
+    """A source of one file, as its Job leaves it."""
+    directory = claim.source_directory(hashlib.sha256(content.encode()).hexdigest(), root)
+    directory.mkdir(parents=True)
+    (directory / "model.pt").write_text(content)
+    return directory
+
+
+def converted(root: Path, key: str, conversion: str) -> None:
+    """A revision, and the candidate that it links to."""
+    candidate, revision = claim.candidate_directory(conversion, root), claim.revision_directory(key, root)
+    candidate.mkdir(parents=True)
+    revision.mkdir(parents=True)
+    (candidate / "model.onnx").write_text("weights")
+    os.link(candidate / "model.onnx", revision / "model.onnx")
+    write_conversion(candidate, Conversion(conversion, ("model.onnx",), CONVERTED))
+    write_result(revision, "convert", key, CONVERTED)
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A claim with one marked and one unmarked directory of each kind, all of them old."""
     root = tmp_path / "claim"
-    for name in ("marked", "unmarked"):
-        for parent in ("references", "revisions", "measurements", "searches"):
-            (root / parent / name).mkdir(parents=True)
-        candidate = root / "candidates" / f"of-{name}" / "model.onnx"
-        candidate.parent.mkdir(parents=True)
-        candidate.write_text("weights")
-        os.link(candidate, root / "revisions" / name / "model.onnx")
-    (root / "sources" / DIGEST).mkdir(parents=True)
-    (root / "sources" / ("e" * 64)).mkdir()
-    for directory in root.glob("*/*"):
-        aged(directory, 2 * HOUR)
+    for key, conversion in ((MARKED, OF_MARKED), (UNMARKED, OF_UNMARKED)):
+        converted(root, key, conversion)
+        write_result(claim.reference_directory(key, root), "reference", key, REFERRED)
+        write_result(claim.measurement_directory(key, root), "measure", key, MEASURED)
+        tuning = Tuning(1, 1, True, (), 0, False)
+        Journal(claim.search_directory(key, root)).append(Entry(BEGAN, tuning, 1, 1))
+        published(root, key)
+    grow_old(root)
     return root
+
+
+DIGEST = hashlib.sha256(MARKED.encode()).hexdigest()
+
+
+def mark(marks: Path, owner: str, stage: str, key: str, result: Document) -> Path:
+    """A record in the results ConfigMap of a TritonDeployment."""
+    path = marks / owner / f"{stage}.{key}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(Outcome(stage, key, result).to_json())
+    return path
 
 
 @pytest.fixture
 def marks(tmp_path: Path) -> Path:
     """The records of two TritonDeployments, as the kubelet mounts them."""
     marks = tmp_path / "marks"
-    records = {
-        "mine/source.s": Outcome("source", "s", SourceResult(DIGEST, 1, 1)).to_json(),
-        "mine/convert.marked": Outcome("convert", "marked", ConvertResult("e", 1, (), 1.0, (), "", 0.0)).to_json(),
-        "mine/finished.convert.marked": "2026-11-21T12:00:00Z",
-        "theirs/search.part": Outcome("search", "part", SEARCHED).to_json(),
-        "theirs/measure.marked": '{"stage": "measure", "key": "marked", "result": ' + MEASURED + "}",
-        "theirs/reference.marked": '{"stage": "reference", "key": "marked", "result": ' + REFERRED + "}",
-    }
-    for name, text in records.items():
-        path = marks / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    mark(marks, "mine", "source", "s", SourceResult(DIGEST, 1, 1))
+    mark(marks, "mine", "convert", MARKED, CONVERTED)
+    mark(marks, "theirs", "search", "part", SEARCHED)
+    mark(marks, "theirs", "measure", MARKED, MEASURED)
+    mark(marks, "theirs", "reference", MARKED, REFERRED)
+    (marks / "mine" / "claim").write_text("0a1b")
+    (marks / "mine" / f"finished.convert.{MARKED}").write_text("2026-11-21T12:00:00Z")
+    (marks / "mine" / "failure.digits-convert-0a1b").write_text("edited by hand")
     (marks / "mine" / "..data").mkdir()
     return marks
-
-
-SEARCHED = SearchResult("marked", (), "Converged", 1, 1.0, Environment("", "", "", "", "", ()))
-MEASURED = (
-    '{"online": [], "environment": {"server_version": "", "device": "", "gpu_product": "",'
-    ' "tensorrt_version": "", "cpu": "", "perf_analyzer": []}}'
-)
-REFERRED = (
-    '{"signature": {"inputs": [], "outputs": [], "max_batch_size": 1}, "samples": 1, "batches": 1, "seconds": 1.0}'
-)
 
 
 def aged(path: Path, seconds: float) -> None:
@@ -68,46 +108,142 @@ def aged(path: Path, seconds: float) -> None:
     os.utime(path, (then, then))
 
 
+def grow_old(root: Path) -> None:
+    for directory in root.glob("*/*"):
+        aged(directory, 2 * HOUR)
+
+
 def names(root: Path) -> set[str]:
-    return {f"{path.parent.name}/{path.name[:12]}" for path in root.glob("*/*")}
+    return {f"{path.parent.name}/{path.name[:16]}" for path in root.glob("*/*")}
 
 
 def test_what_is_marked_stays_and_what_is_not_goes(root: Path, marks: Path) -> None:
     parents = ("references", "revisions", "measurements", "searches")
-    kept = {f"{parent}/marked" for parent in parents} | {"candidates/of-marked"}
+    kept = {f"{parent}/{MARKED}" for parent in parents} | {f"candidates/{OF_MARKED}", f"sources/{DIGEST[:16]}"}
     assert run(REQUEST, root, marks) == CleanResult(directories=6, temporary=0)
-    assert names(root) == kept | {f"sources/{DIGEST[:12]}"}
-    assert (root / "revisions" / "marked" / "model.onnx").read_text() == "weights"
+    assert names(root) == kept
+    assert (root / "revisions" / MARKED / "model.onnx").read_text() == "weights"
     assert run(REQUEST, root, marks) == CleanResult(0, 0)
 
 
 def test_what_was_used_just_now_stays(root: Path, marks: Path) -> None:
-    aged(root / "revisions" / "unmarked", 10)
+    aged(root / "revisions" / UNMARKED, 10)
     run(REQUEST, root, marks)
-    assert {"revisions/unmarked", "candidates/of-unmarked"} <= names(root), "with the file that it links to"
+    kept = {f"revisions/{UNMARKED}", f"candidates/{OF_UNMARKED}"}
+    assert kept <= names(root), "with the file that it links to"
 
 
 def test_what_is_used_while_it_is_removed_comes_back(root: Path, marks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rename = os.rename
 
     def used_at_the_last_moment(source: Path, target: Path) -> None:
-        if source.name == "unmarked":
+        if source.name == UNMARKED:
             os.utime(source)
         rename(source, target)
 
     monkeypatch.setattr(os, "rename", used_at_the_last_moment)
     run(REQUEST, root, marks)
-    assert {"references/unmarked", "revisions/unmarked", "measurements/unmarked"} <= names(root)
+    assert {f"{parent}/{UNMARKED}" for parent in ("references", "revisions", "measurements")} <= names(root)
 
 
 def test_what_a_killed_job_left_goes_after_a_day(root: Path, marks: Path) -> None:
-    for name, age in ((".tmp-old", 25 * HOUR), (".tmp-running", 2 * HOUR)):
+    old, running = f".tmp-{UNMARKED}-k1ll3d__", ".tmp-removed-runn1ng_"
+    for name, age in ((old, 25 * HOUR), (running, 2 * HOUR)):
         (root / "revisions" / name).mkdir()
         aged(root / "revisions" / name, age)
     assert run(REQUEST, root, marks).temporary == 1
-    assert "revisions/.tmp-running" in names(root)
-    assert "revisions/.tmp-old" not in names(root)
+    assert (root / "revisions" / running).exists()
+    assert not (root / "revisions" / old).exists()
 
 
-def test_an_empty_claim_is_fine(tmp_path: Path) -> None:
-    assert run(REQUEST, tmp_path / "nothing", tmp_path / "marks") == CleanResult(0, 0)
+def test_an_empty_claim_is_fine(tmp_path: Path, marks: Path) -> None:
+    assert run(REQUEST, tmp_path / "nothing", marks) == CleanResult(0, 0)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        f"convert.{UNMARKED}",
+        # Of kinds that only a newer version knows.
+        f"distill.{UNMARKED}",
+        "needed",
+        "history",
+    ],
+)
+@pytest.mark.parametrize("text", ["", "{", '{"served": 1}', '{"served": [["distill.0a1b"]]}'])
+def test_nothing_goes_while_an_entry_cannot_be_read(root: Path, marks: Path, entry: str, text: str) -> None:
+    before = names(root)
+    (marks / "theirs" / entry).write_text(text)
+    with pytest.raises(StageError, match=entry) as error:
+        run(REQUEST, root, marks)
+    assert error.value.reason is Reason.RESULT_MISSING
+    assert names(root) == before
+
+
+def test_a_record_with_a_field_of_another_type_is_no_reason_to_remove_its_revision(root: Path, marks: Path) -> None:
+    record = mark(marks, "theirs", "convert", UNMARKED, CONVERTED)
+    document = json.loads(record.read_text())
+    document["result"]["seconds"] = "a second"
+    record.write_text(json.dumps(document))
+    with pytest.raises(StageError, match=record.name):
+        run(REQUEST, root, marks)
+    assert f"revisions/{UNMARKED}" in names(root)
+
+
+def test_nothing_goes_where_no_results_are_mounted(root: Path, tmp_path: Path) -> None:
+    before = names(root)
+    (tmp_path / "marks").mkdir()
+    for marks in (tmp_path / "marks", tmp_path / "missing"):
+        with pytest.raises(StageError, match="nothing is removed"):
+            run(REQUEST, root, marks)
+    assert names(root) == before
+
+
+def test_what_a_history_names_stays_without_its_record(root: Path, marks: Path) -> None:
+    needed = [f"source.{UNMARKED}", f"convert.{UNMARKED}", f"search.{UNMARKED}", f"reference.{MARKED}"]
+    (marks / "theirs" / "history").write_text(json.dumps({"served": [needed], "dropped": 0}))
+    before = names(root)
+    run(REQUEST, root, marks)
+    assert before - names(root) == {f"references/{UNMARKED}"}
+
+
+def users_own(root: Path) -> list[Path]:
+    """What a user may keep on a claim, in folders that happen to have our names."""
+    whole = [
+        root / "sources" / "resnet" / "train.py",
+        root / "sources" / ("f" * 64) / "train.py",
+        root / "candidates" / "applicants" / "cv.pdf",
+        root / "candidates" / ("0" * 16) / "cv.pdf",
+        root / "references" / ("0" * 16) / "result.json",
+        root / "revisions" / ("0" * 16) / "result.json",
+        root / "measurements" / ("0" * 16) / "tensions.csv",
+        root / "searches" / ("0" * 16) / "points.jsonl",
+        root / "searches" / ("1" * 16) / "notes.txt",
+        root / "revisions" / ".tmp-download" / "part.bin",
+        root / "downloads" / f".tmp-{UNMARKED}-d0wnl04d" / "part.bin",
+    ]
+    for path in whole:
+        path.parent.mkdir(parents=True)
+        path.write_text('{"mine": true}\n')
+    return whole
+
+
+def test_folders_of_the_user_stay(root: Path, marks: Path) -> None:
+    mine = users_own(root)
+    # Another key's result is no proof either.
+    write_result(mine[4].parent, "reference", UNMARKED, REFERRED)
+    for path in mine:
+        aged(path.parent, 48 * HOUR)
+    link = root / "revisions" / ("9" * 16)
+    link.symlink_to(root / "revisions" / UNMARKED)
+    assert run(REQUEST, root, marks) == CleanResult(directories=6, temporary=0)
+    assert all(path.is_file() for path in mine)
+    assert link.is_symlink()
+
+
+def test_a_source_that_somebody_added_to_stays(root: Path, marks: Path) -> None:
+    (added,) = (each for each in (root / "sources").iterdir() if each.name != DIGEST)
+    (added / "notes.txt").write_text("mine")
+    grow_old(root)
+    run(REQUEST, root, marks)
+    assert (added / "notes.txt").exists()

@@ -3,9 +3,13 @@
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
+from tests.simulation.answers import FINAL, when
 from tests.simulation.cluster import Cluster
 from triton_operator.history import History, State
 from triton_operator.observed import observe
+from triton_operator.resources import results
 
 
 def source(version: int) -> dict[str, Any]:
@@ -54,7 +58,47 @@ def test_a_clean_job_sees_the_records_without_what_was_dropped(serving: Cluster)
     assert {name for name in recorded if name.startswith("convert")} <= observed.history.records
     (job,) = [each for each in serving.of_kind("Job") if "-clean-" in each["metadata"]["name"]]
     marks = [each["configMap"] for each in job["spec"]["template"]["spec"]["volumes"] if "configMap" in each]
-    assert marks == [{"name": "digits-results", "optional": True}]
+    assert marks == [{"name": "digits-results"}], "without it, nothing would be marked"
+
+
+RECORDED = ("ConfigMap", "digits-results")
+
+
+def test_an_entry_that_cannot_be_read_is_kept_and_nothing_is_cleaned(serving: Cluster) -> None:
+    serving.edit(repository={"revisionHistoryLimit": 0})
+    serving.settle()
+    newer = {"convert.0a1b": '{"stage":"convert","key":"0a1b","result":{"newer":1}}', "distill.0a1b": "{}"}
+    serving.objects[RECORDED]["data"] |= newer
+    for _ in versions(serving, 3):
+        assert serving.started("clean") == 0
+        assert newer.items() <= serving.objects[RECORDED]["data"].items()
+    for name in newer:
+        del serving.objects[RECORDED]["data"][name]
+    serving.settle()
+    assert serving.started("clean") == 1
+
+
+def test_a_history_that_cannot_be_read_is_not_replaced(serving: Cluster) -> None:
+    serving.edit(repository={"revisionHistoryLimit": 0})
+    serving.objects[RECORDED]["data"]["history"] = "of a newer version"
+    for _ in versions(serving, 3):
+        assert serving.objects[RECORDED]["data"]["history"] == "of a newer version"
+    assert serving.started("clean") == 0
+
+
+@pytest.mark.parametrize(("bound", "value"), [("KEPT", 2), ("ROOM_BYTES", 12_000)])
+def test_what_serves_and_the_history_come_before_other_records(
+    serving: Cluster, monkeypatch: pytest.MonkeyPatch, bound: str, value: int
+) -> None:
+    monkeypatch.setattr(results, bound, value)
+    needed = observe("digits", serving.objects.values()).history.records
+    serving.fates = when("profile", FINAL)
+    for version in range(2, 6):
+        serving.edit(**source(version))
+        serving.settle()
+        assert serving.condition("Ready")["status"] == "False"
+        assert needed <= observe("digits", serving.objects.values()).records.keys()
+    assert serving.serving() is not None
 
 
 def test_a_failed_candidate_and_a_lowered_limit_are_no_reason_to_lose_what_serves() -> None:

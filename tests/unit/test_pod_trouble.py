@@ -325,4 +325,6 @@ def test_a_job_that_succeeded_and_lost_its_pod_has_no_result_and_no_failure() ->
 )
 def test_a_broken_entry_of_the_results_counts_as_absent(text: str) -> None:
     config_map = {"kind": "ConfigMap", "metadata": {"name": "digits-results"}, "data": {"convert.k": text}}
-    assert observe("digits", [config_map]).records == {}
+    observed = observe("digits", [config_map])
+    assert observed.records == {}
+    assert observed.unreadable == {"convert.k": text}

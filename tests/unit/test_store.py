@@ -94,6 +94,20 @@ def test_the_reasons_of_all_are_known() -> None:
     assert store.ready_reasons() == ["Ready"]
 
 
+def test_objects_are_neighbours_on_a_claim_whoever_made_it() -> None:
+    store = Store()
+    other = "digits-repository"
+    for version, (name, claim) in enumerate({"digits": None, "guest": other, "alone": None, "far": "models"}.items()):
+        repository = {} if claim is None else {"repository": {"claimName": claim}}
+        store.put(TRITON_DEPLOYMENT, {**a_body(name, version), "spec": repository})
+    store.put(TRITON_DEPLOYMENT, a_body("digits", 9, uid="elsewhere", namespace="audio"))
+    assert store.others_on_claim(DIGITS) == ["guest"]
+    assert store.others_on_claim(Key("vision", "guest")) == ["digits"]
+    assert store.others_on_claim(Key("vision", "alone")) == []
+    store.remove(TRITON_DEPLOYMENT, a_body("guest", 10))
+    assert store.others_on_claim(DIGITS) == []
+
+
 def test_a_list_tells_what_is_gone() -> None:
     store = Store()
     for name, version in (("kept", 1), ("gone", 2), ("newer", 30)):

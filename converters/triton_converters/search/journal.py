@@ -78,6 +78,14 @@ class Journal:
         return sum(begun.values())
 
 
+def is_journal(directory: Path) -> bool:
+    """Whether the directory holds a search's points and nothing else, every whole line of them readable."""
+    if [path.name for path in directory.iterdir()] != [FILE]:
+        return False
+    lines = (directory / FILE).read_bytes().decode(errors="replace").split("\n")[:-1]
+    return bool(lines) and all(_read(line) for line in lines)
+
+
 def _read(line: str) -> Entry | None:
     """An entry; None for a line that is none, which is then measured again."""
     try:

@@ -16,8 +16,11 @@ DEADLINE_SECONDS = 3600
 
 
 def clean(context: Context, history: History) -> Effects:
-    """The Job for what was last dropped, once that is recorded: its pod sees the records as they are then."""
-    if history.dropped == 0 or history.dropped > context.observed.history.dropped:
+    """The Job for what was last dropped, once that is recorded: its pod sees the records as they are then.
+
+    It starts only where each ConfigMap exists and none of its entries is unreadable: what it names must be known.
+    """
+    if history.dropped == 0 or history.dropped > context.observed.history.dropped or context.observed.unreadable:
         return Effects()
     key = names.result_key("clean", context.deployment.uid, history.dropped)
     marked = (context.name, *context.observed.neighbours)
@@ -27,7 +30,7 @@ def clean(context: Context, history: History) -> Effects:
         request=CleanRequest(key, MINIMUM_AGE_SECONDS, MINIMUM_TEMPORARY_AGE_SECONDS),
         deadline_seconds=DEADLINE_SECONDS,
         volumes=tuple(
-            {"name": f"marks-{number}", "configMap": {"name": names.results(name), "optional": True}}
+            {"name": f"marks-{number}", "configMap": {"name": names.results(name)}}
             for number, name in enumerate(marked)
         ),
         mounts=tuple(
