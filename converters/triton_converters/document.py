@@ -1,9 +1,19 @@
-"""Frozen dataclasses to and from compact JSON; the base of requests and results. Standard library only."""
+"""Frozen dataclasses to and from compact JSON; the base of requests and results. Standard library only.
+
+Users' code may have written what is read here. So types are checked before anything is done with a value, errors name
+places and types but quote no value, and only DocumentError comes out.
+"""
 
 import json
+import math
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from types import UnionType
 from typing import Any, Self, Union, get_args, get_origin, get_type_hints
+
+LARGEST_INTEGER = 2**63 - 1
+"""The API's integers have 64 bits."""
+DEPTH_LIMIT = 32
+"""Lists and objects within each other; an ensemble's request has the most, about a dozen."""
 
 
 class DocumentError(ValueError):
@@ -25,18 +35,12 @@ class Document:
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Parse a document; raises DocumentError where it is not one of this kind."""
-        try:
-            return cls.from_value(json.loads(text))
-        except json.JSONDecodeError as error:
-            raise DocumentError(f"{cls.__name__}: {error}") from error
+        return cls.from_value(decode(text))
 
     @classmethod
     def from_value(cls, value: Any) -> Self:
-        """Build the document from decoded JSON; raises DocumentError where it does not fit."""
-        try:
-            built = _build(cls, value)
-        except (TypeError, ValueError, KeyError) as error:
-            raise DocumentError(f"{cls.__name__}: {error}") from error
+        """Build the document from what ``decode`` returned; raises DocumentError where it does not fit."""
+        built = _build(cls, value, cls.__name__)
         assert isinstance(built, cls)
         return built
 
@@ -47,29 +51,72 @@ def given(value: Any) -> dict[str, Any]:
     return {field.name: each for field, each in found if each != field.default}
 
 
-def _build(kind: Any, value: Any) -> Any:
+def decode(text: str) -> Any:
+    """Decoded JSON; raises DocumentError where the text is none, or holds what no document may."""
+    try:
+        value = json.loads(text)
+    except RecursionError as error:
+        raise _too_deep() from error
+    except ValueError as error:
+        raise DocumentError(f"the text is not JSON: {error}") from error
+    _check(value, DEPTH_LIMIT)
+    return value
+
+
+def wrong_type(place: str, wanted: str, value: Any) -> DocumentError:
+    """The error of a value that is of another type."""
+    return DocumentError(f"{place}: takes {wanted}, not {type(value).__name__}")
+
+
+def _check(value: Any, levels: int) -> None:
+    """Refuse half characters, numbers that are infinite or too large, and more levels than that."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise DocumentError("a text holds half a surrogate pair") from None
+    elif isinstance(value, int):
+        if abs(value) > LARGEST_INTEGER:
+            raise DocumentError("an integer takes more than 64 bits")
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise DocumentError("a number is not finite")
+    elif isinstance(value, dict | list):
+        if not levels:
+            raise _too_deep()
+        for each in (*value, *value.values()) if isinstance(value, dict) else value:
+            _check(each, levels - 1)
+
+
+def _too_deep() -> DocumentError:
+    return DocumentError(f"lists and objects are nested more than {DEPTH_LIMIT} levels deep")
+
+
+def _build(kind: Any, value: Any, place: str) -> Any:
     """Turn decoded JSON into ``kind``: dataclasses by field, tuples by element, scalars by type."""
     origin = get_origin(kind)
     if origin in (Union, UnionType):
-        return None if value is None else _build(next(k for k in get_args(kind) if k is not type(None)), value)
+        return None if value is None else _build(next(k for k in get_args(kind) if k is not type(None)), value, place)
     if is_dataclass(kind):
         assert isinstance(kind, type)
+        if not isinstance(value, dict):
+            raise wrong_type(place, "an object", value)
         names = {field.name for field in fields(kind)}
         needed = {field.name for field in fields(kind) if field.default is MISSING}
-        if not isinstance(value, dict) or not needed <= set(value) <= names:
-            raise TypeError(f"{kind.__name__} takes the fields {sorted(names)}")
+        if not needed <= set(value) <= names:
+            raise DocumentError(f"{place}: takes the fields {', '.join(sorted(names))}")
         hints = get_type_hints(kind)
-        return kind(**{name: _build(hints[name], given) for name, given in value.items()})
+        return kind(**{name: _build(hints[name], each, f"{place}.{name}") for name, each in value.items()})
     if origin is tuple:
         if not isinstance(value, list | tuple):
-            raise TypeError(f"{value!r} is not a list")
-        return tuple(_build(get_args(kind)[0], item) for item in value)
+            raise wrong_type(place, "a list", value)
+        return tuple(_build(get_args(kind)[0], each, f"{place}[{index}]") for index, each in enumerate(value))
     if origin is not None:
         if not isinstance(value, dict):
-            raise TypeError(f"{value!r} is not an object")
+            raise wrong_type(place, "an object", value)
         return value
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+    if kind is float and type(value) is int:
         return float(value)
     if kind is not Any and type(value) is not kind:
-        raise TypeError(f"{value!r} is not of type {kind.__name__}")
+        raise wrong_type(place, kind.__name__, value)
     return value

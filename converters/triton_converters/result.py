@@ -2,18 +2,25 @@
 
 The kubelet cuts a message at 4,096 bytes without a word, so a longer one is refused here. The same document lies as
 ``result.json`` in the directory of its key on the claim. Shared by the Jobs and the controller; standard library only.
+
+Users' code runs in the Jobs and can write all of this itself, so whoever reads it trusts nothing of it.
 """
 
 import base64
 import json
 import zlib
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from triton_converters.document import Document, DocumentError
+from triton_converters.document import LARGEST_INTEGER, Document, DocumentError, decode, wrong_type
 from triton_converters.reasons import Reason, reason_of
 
 MESSAGE_LIMIT_BYTES = 4000
+MESSAGE_CUT_BYTES = 4096
+"""Where the kubelet cuts; what is longer was never a termination message."""
+INFLATED_LIMIT_BYTES = 64 * 1024
+"""Of a deflated result's JSON."""
 EXIT_FINAL = 42
 """Exit code of a failure that running the same Job again cannot mend; its podFailurePolicy fails the Job at once."""
 
@@ -244,14 +251,14 @@ class Outcome:
     def to_json(self) -> str:
         """Compact JSON with rows as arrays; a result that is too long is deflated, a failure's message shortened.
 
-        Raises MessageTooLongError where a result exceeds MESSAGE_LIMIT_BYTES all the same.
+        Raises MessageTooLongError where a result exceeds MESSAGE_LIMIT_BYTES all the same, or INFLATED_LIMIT_BYTES.
         """
         if self.result is None:
             return self._envelope(reason=str(self.reason), message=_shorten(self.message))
         packed = _pack(asdict(self.result))
         text = self._envelope(result=packed)
         if len(text.encode()) > MESSAGE_LIMIT_BYTES:
-            text = self._envelope(deflated=base64.b85encode(zlib.compress(_compact(packed).encode(), 9)).decode())
+            text = self._envelope(deflated=_deflate(_compact(packed)))
         if len(text.encode()) > MESSAGE_LIMIT_BYTES:
             raise MessageTooLongError(f"{self.stage}: {len(text.encode())} bytes, at most {MESSAGE_LIMIT_BYTES}")
         return text
@@ -261,19 +268,56 @@ class Outcome:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Parse an envelope; raises DocumentError where it is not one."""
+        """Parse an envelope; raises DocumentError where it is not one, whatever else the text is."""
+        if len(text) > MESSAGE_CUT_BYTES or len(text.encode(errors="replace")) > MESSAGE_CUT_BYTES:
+            raise DocumentError(f"the message is longer than {MESSAGE_CUT_BYTES} bytes")
+        envelope = _Envelope.from_json(text)
+        packed = envelope.result if envelope.deflated is None else decode(_inflate(envelope.deflated))
+        if packed is not None:
+            if envelope.stage not in RESULTS:
+                raise DocumentError("the message's stage is none that has results")
+            return cls(envelope.stage, envelope.key, RESULTS[envelope.stage].from_value(_unpack(packed)))
+        if envelope.reason is None or envelope.message is None:
+            raise DocumentError("the message holds neither a result nor a reason with a message")
         try:
-            envelope = json.loads(text)
-            stage, key = envelope["stage"], envelope["key"]
-            if "deflated" in envelope:
-                envelope["result"] = json.loads(zlib.decompress(base64.b85decode(envelope["deflated"])))
-            if "result" in envelope:
-                return cls(stage, key, RESULTS[stage].from_value(_unpack(envelope["result"])))
-            return cls(stage, key, None, reason_of(envelope["reason"]), str(envelope["message"]))
-        except (ValueError, KeyError, TypeError, zlib.error) as error:
-            if isinstance(error, DocumentError):
-                raise
-            raise DocumentError(f"not a result: {error}") from error
+            reason = reason_of(envelope.reason)
+        except KeyError:
+            raise DocumentError("the message's reason is unknown to this version") from None
+        return cls(envelope.stage, envelope.key, None, reason, envelope.message)
+
+
+@dataclass(frozen=True)
+class _Envelope(Document):
+    """What every message says; then a result, a deflated one, or a reason with a message."""
+
+    stage: str
+    key: str
+    result: Any = None
+    deflated: str | None = None
+    reason: str | None = None
+    message: str | None = None
+
+
+def _deflate(text: str) -> str:
+    plain = text.encode()
+    if len(plain) > INFLATED_LIMIT_BYTES:
+        raise MessageTooLongError(f"{len(plain)} bytes before they are deflated, at most {INFLATED_LIMIT_BYTES}")
+    return base64.b85encode(zlib.compress(plain, 9)).decode()
+
+
+def _inflate(text: str) -> str:
+    inflation = zlib.decompressobj()
+    try:
+        # One byte more than is allowed, so that a result of the largest size comes to its end.
+        plain = inflation.decompress(base64.b85decode(text), INFLATED_LIMIT_BYTES + 1)
+        decoded = plain.decode()
+    except (ValueError, zlib.error) as error:
+        raise DocumentError(f"the deflated result cannot be read: {error}") from error
+    if len(plain) > INFLATED_LIMIT_BYTES or not inflation.eof or inflation.unused_data:
+        raise DocumentError(
+            f"the deflated result is longer than {INFLATED_LIMIT_BYTES} bytes, is cut, or something follows it"
+        )
+    return decoded
 
 
 def _compact(value: Any) -> str:
@@ -303,6 +347,7 @@ _TUNING_FLAGS = ("dynamic_batching", "cuda_graphs")
 _ACCURACY = "accuracy"
 _ACCURACY_COLUMNS = tuple(Accuracy.__dataclass_fields__)
 _POINTS = {"points", "repeats"}
+_POINT_COLUMNS = tuple(SearchPoint.__dataclass_fields__)
 
 
 def _pack(result: dict[str, Any]) -> dict[str, Any]:
@@ -323,18 +368,37 @@ def _pack(result: dict[str, Any]) -> dict[str, Any]:
     return packed
 
 
-def _unpack(result: dict[str, Any]) -> dict[str, Any]:
+def _unpack(result: Any) -> dict[str, Any]:
+    if not isinstance(result, dict):
+        raise wrong_type("result", "an object", result)
     unpacked = dict(result)
-    for scenario in unpacked.keys() & _SCENARIOS:
-        unpacked[scenario] = [_unpack_row(row) for row in unpacked[scenario]]
+    for name in unpacked.keys() & _SCENARIOS:
+        unpacked[name] = [_unpack_row(row, name) for row in _list(unpacked[name], name)]
     for name in unpacked.keys() & {_ACCURACY}:
-        unpacked[name] = [dict(zip(_ACCURACY_COLUMNS, each, strict=True)) for each in unpacked[name]]
+        unpacked[name] = [_named(each, _ACCURACY_COLUMNS, name) for each in _list(unpacked[name], name)]
     for name in unpacked.keys() & _POINTS:
-        unpacked[name] = [
-            {"tuning": _unpack_tuning(tuning), "row": _unpack_row(row) if row else None, "refused": refused}
-            for tuning, row, refused in unpacked[name]
-        ]
+        unpacked[name] = [_unpack_point(each, name) for each in _list(unpacked[name], name)]
     return unpacked
+
+
+def _list(value: Any, place: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise wrong_type(place, "a list", value)
+    return value
+
+
+def _named(value: Any, columns: tuple[str, ...], place: str, least: int | None = None) -> dict[str, Any]:
+    """The values of a list by the names of its columns, of which it has all, or at least so many."""
+    found = _list(value, place)
+    if not (len(columns) if least is None else least) <= len(found) <= len(columns):
+        raise DocumentError(f"{place}: {len(found)} columns; there are {len(columns)}")
+    return dict(zip(columns, found, strict=False))
+
+
+def _unpack_point(value: Any, place: str) -> dict[str, Any]:
+    point = _named(value, _POINT_COLUMNS, place)
+    row = None if point["row"] is None else _unpack_row(point["row"], place)
+    return point | {"tuning": _unpack_tuning(point["tuning"], place), "row": row}
 
 
 def _pack_row(row: dict[str, Any]) -> list[Any]:
@@ -342,20 +406,31 @@ def _pack_row(row: dict[str, Any]) -> list[Any]:
     return [round(value, 1) if isinstance(value, float) else int(value) for value in small.values()]
 
 
-def _unpack_row(row: list[Any]) -> dict[str, Any]:
-    if len(row) > len(_COLUMNS):
-        raise ValueError(f"a row of {len(row)} columns; there are {len(_COLUMNS)}")
-    # Rows of earlier versions have fewer.
-    named = dict(zip(_COLUMNS, row, strict=False))
+def _unpack_row(row: Any, place: str) -> dict[str, Any]:
+    # Rows of earlier versions have fewer columns.
+    named = _flagged(_named(row, _COLUMNS, place, least=0), _FLAGS, place)
     if "memory_bytes" in named:
-        named["memory_bytes"] *= _MEBIBYTE
-    return named | {flag: bool(named[flag]) for flag in _FLAGS & named.keys()}
+        mebibytes = named["memory_bytes"]
+        if type(mebibytes) is not int:
+            raise wrong_type(f"{place}, memory_bytes", "int", mebibytes)
+        if abs(mebibytes) > LARGEST_INTEGER // _MEBIBYTE:
+            raise DocumentError(f"{place}, memory_bytes: the number of bytes takes more than 64 bits")
+        named["memory_bytes"] = mebibytes * _MEBIBYTE
+    return named
+
+
+def _flagged(named: dict[str, Any], flags: Iterable[str], place: str) -> dict[str, Any]:
+    """The same with 0 and 1 as flags."""
+    given = {flag: named[flag] for flag in flags if flag in named}
+    for flag, value in given.items():
+        if not isinstance(value, int):
+            raise wrong_type(f"{place}, {flag}", "0 or 1", value)
+    return named | {flag: bool(value) for flag, value in given.items()}
 
 
 def _pack_tuning(tuning: dict[str, Any]) -> list[Any]:
     return [int(value) if isinstance(value, bool) else value for value in tuning.values()]
 
 
-def _unpack_tuning(tuning: list[Any]) -> dict[str, Any]:
-    named = dict(zip(_TUNING_COLUMNS, tuning, strict=True))
-    return named | {flag: bool(named[flag]) for flag in _TUNING_FLAGS}
+def _unpack_tuning(tuning: Any, place: str) -> dict[str, Any]:
+    return _flagged(_named(tuning, _TUNING_COLUMNS, place), _TUNING_FLAGS, place)

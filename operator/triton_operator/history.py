@@ -3,6 +3,8 @@
 import json
 from dataclasses import dataclass
 
+from triton_converters.document import Document
+
 
 @dataclass(frozen=True)
 class State:
@@ -48,9 +50,19 @@ class History:
     def from_json(cls, text: str) -> "History":
         """As it was kept; an empty one where somebody broke it."""
         try:
-            kept = json.loads(text)
-            profiles = kept.get("profiles") or [""] * len(kept["served"])
-            states = zip(kept["served"], profiles, strict=True)
-            return cls(tuple(State(tuple(map(str, names)), str(each)) for names, each in states), int(kept["dropped"]))
-        except (ValueError, KeyError, TypeError, AttributeError):
+            kept = _Kept.from_json(text)
+            states = zip(kept.served, kept.profiles or [""] * len(kept.served), strict=True)
+            return cls(tuple(State(names, profile) for names, profile in states), kept.dropped)
+        except ValueError:
             return cls()
+
+
+@dataclass(frozen=True)
+class _Kept(Document):
+    """A History as it is kept."""
+
+    served: tuple[tuple[str, ...], ...]
+    """Names of each state's records."""
+    dropped: int
+    profiles: tuple[str, ...] = ()
+    """Of each state; none in what an earlier version kept."""

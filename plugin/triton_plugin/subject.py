@@ -1,8 +1,7 @@
 """What every command looks at: a TritonDeployment and what its Jobs answered. Pure."""
 
-import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -103,7 +102,7 @@ def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> S
     body = printable(deployment)
     metadata = body["metadata"]
     name = metadata["name"]
-    configmap = {**results, "data": _printable_entries(results.get("data") or {})} if results else None
+    records = observe(name, [results] if results else []).records
     try:
         return Subject(
             namespace=metadata.get("namespace", "default"),
@@ -111,7 +110,7 @@ def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> S
             generation=metadata.get("generation", 0),
             spec=TritonDeploymentSpec.model_validate(body["spec"]),
             status=TritonDeploymentStatus.model_validate(body.get("status") or {}),
-            records=observe(name, [configmap] if configmap else []).records,
+            records={each: _printable_record(record) for each, record in records.items()},
         )
     except ValidationError as error:
         fault = error.errors()[0]
@@ -146,14 +145,11 @@ def printable(value: Any) -> Any:
         return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in value)
     if isinstance(value, Mapping):
         return {key: printable(each) for key, each in value.items()}
-    return [printable(each) for each in value] if isinstance(value, list) else value
+    return [printable(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def _printable_entries(data: Mapping[str, str]) -> dict[str, str]:
-    entries = {}
-    for name, text in data.items():
-        try:
-            entries[name] = json.dumps(printable(json.loads(text)))
-        except ValueError:
-            entries[name] = text
-    return entries
+def _printable_record(record: Record) -> Record:
+    outcome = record.outcome
+    assert outcome.result is not None
+    result = type(outcome.result).from_value(printable(asdict(outcome.result)))
+    return replace(record, outcome=replace(outcome, result=result), finished_at=printable(record.finished_at))

@@ -28,6 +28,7 @@ RESULTS = tuple(result.RESULTS.items())
 finite = st.floats(allow_nan=False, allow_infinity=False)
 words = st.text(max_size=12)
 st.register_type_strategy(float, finite)
+st.register_type_strategy(int, st.integers(-(2**62), 2**63 - 1))
 st.register_type_strategy(str, words)
 st.register_type_strategy(Mapping, lambda _: st.dictionaries(words, words, max_size=3))
 # An ensemble's models are no ensembles.

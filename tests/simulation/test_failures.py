@@ -97,6 +97,21 @@ def test_success_without_a_valid_result_is_a_failure(answer: str) -> None:
     assert cluster.started("reference") == 1
 
 
+HOSTILE = ["[" * 2000, '{"stage":"profile","key":NaN}', '{"stage":["profile"],"key":"k"}', "9" * 4096, '"\\ud800"']
+"""What users' code may leave for an answer."""
+
+
+@pytest.mark.parametrize("answer", HOSTILE)
+@pytest.mark.parametrize(("exit_code", "reason"), [(0, "ResultMissing"), (FINAL.exit_code, "Crashed")])
+def test_a_hostile_answer_fails_its_candidate_and_stops_no_other(answer: str, exit_code: int, reason: str) -> None:
+    cluster = Cluster(a_spec(), when("profile", Fate(exit_code=exit_code, answer=answer), "onnx-fp32"))
+    cluster.settle()
+    failed = cluster.candidate("onnx-fp32")
+    assert (failed["state"], failed["reason"]) == ("Failed", reason)
+    assert cluster.status["serving"]["candidate"] == "onnx-fp16"
+    assert cluster.condition("Ready")["status"] == "True"
+
+
 @pytest.mark.parametrize(
     "order", [("containers", "pod", "job"), ("containers", "job", "pod"), ("job", "containers", "pod")]
 )
