@@ -18,7 +18,8 @@ def run(request: MeasureRequest) -> MeasureResult:
     """Publish ``measurements/<key>/``.
 
     Raises StageError: ResultMissing (no reference), SignatureMismatch (another model answers at that address),
-    InvalidSpec (input shapes), ServerCrashed, InferenceFailed, MeasurementFailed; OSError where the claim is full.
+    InvalidSpec (input shapes), ServerCrashed, ServerUnreachable, InferenceFailed, MeasurementFailed; OSError where the
+    claim is full.
     """
     return publish(STAGE, request.key, MeasureResult, lambda directory: _measure(request, directory))
 

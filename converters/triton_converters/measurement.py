@@ -48,7 +48,8 @@ class Bench:
     def sweep(self, scenario: str, sweep: Sweep, output_bytes: int = 0) -> Measured:
         """Measure every point; ``output_bytes``: a sample's largest output in the reference, for shared memory.
 
-        Raises StageError: InvalidSpec (input shapes), MeasurementFailed, InferenceFailed, ServerCrashed.
+        Raises StageError: InvalidSpec (input shapes), MeasurementFailed, InferenceFailed, ServerCrashed,
+        ServerUnreachable.
         """
         if not sweep.batch_sizes:
             return Measured((), "")

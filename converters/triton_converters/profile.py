@@ -40,7 +40,7 @@ GATES = frozenset(
         Reason.THRESHOLD_NOT_MET,
     }
 )
-"""Reasons that are a verdict on the candidate; any other ends the Job."""
+"""Reasons that are a verdict on the candidate, from answers alone; any other ends the Job, which may run again."""
 
 
 @dataclass
@@ -56,8 +56,8 @@ class Verdict:
 def run(request: ProfileRequest) -> ProfileResult:
     """Publish ``measurements/<key>/``: the verdict, and for a candidate that passed both sweeps.
 
-    Raises StageError: ResultMissing (no reference), InvalidSpec (input shapes), ServerCrashed, MeasurementFailed, and
-    what ``user_code.call`` raises for the metrics entrypoint; OSError where the claim is full.
+    Raises StageError: ResultMissing (no reference), InvalidSpec (input shapes), ServerCrashed, ServerUnreachable,
+    MeasurementFailed, and what ``user_code.call`` raises for the metrics entrypoint; OSError where the claim is full.
     """
     return publish(STAGE, request.key, ProfileResult, lambda directory: _profile(request, directory))
 

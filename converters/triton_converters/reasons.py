@@ -151,6 +151,10 @@ class Reason(StrEnum):
     CRASHED = "Crashed", "The container ended with an error of its own; the message quotes its last lines."
     RESULT_MISSING = "ResultMissing", "The Job succeeded without a valid result."
     SERVER_CRASHED = "ServerCrashed", "tritonserver ended with an error; the message quotes its last lines."
+    SERVER_UNREACHABLE = (
+        "ServerUnreachable",
+        "tritonserver runs, but a request that was sent again and again brought no answer; the message says what came.",
+    )
     PROGRESS_DEADLINE_EXCEEDED = "ProgressDeadlineExceeded", "The server was not ready in time."
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy
-from tritonclient.grpc import InferenceServerClient, InferInput, InferRequestedOutput
+from grpc import StatusCode
+from tritonclient.grpc import InferenceServerClient, InferInput, InferRequestedOutput, InferResult
 from tritonclient.utils import InferenceServerException
 
 from triton_converters.data_types import text, triton_type
@@ -27,6 +28,27 @@ LOAD_SECONDS = 600
 """How long a model may take to load; TensorRT inside ONNX Runtime builds an engine then."""
 LOST_STUB = "Stub process"
 """Triton's words where the process of a Python-based backend died or got no processor for seconds."""
+RESEND_PAUSES = (0.5, 2, 5)
+"""Seconds before a request whose answer never came is sent once more. The channel connects anew by itself; where that
+was refused, it waits a second before it tries again."""
+ANSWER_CODES = frozenset(
+    str(code)
+    for code in (
+        StatusCode.UNKNOWN,
+        StatusCode.INTERNAL,
+        StatusCode.INVALID_ARGUMENT,
+        StatusCode.NOT_FOUND,
+        StatusCode.ALREADY_EXISTS,
+        StatusCode.UNIMPLEMENTED,
+    )
+)
+"""What tritonserver says of a request. UNAVAILABLE it says too, of a model that goes away as the server stops: like all
+other codes, that tells nothing of the model."""
+LOST_WORDS = ("Received RST_STREAM", "Received http2 header", "Stream removed", "recvmsg:", "sendmsg:", "Socket closed")
+"""How gRPC's own messages begin under codes that are tritonserver's too. An error that gRPC makes on this side has the
+same metadata and the same debug string as one that came from the server: only code and message tell them apart."""
+TOO_LARGE = "message larger than max"
+"""gRPC's words on a request or an answer beyond 2 GiB: RESOURCE_EXHAUSTED, and the same every time."""
 METRICS_SECONDS = 2
 """Patience with the metrics' endpoint, which a Service or a NetworkPolicy may not let through."""
 GRPC_PORT, METRICS_PORT = 8001, 8002
@@ -138,25 +160,41 @@ class Server:
         return "" if status == http.client.OK else _error(answer.decode(errors="replace"))
 
     def infer(self, inputs: Arrays, outputs: tuple[str, ...]) -> dict[str, Array]:
-        """One request, in the shapes that the server declares; raises StageError(InferenceFailed) with its message."""
+        """One request, in the shapes that the server declares.
+
+        Raises StageError: InferenceFailed with the server's message, ServerUnreachable where no answer comes.
+        """
         tensors = []
         for name, array in inputs.items():
             tensor = InferInput(name, list(array.shape), triton_type(array.dtype))
             given = array.astype(object) if array.dtype.kind == "U" else array
             tensor.set_data_from_numpy(numpy.ascontiguousarray(given))
             tensors.append(tensor)
-        wanted = [InferRequestedOutput(name) for name in outputs]
-        try:
-            response = self._client.infer(self.model, tensors, outputs=wanted)
-        except InferenceServerException as error:
-            if self._is_gone() or LOST_STUB in (error.message() or ""):
-                raise _gone(f"the server ended during a request: {error.message()}; see its log") from error
-            raise StageError(Reason.INFERENCE_FAILED, f"{self.model}: tritonserver says: {error.message()}") from error
+        response = self._answer(tensors, [InferRequestedOutput(name) for name in outputs])
         arrays = {name: response.as_numpy(name) for name in outputs}
         absent = [name for name, array in arrays.items() if array is None]
         if absent:
             raise StageError(Reason.INFERENCE_FAILED, f"{self.model} answered without the output {absent[0]}")
         return {name: text(array) if array.dtype.hasobject else array for name, array in arrays.items()}
+
+    def _answer(self, inputs: list[InferInput], outputs: list[InferRequestedOutput]) -> InferResult:
+        """What the server answers; what never came is asked for again, since inference changes nothing."""
+        pauses = iter(RESEND_PAUSES)
+        while True:
+            try:
+                return self._client.infer(self.model, inputs, outputs=outputs)
+            except InferenceServerException as error:
+                words = error.message() or ""
+                if self._is_gone() or LOST_STUB in words:
+                    raise _gone(f"the server ended during a request: {words}; see its log") from error
+                if _is_answer(error.status(), words):
+                    raise StageError(Reason.INFERENCE_FAILED, f"{self.model}: tritonserver says: {words}") from error
+                pause = next(pauses, None)
+                if pause is None:
+                    message = f"{self.model}: no answer came to a request sent {len(RESEND_PAUSES) + 1} times: {words}"
+                    raise StageError(Reason.SERVER_UNREACHABLE, message, final=False) from error
+                print(f"no answer came ({words}); the request is sent again in {pause:g} s", flush=True)
+                time.sleep(pause)
 
     def _is_gone(self) -> bool:
         try:
@@ -191,6 +229,13 @@ def _ask(endpoint: Endpoint, method: str, path: str, seconds: float, body: str |
         raise OSError(str(error)) from error
     finally:
         connection.close()
+
+
+def _is_answer(status: str | None, words: str) -> bool:
+    """Whether an error judges the request; ``status``: None where tritonclient itself refuses it."""
+    if TOO_LARGE in words:
+        return True
+    return status is None or (status in ANSWER_CODES and not words.startswith(LOST_WORDS))
 
 
 def _error(answer: str) -> str:

@@ -22,7 +22,7 @@ class Infer(Protocol):
     """One inference request: outputs by name for inputs by name."""
 
     def __call__(self, inputs: Arrays, outputs: tuple[str, ...]) -> dict[str, Array]:
-        """Raises StageError(InferenceFailed) with the server's own message."""
+        """Raises StageError: InferenceFailed with the server's own message, and what says that no answer came."""
 
 
 @dataclass
@@ -88,7 +88,7 @@ def check_signature(declared: Signature, expected: Signature, max_batch_size: in
 def serve(
     infer: Infer, batches: Iterable[Batch], signature: Signature, tolerance: Tolerance, keep_outputs: bool = False
 ) -> Served:
-    """Send every sample and count; raises StageError: InferenceFailed, SignatureMismatch.
+    """Send every sample and count; raises StageError: what ``infer`` raises, SignatureMismatch.
 
     ``keep_outputs``: for metrics, which need the whole set in memory.
     """

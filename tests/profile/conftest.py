@@ -1,5 +1,6 @@
 """A real tritonserver of the tritonserver-cpu image, and stages run in the converter image beside it."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -8,6 +9,10 @@ import pytest
 import served_claim
 
 from images.pod import Pod, serving
+
+# Read once, as gRPC's first channel is made. With its default, epoll1, a client of 1.67 was seen to miss a reset
+# connection and to wait for ever.
+os.environ.setdefault("GRPC_POLL_STRATEGY", "poll")
 
 
 @pytest.fixture(scope="session")

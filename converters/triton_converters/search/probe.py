@@ -43,7 +43,7 @@ class Probe:
     def load(self, tuning: Tuning) -> str:
         """Serve a configuration; why it cannot be served, or nothing.
 
-        Raises StageError(ServerCrashed) where the server ends of it.
+        Raises StageError: ServerCrashed where the server ends of it, ServerUnreachable.
         """
         if self.loaded == tuning:
             return ""
@@ -64,7 +64,7 @@ class Probe:
     def measure(self, point: Point, directory: Path, at_least: Row | None = None) -> Row:
         """The row of a point whose configuration is loaded; ``at_least``: its first row, where this is a repeat.
 
-        Raises StageError: ServerCrashed, InferenceFailed, MeasurementFailed.
+        Raises StageError: ServerCrashed, ServerUnreachable, InferenceFailed, MeasurementFailed.
         """
         load = self.request.load
         if at_least is not None:

@@ -42,8 +42,8 @@ class EndedError(Exception):
 def run(request: SearchRequest) -> SearchResult:
     """Publish ``measurements/<key>/``, and add to ``searches/<search>/`` what was measured.
 
-    Raises StageError: ResultMissing (no reference or profile), InvalidSpec (input shapes), ServerCrashed; OSError where
-    the claim is full.
+    Raises StageError: ResultMissing (no reference or profile), InvalidSpec (input shapes), ServerCrashed,
+    ServerUnreachable; OSError where the claim is full.
     """
     return publish(STAGE, request.key, SearchResult, lambda _: _search(request))
 
