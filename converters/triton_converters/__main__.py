@@ -68,6 +68,8 @@ def main(arguments: Sequence[str]) -> int:
         signal.signal(number, _terminate)
     # The pod's user has no entry in /etc/passwd, and torch asks for its name.
     os.environ.setdefault("USER", "converter")
+    # With its default, epoll1, a client of gRPC 1.67 was seen to miss a reset connection and to wait for ever.
+    os.environ.setdefault("GRPC_POLL_STRATEGY", "poll")
     try:
         outcome, code = _outcome(arguments)
         message = outcome.to_json()
