@@ -32,16 +32,16 @@ lock: ## Resolve the dependencies of pyproject.toml and of the images anew
 
 .PHONY: images cluster-up cluster-down cluster-binaries
 images: ## Build every container image that changed, into the cache
-	python3 -m images build
+	python3 -m hack.imagebuild build
 
 cluster-up: ## A real single-node Kubernetes on this machine, or the one KUBECONFIG names
-	python3 -m devcluster up
+	python3 -m hack.devcluster up
 
 cluster-down: ## Remove that cluster and whatever killed ones left
-	python3 -m devcluster down
+	python3 -m hack.devcluster down
 
 cluster-binaries: ## Build Kubernetes, etcd, CoreDNS, Helm and kubeconform into the cache
-	python3 -m devcluster binaries
+	python3 -m hack.devcluster binaries
 
 .PHONY: demo examples bench bench-latency
 demo: venv ## From nothing to a measured server and an answer from it, on real handwritten digits
@@ -64,20 +64,20 @@ bench-search: venv ## The search beside Model Analyzer's on one model, and on th
 .PHONY: generate verify-generated lint
 RENDER := helm template triton-operator charts/triton-operator --namespace triton-operator
 # Programs that devcluster built come first: they are of known versions.
-WITH_PROGRAMS = eval "$$(python3 -m devcluster env)"
+WITH_PROGRAMS = eval "$$(python3 -m hack.devcluster env)"
 
 generate: venv ## The CRD, its copy in the chart and manifests/install.yaml, from the types and the chart
 	python3 -m triton_operator.crdgen
-	python3 -m devcluster binaries helm
-	python3 -m lint.install_manifest
+	python3 -m hack.devcluster binaries helm
+	python3 -m hack.lint.install_manifest
 
 verify-generated: venv ## Fails where a generated file differs from what `make generate` writes
 	python3 -m triton_operator.crdgen --check
-	python3 -m devcluster binaries helm
-	python3 -m lint.install_manifest --check
+	python3 -m hack.devcluster binaries helm
+	python3 -m hack.lint.install_manifest --check
 
 # Named by what they are made from: another version or CRD makes others.
-SCHEMAS = $(CACHE)/schemas-$(shell cat devcluster/modules/kubernetes/go.mod crds/*.yaml lint/kubernetes_schemas.py | sha256sum | cut -c1-12)
+SCHEMAS = $(CACHE)/schemas-$(shell cat hack/devcluster/modules/kubernetes/go.mod crds/*.yaml hack/lint/kubernetes_schemas.py | sha256sum | cut -c1-12)
 KUBECONFORM = kubeconform -strict -summary -schema-location '$(SCHEMAS)/{{.ResourceKind}}{{.KindSuffix}}.json'
 
 lint: venv verify-generated ## ruff, mypy --strict, the import layers, helm lint, kubeconform, drift of generated files
@@ -85,12 +85,12 @@ lint: venv verify-generated ## ruff, mypy --strict, the import layers, helm lint
 	ruff format --check .
 	mypy
 	lint-imports
-	python3 -m devcluster binaries
-	python3 -m lint.kubernetes_schemas $(SCHEMAS)
+	python3 -m hack.devcluster binaries
+	python3 -m hack.lint.kubernetes_schemas $(SCHEMAS)
 	$(WITH_PROGRAMS); helm lint --strict charts/triton-operator
 	$(WITH_PROGRAMS); $(RENDER) | $(KUBECONFORM) -
 	# PodMonitor is the Prometheus operator's: no schema of it is here.
-	$(WITH_PROGRAMS); $(RENDER) --values lint/all-values.yaml | $(KUBECONFORM) -skip PodMonitor -
+	$(WITH_PROGRAMS); $(RENDER) --values hack/lint/all-values.yaml | $(KUBECONFORM) -skip PodMonitor -
 	$(WITH_PROGRAMS); $(KUBECONFORM) crds manifests/install.yaml
 	$(WITH_PROGRAMS); for example in $$(find manifests/examples -name kustomization.yaml -printf '%h\n'); do kubectl kustomize $$example | $(KUBECONFORM) -; done
 
@@ -125,7 +125,7 @@ test-chaos-node: venv ## Of these, the faults on a real node: it is drained, its
 
 # In the image $(1), the tests of the framework $(2); packages of the development environment come after the image's own.
 define test_converters
-	python3 -m images run $(1) --mount $(CURDIR):/src:ro \
+	python3 -m hack.imagebuild run $(1) --mount $(CURDIR):/src:ro \
 	  --mount "$$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))')":/dev-packages:ro \
 	  --env PYTHONPATH=/src/converters:/src -- \
 	  python3 -c 'import sys; sys.path.append("/dev-packages"); import pytest; sys.exit(pytest.main(sys.argv[1:]))' \
@@ -140,7 +140,7 @@ test-tensorflow: venv ## The converters of TensorFlow, inside the converter-tens
 	$(call test_converters,converter-tensorflow,tensorflow)
 
 test-images: venv ## tritonserver's backends, the gates and perf_analyzer on real servers
-	pytest -m images tests/images tests/profile
+	pytest -m hack.imagebuild tests/images tests/profile
 
 # Somebody else's cluster is neither started nor removed.
 test-cluster: venv ## The development cluster: up, down, killed, up again

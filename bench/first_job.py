@@ -9,7 +9,7 @@ from typing import Any
 from kubernetes import client, config
 
 from bench.recorder import Recorder
-from deploy.command import Cluster
+from hack.deploy.command import Cluster
 
 NAMESPACE = "bench-latency"
 COUNT = 50

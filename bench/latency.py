@@ -14,11 +14,11 @@ from rich.table import Table
 from bench import first_job, overhead
 from bench.machine import cpu_model
 from bench.overhead import Overhead
-from deploy.command import ROOT, Cluster, CommandError
-from deploy.environment import set_up, step
-from devcluster.paths import ClusterError
 from examples.example import read
 from examples.waiting import ExampleError, Watcher
+from hack.deploy.command import ROOT, Cluster, CommandError
+from hack.deploy.environment import set_up, step
+from hack.devcluster.paths import ClusterError
 
 RESULTS = ROOT / "bench/results"
 

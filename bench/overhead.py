@@ -7,9 +7,9 @@ from typing import Any
 
 from bench.critical_path import Span, critical_path, gaps
 from bench.recorder import Recorder, Resource
-from deploy.command import Cluster
 from examples.example import Example, apply, build, remove, status_of
 from examples.waiting import Watcher
+from hack.deploy.command import Cluster
 from triton_plugin.progress import is_ready
 
 READY_SECONDS = 900

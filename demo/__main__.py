@@ -7,12 +7,12 @@ from rich.console import Console
 from tritonclient.utils import InferenceServerException
 
 from demo import endpoint, inference
-from deploy.command import Cluster, CommandError
-from deploy.environment import set_up, step
-from devcluster.paths import ClusterError
 from examples import diagnosis, verdict
 from examples.example import Example, apply, build, read, remove
 from examples.waiting import ExampleError, Watcher
+from hack.deploy.command import Cluster, CommandError
+from hack.deploy.environment import set_up, step
+from hack.devcluster.paths import ClusterError
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_plugin import tables

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from deploy.command import Cluster, CommandError, executable
+from hack.deploy.command import Cluster, CommandError, executable
 
 CONNECT_SECONDS = 3
 FORWARD_SECONDS = 20

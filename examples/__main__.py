@@ -7,14 +7,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from deploy.command import Cluster, CommandError
-from deploy.environment import set_up
-from devcluster.paths import ClusterError
 from examples import diagnosis, verdict
 from examples.example import Example, apply, build, find, read, remove, train
 from examples.line import heading, line
 from examples.recording import record
 from examples.waiting import ExampleError, Watcher
+from hack.deploy.command import Cluster, CommandError
+from hack.deploy.environment import set_up
+from hack.devcluster.paths import ClusterError
 from triton_operator.api.spec import TritonDeploymentSpec
 
 

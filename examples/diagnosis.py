@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from functools import partial
 
-from deploy.command import Cluster, CommandError
-from deploy.install import NAMESPACE as OPERATOR_NAMESPACE
-from deploy.install import RELEASE
 from examples.example import Example, status_of
+from hack.deploy.command import Cluster, CommandError
+from hack.deploy.install import NAMESPACE as OPERATOR_NAMESPACE
+from hack.deploy.install import RELEASE
 
 PODS = 3
 LINES = 25

@@ -10,15 +10,15 @@ from typing import Any
 
 import yaml
 
-from deploy.command import ROOT, Cluster, executable
-from deploy.images import load
+from hack.deploy.command import ROOT, Cluster, executable
+from hack.deploy.images import load
 from triton_operator.api.status import TritonDeploymentStatus
 
 FOLDER = ROOT / "manifests/examples"
 Patches = Sequence[Mapping[str, Any]]
 """Kustomize's own: a target and what is done to it, each."""
 LOCAL = "triton-operator.local/"
-"""Prefix of the images that this tree builds, in the manifests; what follows is the name for `python3 -m images`."""
+"""Prefix, in the manifests, of the images that this tree builds; then comes `python3 -m hack.imagebuild`'s name."""
 
 
 @dataclass(frozen=True)

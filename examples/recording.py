@@ -4,8 +4,8 @@ from typing import Any
 
 import yaml
 
-from deploy.command import Cluster
 from examples.example import Example
+from hack.deploy.command import Cluster
 from triton_operator import names
 
 KEPT = ("name", "namespace", "generation", "creationTimestamp")

@@ -20,8 +20,8 @@ from bench.machine import cpu_model
 from bench.scale.api import Api
 from bench.scale.scenarios import NAMESPACE, Bench, Figures, burst, paced, restart
 from bench.scale.table import table
-from deploy.command import ROOT
-from devcluster.apiserver import ApiServer
+from hack.deploy.command import ROOT
+from hack.devcluster.apiserver import ApiServer
 from tests.apiserver.kubectl import Kubectl
 from tests.apiserver.operator_process import eventually, install_account
 

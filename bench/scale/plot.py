@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from math import log10
 
-from deploy.command import ROOT
+from hack.deploy.command import ROOT
 
 PICTURE = ROOT / "docs/reconcile-cost.svg"
 WIDTH, HEIGHT, MARGIN = 640, 320, 56

@@ -16,7 +16,7 @@ from typing import Any
 from bench.machine import cpu_model
 from bench.scale.plot import draw
 from bench.scale.process import usage
-from deploy.command import ROOT
+from hack.deploy.command import ROOT
 from tests.simulation.settled import filled, settled
 
 SIZES = (100, 1000, 5000)

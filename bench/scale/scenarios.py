@@ -13,7 +13,7 @@ from bench.scale.api import CLAIMS, CONFIG_MAPS, DEPLOYMENTS, EVENTS, JOBS, NETW
 from bench.scale.audit import AuditLog, counted
 from bench.scale.creation import CHILDREN, Creation, create
 from bench.scale.process import Usage, usage
-from devcluster.apiserver import ApiServer
+from hack.devcluster.apiserver import ApiServer
 from tests.apiserver.operator_process import USER, Operator
 
 Figures = dict[str, Any]

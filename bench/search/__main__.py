@@ -21,7 +21,7 @@ from rich.table import Table
 from bench.machine import cpu_model
 from bench.search import analyzer
 from bench.search.candidate import BASE, MAX_BATCH_SIZE, Candidate, answer, prepare
-from images.pod import ROOT, Pod, explicit, serving
+from hack.imagebuild.pod import ROOT, Pod, explicit, serving
 from triton_converters.model_config import retuned
 from triton_converters.request import Constraint, Measurement, MeasureRequest, Sweep
 from triton_converters.result import MeasureResult, Row, SearchPoint, Tuning

@@ -16,8 +16,8 @@ from google.protobuf import text_format  # type: ignore[import-untyped]
 from tritonclient.grpc import model_config_pb2
 
 from bench.search.candidate import MAX_BATCH_SIZE, Candidate
-from devcluster.paths import cache_home
-from images.pod import IN_IMAGE, ROOT, free_ports
+from hack.devcluster.paths import cache_home
+from hack.imagebuild.pod import IN_IMAGE, ROOT, free_ports
 from triton_converters import claim
 from triton_converters.request import Measurement, Sweep
 from triton_converters.result import Tuning

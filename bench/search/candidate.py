@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from images.pod import ROOT, Pod, outcome_in, start_stage
+from hack.imagebuild.pod import ROOT, Pod, outcome_in, start_stage
 from triton_converters import claim
 from triton_converters.document import Document
 from triton_converters.request import (

@@ -12,11 +12,11 @@ from rich.table import Table
 
 from bench.machine import cpu_model
 from bench.search.candidate import USER
-from deploy.command import ROOT, CommandError
-from deploy.environment import set_up, step
-from devcluster.paths import ClusterError
 from examples.example import apply, of, remove, render
 from examples.waiting import ExampleError, Watcher
+from hack.deploy.command import ROOT, CommandError
+from hack.deploy.environment import set_up, step
+from hack.devcluster.paths import ClusterError
 from triton_operator.api.status import TritonDeploymentStatus
 
 

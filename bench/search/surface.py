@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bench.machine import cpu_model
 from bench.search.candidate import BASE, prepare
-from images.pod import ROOT, explicit, serving
+from hack.imagebuild.pod import ROOT, explicit, serving
 from triton_converters.request import Measurement, Sweep
 from triton_converters.result import Row, SearchPoint
 

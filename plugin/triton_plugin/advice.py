@@ -1,4 +1,4 @@
-"""What to do about a reason: docs/troubleshooting.md's own words, copied by docs/generate_advice.py."""
+"""What to do about a reason: docs/troubleshooting.md's own words, copied by hack/docs/advice.py."""
 
 import json
 from functools import cache

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from devcluster.apiserver import ApiServer
+from hack.devcluster.apiserver import ApiServer
 from tests.apiserver.kubectl import Kubectl
 from tests.apiserver.operator_process import Operator, eventually, install_account
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from devcluster.binaries import program
+from hack.devcluster.binaries import program
 
 
 class KubectlError(AssertionError):

@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 
 import yaml
 
-from devcluster.binaries import program
+from hack.devcluster.binaries import program
 from tests.apiserver.kubectl import Kubectl
 
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lint import install_manifest
+from hack.lint import install_manifest
 from tests.apiserver.operator_process import ROOT, rendered
 from triton_operator.kinds import ALL, LEASE, NODE, Kind
 from triton_operator.settings import Settings

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from devcluster.apiserver import ApiServer
+from hack.devcluster.apiserver import ApiServer
 from tests.apiserver.custom_resources import MINIMAL
 from tests.apiserver.kubectl import Kubectl
 from triton_operator import controller as controller_module

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from devcluster.apiserver import ApiServer
+from hack.devcluster.apiserver import ApiServer
 from tests.apiserver.custom_resources import FULL, MINIMAL, changed
 from tests.apiserver.kubectl import Kubectl
 from tests.apiserver.node import Node

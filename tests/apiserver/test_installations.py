@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from devcluster.apiserver import ApiServer
+from hack.devcluster.apiserver import ApiServer
 from tests.apiserver.conftest import CRD
 from tests.apiserver.custom_resources import MINIMAL
 from tests.apiserver.kubectl import Kubectl

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from devcluster.apiserver import ApiServer
+from hack.devcluster.apiserver import ApiServer
 from tests.apiserver.custom_resources import FULL, MINIMAL, changed, named
 from tests.apiserver.kubectl import Kubectl
 from tests.apiserver.operator_process import USER, Operator, eventually

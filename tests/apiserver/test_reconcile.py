@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from devcluster.apiserver import ApiServer
+from hack.devcluster.apiserver import ApiServer
 from tests.apiserver.custom_resources import MINIMAL, changed
 from tests.apiserver.kubectl import Kubectl
 from tests.apiserver.test_operator import children, condition

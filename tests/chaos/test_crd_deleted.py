@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from devcluster.apiserver import ApiServer
+from hack.devcluster.apiserver import ApiServer
 from tests.apiserver.conftest import CRD
 from tests.apiserver.custom_resources import MINIMAL, named
 from tests.apiserver.kubectl import Kubectl

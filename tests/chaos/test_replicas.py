@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from devcluster.apiserver import ApiServer
+from hack.devcluster.apiserver import ApiServer
 from tests.apiserver.custom_resources import named
 from tests.apiserver.kubectl import Kubectl
 from tests.apiserver.operator_process import NAMESPACE, USER, Operator, eventually

@@ -6,7 +6,7 @@ import json
 import tarfile
 from pathlib import Path
 
-from devcluster.images import write_busybox_archive
+from hack.devcluster.images import write_busybox_archive
 
 
 def write_labelled_archive(path: Path, reference: str, label: str) -> None:

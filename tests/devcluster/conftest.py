@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from devcluster.cluster import Cluster
-from devcluster.paths import ClusterPaths, cluster_paths
+from hack.devcluster.cluster import Cluster
+from hack.devcluster.paths import ClusterPaths, cluster_paths
 from tests.devcluster.kubectl import Kubectl
 from tests.devcluster.machine import machine_state
 

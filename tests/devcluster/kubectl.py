@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from devcluster.binaries import program
-from devcluster.commands import run
+from hack.devcluster.binaries import program
+from hack.devcluster.commands import run
 
 
 class Kubectl:

@@ -4,9 +4,9 @@ import json
 import subprocess
 from pathlib import Path
 
-from devcluster.commands import run
-from devcluster.mounts import mounted
-from devcluster.paths import ClusterPaths
+from hack.devcluster.commands import run
+from hack.devcluster.mounts import mounted
+from hack.devcluster.paths import ClusterPaths
 
 MOUNT_WORDS = ("kubelet", "containerd", "netns", "devcluster", "triton-operator/cluster")
 """Words in the mount points of a cluster; image builds on the same machine mount other things meanwhile."""

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from devcluster import binaries, cgroups, images, kubeconfig, mounts, node, process
-from devcluster.cluster import Cluster
-from devcluster.lock import exclusive
-from devcluster.paths import ClusterError, ClusterPaths, cluster_paths
+from hack.devcluster import binaries, cgroups, images, kubeconfig, mounts, node, process
+from hack.devcluster.cluster import Cluster
+from hack.devcluster.lock import exclusive
+from hack.devcluster.paths import ClusterError, ClusterPaths, cluster_paths
 
 
 @pytest.fixture
@@ -242,10 +242,11 @@ def test_missing_program_is_named(tmp_path: Path) -> None:
 
 def test_process_dies_with_its_parent(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from devcluster.process import Daemon, start; p = Path(sys.argv[1]);"
+        "import sys; from pathlib import Path; from hack.devcluster.process import Daemon, start;"
+        "p = Path(sys.argv[1]);"
         "print(start(Daemon('child', ['sleep', '300']), records=p, logs=p, die_with_parent=True).pid)"
     )
-    root = str(Path(binaries.__file__).parent.parent)
+    root = str(Path(binaries.__file__).parents[2])
     parent = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)],
         capture_output=True,
@@ -264,10 +265,10 @@ def test_process_dies_with_its_parent(tmp_path: Path) -> None:
 def test_lock_excludes_and_says_whom_it_waits_for(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "lock"
     code = (
-        "import sys; from pathlib import Path; from devcluster.lock import exclusive\n"
+        "import sys; from pathlib import Path; from hack.devcluster.lock import exclusive\n"
         "with exclusive(Path(sys.argv[1]), 'the cluster'): print('got it')"
     )
-    root = str(Path(binaries.__file__).parent.parent)
+    root = str(Path(binaries.__file__).parents[2])
     with exclusive(path, "the cluster"):
         other = subprocess.Popen(
             [sys.executable, "-c", code, str(path)],

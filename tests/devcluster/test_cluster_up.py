@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from devcluster.addresses import API_SERVICE_ADDRESS
-from devcluster.apiserver import ApiServer
-from devcluster.binaries import program
-from devcluster.cluster import Cluster
-from devcluster.commands import run
-from devcluster.images import ctr, read_archive
-from devcluster.paths import ClusterError, ClusterPaths
-from devcluster.process import recorded_processes
-from devcluster.teardown import leftovers
+from hack.devcluster.addresses import API_SERVICE_ADDRESS
+from hack.devcluster.apiserver import ApiServer
+from hack.devcluster.binaries import program
+from hack.devcluster.cluster import Cluster
+from hack.devcluster.commands import run
+from hack.devcluster.images import ctr, read_archive
+from hack.devcluster.paths import ClusterError, ClusterPaths
+from hack.devcluster.process import recorded_processes
+from hack.devcluster.teardown import leftovers
 from tests.devcluster.archives import write_labelled_archive
 from tests.devcluster.kubectl import Kubectl
 from tests.devcluster.machine import cluster_processes, machine_state
@@ -259,7 +259,7 @@ def test_killed_cluster_is_replaced(cluster: Cluster, namespace: Kubectl, volume
 def test_interrupted_start_is_cleaned_up(cluster: Cluster) -> None:
     """SIGKILL for `up` itself, after its first processes: some of them even without a record."""
     cluster.down()
-    command = [sys.executable, "-m", "devcluster", "up"]
+    command = [sys.executable, "-m", "hack.devcluster", "up"]
     starting = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, env=own_environment())
     eventually(lambda: "kube-apiserver" in names_of_processes(cluster), "the API server's start")
     starting.kill()
@@ -313,7 +313,7 @@ def test_named_cluster_is_used_and_nothing_is_built(cluster: Cluster, tmp_path: 
 
 def devcluster(*words: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "devcluster", *words],
+        [sys.executable, "-m", "hack.devcluster", *words],
         capture_output=True,
         text=True,
         check=True,

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from deploy.command import Cluster
-from deploy.images import load
-from deploy.install import NAMESPACE, RELEASE, install
-from devcluster.binaries import program
-from devcluster.paths import cluster_paths
+from hack.deploy.command import Cluster
+from hack.deploy.images import load
+from hack.deploy.install import NAMESPACE, RELEASE, install
+from hack.devcluster.binaries import program
+from hack.devcluster.paths import cluster_paths
 from tests.e2e import configmap, conversion, deletion, ensemble, evolution, happy, prober, repair, workbench
 from tests.e2e.bad_inputs import BadInput
 from tests.e2e.full_claim import DEFAULT_KUBELET
@@ -64,7 +64,7 @@ def kubeconfig() -> Path:
     """A running cluster: KUBECONFIG's, or ours, started if need be."""
     paths = cluster_paths()
     named = Path(os.environ.get("KUBECONFIG") or paths.kubeconfig)
-    Cluster(named).run("python3", "-m", "devcluster", "up", timeout=1800, show=True)
+    Cluster(named).run("python3", "-m", "hack.devcluster", "up", timeout=1800, show=True)
     return named
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from deploy.command import Cluster
 from examples import diagnosis, verdict
 from examples.example import Example, apply, build, read, remove, train
 from examples.waiting import ExampleError, Watcher
+from hack.deploy.command import Cluster
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from devcluster.paths import cluster_paths
+from hack.devcluster.paths import cluster_paths
 from tests.e2e.audit import Write, writes
 from tests.e2e.happy import Happy
 from tests.e2e.suite import Suite

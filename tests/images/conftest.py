@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from images.pod import free_ports
+from hack.imagebuild.pod import free_ports
 from tests.images.server import ROOT, RUN, Server, wait_ready
 
 sys.path.insert(0, str(ROOT / "images" / "tritonserver-cpu" / "runtimes"))
@@ -65,6 +65,6 @@ def explicit(repositories: Path, start: Callable[..., Server]) -> Server:
 @pytest.fixture(scope="session")
 def built() -> dict[str, dict[str, str]]:
     """All images, built if they are not yet, by name."""
-    argv = [sys.executable, "-m", "images", "build", "--json"]
+    argv = [sys.executable, "-m", "hack.imagebuild", "build", "--json"]
     output = subprocess.run(argv, check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout
     return {image["name"]: image for image in json.loads(output)}

@@ -11,7 +11,7 @@ from pathlib import Path
 import tritonclient.grpc as triton
 
 ROOT = Path(__file__).resolve().parents[2]
-RUN = [sys.executable, "-m", "images", "run"]
+RUN = [sys.executable, "-m", "hack.imagebuild", "run"]
 
 
 @dataclass

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from images import inputs, machine, store
-from images.engine import Buildah, Engine
+from hack.imagebuild import inputs, machine, store
+from hack.imagebuild.engine import Buildah, Engine
 from tests.images.server import ROOT
 
 DOCKERFILE = """
@@ -174,7 +174,7 @@ def test_unchanged_images_are_found_within_a_second(built: dict[str, dict[str, s
     times = []
     for _ in range(3):  # the machine is shared
         begin = time.monotonic()
-        argv = [sys.executable, "-m", "images", "build"]
+        argv = [sys.executable, "-m", "hack.imagebuild", "build"]
         output = subprocess.run(argv, check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout
         times.append(time.monotonic() - begin)
     assert {tuple(line.split()) for line in output.splitlines()} == {tuple(image.values()) for image in built.values()}
@@ -191,13 +191,23 @@ def test_unchanged_images_are_found_within_a_second(built: dict[str, dict[str, s
     ],
 )
 def test_images_hold_what_they_need(built: dict[str, dict[str, str]], name: str, code: str) -> None:
-    argv = [sys.executable, "-m", "images", "run", name, "--user", "1000:1000", "--", "python3", "-c", code]
+    argv = [sys.executable, "-m", "hack.imagebuild", "run", name, "--user", "1000:1000", "--", "python3", "-c", code]
     subprocess.run(argv, check=True, cwd=ROOT)
 
 
 @pytest.mark.images
 def test_run_passes_on_status_mounts_environment_and_signals(tmp_path: Path) -> None:
-    run = [sys.executable, "-m", "images", "run", "converter", "--mount", f"{tmp_path}:/out", "--env", "WORD=hello"]
+    run = [
+        sys.executable,
+        "-m",
+        "hack.imagebuild",
+        "run",
+        "converter",
+        "--mount",
+        f"{tmp_path}:/out",
+        "--env",
+        "WORD=hello",
+    ]
     done = subprocess.run([*run, "--", "sh", "-c", "echo $WORD >/out/file; exit 5"], check=False, cwd=ROOT)
     assert (done.returncode, (tmp_path / "file").read_text()) == (5, "hello\n")
     waiting = "trap 'echo stopped >/out/file; exit 3' TERM; echo ready; sleep 60 & wait"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import served_claim
 
-from images.pod import Pod, serving
+from hack.imagebuild.pod import Pod, serving
 
 # Read once, as gRPC's first channel is made. With its default, epoll1, a client of 1.67 was seen to miss a reset
 # connection and to wait for ever.

@@ -12,7 +12,7 @@ from grpc import StatusCode
 from linear_model import FEATURES, SIGNATURE, Linear
 from small_server import MODEL, SmallServer
 
-from images.pod import free_ports
+from hack.imagebuild.pod import free_ports
 from triton_converters import claim, profile, server
 from triton_converters.dump import Array
 from triton_converters.failure import StageError

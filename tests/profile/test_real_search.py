@@ -14,7 +14,7 @@ import served_claim
 from linear_model import MAX_BATCH_SIZE
 from served_claim import REVISION, profile_request
 
-from images.pod import Pod, explicit, serving
+from hack.imagebuild.pod import Pod, explicit, serving
 from triton_converters import claim
 from triton_converters.request import Measurement, SearchRequest, Sweep, Tolerance
 from triton_converters.result import SearchResult, Tuning

@@ -10,7 +10,7 @@ import numpy
 import pytest
 from served_claim import SAMPLES, load, measure_request, profile_request, with_metrics
 
-from images.pod import IN_IMAGE, ROOT, Pod, outcome_in
+from hack.imagebuild.pod import IN_IMAGE, ROOT, Pod, outcome_in
 from triton_converters.failure import StageError
 from triton_converters.reasons import Reason
 from triton_converters.request import InputShape, Sweep

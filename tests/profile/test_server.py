@@ -3,7 +3,7 @@
 import pytest
 from served_claim import load
 
-from images.pod import free_ports
+from hack.imagebuild.pod import free_ports
 from triton_converters.failure import StageError
 from triton_converters.reasons import Reason
 from triton_converters.server import Endpoint, Server

@@ -2,7 +2,7 @@ import copy
 
 import pytest
 
-from docs import generate_advice
+from hack.docs import advice as generate_advice
 from tests.report.subjects import golden, ready
 from triton_converters.reasons import Reason
 from triton_plugin.explain import explain
@@ -75,7 +75,7 @@ def test_a_source_that_could_not_be_compared_with_the_last_is_said_to_be_one() -
 
 
 def test_the_advice_is_that_of_the_page() -> None:
-    assert generate_advice.COPY.read_text(encoding="utf-8") == generate_advice.page(), "python3 -m docs.generate_advice"
+    assert generate_advice.COPY.read_text(encoding="utf-8") == generate_advice.page(), "python3 -m hack.docs.advice"
 
 
 def test_every_reason_that_stops_somebody_has_advice() -> None:

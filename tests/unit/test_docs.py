@@ -3,7 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from docs import generate_conversions, generate_examples, generate_reasons
+from hack.docs import conversions as generate_conversions
+from hack.docs import examples as generate_examples
+from hack.docs import reasons as generate_reasons
 from triton_converters.reasons import Reason
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -11,7 +13,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("mani
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 # A path of this tree in backticks: a top-level folder, a slash, and no placeholder.
-FOLDERS = "operator|converters|devcluster|deploy|demo|examples|bench|docs|images|manifests|charts|crds|tests"
+FOLDERS = "operator|converters|hack|demo|examples|bench|docs|images|manifests|charts|crds|tests"
 PATH = re.compile(rf"`((?:{FOLDERS})/[A-Za-z0-9_./-]*)`")
 
 

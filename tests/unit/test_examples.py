@@ -10,10 +10,10 @@ import yaml
 from google.protobuf import text_format  # type: ignore[import-untyped]
 from tritonclient.grpc import model_config_pb2
 
-from deploy.command import Cluster as Tools
-from deploy.command import executable
 from examples.example import FOLDER, apply, find, read, render, train
 from examples.line import heading, line
+from hack.deploy.command import Cluster as Tools
+from hack.deploy.command import executable
 from tests.e2e.test_examples import EXAMPLES, patches
 from tests.simulation.answers import GOOD, Fate
 from tests.simulation.cluster import Cluster

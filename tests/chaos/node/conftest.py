@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from devcluster.paths import cluster_paths
+from hack.devcluster.paths import cluster_paths
 from tests.chaos.node import flipping, refusals, room, sharing
 from tests.chaos.node.place import Place
 from tests.e2e import workbench

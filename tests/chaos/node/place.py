@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from deploy.install import NAMESPACE, RELEASE
+from hack.deploy.install import NAMESPACE, RELEASE
 from tests.apiserver.operator_process import eventually
 from tests.e2e.applied import Applied
 from tests.e2e.kubectl import Kubectl, Object

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from deploy.command import Cluster
-from deploy.install import NAMESPACE, RELEASE, install
+from hack.deploy.command import Cluster
+from hack.deploy.install import NAMESPACE, RELEASE, install
 from tests.apiserver.operator_process import eventually
 from tests.chaos.node.place import Place, all_at_once, left, operator_away
 from tests.conftest import Fault

@@ -9,8 +9,8 @@ from datetime import datetime
 
 import pytest
 
-from devcluster.paths import cluster_paths
-from devcluster.process import recorded_processes
+from hack.devcluster.paths import cluster_paths
+from hack.devcluster.process import recorded_processes
 from tests.apiserver.operator_process import eventually
 from tests.chaos.node.place import Place, evict, server_pods, told
 from tests.conftest import Fault

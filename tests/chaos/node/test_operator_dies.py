@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.install import RELEASE
+from hack.deploy.install import RELEASE
 from tests.apiserver.operator_process import Operator, eventually
 from tests.chaos.node.place import OWN_CLAIM, JobsSeen, Place, all_at_once, operator_away
 from tests.conftest import Fault

@@ -1,0 +1,1 @@
+"""What only developers of the project run."""

@@ -1,0 +1,57 @@
+"""Installs the operator of this working tree into a cluster: images, then the Helm chart."""
+
+from pathlib import Path
+
+import yaml
+
+from hack.deploy.command import Cluster, CommandError
+from hack.deploy.images import load, reference
+
+RELEASE = "triton-operator"
+NAMESPACE = "triton-operator"
+CHART = "charts/triton-operator"
+IMAGES = ("operator", "converter", "tritonserver-cpu")
+LATER = "converter-tensorflow"
+"""Of 900 MB, and of TensorFlow's models alone: who has one loads it."""
+READY_SECONDS = 180
+
+
+def values(references: dict[str, str]) -> dict[str, object]:
+    """The chart's values for images that were loaded into the node, on a cluster whose servers run on CPU."""
+    return {
+        "image": references["operator"],
+        "converter": {
+            "image": references["converter"],
+            "tensorflowImage": references["converter-tensorflow"],
+        },
+        "server": {"image": references["tritonserver-cpu"], "instanceGroupKind": "Auto"},
+    }
+
+
+def install(kubeconfig: str | Path) -> None:
+    """Build and load the images, install or upgrade the release, and wait until the operator is ready.
+
+    Doing it again with nothing changed leaves the running operator alone.
+    Raises deploy.command.CommandError where a step fails.
+    """
+    cluster = Cluster(Path(kubeconfig))
+    references = load(cluster, *IMAGES) | {LATER: reference(cluster, LATER)}
+    try:
+        cluster.run(
+            "helm", "upgrade", RELEASE, CHART, "--install", "--namespace", NAMESPACE, "--create-namespace",
+            "--take-ownership", "--values", "-", "--wait", "--timeout", f"{READY_SECONDS}s",
+            stdin=yaml.safe_dump(values(references)), timeout=READY_SECONDS + 60,
+        )  # fmt: skip
+    except CommandError as error:
+        raise CommandError(f"{error}\nThe operator's log ends:\n{_last_words(cluster)}") from error
+
+
+def _last_words(cluster: Cluster) -> str:
+    """The end of the operator's log, or why it has none."""
+    try:
+        log = cluster.run(
+            "kubectl", "logs", f"deployment/{RELEASE}", "--all-pods", "--prefix", "--namespace", NAMESPACE, "--tail=5"
+        )  # fmt: skip
+    except CommandError as error:
+        return str(error)
+    return "\n".join(line[:500] for line in log.splitlines()) or "it printed nothing"

@@ -1,0 +1,112 @@
+"""Command line: python3 -m hack.devcluster VERB."""
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from hack.devcluster.apiserver import ApiServer
+from hack.devcluster.binaries import MODULES, build_all, built
+from hack.devcluster.cluster import Cluster
+from hack.devcluster.commands import run
+from hack.devcluster.kubeconfig import foreign_kubeconfig
+from hack.devcluster.paths import ClusterError, ClusterPaths, cluster_paths
+
+SYSTEM_FOLDERS = ("/usr/sbin", "/sbin")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one verb; returns the exit status."""
+    chosen = _parser().parse_args(arguments)
+    # Root's shell may lack them (`su` without `-`), and containerd finds runc by PATH.
+    os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), *SYSTEM_FOLDERS])
+    try:
+        _dispatch(chosen, cluster_paths())
+    except ClusterError as error:
+        print(f"devcluster {chosen.verb}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="devcluster", description="A real single-node Kubernetes for development.")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    verbs.add_parser("up", help="start the cluster, or use the one KUBECONFIG names")
+    verbs.add_parser("down", help="remove the cluster and whatever killed ones left")
+    verbs.add_parser("env", help="print the shell variables that reach the cluster and its programs")
+    load = verbs.add_parser("load-image", help="import docker-archives for the kubelet")
+    load.add_argument("archives", nargs="+", type=Path, metavar="ARCHIVE")
+    binaries = verbs.add_parser("binaries", help="build the programs that are not in the cache")
+    binaries.add_argument("modules", nargs="*", metavar="MODULE", help=f"of {', '.join(MODULES)}; all by default")
+    for verb, text in (
+        ("apiserver-up", "start an API server alone"),
+        ("apiserver-down", "end it, empty its folder"),
+    ):
+        verbs.add_parser(verb, help=text).add_argument("folder", type=Path, metavar="DIR")
+    return parser
+
+
+def _dispatch(chosen: argparse.Namespace, paths: ClusterPaths) -> None:
+    match chosen.verb:
+        case "up":
+            _up(paths)
+        case "down":
+            _down(paths)
+        case "env":
+            _print_environment(paths)
+        case "load-image":
+            _load_images(chosen.archives, paths)
+        case "binaries":
+            print("\n".join(str(folder) for folder in build_all(chosen.modules)))
+        case "apiserver-up":
+            server = ApiServer(chosen.folder)
+            server.up()
+            print(server.kubeconfig)
+        case "apiserver-down":
+            ApiServer(chosen.folder).down()
+
+
+def _up(paths: ClusterPaths) -> None:
+    foreign = foreign_kubeconfig(paths)
+    if foreign is None:
+        Cluster(paths).up()
+        return
+    print(f"using the cluster of KUBECONFIG={foreign}, building none:", flush=True)
+    print(run(["kubectl", "get", "nodes", "--request-timeout=10s"]), end="")
+
+
+def _down(paths: ClusterPaths) -> None:
+    foreign = foreign_kubeconfig(paths)
+    if foreign is not None:
+        print(f"leaving the cluster of KUBECONFIG={foreign} alone", flush=True)
+        if os.geteuid() != 0:
+            return
+    Cluster(paths).down()
+
+
+def _load_images(archives: Sequence[Path], paths: ClusterPaths) -> None:
+    foreign = foreign_kubeconfig(paths)
+    if foreign is None:
+        Cluster(paths).load_images(archives)
+        return
+    context = run(["kubectl", "config", "current-context"]).strip()
+    if not context.startswith("kind-"):
+        raise ClusterError(
+            f"KUBECONFIG={foreign} names {context}, which is not kind: "
+            "push the images to a registry that cluster pulls from"
+        )
+    for archive in archives:
+        run(["kind", "load", "image-archive", archive, "--name", context.removeprefix("kind-")], timeout=600)
+
+
+def _print_environment(paths: ClusterPaths) -> None:
+    folders = [str(module.target()) for module in MODULES.values() if built(module)]
+    kubeconfig = foreign_kubeconfig(paths) or str(paths.kubeconfig)
+    print(f"export KUBECONFIG={shlex.quote(kubeconfig)}")
+    print(f"export PATH={shlex.quote(os.pathsep.join([*folders, os.environ.get('PATH', os.defpath)]))}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

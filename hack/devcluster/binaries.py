@@ -1,0 +1,178 @@
+"""Builds the programs of the cluster from Go modules, once per content of go.mod, go.sum and flags."""
+
+import hashlib
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hack.devcluster.commands import run
+from hack.devcluster.lock import exclusive
+from hack.devcluster.paths import ClusterError, cache_home
+
+MODULES_FOLDER = Path(__file__).parent / "modules"
+BUILD_SECONDS = 3600
+BUILD_FLAGS = ("-trimpath", "-mod=readonly", "-buildvcs=false")
+BUILD_ENVIRONMENT = {"CGO_ENABLED": "0", "GOWORK": "off", "GOFLAGS": ""}
+
+
+@dataclass(frozen=True)
+class GoModule:
+    """One folder below modules/: the programs built from it, under one resolution of dependencies."""
+
+    name: str
+    source: str
+    """The required module whose version is the programs' version."""
+    packages: Mapping[str, str]
+    """Program name -> Go package."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Go string variable -> value set at link time; `{version}`, `{major}` and `{minor}` are filled in."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of go.mod and go.sum."""
+        return MODULES_FOLDER / self.name
+
+    @property
+    def version(self) -> str:
+        """The version go.mod requires, such as v1.34.4.
+
+        Raises:
+            ClusterError: go.mod does not require the source module.
+
+        """
+        text = (self.folder / "go.mod").read_text()
+        found = re.search(rf"^\s*(?:require )?{re.escape(self.source)} (v\S+)", text, re.MULTILINE)
+        if found is None:
+            raise ClusterError(f"{self.folder / 'go.mod'} does not require {self.source}: add it, run go mod tidy")
+        return found.group(1)
+
+    def ldflags(self) -> str:
+        """Linker flags: no debug symbols, and the version the programs report."""
+        major, minor, *_ = self.version.removeprefix("v").split(".")
+        values = {"version": self.version, "major": major, "minor": minor}
+        settings = [f"-X {name}={value.format(**values)}" for name, value in self.variables.items()]
+        return " ".join(["-s", "-w", *settings])
+
+    def target(self) -> Path:
+        """The folder of the built programs, named by everything that goes into them."""
+        digest = hashlib.sha256()
+        for part in ("go.mod", "go.sum"):
+            digest.update((self.folder / part).read_bytes())
+        environment = sorted(BUILD_ENVIRONMENT.items())
+        digest.update(repr((BUILD_FLAGS, self.ldflags(), environment, sorted(self.packages.items()))).encode())
+        return cache_home() / "bin" / f"{self.name}-{digest.hexdigest()[:16]}"
+
+
+KUBERNETES_PROGRAMS = (
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "kubelet",
+    "kube-proxy",
+    "kubectl",
+)
+MODULES = {
+    module.name: module
+    for module in (
+        GoModule(
+            "kubernetes",
+            "k8s.io/kubernetes",
+            {name: f"k8s.io/kubernetes/cmd/{name}" for name in KUBERNETES_PROGRAMS},
+            {
+                "k8s.io/component-base/version.gitVersion": "{version}",
+                "k8s.io/component-base/version.gitMajor": "{major}",
+                "k8s.io/component-base/version.gitMinor": "{minor}",
+            },
+        ),
+        GoModule(
+            "etcd",
+            "go.etcd.io/etcd/server/v3",
+            {"etcd": "go.etcd.io/etcd/server/v3"},
+        ),
+        GoModule("coredns", "github.com/coredns/coredns", {"coredns": "github.com/coredns/coredns"}),
+        GoModule(
+            "local-path-provisioner",
+            "github.com/rancher/local-path-provisioner",
+            {"local-path-provisioner": "github.com/rancher/local-path-provisioner"},
+            {"main.VERSION": "{version}"},
+        ),
+        GoModule(
+            "helm",
+            "helm.sh/helm/v3",
+            {"helm": "helm.sh/helm/v3/cmd/helm"},
+            {
+                "helm.sh/helm/v3/internal/version.version": "{version}",
+                # The Kubernetes that `helm template` and `helm lint` assume when they talk to no cluster.
+                "helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor": "1",
+                "helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor": "34",
+                "helm.sh/helm/v3/pkg/lint/rules.k8sVersionMajor": "1",
+                "helm.sh/helm/v3/pkg/lint/rules.k8sVersionMinor": "34",
+            },
+        ),
+        GoModule(
+            "kubeconform",
+            "github.com/yannh/kubeconform",
+            {"kubeconform": "github.com/yannh/kubeconform/cmd/kubeconform"},
+            {"main.version": "{version}"},
+        ),
+    )
+}
+PROGRAMS = {program: module for module in MODULES.values() for program in module.packages}
+
+
+def built(module: GoModule) -> bool:
+    """Whether every program of the module is in the cache."""
+    return all((module.target() / program).exists() for program in module.packages)
+
+
+def build(module: GoModule) -> Path:
+    """Build what is missing of a module and return its folder of programs; builds nothing when all are there.
+
+    Raises:
+        ClusterError: Go is not installed, or a build failed.
+
+    """
+    target = module.target()
+    with exclusive(cache_home() / "bin" / f"{module.name}.lock", f"the build of {module.name}"):
+        for program, package in module.packages.items():
+            if not (target / program).exists():
+                print(f"building {program} {module.version}", flush=True)
+                _compile(module, package, target / program)
+    return target
+
+
+def build_all(names: Sequence[str] = ()) -> list[Path]:
+    """Build the named modules, all by default, one after the other; returns their folders of programs.
+
+    Raises:
+        ClusterError: a name is unknown, Go is not installed, or a build failed.
+
+    """
+    unknown = sorted(set(names) - set(MODULES))
+    if unknown:
+        raise ClusterError(f"no module {', '.join(unknown)}: there are {', '.join(MODULES)}")
+    return [build(MODULES[name]) for name in names or MODULES]
+
+
+def program(name: str) -> Path:
+    """The path of a program, built first when it is not in the cache.
+
+    Raises:
+        ClusterError: Go is not installed, or the build failed.
+
+    """
+    return build(PROGRAMS[name]) / name
+
+
+def _compile(module: GoModule, package: str, destination: Path) -> None:
+    """Compile one package next to its destination and rename, so that a killed build leaves no half program."""
+    go = shutil.which("go")
+    if go is None:
+        raise ClusterError(f"{destination.name} must be built and `go` is not on PATH: install Go 1.26 or later")
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    partial = destination.with_name(f".{destination.name}.partial")
+    argv = [go, "build", *BUILD_FLAGS, "-ldflags", module.ldflags(), "-o", str(partial), package]
+    run(argv, folder=module.folder, environment=BUILD_ENVIRONMENT, timeout=BUILD_SECONDS)
+    partial.rename(destination)

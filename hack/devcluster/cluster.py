@@ -1,0 +1,240 @@
+"""Up and down: the whole cluster in the order it starts."""
+
+import json
+import os
+import socket
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from hack.devcluster import addons, node
+from hack.devcluster.addresses import (
+    API_PORT,
+    API_SERVICE_ADDRESS,
+    CLUSTER_DOMAIN,
+    GPU_COUNT,
+    GPU_RESOURCE,
+    NODE_ADDRESS,
+    NODE_NAME,
+    SERVICE_RANGE,
+)
+from hack.devcluster.binaries import build_all, program
+from hack.devcluster.certificates import Identity, create_authority, create_certificate
+from hack.devcluster.cgroups import create_cgroup
+from hack.devcluster.commands import run, succeeds
+from hack.devcluster.control_plane import (
+    ApiServerPlace,
+    etcd,
+    kube_apiserver,
+    kube_controller_manager,
+    kube_scheduler,
+)
+from hack.devcluster.images import ctr, load_image, write_busybox_archive
+from hack.devcluster.kubeconfig import write_kubeconfig
+from hack.devcluster.lock import exclusive
+from hack.devcluster.network import create_network
+from hack.devcluster.packages import install_packages
+from hack.devcluster.paths import ClusterError, ClusterPaths, cache_home
+from hack.devcluster.process import Daemon, Recorded, recorded_processes, start
+from hack.devcluster.readiness import answers_ready, wait_until
+from hack.devcluster.teardown import remove_cluster
+
+CLIENTS = (
+    Identity("admin", "admin", "system:masters"),
+    Identity("kubelet", f"system:node:{NODE_NAME}", "system:nodes", (f"IP:{NODE_ADDRESS}", f"DNS:{NODE_NAME}")),
+    Identity("kube-controller-manager", "system:kube-controller-manager"),
+    Identity("kube-scheduler", "system:kube-scheduler"),
+    Identity("kube-proxy", "system:kube-proxy"),
+    Identity("coredns", addons.DNS_USER),
+    Identity("local-path-provisioner", addons.STORAGE_USER),
+)
+API_SERVER = Identity(
+    "apiserver",
+    "kube-apiserver",
+    "",
+    (
+        f"IP:{NODE_ADDRESS}",
+        "IP:127.0.0.1",
+        f"IP:{API_SERVICE_ADDRESS}",
+        "DNS:kubernetes",
+        "DNS:kubernetes.default",
+        "DNS:kubernetes.default.svc",
+        f"DNS:kubernetes.default.svc.{CLUSTER_DOMAIN}",
+    ),
+)
+RUNTIME_MODULES = ("kubernetes", "etcd", "coredns", "local-path-provisioner")
+
+
+def lock_path() -> Path:
+    """The lock every change to the cluster holds."""
+    return cache_home() / "cluster.lock"
+
+
+class Cluster:
+    """The full cluster of this machine."""
+
+    def __init__(self, paths: ClusterPaths) -> None:
+        self.paths = paths
+        self.place = ApiServerPlace(paths.home, paths.runtime, NODE_ADDRESS, API_PORT, SERVICE_RANGE)
+        self.processes: list[Recorded] = []
+
+    def up(self) -> None:
+        """Start the cluster, or keep one that is healthy; returns when it takes work.
+
+        Raises:
+            ClusterError: not root, or a part did not come up: which one, and the end of its log.
+
+        """
+        self.paths.check_lengths()
+        _require_root()
+        with exclusive(lock_path(), "the cluster"):
+            install_packages()
+            if self.healthy():
+                print(f"the cluster is up already: {self.paths.kubeconfig}", flush=True)
+                return
+            build_all(RUNTIME_MODULES)
+            began = time.monotonic()
+            remove_cluster(self.paths)
+            try:
+                self._start()
+            except BaseException:
+                # Logs stay; half a cluster would only hide what went wrong.
+                remove_cluster(self.paths)
+                raise
+            print(f"cluster ready in {time.monotonic() - began:.1f} s: {self.paths.kubeconfig}", flush=True)
+
+    def down(self) -> None:
+        """Remove the cluster and what killed ones left; keeps programs, images and logs.
+
+        Raises:
+            ClusterError: not root, or something resists.
+
+        """
+        _require_root()
+        with exclusive(lock_path(), "the cluster"):
+            remove_cluster(self.paths)
+
+    def load_images(self, archives: Sequence[Path]) -> None:
+        """Import docker-archives, one after the other, skipping those already there.
+
+        Raises:
+            ClusterError: an archive is unusable, or no cluster is up.
+
+        """
+        with exclusive(lock_path(), "the cluster"):
+            for archive in archives:
+                began = time.monotonic()
+                state = "loaded in" if load_image(archive, self.paths) else "is there already, checked in"
+                print(f"{archive.name} {state} {time.monotonic() - began:.1f} s", flush=True)
+
+    def healthy(self) -> bool:
+        """Whether every process of a complete start still runs and the node is Ready."""
+        recorded = recorded_processes(self.paths.processes)
+        if not self.paths.kubeconfig.exists() or not recorded:
+            return False
+        return all(process.alive() for process in recorded) and self._node_ready()
+
+    def _start(self) -> None:
+        paths = self.paths
+        paths.processes.mkdir(parents=True, mode=0o700)
+        paths.runtime.chmod(0o700)
+        paths.audit_log.unlink(missing_ok=True)
+        for folder in (paths.storage, paths.configuration, paths.kubelet, paths.pod_logs):
+            folder.mkdir(parents=True)
+        create_network(paths)
+        create_cgroup()
+        self._create_identities()
+        self._run(node.containerd(paths))
+        self._run(etcd(program("etcd"), self.place))
+        server = kube_apiserver(program("kube-apiserver"), self.place, nodes=True)
+        self._run(server)
+        self._load_busybox()
+        self._wait(lambda: answers_ready(self.place), "the API server's readiness", 60)
+        self._kubectl("apply", "--server-side", "--filename=-", stdin=json.dumps(addons.manifests(paths)))
+        self._start_clients()
+        self._wait(self._node_ready, f"node {NODE_NAME} Ready", 60)
+        self._advertise_gpus()
+        self._wait(self._default_account, "the default service account", 30)
+        self._wait(lambda: _listens(NODE_ADDRESS, 53), "CoreDNS", 30)
+        # Last: its presence says that the start was complete.
+        certificates = paths.certificates
+        write_kubeconfig(paths.kubeconfig, server=self.place.url, certificates=certificates, identity="admin")
+
+    def _create_identities(self) -> None:
+        create_authority(self.paths.certificates)
+        for identity in (API_SERVER, *CLIENTS):
+            create_certificate(self.paths.certificates, identity)
+        for identity in CLIENTS:
+            self._kubeconfig_for(identity.name)
+
+    def _kubeconfig_for(self, identity: str) -> Path:
+        path = self.paths.configuration / f"{identity}.kubeconfig"
+        certificates = self.paths.certificates
+        write_kubeconfig(path, server=self.place.url, certificates=certificates, identity=identity)
+        return path
+
+    def _start_clients(self) -> None:
+        paths, configuration = self.paths, self.paths.configuration
+        manager = configuration / "kube-controller-manager.kubeconfig"
+        daemons = (
+            node.kubelet(program("kubelet"), paths),
+            kube_controller_manager(program("kube-controller-manager"), self.place, manager),
+            kube_scheduler(program("kube-scheduler"), self.place, configuration / "kube-scheduler.kubeconfig"),
+            node.kube_proxy(program("kube-proxy"), paths),
+            node.coredns(program("coredns"), paths),
+            addons.local_path_provisioner(program("local-path-provisioner"), paths),
+        )
+        for daemon in daemons:
+            self._run(daemon)
+
+    def _load_busybox(self) -> None:
+        self._wait(lambda: succeeds([*ctr(self.paths), "version"]), "containerd", 30)
+        archive = self.paths.configuration / "busybox.tar"
+        write_busybox_archive(archive)
+        load_image(archive, self.paths)
+
+    def _advertise_gpus(self) -> None:
+        patch = json.dumps(node.capacity_patch())
+        self._kubectl("patch", "node", NODE_NAME, "--subresource=status", "--type=merge", f"--patch={patch}")
+        path = "{.status.allocatable." + GPU_RESOURCE.replace(".", r"\.") + "}"
+
+        def advertised() -> bool:
+            return self._kubectl("get", "node", NODE_NAME, f"--output=jsonpath={path}") == str(GPU_COUNT)
+
+        self._wait(advertised, f"{GPU_COUNT} {GPU_RESOURCE} on the node", 30)
+
+    def _node_ready(self) -> bool:
+        path = '{.status.conditions[?(@.type=="Ready")].status}'
+        try:
+            return self._kubectl("get", "node", NODE_NAME, f"--output=jsonpath={path}") == "True"
+        except ClusterError:
+            return False
+
+    def _default_account(self) -> bool:
+        return succeeds(self._kubectl_argv("get", "serviceaccount", "default", "--namespace=default"))
+
+    def _run(self, daemon: Daemon) -> None:
+        self.processes.append(start(daemon, records=self.paths.processes, logs=self.paths.logs))
+
+    def _wait(self, condition: Callable[[], bool], what: str, seconds: float) -> None:
+        wait_until(condition, what, seconds=seconds, processes=self.processes, logs=self.paths.logs)
+
+    def _kubectl_argv(self, *words: str) -> list[str]:
+        kubeconfig = self.paths.configuration / "admin.kubeconfig"
+        return [str(program("kubectl")), f"--kubeconfig={kubeconfig}", "--request-timeout=10s", *words]
+
+    def _kubectl(self, *words: str, stdin: str | None = None) -> str:
+        return run(self._kubectl_argv(*words), stdin=stdin)
+
+
+def _require_root() -> None:
+    if os.geteuid() != 0:
+        raise ClusterError("a cluster needs root: run as root, or set KUBECONFIG to use a cluster you have")
+
+
+def _listens(address: str, port: int) -> bool:
+    try:
+        with socket.create_connection((address, port), timeout=1):
+            return True
+    except OSError:
+        return False

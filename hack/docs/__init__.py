@@ -1,0 +1,1 @@
+"""The generators of documentation."""

@@ -1,0 +1,182 @@
+"""Writes the measured tables of docs/examples from recorded runs: `python3 -m hack.docs.examples`.
+
+A run is recorded by `python3 -m examples NAME --record docs/examples/recorded`: the TritonDeployment as it ended, and
+its Jobs' results. In a page, what lies between `<!-- table: NAME -->` and `<!-- end -->` is this program's.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from triton_operator.api.status import CandidateStatus, PerformanceStatus, RowStatus
+from triton_plugin.source import read_file
+from triton_plugin.subject import Subject
+from triton_plugin.tables import ranked
+
+PAGES = Path(__file__).parents[2] / "docs/examples"
+BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+OFFLINE = {
+    "Precision": "precision",
+    "Accelerator": "accelerator",
+    "Input shape": "input_shape",
+    "Client batch size": "batch_size",
+    "Inferences/s": "throughput",
+    "P90": "p90",
+    "P95": "p95",
+    "P99": "p99",
+    "Average": "average",
+    "Stable": "stable",
+}
+ONLINE = {
+    "Input shape": "input_shape",
+    "Concurrent requests": "concurrency",
+    "Inferences/s": "throughput",
+    "Client send": "client_send",
+    "Network + server send/recv": "network",
+    "Server queue": "queue",
+    "Compute input": "compute_input",
+    "Compute infer": "compute_infer",
+    "Compute output": "compute_output",
+    "Client recv": "client_receive",
+    "P50": "p50",
+    "P90": "p90",
+    "P95": "p95",
+    "P99": "p99",
+    "Average": "average",
+    "Stable": "stable",
+}
+"""Headings of the seeds' tables and the fields of a row, for each sweep."""
+LEGEND = """\
+| Column | Step of a request |
+|---|---|
+| Client send | 1 the client serialises the request and sends it |
+| Network + server send/recv | 2 and 7 the network, 3 the server receives, 6 the server sends |
+| Server queue | 4 the request waits for the scheduler and the dynamic batcher |
+| Compute input, infer, output | 5 inputs are gathered, the model runs, outputs are gathered |
+| Client recv | 8 the client receives and deserialises |
+
+Microseconds, averages over the row's windows; their sum is the average latency. Percentiles are of whole requests.
+More in [measuring](../measuring.md#the-columns).
+"""
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table without the columns that are empty in every row."""
+    kept = [number for number in range(len(headings)) if any(row[number] for row in rows)]
+    lines = [[headings[number] for number in kept], ["---"] * len(kept)]
+    lines += [[row[number].replace("|", "\\|") for number in kept] for row in rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def sweep(columns: dict[str, str], rows: Sequence[RowStatus]) -> str:
+    """One sweep's table."""
+    return table(list(columns), [[_text(getattr(row, field)) for field in columns.values()] for row in rows])
+
+
+def candidates(subject: Subject) -> str:
+    """What became of each candidate, in the spec's order; a message only where something was not as it should be."""
+    rows = []
+    for each in subject.status.candidates:
+        made, served = subject.conversion(each), each.state in ("Passed", "Selected")
+        size, seconds = (str(made.file_bytes), f"{made.seconds:.0f}") if made else ("", "")
+        rows.append([each.name, each.state, each.reason, size, seconds, "" if served else each.message])
+    return table(("Candidate", "State", "Reason", "File, bytes", "Seconds to convert", "Message"), rows)
+
+
+def ranking(subject: Subject) -> str:
+    """The candidates that passed, the best first."""
+    rows = [
+        [_text(each.rank), each.name, each.throughput, _text(each.p99_latency_microseconds), each.load]
+        for each in ranked(subject.status.candidates)
+        if each.rank is not None
+    ]
+    return table(("Rank", "Candidate", "Inferences/s", "P99", "At"), rows)
+
+
+def accuracy(subject: Subject) -> str:
+    """Each metric of what serves, beside the framework's own."""
+    rows = [
+        [each.metric, each.framework, each.served, each.threshold, str(each.samples)]
+        for each in subject.status.accuracy
+    ]
+    return table(("Metric", "Framework", "Served", "Threshold", "Samples"), rows)
+
+
+def agreement(subject: Subject) -> str:
+    """How far every candidate's outputs are from the framework's: the file run outside Triton, and served by it."""
+    tried = [each for each in subject.status.candidates if each.key and subject.conversion(each)]
+    metrics = list(dict.fromkeys(value.metric for each in tried for value in each.metrics))
+    rows = [[each.name, _outside(subject, each), each.max_absolute_error, *_values(each, metrics)] for each in tried]
+    headings = ("Candidate", "Largest difference outside Triton", "Largest difference served", *metrics)
+    return table(headings, rows)
+
+
+def environment(subject: Subject) -> str:
+    """Where it was measured, and when."""
+    performance = subject.status.performance
+    if performance is None or performance.environment is None:
+        return ""
+    where = performance.environment
+    lines = [
+        f"Measured {performance.measured_at} on {where.device}: {where.cpu}; tritonserver {where.server_version}.",
+        *("```", *where.perf_analyzer, "```"),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+TABLES: dict[str, Callable[[Subject], str]] = {
+    "candidates": candidates,
+    "ranking": ranking,
+    "accuracy": accuracy,
+    "agreement": agreement,
+    "offline": lambda subject: sweep(OFFLINE, _performance(subject).offline),
+    "online": lambda subject: sweep(ONLINE, _performance(subject).online),
+    "environment": environment,
+}
+
+
+def page(name: str) -> str:
+    """The page of an example with its tables from the recorded run; where there is none, the page says so."""
+    record = PAGES / "recorded" / f"{name}.yaml"
+    subject = read_file(str(record)) if record.exists() else None
+
+    def block(match: re.Match[str]) -> str:
+        if match.group(2) == "legend":
+            text = LEGEND
+        elif subject is None:
+            text = f"No run is recorded yet: `python3 -m examples {name} --record docs/examples/recorded`.\n"
+        else:
+            text = TABLES[match.group(2)](subject)
+        return match.group(1) + text + match.group(3)
+
+    return BLOCK.sub(block, (PAGES / f"{name}.md").read_text(encoding="utf-8"))
+
+
+def names() -> list[str]:
+    """Examples that have a page with tables."""
+    return sorted(file.stem for file in PAGES.glob("*.md") if BLOCK.search(file.read_text(encoding="utf-8")))
+
+
+def _performance(subject: Subject) -> PerformanceStatus:
+    return subject.status.performance or PerformanceStatus()
+
+
+def _outside(subject: Subject, candidate: CandidateStatus) -> str:
+    made = subject.conversion(candidate)
+    return f"{made.max_absolute_error:.3g}" if made and made.max_absolute_error is not None else ""
+
+
+def _values(candidate: CandidateStatus, metrics: Sequence[str]) -> list[str]:
+    values = {each.metric: each.value for each in candidate.metrics}
+    return [values.get(metric, "") for metric in metrics]
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
+if __name__ == "__main__":
+    for name in names():
+        (PAGES / f"{name}.md").write_text(page(name), encoding="utf-8")

@@ -1,0 +1,25 @@
+"""Writes docs/reasons.md from the reasons in the code: `python3 -m hack.docs.reasons`."""
+
+from pathlib import Path
+
+from triton_converters.reasons import Reason
+
+PAGE = Path(__file__).parents[2] / "docs/reasons.md"
+HEAD = """\
+# Reasons
+
+Every reason that can stand in a condition, in a candidate or in an event. What to do about those that stop you is in
+[troubleshooting](troubleshooting.md). This page is generated: `python3 -m hack.docs.reasons`.
+
+| Reason | Meaning |
+|---|---|
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    return HEAD + "".join(f"| `{reason}` | {reason.doc} |\n" for reason in Reason)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
