@@ -140,7 +140,7 @@ test-tensorflow: venv ## The converters of TensorFlow, inside the converter-tens
 	$(call test_converters,converter-tensorflow,tensorflow)
 
 test-images: venv ## tritonserver's backends, the gates and perf_analyzer on real servers
-	pytest -m hack.imagebuild tests/images tests/profile
+	pytest -m images tests/images tests/profile
 
 # Somebody else's cluster is neither started nor removed.
 test-cluster: venv ## The development cluster: up, down, killed, up again

@@ -3,7 +3,7 @@
 from triton_operator.api.performance import ConcurrencyRange
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
-from triton_operator.combination import combinations
+from triton_operator.candidates.combination import combinations
 
 
 def concurrencies(sweep: ConcurrencyRange) -> list[int]:

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import aiohttp
 
-from triton_operator.connection import configuration
+from triton_operator.kube.connection import configuration
 
 JSON = dict[str, Any]
 _ONE = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"

@@ -27,10 +27,10 @@ def measure(count: int) -> dict[str, Any]:
     """With so many objects in this process."""
     # What the operator imports, so that the resident size is comparable.
     from triton_operator import __main__  # noqa: F401
-    from triton_operator.metrics import Metrics
-    from triton_operator.queue import Result
-    from triton_operator.reconcile import Reconciler
-    from triton_operator.store import Store
+    from triton_operator.runtime.metrics import Metrics
+    from triton_operator.runtime.queue import Result
+    from triton_operator.runtime.reconcile import Reconciler
+    from triton_operator.runtime.store import Store
 
     cluster, bodies = settled()
     before, store = usage(getpid()).resident_mib, Store()

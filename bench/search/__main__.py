@@ -22,13 +22,13 @@ from bench.machine import cpu_model
 from bench.search import analyzer
 from bench.search.candidate import BASE, MAX_BATCH_SIZE, Candidate, answer, prepare
 from hack.imagebuild.pod import ROOT, Pod, explicit, serving
-from triton_converters.model_config import retuned
-from triton_converters.request import Constraint, Measurement, MeasureRequest, Sweep
-from triton_converters.result import MeasureResult, Row, SearchPoint, Tuning
-from triton_converters.scoring import best_point, distance
+from triton_converters.contract.request import Constraint, Measurement, MeasureRequest, Sweep
+from triton_converters.contract.result import MeasureResult, Row, SearchPoint, Tuning
+from triton_converters.contract.scoring import best_point, distance
+from triton_converters.measuring.server import Server
+from triton_converters.model_config.model import retuned
 from triton_converters.search.space import MAXIMUM_INSTANCES
-from triton_converters.search.stage import describe
-from triton_converters.server import Server
+from triton_converters.stages.search import describe
 
 KIND = "table"
 ONLINE = Sweep((1,), (8, 16, 32), False)

@@ -18,9 +18,9 @@ from tritonclient.grpc import model_config_pb2
 from bench.search.candidate import MAX_BATCH_SIZE, Candidate
 from hack.devcluster.paths import cache_home
 from hack.imagebuild.pod import IN_IMAGE, ROOT, free_ports
-from triton_converters import claim
-from triton_converters.request import Measurement, Sweep
-from triton_converters.result import Tuning
+from triton_converters.contract import claim
+from triton_converters.contract.request import Measurement, Sweep
+from triton_converters.contract.result import Tuning
 from triton_converters.search.space import MAXIMUM_INSTANCES
 
 VERSION = "1.58.0"

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from hack.imagebuild.pod import ROOT, Pod, outcome_in, start_stage
-from triton_converters import claim
-from triton_converters.document import Document
-from triton_converters.request import (
+from triton_converters.contract import claim
+from triton_converters.contract.document import Document
+from triton_converters.contract.request import (
     ConvertRequest,
     Entrypoint,
     Measurement,
@@ -22,7 +22,7 @@ from triton_converters.request import (
     TensorRtOptions,
     Tolerance,
 )
-from triton_converters.result import ProfileResult, SearchResult, SourceResult, Tuning
+from triton_converters.contract.result import ProfileResult, SearchResult, SourceResult, Tuning
 
 USER = ROOT / "bench/search/user"
 MAX_BATCH_SIZE = 8

@@ -17,8 +17,8 @@ from pathlib import Path
 from bench.machine import cpu_model
 from bench.search.candidate import BASE, prepare
 from hack.imagebuild.pod import ROOT, explicit, serving
-from triton_converters.request import Measurement, Sweep
-from triton_converters.result import Row, SearchPoint
+from triton_converters.contract.request import Measurement, Sweep
+from triton_converters.contract.result import Row, SearchPoint
 
 SURFACES = ROOT / "tests/search/surfaces"
 MEASUREMENT = Measurement("TimeWindows", 50, 300, 50)

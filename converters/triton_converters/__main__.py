@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from triton_converters import claim
-from triton_converters.document import Document, DocumentError
-from triton_converters.failure import StageError
-from triton_converters.reasons import Reason
-from triton_converters.replay import find_result, has_result, write_result
-from triton_converters.request import (
+from triton_converters.claim_store.replay import find_result, has_result, write_result
+from triton_converters.contract import claim
+from triton_converters.contract.document import Document, DocumentError
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import (
     CleanRequest,
     ConvertRequest,
     MeasureRequest,
@@ -31,7 +31,7 @@ from triton_converters.request import (
     SearchRequest,
     SourceRequest,
 )
-from triton_converters.result import EXIT_FINAL, Outcome
+from triton_converters.contract.result import EXIT_FINAL, Outcome
 
 EXIT_RETRY = 1
 EXIT_TERMINATED = 128 + signal.SIGTERM
@@ -48,13 +48,13 @@ class Stage:
 
 
 STAGES = {
-    "source": Stage(SourceRequest, "triton_converters.source", None),
-    "reference": Stage(ReferenceRequest, "triton_converters.reference", claim.reference_directory),
-    "convert": Stage(ConvertRequest, "triton_converters.convert.stage", claim.revision_directory),
-    "profile": Stage(ProfileRequest, "triton_converters.profile", claim.measurement_directory),
-    "search": Stage(SearchRequest, "triton_converters.search.stage", claim.measurement_directory),
-    "measure": Stage(MeasureRequest, "triton_converters.measure", claim.measurement_directory),
-    "clean": Stage(CleanRequest, "triton_converters.clean", None),
+    "source": Stage(SourceRequest, "triton_converters.stages.source", None),
+    "reference": Stage(ReferenceRequest, "triton_converters.stages.reference", claim.reference_directory),
+    "convert": Stage(ConvertRequest, "triton_converters.stages.convert", claim.revision_directory),
+    "profile": Stage(ProfileRequest, "triton_converters.stages.profile", claim.measurement_directory),
+    "search": Stage(SearchRequest, "triton_converters.stages.search", claim.measurement_directory),
+    "measure": Stage(MeasureRequest, "triton_converters.stages.measure", claim.measurement_directory),
+    "clean": Stage(CleanRequest, "triton_converters.stages.clean", None),
 }
 
 

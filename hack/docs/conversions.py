@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from triton_converters.formats import ENSEMBLE, FORMATS, HPS, SOURCES, THROUGH, Format
+from triton_converters.contract.formats import ENSEMBLE, FORMATS, HPS, SOURCES, THROUGH, Format
 
 PAGE = Path(__file__).parents[2] / "docs/converters.md"
 BEGIN = "<!-- made from the registry by `python3 -m hack.docs.conversions` -->\n"

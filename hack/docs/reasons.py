@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from triton_converters.reasons import Reason
+from triton_converters.contract.reasons import Reason
 
 PAGE = Path(__file__).parents[2] / "docs/reasons.md"
 HEAD = """\

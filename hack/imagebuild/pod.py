@@ -11,10 +11,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_converters import claim
-from triton_converters.document import Document
-from triton_converters.request import Load, Measurement
-from triton_converters.result import Outcome
+from triton_converters.contract import claim
+from triton_converters.contract.document import Document
+from triton_converters.contract.request import Load, Measurement
+from triton_converters.contract.result import Outcome
 
 ROOT = Path(__file__).resolve().parents[2]
 IN_IMAGE = [sys.executable, "-m", "hack.imagebuild", "run"]

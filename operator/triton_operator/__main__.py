@@ -7,11 +7,11 @@ import sys
 
 import kopf
 
-from triton_operator import handlers
-from triton_operator.cluster import Cluster, ClusterError, NotFoundError
-from triton_operator.controller import Controller
-from triton_operator.kinds import TRITON_DEPLOYMENT
-from triton_operator.metrics import Metrics, serve
+from triton_operator.kube.cluster import Cluster, ClusterError, NotFoundError
+from triton_operator.kube.kinds import TRITON_DEPLOYMENT
+from triton_operator.runtime import handlers
+from triton_operator.runtime.controller import Controller
+from triton_operator.runtime.metrics import Metrics, serve
 from triton_operator.settings import Settings, SettingsError
 
 

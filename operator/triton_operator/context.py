@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from triton_converters.formats import CONVERTER_TENSORFLOW, SOURCES
-from triton_converters.reasons import Reason
+from triton_converters.contract.formats import CONVERTER_TENSORFLOW, SOURCES
+from triton_converters.contract.reasons import Reason
 from triton_operator import names
+from triton_operator.api.deployment import TritonDeployment
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import Images
-from triton_operator.deployment import TritonDeployment
-from triton_operator.observed import Observed
+from triton_operator.observed.snapshot import Observed
 from triton_operator.settings import Settings
 
 

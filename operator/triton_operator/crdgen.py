@@ -14,7 +14,7 @@ import yaml
 
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
-from triton_operator.kinds import TRITON_DEPLOYMENT
+from triton_operator.kube.kinds import TRITON_DEPLOYMENT
 from triton_operator.names import GROUP, KIND
 
 CRD_NAME = f"{TRITON_DEPLOYMENT.plural}.{GROUP}"

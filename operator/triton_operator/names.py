@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import is_dataclass
 from typing import Any
 
-from triton_converters.document import given
+from triton_converters.contract.document import given
 
 GROUP = "triton-operator.dev"
 API_VERSION = f"{GROUP}/v1alpha1"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from triton_operator.api.status import RowStatus
-from triton_operator.environments import differences
+from triton_operator.candidates.environments import differences
 from triton_plugin.report.document import Report
 
 MEASURING = ("Protocol", "Shared memory (offline)", "Measurement")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from triton_converters.reasons import Reason
+from triton_converters.contract.reasons import Reason
 from triton_operator.api.status import CandidateStatus
 from triton_plugin.advice import advice
 from triton_plugin.progress import STAGES, picture

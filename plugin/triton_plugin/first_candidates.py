@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from triton_converters.formats import FORMATS, SOURCES
+from triton_converters.contract.formats import FORMATS, SOURCES
 
 FP32, BOTH = ("fp32",), ("fp32", "fp16")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from triton_converters.formats import SOURCES, THROUGH
+from triton_converters.contract.formats import SOURCES, THROUGH
 from triton_operator.crdgen import NAME_PATTERN
 from triton_operator.names import API_VERSION, KIND
 from triton_plugin.first_candidates import candidates, left_out

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_converters.formats import ENSEMBLE, HPS, SOURCES
+from triton_converters.contract.formats import ENSEMBLE, HPS, SOURCES
 from triton_plugin.python_files import Entrypoint, FolderError, Modules, attributes, defined, imports
 
 CODE = tuple(name for name, source in SOURCES.items() if not source.is_file and name not in (HPS, ENSEMBLE))

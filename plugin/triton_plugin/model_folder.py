@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from triton_converters.formats import CONVERTER_TENSORFLOW, SOURCES
+from triton_converters.contract.formats import CONVERTER_TENSORFLOW, SOURCES
 from triton_plugin.found_models import Model, models
 from triton_plugin.python_files import Entrypoint, FolderError, defined, parse
 

@@ -10,7 +10,7 @@ from kubernetes.config.config_exception import ConfigException
 from urllib3.exceptions import HTTPError
 
 from triton_operator import names
-from triton_operator.kinds import TRITON_DEPLOYMENT
+from triton_operator.kube.kinds import TRITON_DEPLOYMENT
 from triton_plugin.job_log import LINES, latest
 from triton_plugin.subject import Subject, SubjectError, parse, pick
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from triton_converters.records import record_name
-from triton_converters.result import ConvertResult, ProfileResult, Row, SearchPoint, SearchResult
+from triton_converters.contract.records import record_name
+from triton_converters.contract.result import ConvertResult, ProfileResult, Row, SearchPoint, SearchResult
 from triton_operator import names
 from triton_operator.api.searched import SearchStatus
 from triton_operator.api.spec import TritonDeploymentSpec
@@ -18,8 +18,8 @@ from triton_operator.api.status import (
     TritonDeploymentStatus,
     row_status,
 )
-from triton_operator.job_view import Record
-from triton_operator.observed import observe
+from triton_operator.observed.jobs import Record
+from triton_operator.observed.snapshot import observe
 
 
 class SubjectError(Exception):

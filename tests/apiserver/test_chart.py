@@ -7,7 +7,7 @@ import pytest
 
 from hack.lint import install_manifest
 from tests.apiserver.operator_process import ROOT, rendered
-from triton_operator.kinds import ALL, LEASE, NODE, Kind
+from triton_operator.kube.kinds import ALL, LEASE, NODE, Kind
 from triton_operator.settings import Settings
 
 Rules = set[tuple[str, str, str]]

@@ -10,7 +10,7 @@ from hack.devcluster.apiserver import ApiServer
 from tests.apiserver.custom_resources import MINIMAL, changed
 from tests.apiserver.kubectl import Kubectl
 from tests.apiserver.operator_process import install_account
-from triton_operator.cluster import (
+from triton_operator.kube.cluster import (
     Cluster,
     ConflictError,
     ForbiddenError,
@@ -18,8 +18,8 @@ from triton_operator.cluster import (
     NotFoundError,
     UnavailableError,
 )
-from triton_operator.drift import drift
-from triton_operator.kinds import CONFIG_MAP, EVENT, JOB, POD, TRITON_DEPLOYMENT
+from triton_operator.kube.drift import drift
+from triton_operator.kube.kinds import CONFIG_MAP, EVENT, JOB, POD, TRITON_DEPLOYMENT
 from triton_operator.names import MANAGED_BY, MANAGED_BY_LABEL
 
 JSON = dict[str, Any]
@@ -119,7 +119,7 @@ def test_a_connection_that_the_api_server_closed_is_opened_anew(connected: Clust
 
 
 def test_a_list_in_pages_is_whole(connected: Cluster, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("triton_operator.cluster.PAGE", 2)
+    monkeypatch.setattr("triton_operator.kube.cluster.PAGE", 2)
     for number in range(5):
         connected.apply(a_config_map(kubectl, {}, f"c{number}"))
     items, version = list_all(connected, kubectl.namespace)
@@ -148,11 +148,11 @@ def test_a_watch_ends_in_order_and_by_silence(
     connected: Cluster, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, version = list_all(connected, kubectl.namespace)
-    monkeypatch.setattr("triton_operator.cluster.SILENT_SECONDS", 0.5)
+    monkeypatch.setattr("triton_operator.kube.cluster.SILENT_SECONDS", 0.5)
     with pytest.raises(UnavailableError, match="Read timed out"):
         list(connected.watch(CONFIG_MAP, kubectl.namespace, version))
-    monkeypatch.setattr("triton_operator.cluster.SILENT_SECONDS", 10)
-    monkeypatch.setattr("triton_operator.cluster.WATCH_SECONDS", 1)
+    monkeypatch.setattr("triton_operator.kube.cluster.SILENT_SECONDS", 10)
+    monkeypatch.setattr("triton_operator.kube.cluster.WATCH_SECONDS", 1)
     # Before it ends one, the API server says how far it was.
     assert {event_type for event_type, _ in connected.watch(CONFIG_MAP, kubectl.namespace, version)} <= {"BOOKMARK"}
 

@@ -10,14 +10,14 @@ import pytest
 from hack.devcluster.apiserver import ApiServer
 from tests.apiserver.custom_resources import MINIMAL
 from tests.apiserver.kubectl import Kubectl
-from triton_operator import controller as controller_module
-from triton_operator.controller import Controller
-from triton_operator.metrics import Metrics
-from triton_operator.queue import Result
-from triton_operator.reconcile import Reconciler
+from triton_operator.runtime import controller as controller_module
+from triton_operator.runtime.controller import Controller
+from triton_operator.runtime.metrics import Metrics
+from triton_operator.runtime.queue import Result
+from triton_operator.runtime.reconcile import Reconciler
+from triton_operator.runtime.store import Key
+from triton_operator.runtime.watches import Watch
 from triton_operator.settings import Settings
-from triton_operator.store import Key
-from triton_operator.watches import Watch
 
 Story = Callable[[Controller], Coroutine[Any, Any, None]]
 

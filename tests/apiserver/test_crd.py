@@ -7,7 +7,7 @@ import pytest
 
 from tests.apiserver.custom_resources import FULL, MINIMAL, changed, named
 from tests.apiserver.kubectl import Kubectl, KubectlError
-from triton_converters.formats import ENSEMBLE, FORMATS, HPS, SOURCES
+from triton_converters.contract.formats import ENSEMBLE, FORMATS, HPS, SOURCES
 
 MODEL = "spec.models.0"
 CONVERTED = [name for name in SOURCES if name not in (HPS, ENSEMBLE)]

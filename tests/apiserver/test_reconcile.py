@@ -12,16 +12,16 @@ from hack.devcluster.apiserver import ApiServer
 from tests.apiserver.custom_resources import MINIMAL, changed
 from tests.apiserver.kubectl import Kubectl
 from tests.apiserver.test_operator import children, condition
-from triton_operator import reconcile as reconcile_module
-from triton_operator.cluster import Cluster, UnavailableError
-from triton_operator.connection import Connection
-from triton_operator.kinds import ALL, TRITON_DEPLOYMENT
-from triton_operator.metrics import Metrics
-from triton_operator.plan import plan
-from triton_operator.queue import Result
-from triton_operator.reconcile import LONGEST_FIGHT, Reconciler
+from triton_operator.kube.cluster import Cluster, UnavailableError
+from triton_operator.kube.connection import Connection
+from triton_operator.kube.kinds import ALL, TRITON_DEPLOYMENT
+from triton_operator.planning.plan import plan
+from triton_operator.runtime import reconcile as reconcile_module
+from triton_operator.runtime.metrics import Metrics
+from triton_operator.runtime.queue import Result
+from triton_operator.runtime.reconcile import LONGEST_FIGHT, Reconciler
+from triton_operator.runtime.store import Key, Store
 from triton_operator.settings import Settings
-from triton_operator.store import Key, Store
 
 JSON = dict[str, Any]
 PlanFunction = Callable[..., Any]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from triton_operator.cluster import Cluster
+from triton_operator.kube.cluster import Cluster
 
 WRITES = ("apply", "apply_status", "create", "delete")
 

@@ -23,12 +23,12 @@ from tests.apiserver.operator_process import Operator, eventually
 from tests.apiserver.test_operator import children, condition, kinds
 from tests.chaos.mortal import counted
 from tests.conftest import Fault
-from triton_operator.cluster import Cluster
-from triton_operator.kinds import ALL
-from triton_operator.metrics import Metrics
-from triton_operator.reconcile import Reconciler
+from triton_operator.kube.cluster import Cluster
+from triton_operator.kube.kinds import ALL
+from triton_operator.runtime.metrics import Metrics
+from triton_operator.runtime.reconcile import Reconciler
+from triton_operator.runtime.store import Key, Store
 from triton_operator.settings import Settings
-from triton_operator.store import Key, Store
 
 JSON = dict[str, Any]
 TWO = changed(

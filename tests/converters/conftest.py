@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.converters.sources import WriteSource
-from triton_converters import claim
+from triton_converters.contract import claim
 
 FRAMEWORKS = ("tensorflow", "torch")
 """Each has a folder here, a marker, and an image where it is."""

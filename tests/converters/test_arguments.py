@@ -8,9 +8,9 @@ from typing import Any, List, Literal, Optional, Union  # noqa: UP035 - user fil
 
 import pytest
 
-from triton_converters.arguments import Offer, convert, harvest
-from triton_converters.failure import StageError
-from triton_converters.reasons import Reason
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.user.arguments import Offer, convert, harvest
 
 Update = Callable[[argparse.ArgumentParser], Any]
 

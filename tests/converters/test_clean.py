@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from triton_converters import claim
-from triton_converters.clean import run
-from triton_converters.document import Document
-from triton_converters.failure import StageError
-from triton_converters.reasons import Reason
-from triton_converters.replay import write_result
-from triton_converters.repository import Conversion, write_conversion
-from triton_converters.request import CleanRequest
-from triton_converters.result import (
+from triton_converters.claim_store.replay import write_result
+from triton_converters.claim_store.repository import Conversion, write_conversion
+from triton_converters.contract import claim
+from triton_converters.contract.document import Document
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import CleanRequest
+from triton_converters.contract.result import (
     CleanResult,
     ConvertResult,
     Environment,
@@ -29,6 +28,7 @@ from triton_converters.result import (
     Tuning,
 )
 from triton_converters.search.journal import BEGAN, Entry, Journal
+from triton_converters.stages.clean import run
 
 HOUR = 3600
 REQUEST = CleanRequest("key", 600, 24 * HOUR)

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triton_converters import request, result
-from triton_converters.document import Document, DocumentError
-from triton_converters.reasons import Reason
-from triton_converters.result import MESSAGE_LIMIT_BYTES, MessageTooLongError, Outcome, Row
+from triton_converters.contract import request, result
+from triton_converters.contract.document import Document, DocumentError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.result import MESSAGE_LIMIT_BYTES, MessageTooLongError, Outcome, Row
 
 REQUESTS = (
     request.SourceRequest,

@@ -13,13 +13,12 @@ from google.protobuf import text_format
 from onnx import TensorProto, helper
 from tritonclient.grpc import model_config_pb2
 
-from triton_converters import claim, reference
-from triton_converters.convert import stage
-from triton_converters.dump import read_batches, read_sizes
-from triton_converters.failure import StageError
-from triton_converters.reasons import Reason
-from triton_converters.replay import read_result
-from triton_converters.request import (
+from triton_converters.claim_store.dump import read_batches, read_sizes
+from triton_converters.claim_store.replay import read_result
+from triton_converters.contract import claim
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import (
     ConvertRequest,
     EnsembleCode,
     Entrypoint,
@@ -30,7 +29,8 @@ from triton_converters.request import (
     Step,
     TensorRtOptions,
 )
-from triton_converters.result import ReferenceResult, Tensor
+from triton_converters.contract.result import ReferenceResult, Tensor
+from triton_converters.stages import convert, reference
 
 SOURCE, KEY = "d" * 64, "0123456789abcdef"
 SPARSE = """
@@ -205,7 +205,7 @@ def test_models_have_references_of_their_own(source: Path) -> None:
 
 def test_one_revision_holds_every_model(source: Path) -> None:
     refer()
-    result = stage.run(convert_request())
+    result = convert.run(convert_request())
     models = claim.model_repository("f" * 16)
     assert sorted(path.name for path in models.iterdir()) == ["dense", "dlrm", "sparse"]
     assert list((models / "dlrm" / "1").iterdir()) == []
@@ -237,7 +237,7 @@ def test_one_revision_holds_every_model(source: Path) -> None:
 
 def test_paths_are_the_servers_own(source: Path, mount: Path) -> None:
     refer()
-    stage.run(convert_request(gpu_count=1))
+    convert.run(convert_request(gpu_count=1))
     document = json.loads(claim.parameter_server("f" * 16).read_text())
     directory = Path(document["models"][0]["sparse_files"][0])
     assert directory == mount / "revisions" / ("f" * 16) / "models" / "sparse" / "1" / "0"
@@ -248,9 +248,9 @@ def test_paths_are_the_servers_own(source: Path, mount: Path) -> None:
 def test_a_model_that_was_converted_is_not_converted_again(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refer()
     request = convert_request()
-    stage.run(request)
-    monkeypatch.setattr(stage, "write_model", lambda *_: pytest.fail("it was converted again"))
-    stage.run(replace(request, key="a" * 16, members=tuple(replace(each, key="a" * 16) for each in request.members)))
+    convert.run(request)
+    monkeypatch.setattr(convert, "write_model", lambda *_: pytest.fail("it was converted again"))
+    convert.run(replace(request, key="a" * 16, members=tuple(replace(each, key="a" * 16) for each in request.members)))
     assert claim.model_repository("a" * 16).is_dir()
     files = [claim.model_repository(key) / "sparse" / "1" / "0" / "emb_vector" for key in ("a" * 16, "f" * 16)]
     assert files[0].stat().st_ino == files[1].stat().st_ino
@@ -260,7 +260,7 @@ def test_a_model_that_fails_is_named(source: Path) -> None:
     refer()
     (source / "dense.onnx").write_bytes(b"")
     with pytest.raises(StageError) as error:
-        stage.run(convert_request())
+        convert.run(convert_request())
     assert error.value.message.startswith("model dense: ")
     assert "dense.onnx" in error.value.message
     assert not claim.revision_directory("f" * 16).exists()

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from triton_converters.claim_store.dump import Batch
+from triton_converters.contract.result import Signature, Tensor
 from triton_converters.convert.example import example_inputs
-from triton_converters.dump import Batch
-from triton_converters.result import Signature, Tensor
 
 
 def batch(count: int, *shape: int) -> Batch:

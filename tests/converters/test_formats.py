@@ -5,8 +5,8 @@ from itertools import product
 
 import pytest
 
-from triton_converters.formats import FORMATS, SOURCES, THROUGH, refusal, unserved
-from triton_converters.reasons import Reason
+from triton_converters.contract.formats import FORMATS, SOURCES, THROUGH, refusal, unserved
+from triton_converters.contract.reasons import Reason
 
 MODULES = sorted({module for each in SOURCES.values() for module in (each.loader, *each.converters.values())})
 

@@ -8,11 +8,11 @@ import numpy
 import pytest
 
 from tests.converters.sources import WriteSource
-from triton_converters import hps
-from triton_converters.failure import StageError
+from triton_converters.claim_store import hps
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import Entrypoint, HpsOptions, ModelCode
 from triton_converters.load.hps import load
-from triton_converters.reasons import Reason
-from triton_converters.request import Entrypoint, HpsOptions, ModelCode
 
 COLOURS = hps.Table("colours", numpy.array([7, 3, 2**40]), numpy.array([[1, 2], [3, 4], [5, 6]], numpy.float32))
 SHAPES = hps.Table("shapes", numpy.array([0]), numpy.array([[0.5, -1.5, 2.5]], numpy.float32))

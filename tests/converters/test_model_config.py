@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tritonclient.grpc import model_config_pb2
 
-from triton_converters.formats import FORMATS
-from triton_converters.model_config import Execution, render, retuned, served_dims, warmup_file
-from triton_converters.request import ModelConfig
-from triton_converters.result import Signature, Tensor, Tuning
+from triton_converters.contract.formats import FORMATS
+from triton_converters.contract.request import ModelConfig
+from triton_converters.contract.result import Signature, Tensor, Tuning
+from triton_converters.model_config.model import Execution, render, retuned, served_dims, warmup_file
 
 GOLDEN = Path(__file__).parent / "golden"
 IMAGE = Signature((Tensor("INPUT__0", "FP32", (3, 224, 224)),), (Tensor("OUTPUT__0", "FP32", (1000,)),), 128)

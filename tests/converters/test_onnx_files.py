@@ -16,14 +16,12 @@ from onnx import TensorProto, helper
 from tritonclient.grpc import model_config_pb2
 
 from tests.converters.onnx_models import Graph, inputs, transformer
-from triton_converters import claim, load_input, reference
-from triton_converters.convert import onnx_graph, stage
-from triton_converters.failure import StageError
-from triton_converters.load import onnx as onnx_loader
-from triton_converters.reasons import Reason
-from triton_converters.replay import read_result
-from triton_converters.repository import model_file
-from triton_converters.request import (
+from triton_converters.claim_store.replay import read_result
+from triton_converters.claim_store.repository import model_file
+from triton_converters.contract import claim
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import (
     ConvertRequest,
     Entrypoint,
     InputShape,
@@ -32,7 +30,12 @@ from triton_converters.request import (
     ReferenceRequest,
     TensorRtOptions,
 )
-from triton_converters.result import ConvertResult, ReferenceResult
+from triton_converters.contract.result import ConvertResult, ReferenceResult
+from triton_converters.convert import onnx_graph
+from triton_converters.load import onnx as onnx_loader
+from triton_converters.measuring import load_input
+from triton_converters.stages import convert as convert_stage
+from triton_converters.stages import reference
 
 SOURCE, REFERENCE, REVISION = "d" * 64, "e" * 16, "1" * 16
 CODE = ModelCode("onnx", Entrypoint("models/model.onnx", {}), 4)
@@ -81,7 +84,7 @@ def bring(mount: Path) -> Callable[..., None]:
 def convert(**changes: Any) -> ConvertResult:
     for directory in (claim.candidate_directory(REQUEST.conversion_key), claim.revision_directory(REQUEST.key)):
         shutil.rmtree(directory, ignore_errors=True)
-    return stage.run(replace(REQUEST, **changes))
+    return convert_stage.run(replace(REQUEST, **changes))
 
 
 def refusal(**changes: Any) -> StageError:

@@ -11,10 +11,10 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests.converters.onnx_models import MODELS, Graph, inputs
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
 from triton_converters.convert.onnx_precision import to_fp16
 from triton_converters.convert.task import ConversionWarning
-from triton_converters.failure import StageError
-from triton_converters.reasons import Reason
 
 FLOAT = TensorProto.FLOAT
 

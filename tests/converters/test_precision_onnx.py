@@ -7,9 +7,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from triton_converters.failure import StageError
-from triton_converters.precision import check_precision, weight_data_types
-from triton_converters.reasons import Reason
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.gates.precision import check_precision, weight_data_types
 
 X, Y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", 4]) for name in "XY")
 

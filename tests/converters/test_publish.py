@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from triton_converters import publish
+from triton_converters.claim_store import publish
 
 
 def publish_text(target: Path, text: str) -> bool:

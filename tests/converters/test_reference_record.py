@@ -9,13 +9,13 @@ import numpy
 import pytest
 
 from tests.converters.sources import WriteSource
-from triton_converters.dump import Array, Arrays, read_batches
-from triton_converters.failure import StageError
-from triton_converters.perf_input import PerfInput
-from triton_converters.reasons import Reason
-from triton_converters.reference import disagreement, record
-from triton_converters.request import Entrypoint, ModelCode, ReferenceRequest
-from triton_converters.result import Signature, Tensor
+from triton_converters.claim_store.dump import Array, Arrays, read_batches
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import Entrypoint, ModelCode, ReferenceRequest
+from triton_converters.contract.result import Signature, Tensor
+from triton_converters.measuring.perf_input import PerfInput
+from triton_converters.stages.reference import disagreement, record
 
 LOADER = """
 import numpy as np

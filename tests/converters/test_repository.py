@@ -7,12 +7,18 @@ from pathlib import Path
 import numpy
 import pytest
 
-from triton_converters import claim
-from triton_converters.dump import Batch
-from triton_converters.publish import publish_directory, temporary_directory
-from triton_converters.repository import Conversion, find_conversion, model_file, publish_revision, write_conversion
-from triton_converters.request import ConvertRequest, Entrypoint, ModelCode, ModelConfig, TensorRtOptions
-from triton_converters.result import ConvertResult, Outcome, Signature, Tensor
+from triton_converters.claim_store.dump import Batch
+from triton_converters.claim_store.publish import publish_directory, temporary_directory
+from triton_converters.claim_store.repository import (
+    Conversion,
+    find_conversion,
+    model_file,
+    publish_revision,
+    write_conversion,
+)
+from triton_converters.contract import claim
+from triton_converters.contract.request import ConvertRequest, Entrypoint, ModelCode, ModelConfig, TensorRtOptions
+from triton_converters.contract.result import ConvertResult, Outcome, Signature, Tensor
 
 CONFIG = ModelConfig(1, "KIND_AUTO", True, (), 0, False, True, {})
 SIGNATURE = Signature((Tensor("x", "FP32", (3,)), Tensor("user/id", "INT64", ())), (Tensor("y", "FP32", (2,)),), 8)

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from triton_converters import claim, source
-from triton_converters.failure import StageError
-from triton_converters.reasons import Reason
-from triton_converters.request import SourceRequest
+from triton_converters.contract import claim
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import SourceRequest
+from triton_converters.stages import source
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "source.md"
 

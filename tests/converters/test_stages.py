@@ -17,11 +17,11 @@ from types import ModuleType
 import pytest
 
 from triton_converters import __main__ as program
-from triton_converters import claim
-from triton_converters.failure import StageError
-from triton_converters.reasons import Reason
-from triton_converters.request import Entrypoint, ModelCode, ReferenceRequest, SourceRequest
-from triton_converters.result import EXIT_FINAL, MESSAGE_LIMIT_BYTES, Outcome, ReferenceResult, Signature
+from triton_converters.contract import claim
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import Entrypoint, ModelCode, ReferenceRequest, SourceRequest
+from triton_converters.contract.result import EXIT_FINAL, MESSAGE_LIMIT_BYTES, Outcome, ReferenceResult, Signature
 
 KEY = "0123456789abcdef"
 RESULT = ReferenceResult(Signature((), (), 1), samples=3, batches=1, seconds=0.5)
@@ -36,9 +36,9 @@ def run(mount: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
     monkeypatch.setenv("TERMINATION_LOG", str(log))
 
     def execute(answer: Answer, arguments: tuple[str, ...] = ("reference", REQUEST.to_json())) -> tuple[int, Outcome]:
-        module = ModuleType("triton_converters.reference")
+        module = ModuleType("triton_converters.stages.reference")
         module.run = lambda request: answer()  # type: ignore[attr-defined]
-        monkeypatch.setitem(sys.modules, "triton_converters.reference", module)
+        monkeypatch.setitem(sys.modules, "triton_converters.stages.reference", module)
         code = program.main(arguments)
         text = log.read_text()
         assert len(text.encode()) <= MESSAGE_LIMIT_BYTES
@@ -144,7 +144,7 @@ def test_a_message_of_100_kilobytes_keeps_its_ends(run: Run) -> None:
 def test_a_result_that_does_not_fit_is_a_failure(run: Run) -> None:
     # 64 is the most that a status shows; random digits, as a long result is deflated.
     names = tuple(f"_{sha512(bytes([number])).hexdigest()}"[:128] for number in range(64))
-    from triton_converters.result import Tensor
+    from triton_converters.contract.result import Tensor
 
     wide = Signature((), tuple(Tensor(name, "FP32", (1,)) for name in names), 1)
     code, outcome = run(lambda: ReferenceResult(wide, 1, 1, 0.0))
@@ -183,12 +183,12 @@ PROCESS = """
 import os, sys
 from pathlib import Path
 from types import ModuleType
-from triton_converters import claim
+from triton_converters.contract import claim
 for name in ("source_directory", "reference_directory"):
     getattr(claim, name).__defaults__ = (Path({root!r}),)
-module = ModuleType("triton_converters.reference")
+module = ModuleType("triton_converters.stages.reference")
 exec({body!r}, vars(module))
-sys.modules["triton_converters.reference"] = module
+sys.modules["triton_converters.stages.reference"] = module
 sys.argv = ["triton_converters", "reference", {request!r}]
 import runpy
 runpy.run_module("triton_converters", run_name="__main__")
@@ -238,7 +238,7 @@ def test_a_flood_on_stdout_is_harmless(tmp_path: Path) -> None:
 def test_threads_and_exit_handlers_of_user_code_change_nothing(tmp_path: Path) -> None:
     body = """
 import atexit, os, threading, time
-from triton_converters.result import ReferenceResult, Signature
+from triton_converters.contract.result import ReferenceResult, Signature
 def run(request):
     threading.Thread(target=time.sleep, args=(600,)).start()
     atexit.register(os._exit, 7)
@@ -262,8 +262,8 @@ def test_a_process_that_user_code_ends_leaves_no_message(tmp_path: Path) -> None
 def test_a_signal_ends_the_process_promptly_and_cleans_up(tmp_path: Path, number: signal.Signals) -> None:
     body = """
 import time
-from triton_converters import claim
-from triton_converters.publish import temporary_directory
+from triton_converters.contract import claim
+from triton_converters.claim_store.publish import temporary_directory
 def run(request):
     with temporary_directory(claim.reference_directory(request.key)):
         print("working", flush=True)

@@ -10,13 +10,13 @@ import numpy
 import pytest
 
 from tests.converters.sources import WriteSource
-from triton_converters.dataloader import batches
-from triton_converters.dump import Batch
-from triton_converters.failure import StageError
-from triton_converters.metrics import calculate, gather
-from triton_converters.reasons import Reason
-from triton_converters.request import Entrypoint, ModelCode, ReferenceRequest
-from triton_converters.user_code import call
+from triton_converters.claim_store.dump import Batch
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import Entrypoint, ModelCode, ReferenceRequest
+from triton_converters.gates.metrics import calculate, gather
+from triton_converters.user.dataloader import batches
+from triton_converters.user.user_code import call
 
 STAGE = {"precision": "fp32", "output_format": "ts-trace", "batch_size": 8}
 

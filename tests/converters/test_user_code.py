@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.converters.sources import WriteSource
-from triton_converters.failure import StageError
-from triton_converters.reasons import Reason
-from triton_converters.request import Entrypoint
-from triton_converters.user_code import call, load, running
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import Entrypoint
+from triton_converters.user.user_code import call, load, running
 
 
 def entry(path: str = "model.py", **arguments: str) -> Entrypoint:

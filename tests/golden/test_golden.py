@@ -9,9 +9,9 @@ import yaml
 
 from tests.golden.moments import MOMENTS
 from tests.simulation.cluster import SETTINGS
-from triton_operator.deployment import parse
-from triton_operator.observed import observe
-from triton_operator.plan import Plan, plan
+from triton_operator.api.deployment import parse
+from triton_operator.observed.snapshot import observe
+from triton_operator.planning.plan import Plan, plan
 
 HERE = Path(__file__).parent
 CASES = sorted(HERE / name for name in MOMENTS)

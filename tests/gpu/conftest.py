@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from triton_converters.contract.failure import StageError
 from triton_converters.convert import tensorrt_library
 from triton_converters.convert.tensorrt_library import Library
-from triton_converters.failure import StageError
 
 
 @pytest.fixture(scope="session")

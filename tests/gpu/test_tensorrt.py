@@ -10,13 +10,13 @@ import pytest
 
 from tests.converters.onnx_models import MODELS, inputs
 from tests.gpu.engine import Engine
+from triton_converters.claim_store.dump import Batch
+from triton_converters.contract.request import TensorRtOptions
+from triton_converters.contract.result import Signature, Tensor
 from triton_converters.convert import tensorrt_library
 from triton_converters.convert.onnx_precision import to_fp16
 from triton_converters.convert.tensorrt_library import Library
 from triton_converters.convert.trt import computed_types, profile_shapes
-from triton_converters.dump import Batch
-from triton_converters.request import TensorRtOptions
-from triton_converters.result import Signature, Tensor
 
 pytestmark = pytest.mark.gpu
 OPTIONS = TensorRtOptions(workspace_bytes=4 * 2**30, builder_optimization_level=3)

@@ -13,10 +13,11 @@ from onnx import TensorProto, helper
 from tritonclient.utils import InferenceServerException
 
 from tests.images.server import Server, wait_ready
-from triton_converters import ensemble_config, hps
-from triton_converters.model_config import Execution, render, warmup_file
-from triton_converters.request import EnsembleCode, Entrypoint, HpsOptions, ModelCode, ModelConfig, Step
-from triton_converters.result import Signature, Tensor
+from triton_converters.claim_store import hps
+from triton_converters.contract.request import EnsembleCode, Entrypoint, HpsOptions, ModelCode, ModelConfig, Step
+from triton_converters.contract.result import Signature, Tensor
+from triton_converters.model_config import ensemble
+from triton_converters.model_config.model import Execution, render, warmup_file
 
 MOUNT = Path("/models")
 """Where the server sees the repository."""
@@ -68,7 +69,7 @@ def write_repository(root: Path) -> None:
     code = EnsembleCode(
         (Tensor("A", "INT64", (1, -1)), Tensor("N", "INT32", (1, 2))), (Tensor("Y", "FP32", (-1,)),), steps
     )
-    (root / "both" / "config.pbtxt").write_text(ensemble_config.render_ensemble("both", code, 0))
+    (root / "both" / "config.pbtxt").write_text(ensemble.render_ensemble("both", code, 0))
 
 
 @pytest.fixture(scope="module")

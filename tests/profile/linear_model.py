@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy
 
-from triton_converters.dump import Array, Arrays, Batch
-from triton_converters.result import Signature, Tensor
+from triton_converters.claim_store.dump import Array, Arrays, Batch
+from triton_converters.contract.result import Signature, Tensor
 
 FEATURES = 6
 CLASSES = 4

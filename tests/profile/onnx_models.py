@@ -14,7 +14,7 @@ from onnx.helper import (
     make_tensor_value_info,
 )
 
-from triton_converters.dump import Array
+from triton_converters.claim_store.dump import Array
 
 FLOAT, INT64, BOOL = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64, onnx.TensorProto.BOOL
 Shape = Sequence[str | int]

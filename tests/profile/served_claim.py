@@ -8,12 +8,10 @@ import numpy
 import onnx_models
 from linear_model import MAX_BATCH_SIZE, SIGNATURE, batches, weights
 
-from triton_converters import claim
-from triton_converters.dump import Batch, write_batch
-from triton_converters.model_config import Execution, render
-from triton_converters.perf_input import PerfInput, file_name
-from triton_converters.replay import write_result
-from triton_converters.request import (
+from triton_converters.claim_store.dump import Batch, write_batch
+from triton_converters.claim_store.replay import write_result
+from triton_converters.contract import claim
+from triton_converters.contract.request import (
     Entrypoint,
     Load,
     Measurement,
@@ -24,7 +22,9 @@ from triton_converters.request import (
     Threshold,
     Tolerance,
 )
-from triton_converters.result import ReferenceResult, Signature, Tensor
+from triton_converters.contract.result import ReferenceResult, Signature, Tensor
+from triton_converters.measuring.perf_input import PerfInput, file_name
+from triton_converters.model_config.model import Execution, render
 
 REVISION = "5e7e15105e7e1510"
 SOURCE = "a" * 64

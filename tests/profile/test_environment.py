@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from triton_converters.environment import cpu_count, cpu_model, device
+from triton_converters.measuring.environment import cpu_count, cpu_model, device
 
 
 @pytest.mark.parametrize(

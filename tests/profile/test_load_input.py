@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triton_converters.failure import StageError
-from triton_converters.load_input import check_shapes, first_request, prepare, reshape, varying_shapes
-from triton_converters.perf_input import PerfInput
-from triton_converters.reasons import Reason
-from triton_converters.request import InputShape
-from triton_converters.result import Signature, Tensor
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import InputShape
+from triton_converters.contract.result import Signature, Tensor
+from triton_converters.measuring.load_input import check_shapes, first_request, prepare, reshape, varying_shapes
+from triton_converters.measuring.perf_input import PerfInput
 
 SIGNATURE = Signature(
     (Tensor("TOKENS", "INT64", (-1,)), Tensor("MASK", "FP32", (2, -1)), Tensor("FLAG", "FP32", ())),

@@ -13,11 +13,13 @@ from linear_model import FEATURES, SIGNATURE, Linear
 from small_server import MODEL, SmallServer
 
 from hack.imagebuild.pod import free_ports
-from triton_converters import claim, profile, server
-from triton_converters.dump import Array
-from triton_converters.failure import StageError
-from triton_converters.reasons import Reason
-from triton_converters.server import Server
+from triton_converters.claim_store.dump import Array
+from triton_converters.contract import claim
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.measuring import server
+from triton_converters.measuring.server import Server
+from triton_converters.stages import profile
 
 NAMES = tuple(tensor.name for tensor in SIGNATURE.outputs)
 SENDINGS = len(server.RESEND_PAUSES) + 1

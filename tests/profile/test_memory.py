@@ -2,7 +2,7 @@
 
 import time
 
-from triton_converters.memory import MemoryWatch, used_bytes
+from triton_converters.measuring.memory import MemoryWatch, used_bytes
 
 CPU = """# HELP nv_cpu_memory_used_bytes CPU used memory (RAM), in bytes
 # TYPE nv_cpu_memory_used_bytes gauge

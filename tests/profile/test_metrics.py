@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triton_converters.dump import Array, Batch
-from triton_converters.failure import StageError
-from triton_converters.metrics import DataSet, Values, calculate, check, gather, judge
-from triton_converters.reasons import Reason
-from triton_converters.request import Entrypoint, Threshold
+from triton_converters.claim_store.dump import Array, Batch
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import Entrypoint, Threshold
+from triton_converters.gates.metrics import DataSet, Values, calculate, check, gather, judge
 
 ACCURACY = """
 class MetricsCalculator:

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triton_converters.perf_analyzer import (
+from triton_converters.contract.request import InputShape, Measurement
+from triton_converters.contract.result import Row
+from triton_converters.measuring.perf_analyzer import (
     Point,
     ReportError,
     Target,
@@ -22,8 +24,6 @@ from triton_converters.perf_analyzer import (
     unjudged,
     warmup_requests,
 )
-from triton_converters.request import InputShape, Measurement
-from triton_converters.result import Row
 
 HEADER = (
     "Concurrency,Inferences/Second,Client Send,Network+Server Send/Recv,Server Queue,Server Compute Input,"

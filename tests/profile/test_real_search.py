@@ -15,9 +15,9 @@ from linear_model import MAX_BATCH_SIZE
 from served_claim import REVISION, profile_request
 
 from hack.imagebuild.pod import Pod, explicit, serving
-from triton_converters import claim
-from triton_converters.request import Measurement, SearchRequest, Sweep, Tolerance
-from triton_converters.result import SearchResult, Tuning
+from triton_converters.contract import claim
+from triton_converters.contract.request import Measurement, SearchRequest, Sweep, Tolerance
+from triton_converters.contract.result import SearchResult, Tuning
 from triton_converters.search.journal import BEGAN, FILE, MEASURED, REFUSED, REPEATED, Entry, Journal
 
 pytestmark = pytest.mark.images

@@ -11,11 +11,11 @@ import pytest
 from served_claim import SAMPLES, load, measure_request, profile_request, with_metrics
 
 from hack.imagebuild.pod import IN_IMAGE, ROOT, Pod, outcome_in
-from triton_converters.failure import StageError
-from triton_converters.reasons import Reason
-from triton_converters.request import InputShape, Sweep
-from triton_converters.result import MeasureResult, ProfileResult, Row
-from triton_converters.server import Server
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import InputShape, Sweep
+from triton_converters.contract.result import MeasureResult, ProfileResult, Row
+from triton_converters.measuring.server import Server
 
 pytestmark = pytest.mark.images
 

@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
-from triton_converters.profile import fit
-from triton_converters.result import Accuracy, Environment, MessageTooLongError, Outcome, ProfileResult, Row
+from triton_converters.contract.result import Accuracy, Environment, MessageTooLongError, Outcome, ProfileResult, Row
+from triton_converters.stages.profile import fit
 
 COMMAND = (
     "perf_analyzer -m some-model-name -u 127.0.0.1:8001 -i grpc -b 1 --concurrency-range 16"

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triton_converters.dump import Batch
-from triton_converters.samples import Sample, cut, join, regroup, request_sizes
+from triton_converters.claim_store.dump import Batch
+from triton_converters.gates.samples import Sample, cut, join, regroup, request_sizes
 
 
 def sample(number: int, length: int = 1) -> Sample:

@@ -4,9 +4,9 @@ import pytest
 from served_claim import load
 
 from hack.imagebuild.pod import free_ports
-from triton_converters.failure import StageError
-from triton_converters.reasons import Reason
-from triton_converters.server import Endpoint, Server
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.measuring.server import Endpoint, Server
 
 
 @pytest.mark.parametrize(

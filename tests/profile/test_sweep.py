@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from test_perf_analyzer import COUNT, HEADER, TARGET, TIME, UNSTABLE
 
-from triton_converters.failure import StageError
-from triton_converters.perf_analyzer import Point
-from triton_converters.reasons import Reason
-from triton_converters.request import Sweep
-from triton_converters.sweep import Invocation, Plan, measure, points, run_process
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import Sweep
+from triton_converters.measuring.perf_analyzer import Point
+from triton_converters.measuring.sweep import Invocation, Plan, measure, points, run_process
 from triton_plugin.job_log import latest
 
 

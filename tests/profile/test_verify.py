@@ -7,12 +7,12 @@ import numpy
 import pytest
 from linear_model import MAX_BATCH_SIZE, SIGNATURE, Linear, batches, mutated, weights
 
-from triton_converters.dump import Array, Arrays, Batch
-from triton_converters.failure import StageError
-from triton_converters.reasons import Reason
-from triton_converters.request import Tolerance
-from triton_converters.result import Signature, Tensor
-from triton_converters.verify import Infer, check, check_signature, serve
+from triton_converters.claim_store.dump import Array, Arrays, Batch
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import Tolerance
+from triton_converters.contract.result import Signature, Tensor
+from triton_converters.gates.verify import Infer, check, check_signature, serve
 
 FP32 = Tolerance(1e-4, 1e-4)
 FP16 = Tolerance(1e-2, 1e-2)

@@ -4,7 +4,7 @@ import pytest
 
 from hack.docs import advice as generate_advice
 from tests.report.subjects import golden, ready
-from triton_converters.reasons import Reason
+from triton_converters.contract.reasons import Reason
 from triton_plugin.explain import explain
 from triton_plugin.subject import parse
 

@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from tests.report.model_folders import FOLDERS, LOADER, METRICS, state_dict, torchscript, write
-from triton_converters.formats import SOURCES, refusal
+from triton_converters.contract.formats import SOURCES, refusal
 from triton_plugin.__main__ import main
 from triton_plugin.first_object import Known, first_object, object_name
 from triton_plugin.found_models import FORMATS

@@ -10,9 +10,9 @@ import pytest
 from queueing_server import QueueingServer
 from served_row import LOADS, Server, row, space
 
-from triton_converters.request import Constraint
-from triton_converters.result import Row, Tuning
-from triton_converters.scoring import order
+from triton_converters.contract.request import Constraint
+from triton_converters.contract.result import Row, Tuning
+from triton_converters.contract.scoring import order
 from triton_converters.search.exhaustive import sweep
 from triton_converters.search.path import Point, follow
 from triton_converters.search.quick import climb

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from served_row import Server, row, space
 from test_space import spaces
 
-from triton_converters.request import Constraint, Objective
-from triton_converters.result import Row, Tuning
-from triton_converters.scoring import order, score
+from triton_converters.contract.request import Constraint, Objective
+from triton_converters.contract.result import Row, Tuning
+from triton_converters.contract.scoring import order, score
 from triton_converters.search.exhaustive import sweep
 from triton_converters.search.path import Path, Point, follow
 from triton_converters.search.quick import climb

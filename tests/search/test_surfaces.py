@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from served_row import Server
 
-from triton_converters.request import Constraint
-from triton_converters.result import Row, Tuning
-from triton_converters.scoring import order
+from triton_converters.contract.request import Constraint
+from triton_converters.contract.result import Row, Tuning
+from triton_converters.contract.scoring import order
 from triton_converters.search.exhaustive import sweep
 from triton_converters.search.path import Point, follow
 from triton_converters.search.quick import climb

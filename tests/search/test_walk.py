@@ -9,15 +9,16 @@ from typing import Any
 import pytest
 from served_row import BASE, LOADS, row
 
-from triton_converters.environment import Environment
-from triton_converters.failure import StageError
-from triton_converters.reasons import Reason
-from triton_converters.request import Constraint, Load, Measurement, Objective, SearchRequest, Sweep, Tolerance
-from triton_converters.result import Row, SearchResult, Tuning
-from triton_converters.search import PART_POINTS, stage
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import Constraint, Load, Measurement, Objective, SearchRequest, Sweep, Tolerance
+from triton_converters.contract.result import Row, SearchResult, Tuning
+from triton_converters.measuring.environment import Environment
+from triton_converters.search import PART_POINTS
 from triton_converters.search.journal import FILE, MEASURED, REFUSED, Journal
 from triton_converters.search.path import Point
 from triton_converters.search.space import Space
+from triton_converters.stages import search
 from triton_plugin.job_log import latest
 
 REQUEST = SearchRequest(
@@ -82,13 +83,13 @@ class PaperProbe:
 @pytest.fixture(autouse=True)
 def _no_server(monkeypatch: pytest.MonkeyPatch) -> None:
     environment = Environment("2.51.0", "cpu", "", "", "", ())
-    monkeypatch.setattr(stage, "observe", lambda server, commands: replace(environment, perf_analyzer=commands))
+    monkeypatch.setattr(search, "observe", lambda server, commands: replace(environment, perf_analyzer=commands))
 
 
 def searched(directory: Path, probe: PaperProbe, **changes: Any) -> SearchResult:
     request = replace(REQUEST, **changes)
     profiled = {Point(BASE, load): row(Point(BASE, load)) for load in LOADS}
-    return stage.Search(request, Space.of(request), Journal(directory), probe, profiled).run()  # type: ignore[arg-type]
+    return search.Search(request, Space.of(request), Journal(directory), probe, profiled).run()  # type: ignore[arg-type]
 
 
 def all_parts(directory: Path, probe: PaperProbe, **changes: Any) -> list[SearchResult]:

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from triton_converters.document import Document
-from triton_converters.reasons import Reason
-from triton_converters.request import (
+from triton_converters.contract.document import Document
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import (
     CleanRequest,
     ConvertRequest,
     MeasureRequest,
@@ -16,7 +16,7 @@ from triton_converters.request import (
     SearchRequest,
     SourceRequest,
 )
-from triton_converters.result import (
+from triton_converters.contract.result import (
     EXIT_FINAL,
     Accuracy,
     CleanResult,

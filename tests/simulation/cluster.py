@@ -12,12 +12,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.simulation.answers import REQUESTS, Fate, Fates, all_good, message, mismatch
-from triton_converters.result import EXIT_FINAL
+from triton_converters.contract.result import EXIT_FINAL
 from triton_operator import names
-from triton_operator.deployment import parse
-from triton_operator.drift import drift
-from triton_operator.observed import observe
-from triton_operator.plan import Event, Plan, Reference, plan
+from triton_operator.api.deployment import parse
+from triton_operator.kube.drift import drift
+from triton_operator.observed.snapshot import observe
+from triton_operator.planning.plan import Event, Plan, Reference, plan
 from triton_operator.settings import Settings
 
 Body = dict[str, Any]

@@ -6,8 +6,8 @@ from typing import Any
 
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_spec
-from triton_operator.kinds import kind_of
-from triton_operator.store import Key, Store
+from triton_operator.kube.kinds import kind_of
+from triton_operator.runtime.store import Key, Store
 
 Body = dict[str, Any]
 

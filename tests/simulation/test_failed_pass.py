@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from tests.simulation.settled import settled
-from triton_operator import reconcile as reconcile_module
-from triton_operator.cluster import InvalidError, UnavailableError
-from triton_operator.kinds import kind_of
-from triton_operator.metrics import Metrics
-from triton_operator.queue import Result
-from triton_operator.reconcile import Reconciler
-from triton_operator.store import Key, Store
+from triton_operator.kube.cluster import InvalidError, UnavailableError
+from triton_operator.kube.kinds import kind_of
+from triton_operator.runtime import reconcile as reconcile_module
+from triton_operator.runtime.metrics import Metrics
+from triton_operator.runtime.queue import Result
+from triton_operator.runtime.reconcile import Reconciler
+from triton_operator.runtime.store import Key, Store
 
 Body = dict[str, Any]
 SUMMARY = {"Ready", "Reconciling", "Stalled"}

@@ -5,7 +5,7 @@ import pytest
 from tests.simulation.answers import FINAL, GOOD, Fate, when
 from tests.simulation.cluster import ORDER, STEP, Cluster
 from tests.simulation.deployments import CANDIDATES, a_model, a_spec
-from triton_converters.reasons import Reason
+from triton_converters.contract.reasons import Reason
 
 NAMES = [each["name"] for each in CANDIDATES]
 STAGES = ["source", "reference", "convert", "profile", "measure"]

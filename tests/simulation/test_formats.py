@@ -8,7 +8,7 @@ import pytest
 from tests.simulation.answers import Fate, when
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_model, a_spec, candidate
-from triton_converters.request import ConvertRequest, ReferenceRequest
+from triton_converters.contract.request import ConvertRequest, ReferenceRequest
 
 Body = dict[str, Any]
 PRODUCT = "NVIDIA-A100-SXM4-80GB"

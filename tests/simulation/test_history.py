@@ -7,8 +7,8 @@ import pytest
 
 from tests.simulation.answers import FINAL, when
 from tests.simulation.cluster import Cluster
-from triton_operator.history import History, State
-from triton_operator.observed import observe
+from triton_operator.observed.history import History, State
+from triton_operator.observed.snapshot import observe
 from triton_operator.resources import results
 
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tests.simulation.answers import FINAL, GOOD, Fate
 from tests.simulation.cluster import ORDER, Cluster
 from tests.simulation.deployments import CANDIDATES, a_model, candidate
-from triton_converters.reasons import Reason
-from triton_converters.result import MeasureResult
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.result import MeasureResult
 from triton_operator import names
-from triton_operator.observed import observe
+from triton_operator.observed.snapshot import observe
 
 STAGES = ("source", "reference", "convert", "profile", "search", "measure")
 FATES = (

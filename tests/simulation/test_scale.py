@@ -5,10 +5,10 @@ import sys
 from typing import Any
 
 from tests.simulation.settled import filled, settled
-from triton_operator.metrics import Metrics
-from triton_operator.queue import Result
-from triton_operator.reconcile import Reconciler
-from triton_operator.store import Key, Store
+from triton_operator.runtime.metrics import Metrics
+from triton_operator.runtime.queue import Result
+from triton_operator.runtime.reconcile import Reconciler
+from triton_operator.runtime.store import Key, Store
 
 
 class NoAnswer:

@@ -6,7 +6,7 @@ import pytest
 from hack.docs import conversions as generate_conversions
 from hack.docs import examples as generate_examples
 from hack.docs import reasons as generate_reasons
-from triton_converters.reasons import Reason
+from triton_converters.contract.reasons import Reason
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("manifests/**/*.md")])

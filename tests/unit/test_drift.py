@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triton_operator.drift import drift
+from triton_operator.kube.drift import drift
 
 JSON = dict[str, Any]
 

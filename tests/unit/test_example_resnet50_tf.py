@@ -14,7 +14,7 @@ import yaml
 
 from tests.simulation.answers import GOOD, Fate
 from tests.simulation.cluster import SETTINGS, Cluster
-from triton_converters.request import ConvertRequest, ProfileRequest, ReferenceRequest
+from triton_converters.contract.request import ConvertRequest, ProfileRequest, ReferenceRequest
 from triton_operator.api.spec import TritonDeploymentSpec
 
 FOLDER = Path(__file__).resolve().parents[2] / "manifests/examples/resnet50-tf"

@@ -17,11 +17,11 @@ from hack.deploy.command import executable
 from tests.e2e.test_examples import EXAMPLES, patches
 from tests.simulation.answers import GOOD, Fate
 from tests.simulation.cluster import Cluster
-from triton_converters import model_config
-from triton_converters.formats import FORMATS
-from triton_converters.model_config import Execution
-from triton_converters.request import ConvertRequest, ProfileRequest
-from triton_converters.result import Signature, Tensor
+from triton_converters.contract.formats import FORMATS
+from triton_converters.contract.request import ConvertRequest, ProfileRequest
+from triton_converters.contract.result import Signature, Tensor
+from triton_converters.model_config import model
+from triton_converters.model_config.model import Execution
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import AccuracyStatus, CandidateStatus, ServingStatus, TritonDeploymentStatus
 
@@ -124,7 +124,7 @@ def config_of(request: ConvertRequest, signature: Signature) -> Any:
     """config.pbtxt of a request, read with NVIDIA's own message."""
     execution = Execution(request.format, request.precision, request.accelerator, request.tensorrt.workspace_bytes, "")
     shapes = {tensor.name: tuple(2 if dim == -1 else dim for dim in tensor.dims) for tensor in signature.inputs}
-    text = model_config.render(request.model_name, signature, request.config, execution, shapes)
+    text = model.render(request.model_name, signature, request.config, execution, shapes)
     return text_format.Parse(text, model_config_pb2.ModelConfig())
 
 

@@ -5,7 +5,7 @@ from itertools import islice
 
 import kopf
 
-from triton_operator.handlers import configure
+from triton_operator.runtime.handlers import configure
 
 
 def test_kopf_never_gives_the_watch_up() -> None:

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triton_converters.document import DocumentError
-from triton_converters.reasons import Reason
-from triton_converters.request import SourceRequest
-from triton_converters.result import (
+from triton_converters.contract.document import DocumentError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import SourceRequest
+from triton_converters.contract.result import (
     INFLATED_LIMIT_BYTES,
     Accuracy,
     Environment,
@@ -32,8 +32,8 @@ from triton_converters.result import (
     Tensor,
     Tuning,
 )
-from triton_operator.history import History, State
-from triton_operator.observed import observe
+from triton_operator.observed.history import History, State
+from triton_operator.observed.snapshot import observe
 from triton_plugin.subject import printable
 
 KEY = "0123456789abcdef"

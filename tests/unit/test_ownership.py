@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from triton_operator.ownership import Control, control, ours
+from triton_operator.kube.ownership import Control, control, ours
 
 JSON = dict[str, Any]
 OWNER: JSON = {

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from triton_converters.reasons import Reason
-from triton_operator.job_view import job_view
-from triton_operator.observed import observe
-from triton_operator.pod_trouble import pod_trouble, server_crash
+from triton_converters.contract.reasons import Reason
+from triton_operator.observed.jobs import job_view
+from triton_operator.observed.pods import pod_trouble, server_crash
+from triton_operator.observed.snapshot import observe
 
 Body = dict[str, Any]
 

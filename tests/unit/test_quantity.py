@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triton_operator.quantity import amount
+from triton_operator.api.quantity import amount
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from triton_operator.queue import LONGEST_BACKOFF_SECONDS, Result, Schedule, WorkQueue
+from triton_operator.runtime.queue import LONGEST_BACKOFF_SECONDS, Result, Schedule, WorkQueue
 
 
 def test_keys_come_out_in_the_order_they_were_woken() -> None:

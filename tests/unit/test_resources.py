@@ -7,8 +7,8 @@ import pytest
 
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model, a_spec
-from triton_converters.request import ReferenceRequest
-from triton_operator import kinds
+from triton_converters.contract.request import ReferenceRequest
+from triton_operator.kube import kinds
 
 Body = dict[str, Any]
 POD = {

@@ -5,9 +5,9 @@ from math import inf, log
 
 import pytest
 
-from triton_converters.request import Constraint, Objective
-from triton_converters.result import Row, SearchPoint, Tuning
-from triton_converters.scoring import METRICS, best_point, distance, order, score, value, violation
+from triton_converters.contract.request import Constraint, Objective
+from triton_converters.contract.result import Row, SearchPoint, Tuning
+from triton_converters.contract.scoring import METRICS, best_point, distance, order, score, value, violation
 
 ROW = Row(1, 1, 90.0, 0, 0, 0, 0, 0, 0, 0, 500, 800, 900, 1000, 500, True, memory_bytes=2**30)
 AT_MOST_2MS = Constraint("P99LatencyMicroseconds", None, 2000)

@@ -7,9 +7,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from triton_converters.result import Row
+from triton_converters.contract.result import Row
 from triton_operator.api.selection import Constraint, Objective
-from triton_operator.selection import Choice, Contender, best_row, comparison, front, improvement, rank, within_noise
+from triton_operator.candidates.selection import (
+    Choice,
+    Contender,
+    best_row,
+    comparison,
+    front,
+    improvement,
+    rank,
+    within_noise,
+)
 
 
 def row(throughput: float, p99: int = 1000, concurrency: int = 1, spread: float = 0.0) -> Row:

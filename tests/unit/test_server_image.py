@@ -4,8 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from triton_converters.formats import FORMATS
-from triton_operator.server_image import CPU_BACKENDS, is_cpu_image, refusal, release, wants_shared_memory_flag
+from triton_converters.contract.formats import FORMATS
+from triton_operator.candidates.server_image import (
+    CPU_BACKENDS,
+    is_cpu_image,
+    refusal,
+    release,
+    wants_shared_memory_flag,
+)
 
 ROOT = Path(__file__).parents[2]
 NVIDIA = "nvcr.io/nvidia/tritonserver"

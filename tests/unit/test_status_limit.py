@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triton_converters.reasons import Reason
+from triton_converters.contract.reasons import Reason
 from triton_operator.api.fitting import shortened
 from triton_operator.api.searched import ConfigurationStatus, SearchStatus
 from triton_operator.api.status import (
@@ -23,7 +23,7 @@ from triton_operator.api.status import (
     condition,
     timestamp,
 )
-from triton_operator.status_limit import LIMIT_BYTES, bounded, size
+from triton_operator.planning.status_limit import LIMIT_BYTES, bounded, size
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 

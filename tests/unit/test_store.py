@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triton_operator import store as store_module
-from triton_operator.kinds import EVENT, JOB, POD, TRITON_DEPLOYMENT
+from triton_operator.kube.kinds import EVENT, JOB, POD, TRITON_DEPLOYMENT
 from triton_operator.names import DEPLOYMENT_LABEL
-from triton_operator.store import Key, Store
+from triton_operator.runtime import store as store_module
+from triton_operator.runtime.store import Key, Store
 
 JSON = dict[str, Any]
 DIGITS = Key("vision", "digits")

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from kubernetes import client
 
-from triton_operator.cluster import Cluster, GoneError, UnavailableError
-from triton_operator.connection import Connection
-from triton_operator.kinds import JOB, Kind
+from triton_operator.kube.cluster import Cluster, GoneError, UnavailableError
+from triton_operator.kube.connection import Connection
+from triton_operator.kube.kinds import JOB, Kind
 from triton_operator.names import DEPLOYMENT_LABEL
-from triton_operator.store import Key, Store
-from triton_operator.watches import Watch, backoffs
+from triton_operator.runtime.store import Key, Store
+from triton_operator.runtime.watches import Watch, backoffs
 
 JSON = dict[str, Any]
 Said = tuple[str, JSON] | Exception

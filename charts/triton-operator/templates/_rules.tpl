@@ -1,5 +1,5 @@
 {{- /*
-What the operator may do: exactly the verbs of operator/triton_operator/kinds.py (tests/unit/test_chart.py compares).
+What the operator may do: exactly the verbs of operator/triton_operator/kube/kinds.py (tests/unit/test_chart.py compares).
 */ -}}
 {{- define "triton-operator.rules" -}}
 - apiGroups: [triton-operator.dev]

@@ -6,13 +6,15 @@ A figure for the result, not a gate: the gates ask the server, which is what cou
 from collections.abc import Iterator
 from pathlib import Path
 
-from triton_converters import agreement, claim, framework
-from triton_converters.dataloader import head
-from triton_converters.dump import Arrays, Batch, read_batches
-from triton_converters.formats import FORMATS, SOURCES
-from triton_converters.framework import Framework
-from triton_converters.request import ConvertRequest, Entrypoint, ModelCode, Tolerance
-from triton_converters.result import Signature
+from triton_converters.claim_store.dump import Arrays, Batch, read_batches
+from triton_converters.contract import claim
+from triton_converters.contract.formats import FORMATS, SOURCES
+from triton_converters.contract.request import ConvertRequest, Entrypoint, ModelCode, Tolerance
+from triton_converters.contract.result import Signature
+from triton_converters.gates import agreement
+from triton_converters.load import framework
+from triton_converters.load.framework import Framework
+from triton_converters.user.dataloader import head
 
 SAMPLES = 4
 """Of the reference's first ones; each costs a run of the model on the Job's processor."""

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import numpy
 
-from triton_converters.dump import Arrays, Batch
-from triton_converters.result import Signature
+from triton_converters.claim_store.dump import Arrays, Batch
+from triton_converters.contract.result import Signature
 
 _BATCH_SIZES = (3, 5, 7, 2)
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from triton_converters import hps
+from triton_converters.claim_store import hps
 from triton_converters.convert.task import Task
 from triton_converters.load.hps import Lookup
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from triton_converters.contract.formats import FORMATS
 from triton_converters.convert import onnx_graph
 from triton_converters.convert.task import Task
-from triton_converters.formats import FORMATS
 
 
 def convert(task: Task, directory: Path) -> None:

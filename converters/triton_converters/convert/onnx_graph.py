@@ -6,13 +6,13 @@ from typing import Any
 import onnx
 from onnx import version_converter
 
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.formats import FORMATS
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.result import Signature, Tensor
 from triton_converters.convert.onnx_precision import to_fp16
 from triton_converters.convert.task import Task
-from triton_converters.data_types import BYTES, TRITON_BY_NUMPY
-from triton_converters.failure import StageError
-from triton_converters.formats import FORMATS
-from triton_converters.reasons import Reason
-from triton_converters.result import Signature, Tensor
+from triton_converters.model_config.data_types import BYTES, TRITON_BY_NUMPY
 
 INLINE_BYTES = 3 * 2**29
 """Weights beyond this go into a file beside the graph: a protobuf message holds at most 2 GiB."""

@@ -13,9 +13,9 @@ import numpy
 import onnx
 from onnx import TensorProto, helper, inliner, numpy_helper
 
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
 from triton_converters.convert.task import ConversionWarning
-from triton_converters.failure import StageError
-from triton_converters.reasons import Reason
 
 FP16_LIMIT = float(numpy.finfo(numpy.float16).max)
 HALF = "_fp16"

@@ -4,11 +4,11 @@ import importlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from triton_converters.dump import Arrays
-from triton_converters.formats import SOURCES
-from triton_converters.framework import Framework
-from triton_converters.request import ConvertRequest
-from triton_converters.result import Signature
+from triton_converters.claim_store.dump import Arrays
+from triton_converters.contract.formats import SOURCES
+from triton_converters.contract.request import ConvertRequest
+from triton_converters.contract.result import Signature
+from triton_converters.load.framework import Framework
 
 
 class ConversionWarning(UserWarning):

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from triton_converters.failure import StageError
-from triton_converters.reasons import Reason
-from triton_converters.request import TensorRtOptions
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import TensorRtOptions
 
 Shapes = Mapping[str, tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]
 """By input: the least, the most usual and the largest shape, batch included."""

@@ -7,12 +7,12 @@ from typing import Any, cast
 import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.result import Signature, Tensor
 from triton_converters.convert.task import Task
-from triton_converters.data_types import numpy_type
-from triton_converters.failure import StageError
 from triton_converters.load.tf_framework import TensorFlowFramework
-from triton_converters.reasons import Reason
-from triton_converters.result import Signature, Tensor
+from triton_converters.model_config.data_types import numpy_type
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 

@@ -6,12 +6,12 @@ from typing import Any
 import onnx
 import tf2onnx
 
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.formats import FORMATS
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.result import Signature, Tensor
 from triton_converters.convert import onnx_graph, tf_graph
 from triton_converters.convert.task import Task
-from triton_converters.failure import StageError
-from triton_converters.formats import FORMATS
-from triton_converters.reasons import Reason
-from triton_converters.result import Signature, Tensor
 
 NEWEST_OPSET = 18
 """What tf2onnx 1.17 writes at most; a newer one takes a conversion of the finished graph."""

@@ -8,13 +8,13 @@ from typing import Any, cast
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
-from triton_converters import inspection
+from triton_converters.claim_store import inspection
+from triton_converters.contract.formats import FORMATS
 from triton_converters.convert import tf_graph
 from triton_converters.convert.task import Task
 from triton_converters.convert.tf_half import halve
-from triton_converters.data_types import TRITON_BY_NUMPY
-from triton_converters.formats import FORMATS
 from triton_converters.load.tf_framework import TensorFlowFramework
+from triton_converters.model_config.data_types import TRITON_BY_NUMPY
 
 SIGNATURE = "serving_default"
 FLOATING = {tf.float32: "FP32", tf.float16: "FP16", tf.float64: "FP64", tf.bfloat16: "BF16"}

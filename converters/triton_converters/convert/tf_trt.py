@@ -12,13 +12,13 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
-from triton_converters import inspection
+from triton_converters.claim_store import inspection
+from triton_converters.claim_store.dump import Arrays
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.formats import FORMATS
+from triton_converters.contract.reasons import Reason
 from triton_converters.convert import tf_savedmodel
 from triton_converters.convert.task import Task
-from triton_converters.dump import Arrays
-from triton_converters.failure import StageError
-from triton_converters.formats import FORMATS
-from triton_converters.reasons import Reason
 
 ENGINE = "TRTEngineOp"
 

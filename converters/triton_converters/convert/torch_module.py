@@ -5,11 +5,11 @@ from typing import Any
 
 import torch
 
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
 from triton_converters.convert.script_half import halve
 from triton_converters.convert.task import ConversionWarning, Task
-from triton_converters.failure import StageError
-from triton_converters.reasons import Reason
-from triton_converters.torch_framework import TorchFramework, select_outputs
+from triton_converters.load.torch_framework import TorchFramework, select_outputs
 
 
 def framework(task: Task) -> TorchFramework:

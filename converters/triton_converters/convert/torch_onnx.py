@@ -5,13 +5,13 @@ from typing import Any
 
 import torch
 
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.formats import FORMATS
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.result import Signature, Tensor
 from triton_converters.convert import onnx_graph
 from triton_converters.convert.task import Task
 from triton_converters.convert.torch_module import framework, module, served, tensors
-from triton_converters.failure import StageError
-from triton_converters.formats import FORMATS
-from triton_converters.reasons import Reason
-from triton_converters.result import Signature, Tensor
 
 DYNAMO_OPSET = 18
 """The operator set that torch.onnx's Dynamo exporter writes; another one takes a conversion of the finished graph."""

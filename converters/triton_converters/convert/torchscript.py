@@ -7,12 +7,12 @@ from typing import Any
 import numpy
 import torch
 
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.formats import FORMATS
+from triton_converters.contract.reasons import Reason
 from triton_converters.convert.task import Task
 from triton_converters.convert.torch_module import framework, served, tensors
-from triton_converters.data_types import TRITON_BY_NUMPY
-from triton_converters.failure import StageError
-from triton_converters.formats import FORMATS
-from triton_converters.reasons import Reason
+from triton_converters.model_config.data_types import TRITON_BY_NUMPY
 
 
 def trace(task: Task, model: Any, directory: Path) -> None:

@@ -5,19 +5,20 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from triton_converters import claim, inspection
+from triton_converters.claim_store import inspection
+from triton_converters.claim_store.dump import Batch, read_batches
+from triton_converters.claim_store.publish import write_file
+from triton_converters.contract import claim
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.formats import FORMATS, THROUGH
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.result import Signature
 from triton_converters.convert import onnx_graph, tensorrt_library
 from triton_converters.convert.onnx_precision import to_fp16
 from triton_converters.convert.task import Task
 from triton_converters.convert.task import convert as convert_along
 from triton_converters.convert.tensorrt_library import Shapes
-from triton_converters.dump import Batch, read_batches
-from triton_converters.failure import StageError
-from triton_converters.formats import FORMATS, THROUGH
-from triton_converters.precision import TYPE_BY_PRECISION
-from triton_converters.publish import write_file
-from triton_converters.reasons import Reason
-from triton_converters.result import Signature
+from triton_converters.gates.precision import TYPE_BY_PRECISION
 
 _TYPES = {"HALF": "FP16", "FP16": "FP16", "FLOAT": "FP32", "FP32": "FP32", "BF16": "BF16", "BFLOAT16": "BF16"}
 _TYPE = re.compile(r"(?:Format/)?Datatype\"?: \"?([^,\"}\]]+)", re.IGNORECASE)

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_converters import framework
-from triton_converters.dump import Array, Arrays
-from triton_converters.failure import StageError
-from triton_converters.framework import Framework
-from triton_converters.reasons import Reason
-from triton_converters.request import EnsembleCode, ModelCode, Step
+from triton_converters.claim_store.dump import Array, Arrays
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import EnsembleCode, ModelCode, Step
+from triton_converters.load import framework
+from triton_converters.load.framework import Framework
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_converters import hps
-from triton_converters.dump import Array, Arrays
-from triton_converters.failure import StageError
-from triton_converters.reasons import Reason
-from triton_converters.request import ModelCode
-from triton_converters.user_code import call
+from triton_converters.claim_store import hps
+from triton_converters.claim_store.dump import Array, Arrays
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import ModelCode
+from triton_converters.user.user_code import call
 
 NAMES = {"inputs": [hps.KEYS, hps.NUMKEYS], "outputs": [hps.OUTPUT]}
 

@@ -3,8 +3,8 @@
 import re
 from typing import Any
 
-from triton_converters.failure import StageError
-from triton_converters.reasons import Reason
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:/-]{0,127}")
 FORM = '(model, {"inputs": [names], "outputs": [names]})'

@@ -8,12 +8,12 @@ import numpy
 import onnx
 import onnxruntime
 
-from triton_converters.data_types import text
-from triton_converters.dump import Array, Arrays
-from triton_converters.failure import StageError
-from triton_converters.reasons import Reason
-from triton_converters.request import ModelCode
-from triton_converters.user_code import locate
+from triton_converters.claim_store.dump import Array, Arrays
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import ModelCode
+from triton_converters.model_config.data_types import text
+from triton_converters.user.user_code import locate
 
 DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml", "com.microsoft"})
 """Whose operators ONNX Runtime brings itself; others come in libraries of the source, which are not run."""

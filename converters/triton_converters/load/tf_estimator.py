@@ -6,12 +6,12 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from triton_converters import user_code
-from triton_converters.failure import StageError
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import Entrypoint, ModelCode
 from triton_converters.load.tf_framework import TensorFlowFramework
 from triton_converters.load.tf_savedmodel import open_directory
-from triton_converters.reasons import Reason
-from triton_converters.request import Entrypoint, ModelCode
+from triton_converters.user import user_code
 
 RECEIVER = "get_serving_input_receiver_fn"
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from triton_converters.dump import Array, Arrays
-from triton_converters.failure import StageError
-from triton_converters.reasons import Reason
-from triton_converters.user_code import running
+from triton_converters.claim_store.dump import Array, Arrays
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.user.user_code import running
 
 # TensorFloat-32 would make the reference itself inexact.
 tf.config.experimental.enable_tensor_float_32_execution(False)

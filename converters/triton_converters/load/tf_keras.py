@@ -9,12 +9,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from triton_converters.failure import StageError
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import Entrypoint, ModelCode
 from triton_converters.load.names import FORM, tensor_names
 from triton_converters.load.tf_framework import TensorFlowFramework
-from triton_converters.reasons import Reason
-from triton_converters.request import Entrypoint, ModelCode
-from triton_converters.user_code import CHECKPOINT_ARGUMENTS, call, location
+from triton_converters.user.user_code import CHECKPOINT_ARGUMENTS, call, location
 
 _NARROW = frozenset({"float16", "bfloat16"})
 _READERS = re.compile(r"/(keras/src|keras|tf_keras/src)/(legacy/)?(saving|models|utils/io_utils)|/(h5py|safetensors)/")

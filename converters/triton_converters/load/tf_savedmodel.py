@@ -5,12 +5,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from triton_converters.failure import StageError
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import ModelCode
 from triton_converters.load.names import tensor_names
 from triton_converters.load.tf_framework import TensorFlowFramework
-from triton_converters.reasons import Reason
-from triton_converters.request import ModelCode
-from triton_converters.user_code import locate
+from triton_converters.user.user_code import locate
 
 FILE = "saved_model.pb"
 SIGNATURE = "serving_default"

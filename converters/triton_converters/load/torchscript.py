@@ -5,11 +5,11 @@ from typing import Any
 
 import torch
 
-from triton_converters.failure import StageError
-from triton_converters.reasons import Reason
-from triton_converters.request import ModelCode
-from triton_converters.torch_framework import TorchFramework, exact_device
-from triton_converters.user_code import locate
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import ModelCode
+from triton_converters.load.torch_framework import TorchFramework, exact_device
+from triton_converters.user.user_code import locate
 
 
 def load(source: Path, model: ModelCode, output_format: str) -> TorchFramework:

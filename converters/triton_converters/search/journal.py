@@ -4,8 +4,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_converters.document import Document, DocumentError
-from triton_converters.result import Row, Tuning
+from triton_converters.contract.document import Document, DocumentError
+from triton_converters.contract.result import Row, Tuning
 from triton_converters.search.path import Point
 from triton_converters.search.space import Load
 

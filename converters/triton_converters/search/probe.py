@@ -4,17 +4,18 @@ import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from triton_converters import claim, verify
-from triton_converters.dataloader import head
-from triton_converters.dump import read_batches
-from triton_converters.failure import StageError
-from triton_converters.measurement import Bench
-from triton_converters.model_config import retuned
-from triton_converters.reasons import Reason
-from triton_converters.request import Measurement, SearchRequest, Sweep
-from triton_converters.result import Row, Signature, Tuning
+from triton_converters.claim_store.dump import read_batches
+from triton_converters.contract import claim
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import Measurement, SearchRequest, Sweep
+from triton_converters.contract.result import Row, Signature, Tuning
+from triton_converters.gates import verify
+from triton_converters.measuring.measurement import Bench
+from triton_converters.measuring.server import Server
+from triton_converters.model_config.model import retuned
 from triton_converters.search.path import Point
-from triton_converters.server import Server
+from triton_converters.user.dataloader import head
 
 REPEAT_SECONDS = 2
 """A repeat's windows last at least so long, three of them, and twice as long as the spec's; a row's own are of a second

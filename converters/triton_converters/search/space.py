@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import product
 
-from triton_converters.request import SearchRequest, Sweep
-from triton_converters.result import Tuning
+from triton_converters.contract.request import SearchRequest, Sweep
+from triton_converters.contract.result import Tuning
 
 MAXIMUM_INSTANCES = 5
 """Model Analyzer's default range is 1 to 5 (run_config_search_max_instance_count)."""

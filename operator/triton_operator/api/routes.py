@@ -5,7 +5,7 @@ Each is a pair of expression and message; the message names what works.
 
 from collections.abc import Iterable
 
-from triton_converters.formats import CONVERTER_TENSORFLOW, ENSEMBLE, FORMATS, HPS, SOURCES
+from triton_converters.contract.formats import CONVERTER_TENSORFLOW, ENSEMBLE, FORMATS, HPS, SOURCES
 
 Rule = tuple[str, str]
 MODELS = {name: source for name, source in SOURCES.items() if name != ENSEMBLE}

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from triton_converters import request
+from triton_converters.contract import request
 from triton_operator.api.schema import ApiType, Decimal, ResultKey, list_map, rules
 
 ObjectiveMetric = Literal[

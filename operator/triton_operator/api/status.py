@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from triton_converters.reasons import Reason
-from triton_converters.result import Row
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.result import Row
 from triton_operator.api.fitting import StatusType
 from triton_operator.api.schema import ApiType, Text, list_map
 from triton_operator.api.searched import ConfigurationStatus, SearchStatus

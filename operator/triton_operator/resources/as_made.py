@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from triton_operator.names import TEMPLATE_ANNOTATION
-from triton_operator.observed import ServerView
+from triton_operator.observed.snapshot import ServerView
 
 
 def as_made(body: dict[str, Any], observed: ServerView | None) -> dict[str, Any]:

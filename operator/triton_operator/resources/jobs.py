@@ -5,13 +5,14 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from triton_converters.document import Document
-from triton_converters.result import EXIT_FINAL
-from triton_operator import names, server_image
+from triton_converters.contract.document import Document
+from triton_converters.contract.result import EXIT_FINAL
+from triton_operator import names
 from triton_operator.api.pod import Pod
+from triton_operator.api.quantity import amount
+from triton_operator.candidates import server_image
 from triton_operator.context import Context
-from triton_operator.job_view import BACKOFF_LIMIT
-from triton_operator.quantity import amount
+from triton_operator.observed.jobs import BACKOFF_LIMIT
 from triton_operator.resources import pod
 from triton_operator.resources.server import FIXED_MODELS, server_container
 

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from triton_converters.records import CLAIM, FAILURE, FINISHED, HISTORY, record_name
-from triton_converters.result import Outcome
+from triton_converters.contract.records import CLAIM, FAILURE, FINISHED, HISTORY, record_name
+from triton_converters.contract.result import Outcome
 from triton_operator import names
 from triton_operator.context import Context
-from triton_operator.history import History
-from triton_operator.pod_trouble import Trouble
+from triton_operator.observed.history import History
+from triton_operator.observed.pods import Trouble
 
 KEPT = 96
 """Records that are kept, newest first, beyond those that the plan, what serves and the history need."""

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from triton_converters import claim as layout
-from triton_converters.formats import HPS
+from triton_converters.contract import claim as layout
+from triton_converters.contract.formats import HPS
 from triton_operator import names
 from triton_operator.context import Context
-from triton_operator.pod_trouble import SERVER
+from triton_operator.observed.pods import SERVER
 from triton_operator.resources import pod
 
 HTTP_PORT, GRPC_PORT, METRICS_PORT = 8000, 8001, 8002

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from triton_converters.reasons import Reason
-from triton_operator.attempt import Attempt
+from triton_converters.contract.reasons import Reason
+from triton_operator.candidates.attempt import Attempt
+from triton_operator.candidates.environments import differences
+from triton_operator.candidates.selection import Choice, comparison, improvement, within_noise
 from triton_operator.context import Context
-from triton_operator.environments import differences
-from triton_operator.pod_trouble import Trouble
-from triton_operator.selection import Choice, comparison, improvement, within_noise
+from triton_operator.observed.pods import Trouble
 from triton_operator.stages.ranking import ranked
 from triton_operator.stages.searching import Search
 from triton_operator.stages.step import Verdict

@@ -1,10 +1,10 @@
 """Clean: once a state that served is one too many, a Job removes from the claim what no record names any more."""
 
-from triton_converters import claim as layout
-from triton_converters.request import CleanRequest
+from triton_converters.contract import claim as layout
+from triton_converters.contract.request import CleanRequest
 from triton_operator import names
 from triton_operator.context import Context
-from triton_operator.history import History
+from triton_operator.observed.history import History
 from triton_operator.resources.jobs import Work
 from triton_operator.stages.step import Effects, run
 

@@ -3,18 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from triton_converters import claim as layout
-from triton_converters.formats import ENSEMBLE, HPS, THROUGH
-from triton_converters.reasons import Reason
-from triton_converters.records import record_name
-from triton_converters.request import ConvertRequest, HpsOptions, ModelConfig, TensorRtOptions
-from triton_converters.result import ConvertResult, Tuning
-from triton_operator import names, server_image
+from triton_converters.contract import claim as layout
+from triton_converters.contract.formats import ENSEMBLE, HPS, THROUGH
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.records import record_name
+from triton_converters.contract.request import ConvertRequest, HpsOptions, ModelConfig, TensorRtOptions
+from triton_converters.contract.result import ConvertResult, Tuning
+from triton_operator import names
 from triton_operator.api.model import DEFAULT_OPSET, DynamicBatching, Model
-from triton_operator.attempt import Attempt
-from triton_operator.combination import Combination, Member
+from triton_operator.candidates import server_image
+from triton_operator.candidates.attempt import Attempt
+from triton_operator.candidates.combination import Combination, Member
 from triton_operator.context import Context
-from triton_operator.pod_trouble import Trouble
+from triton_operator.observed.pods import Trouble
 from triton_operator.resources.jobs import Work
 from triton_operator.stages.reference import Dump, data_volumes, examples_key, model_code, served_code
 from triton_operator.stages.skipping import no_product, patience, refused

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from triton_converters.reasons import Reason
-from triton_converters.request import (
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import (
     InputShape,
     Load,
     Measurement,
@@ -14,13 +14,13 @@ from triton_converters.request import (
     Threshold,
     Tolerance,
 )
-from triton_converters.result import ProfileResult
+from triton_converters.contract.result import ProfileResult
 from triton_operator import names
 from triton_operator.api.performance import ConcurrencyRange, OfflineSweep, OnlineSweep
-from triton_operator.attempt import Attempt
-from triton_operator.combination import Combination
+from triton_operator.candidates.attempt import Attempt
+from triton_operator.candidates.combination import Combination
 from triton_operator.context import Context
-from triton_operator.pod_trouble import Trouble
+from triton_operator.observed.pods import Trouble
 from triton_operator.resources.jobs import Work, sidecar
 from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, serving_inputs
 from triton_operator.stages.reference import Dump, data_volumes, entrypoint

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from triton_converters.result import Row
-from triton_operator.attempt import Attempt
-from triton_operator.combination import Combination
+from triton_converters.contract.result import Row
+from triton_operator.candidates.attempt import Attempt
+from triton_operator.candidates.combination import Combination
+from triton_operator.candidates.selection import Choice, Contender, rank
 from triton_operator.context import Context
-from triton_operator.selection import Choice, Contender, rank
 
 
 def ranked(context: Context, attempts: Sequence[Attempt]) -> list[Choice]:

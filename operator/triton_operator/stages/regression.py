@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from triton_converters.document import Document
-from triton_converters.reasons import Reason
-from triton_converters.result import Environment, MeasureResult, ProfileResult, Row, SourceResult
+from triton_converters.contract.document import Document
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.result import Environment, MeasureResult, ProfileResult, Row, SourceResult
+from triton_operator.candidates.environments import differences
+from triton_operator.candidates.selection import best_row, improvement
 from triton_operator.context import Context
-from triton_operator.environments import differences
-from triton_operator.selection import best_row, improvement
 
 WAYS = {
     "-i": "protocol",

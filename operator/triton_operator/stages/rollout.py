@@ -4,9 +4,9 @@ Nothing of it is stored. An old Deployment without replicas made way; a new one 
 given up.
 """
 
-from triton_converters.reasons import Reason
+from triton_converters.contract.reasons import Reason
 from triton_operator.context import Context
-from triton_operator.observed import ServerView
+from triton_operator.observed.snapshot import ServerView
 from triton_operator.resources.as_made import scaled
 from triton_operator.stages.step import Effects, Verdict
 

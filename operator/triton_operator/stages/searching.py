@@ -9,18 +9,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
 
-from triton_converters import scoring
-from triton_converters.reasons import Reason
-from triton_converters.request import SearchRequest
-from triton_converters.result import SearchPoint, SearchResult, Tuning
+from triton_converters.contract import scoring
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import SearchRequest
+from triton_converters.contract.result import SearchPoint, SearchResult, Tuning
 from triton_operator import names
-from triton_operator.attempt import Attempt
-from triton_operator.combination import Combination
+from triton_operator.candidates.attempt import Attempt
+from triton_operator.candidates.combination import Combination
+from triton_operator.candidates.selection import Choice, best_row, improvement, noise
 from triton_operator.context import Context
-from triton_operator.pod_trouble import Trouble
+from triton_operator.observed.pods import Trouble
 from triton_operator.resources.jobs import Work, reloading_sidecar
 from triton_operator.resources.server import serving_inputs
-from triton_operator.selection import Choice, best_row, improvement, noise
 from triton_operator.stages.conversion import configuration, convert
 from triton_operator.stages.profiling import LOOPBACK, is_measuring, load, offline, online, profile, tolerance
 from triton_operator.stages.ranking import ranked

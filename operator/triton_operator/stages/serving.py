@@ -2,19 +2,19 @@
 
 from dataclasses import dataclass
 
-from triton_converters.reasons import Reason, reason_of
-from triton_converters.request import MeasureRequest
-from triton_converters.result import MeasureResult
+from triton_converters.contract.reasons import Reason, reason_of
+from triton_converters.contract.request import MeasureRequest
+from triton_converters.contract.result import MeasureResult
 from triton_operator import names
-from triton_operator.attempt import Attempt
+from triton_operator.candidates.attempt import Attempt
+from triton_operator.candidates.selection import best_row
 from triton_operator.context import Context
-from triton_operator.job_view import Record
-from triton_operator.observed import ServerView
+from triton_operator.observed.jobs import Record
+from triton_operator.observed.snapshot import ServerView
 from triton_operator.resources.as_made import as_made
 from triton_operator.resources.jobs import Work
 from triton_operator.resources.server import server, serving_inputs
 from triton_operator.resources.services import preview_service, service
-from triton_operator.selection import best_row
 from triton_operator.stages import rollout
 from triton_operator.stages.profiling import load, online
 from triton_operator.stages.reference import Dump

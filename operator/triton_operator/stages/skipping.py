@@ -1,13 +1,14 @@
 """Which candidates are not tried at all, and why. What is skipped stops no other candidate."""
 
-from triton_converters.formats import FORMATS
-from triton_converters.reasons import Reason
-from triton_operator import names, server_image
+from triton_converters.contract.formats import FORMATS
+from triton_converters.contract.reasons import Reason
+from triton_operator import names
 from triton_operator.api.spec import TritonDeploymentSpec
-from triton_operator.attempt import Attempt
-from triton_operator.combination import Combination, combinations
+from triton_operator.candidates import server_image
+from triton_operator.candidates.attempt import Attempt
+from triton_operator.candidates.combination import Combination, combinations
 from triton_operator.context import Context
-from triton_operator.pod_trouble import Trouble
+from triton_operator.observed.pods import Trouble
 from triton_operator.stages.step import Verdict
 
 

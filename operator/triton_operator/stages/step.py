@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from triton_converters.reasons import Reason
-from triton_converters.records import record_name
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.records import record_name
 from triton_operator.api.status import ConditionType
 from triton_operator.context import Context
-from triton_operator.job_view import JobView, Record
-from triton_operator.pod_trouble import Trouble
+from triton_operator.observed.jobs import JobView, Record
+from triton_operator.observed.pods import Trouble
 from triton_operator.resources.jobs import Work, job
 
 UNSEEN_SECONDS = 10.0

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from pydantic import Field
 
-from triton_converters.reasons import Reason
-from triton_converters.result import ConvertResult, ProfileResult
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.result import ConvertResult, ProfileResult
 from triton_operator.api.model import Model
 from triton_operator.api.schema import ApiType
 from triton_operator.api.searched import ConfigurationStatus, SearchStatus, configuration_status

@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
+from triton_operator.api.deployment import InvalidSpecError, parse
 from triton_operator.crdgen import crd
-from triton_operator.deployment import InvalidSpecError, parse
 from triton_operator.names import API_VERSION, KIND
 from triton_plugin.validation.cel import broken
 from triton_plugin.validation.structural import Fault, Schema, faults, pruned

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.converters.tensorflow.cases import REFERENCE, SOURCE, model_code, request
-from triton_converters import claim, reference
-from triton_converters.convert import stage
-from triton_converters.request import Entrypoint, ModelCode, ReferenceRequest
-from triton_converters.result import ConvertResult, ReferenceResult
+from triton_converters.contract import claim
+from triton_converters.contract.request import Entrypoint, ModelCode, ReferenceRequest
+from triton_converters.contract.result import ConvertResult, ReferenceResult
+from triton_converters.stages import convert as convert_stage
+from triton_converters.stages import reference
 
 
 @pytest.fixture
@@ -46,6 +47,6 @@ def convert(refer: Callable[..., ReferenceResult]) -> Callable[..., ConvertResul
     ) -> ConvertResult:
         code = model_code(kind, **arguments)
         refer(code, kind, **(loader or {}))
-        return stage.run(request(code, format_name, precision, opset))
+        return convert_stage.run(request(code, format_name, precision, opset))
 
     return run

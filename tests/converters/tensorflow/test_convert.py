@@ -7,12 +7,12 @@ import onnx
 import pytest
 
 from tests.converters.tensorflow.cases import MAX_BATCH_SIZE, REFERENCE, converted, run_file
-from triton_converters import claim
-from triton_converters.dump import Batch, read_batches
-from triton_converters.inspection import read
-from triton_converters.precision import check_precision
-from triton_converters.replay import read_result
-from triton_converters.result import ConvertResult, ReferenceResult, Signature
+from triton_converters.claim_store.dump import Batch, read_batches
+from triton_converters.claim_store.inspection import read
+from triton_converters.claim_store.replay import read_result
+from triton_converters.contract import claim
+from triton_converters.contract.result import ConvertResult, ReferenceResult, Signature
+from triton_converters.gates.precision import check_precision
 
 pytestmark = pytest.mark.tensorflow
 Convert = Callable[..., ConvertResult]

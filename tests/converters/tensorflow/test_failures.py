@@ -9,15 +9,15 @@ import tensorflow as tf
 
 from tests.converters.sources import WriteSource
 from tests.converters.tensorflow.cases import model_code, request
-from triton_converters import claim
+from triton_converters.contract import claim
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import Entrypoint, ModelCode
+from triton_converters.contract.result import ConvertResult, ReferenceResult, Signature, Tensor
 from triton_converters.convert import tf_savedmodel
 from triton_converters.convert.task import Task
-from triton_converters.failure import StageError
 from triton_converters.load import tf_estimator
 from triton_converters.load.tf_framework import TensorFlowFramework
-from triton_converters.reasons import Reason
-from triton_converters.request import Entrypoint, ModelCode
-from triton_converters.result import ConvertResult, ReferenceResult, Signature, Tensor
 
 pytestmark = pytest.mark.tensorflow
 Convert = Callable[..., ConvertResult]

@@ -8,13 +8,13 @@ import pytest
 import tensorflow as tf
 
 from tests.converters.tensorflow.cases import REFERENCE, converted, request, run_file, savedmodel_code
-from triton_converters import claim
-from triton_converters.convert import stage
-from triton_converters.dump import read_batches
-from triton_converters.failure import StageError
+from triton_converters.claim_store.dump import read_batches
+from triton_converters.contract import claim
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.result import ReferenceResult, Tensor
 from triton_converters.load import tf_savedmodel
-from triton_converters.reasons import Reason
-from triton_converters.result import ReferenceResult, Tensor
+from triton_converters.stages import convert
 
 pytestmark = pytest.mark.tensorflow
 Refer = Callable[..., ReferenceResult]
@@ -50,7 +50,7 @@ def test_it_converts_like_a_model_made_of_code(exported: Path, refer: Refer, for
     assert sorted(signature.outputs, key=lambda tensor: tensor.name) == [
         Tensor("largest", "FP32", ()), Tensor("scores", "FP32", (3,)),
     ]  # fmt: skip
-    result = stage.run(request(code, format_name, precision))
+    result = convert.run(request(code, format_name, precision))
     assert result.data_types[0] == {"fp32": "FP32", "fp16": "FP16"}[precision]
     for batch in read_batches(claim.reference_directory(REFERENCE)):
         for name, answer in run_file(format_name, batch.inputs, signature).items():
@@ -60,7 +60,7 @@ def test_it_converts_like_a_model_made_of_code(exported: Path, refer: Refer, for
 def test_triton_s_layout(exported: Path, refer: Refer) -> None:
     code = savedmodel_code("export/linear")
     refer(code, "Linear")
-    stage.run(request(code, "tf-savedmodel"))
+    convert.run(request(code, "tf-savedmodel"))
     directory = converted("tf-savedmodel")
     assert directory.name == "model.savedmodel"
     assert directory.parent.name == "1"

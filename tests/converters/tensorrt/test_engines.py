@@ -12,16 +12,13 @@ import pytest
 from onnx import TensorProto
 
 from tests.converters.onnx_models import MODELS, Graph, inputs
-from triton_converters import claim, inspection, reference
-from triton_converters.convert import stage, tensorrt_library
-from triton_converters.convert.tensorrt_library import Library
-from triton_converters.convert.trt import computed_types, profile_shapes
-from triton_converters.dump import Batch
-from triton_converters.failure import StageError
-from triton_converters.precision import weight_data_types
-from triton_converters.reasons import Reason
-from triton_converters.repository import model_file
-from triton_converters.request import (
+from triton_converters.claim_store import inspection
+from triton_converters.claim_store.dump import Batch
+from triton_converters.claim_store.repository import model_file
+from triton_converters.contract import claim
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import (
     ConvertRequest,
     Entrypoint,
     ModelCode,
@@ -29,7 +26,13 @@ from triton_converters.request import (
     ReferenceRequest,
     TensorRtOptions,
 )
-from triton_converters.result import ConvertResult, Signature, Tensor
+from triton_converters.contract.result import ConvertResult, Signature, Tensor
+from triton_converters.convert import tensorrt_library
+from triton_converters.convert.tensorrt_library import Library
+from triton_converters.convert.trt import computed_types, profile_shapes
+from triton_converters.gates.precision import weight_data_types
+from triton_converters.stages import convert as convert_stage
+from triton_converters.stages import reference
 
 SOURCE, REFERENCE, REVISION = "d" * 64, "e" * 16, "1" * 16
 GPU = "NVIDIA-L40S"
@@ -85,7 +88,7 @@ def refer(mount: Path) -> Callable[[Any, list[dict[str, Any]]], None]:
 def convert(**changes: Any) -> ConvertResult:
     shutil.rmtree(claim.candidate_directory(REQUEST.conversion_key), ignore_errors=True)
     shutil.rmtree(claim.revision_directory(REQUEST.key), ignore_errors=True)
-    return stage.run(replace(REQUEST, **changes))
+    return convert_stage.run(replace(REQUEST, **changes))
 
 
 @pytest.mark.parametrize("name", MODELS)

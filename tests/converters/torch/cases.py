@@ -5,11 +5,11 @@ from typing import Any
 import numpy
 import torch
 
-from triton_converters.data_types import NUMPY_BY_TRITON
-from triton_converters.dump import Arrays
-from triton_converters.repository import model_file
-from triton_converters.request import ConvertRequest, Entrypoint, ModelCode, ModelConfig, TensorRtOptions
-from triton_converters.result import Signature
+from triton_converters.claim_store.dump import Arrays
+from triton_converters.claim_store.repository import model_file
+from triton_converters.contract.request import ConvertRequest, Entrypoint, ModelCode, ModelConfig, TensorRtOptions
+from triton_converters.contract.result import Signature
+from triton_converters.model_config.data_types import NUMPY_BY_TRITON
 
 SOURCE = "d" * 64
 REFERENCE = "e" * 16

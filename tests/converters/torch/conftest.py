@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.converters.torch.cases import REFERENCE, SOURCE, model_code, request
-from triton_converters import claim, reference
-from triton_converters.convert import stage
-from triton_converters.request import Entrypoint, ReferenceRequest
-from triton_converters.result import ConvertResult, ReferenceResult
+from triton_converters.contract import claim
+from triton_converters.contract.request import Entrypoint, ReferenceRequest
+from triton_converters.contract.result import ConvertResult, ReferenceResult
+from triton_converters.stages import convert as convert_stage
+from triton_converters.stages import reference
 
 
 @pytest.fixture
@@ -47,6 +48,6 @@ def convert(refer: Callable[..., ReferenceResult]) -> Callable[..., ConvertResul
         **arguments: str,
     ) -> ConvertResult:
         refer(kind, loader, **arguments)
-        return stage.run(request(model_code(kind, **arguments), format_name, precision, exporter, opset))
+        return convert_stage.run(request(model_code(kind, **arguments), format_name, precision, exporter, opset))
 
     return run

@@ -8,12 +8,12 @@ import onnx
 import pytest
 
 from tests.converters.torch.cases import CONVERSION, MAX_BATCH_SIZE, REFERENCE, REVISION, run_file
-from triton_converters import claim
-from triton_converters.dump import Batch, read_batches
-from triton_converters.precision import weight_data_types
-from triton_converters.replay import read_result
-from triton_converters.repository import model_file
-from triton_converters.result import ConvertResult, ReferenceResult, Signature
+from triton_converters.claim_store.dump import Batch, read_batches
+from triton_converters.claim_store.replay import read_result
+from triton_converters.claim_store.repository import model_file
+from triton_converters.contract import claim
+from triton_converters.contract.result import ConvertResult, ReferenceResult, Signature
+from triton_converters.gates.precision import weight_data_types
 
 pytestmark = pytest.mark.torch
 Convert = Callable[..., ConvertResult]

@@ -12,18 +12,19 @@ import torch
 from tests.converters.onnx_models import transformer
 from tests.converters.torch.cases import REFERENCE, REVISION, SOURCE, model_code, request, run_file
 from tests.converters.torch.user.model import Branching, Classifier, Recommender
-from triton_converters import claim, reference
-from triton_converters.convert import onnx_graph, stage, tensorrt_library
+from triton_converters.claim_store.dump import read_batches
+from triton_converters.claim_store.replay import read_result
+from triton_converters.claim_store.repository import model_file
+from triton_converters.contract import claim
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import Entrypoint, ModelCode, ReferenceRequest
+from triton_converters.contract.result import ConvertResult, ReferenceResult
+from triton_converters.convert import onnx_graph, tensorrt_library
 from triton_converters.convert.tensorrt_library import Engine, Library, Shapes
-from triton_converters.dump import read_batches
-from triton_converters.failure import StageError
+from triton_converters.gates.precision import weight_data_types
 from triton_converters.load import torchscript
-from triton_converters.precision import weight_data_types
-from triton_converters.reasons import Reason
-from triton_converters.replay import read_result
-from triton_converters.repository import model_file
-from triton_converters.request import Entrypoint, ModelCode, ReferenceRequest
-from triton_converters.result import ConvertResult, ReferenceResult
+from triton_converters.stages import convert, reference
 from triton_plugin.found_models import is_torchscript
 
 pytestmark = pytest.mark.torch
@@ -71,7 +72,7 @@ def bring(published: Path) -> Callable[[torch.nn.Module, str, str], ModelCode]:
 
 
 def load_batch(published: Path, kind: str, names: str) -> list[numpy.ndarray]:
-    from triton_converters.user_code import call
+    from triton_converters.user.user_code import call
 
     loader = Entrypoint("loader.py", {"kind": kind, "rename": names})
     return list(next(iter(call(published, loader, "get_dataloader_fn", {"batch_size": 4})()))[1].values())
@@ -102,29 +103,29 @@ def test_a_torchscript_file_converts(
     bring: Callable[..., ModelCode], module: type[torch.nn.Module], source: str, target: str, precision: str
 ) -> None:
     code = bring(module(), module.__name__, source)
-    check(target, precision, stage.run(request(code, target, precision)))
+    check(target, precision, convert.run(request(code, target, precision)))
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])
 def test_a_scripted_file_keeps_both_sides_of_a_branch(bring: Callable[..., ModelCode], precision: str) -> None:
     code = bring(Branching(), "Branching", "ts-script")
-    check("ts-script", precision, stage.run(request(code, "ts-script", precision)))
+    check("ts-script", precision, convert.run(request(code, "ts-script", precision)))
 
 
 def test_a_file_whose_types_are_fixed_is_refused_in_fp16_with_what_to_do(bring: Callable[..., ModelCode]) -> None:
     code = bring(Stubborn(), "Branching", "ts-script")
     with pytest.raises(StageError) as caught:
-        stage.run(request(code, "ts-trace", "fp16"))
+        convert.run(request(code, "ts-trace", "fp16"))
     assert caught.value.reason is Reason.CONVERSION_UNSUPPORTED
     assert caught.value.message.startswith("model.pt does not run in fp16, some of its types are fixed: ")
     assert "format onnx or trt" in caught.value.message
-    check("onnx", "fp16", stage.run(request(code, "onnx", "fp16")))
+    check("onnx", "fp16", convert.run(request(code, "onnx", "fp16")))
 
 
 def test_the_dynamo_exporter_does_not_take_a_file(bring: Callable[..., ModelCode]) -> None:
     code = bring(Classifier(), "Classifier", "ts-trace")
     with pytest.raises(StageError) as caught:
-        stage.run(request(code, "onnx", exporter="Dynamo"))
+        convert.run(request(code, "onnx", exporter="Dynamo"))
     assert caught.value.reason is Reason.CONVERSION_UNSUPPORTED
     assert "spec.models[].onnx.exporter" in caught.value.message
 
@@ -158,8 +159,8 @@ def test_a_file_in_training_mode_or_with_other_inputs_than_tensors_is_refused(pu
 def test_the_optimiser_s_graph_answers_the_same(refer: Callable[..., ReferenceResult], precision: str) -> None:
     refer("Classifier")
     asked = request(model_code("Classifier"), "onnx", precision)
-    plain = stage.run(replace(asked, conversion_key="b" * 16, key="2" * 16))
-    result = stage.run(replace(asked, onnx_optimized=True))
+    plain = convert.run(replace(asked, conversion_key="b" * 16, key="2" * 16))
+    result = convert.run(replace(asked, onnx_optimized=True))
     check("onnx", precision, result)
     operators = [node.op_type for node in onnx.load(str(model_file(REVISION, "small", "onnx"))).graph.node]
     assert "BatchNormalization" not in operators
@@ -180,7 +181,7 @@ def test_an_onnx_source_needs_no_torch(mount: Path, published: Path, monkeypatch
     code = ModelCode("onnx", Entrypoint("model.onnx", {}), 4)
     monkeypatch.setitem(sys.modules, "torch", None)
     reference.run(ReferenceRequest(REFERENCE, SOURCE, code, Entrypoint("tokens.py", {}), 8, needs_labels=False))
-    result = stage.run(request(code, "onnx", "fp16"))
+    result = convert.run(request(code, "onnx", "fp16"))
     assert result.data_types[0] == "FP16"
     assert result.max_absolute_error is not None
     assert 0 < result.max_absolute_error < 0.05
@@ -192,7 +193,7 @@ def test_weights_beyond_what_a_message_holds_lie_beside_the_graph(
 ) -> None:
     monkeypatch.setattr(onnx_graph, "INLINE_BYTES", 100)
     refer("Classifier")
-    check("onnx", "fp32", stage.run(request(model_code("Classifier"), "onnx", "fp32", exporter, 18)))
+    check("onnx", "fp32", convert.run(request(model_code("Classifier"), "onnx", "fp32", exporter, 18)))
     version = model_file(REVISION, "small", "onnx").parent
     assert sorted(path.name for path in version.iterdir()) == ["model.onnx", onnx_graph.DATA_FILE]
     assert onnx_graph.weight_bytes(onnx.load(str(version / "model.onnx"), load_external_data=False)) <= 1024
@@ -215,7 +216,7 @@ def test_an_engine_is_made_of_the_module_s_own_way_to_onnx(
     monkeypatch.setattr(Library, "version", "10.13.3.9")
     monkeypatch.setattr(tensorrt_library, "build", build)
     refer("Classifier")
-    result = stage.run(request(model_code("Classifier"), "trt", precision))
+    result = convert.run(request(model_code("Classifier"), "trt", precision))
     assert (result.data_types, result.tensorrt_version) == ((f"FP{precision[2:]}",), "10.13.3.9")
     [graph] = [model.graph for model in handed]
     assert {value.type.tensor_type.elem_type for value in (*graph.input, *graph.output)} == {onnx.TensorProto.FLOAT}

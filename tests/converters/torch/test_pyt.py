@@ -8,11 +8,11 @@ import torch
 from safetensors.torch import save_file
 
 from tests.converters.sources import WriteSource
-from triton_converters.failure import StageError
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import Entrypoint, ModelCode
 from triton_converters.load import pyt
-from triton_converters.reasons import Reason
-from triton_converters.request import Entrypoint, ModelCode
-from triton_converters.torch_framework import TorchFramework, select_outputs
+from triton_converters.load.torch_framework import TorchFramework, select_outputs
 
 pytestmark = pytest.mark.torch
 HEADER = """

@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from tests.converters.torch.cases import REFERENCE
-from triton_converters import claim
-from triton_converters.dump import read_batches
-from triton_converters.failure import StageError
-from triton_converters.reasons import Reason
-from triton_converters.replay import read_result
-from triton_converters.result import ReferenceResult, Tensor
+from triton_converters.claim_store.dump import read_batches
+from triton_converters.claim_store.replay import read_result
+from triton_converters.contract import claim
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.result import ReferenceResult, Tensor
 
 pytestmark = pytest.mark.torch
 Refer = Callable[..., ReferenceResult]

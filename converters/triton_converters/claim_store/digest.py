@@ -1,0 +1,55 @@
+r"""The digest of a published source, and of a converted model that is a directory.
+
+The digest of a single file is its SHA-256. That of a directory is the SHA-256 of what this prints inside it::
+
+    find -L . \( -name '..*' -o -name lost+found \) -prune -o -type f -printf '%P\0' |
+      LC_ALL=C sort -z | xargs -0 sha256sum --
+"""
+
+import hashlib
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A regular file of the source."""
+
+    name: str
+    """Path below the source, with slashes: what is published and digested."""
+    path: Path
+    """Where its content is read, links resolved."""
+
+
+def sha256_of(file: SourceFile) -> str:
+    """SHA-256 of the content, 64 hexadecimal digits."""
+    try:
+        with file.path.open("rb") as content:
+            return hashlib.file_digest(content, "sha256").hexdigest()
+    except PermissionError as error:
+        message = f"{file.name} cannot be read by uid {os.getuid()}: {error}"
+        raise StageError(Reason.SOURCE_INVALID, message) from error
+
+
+def digest_of(hashes: dict[str, str], single: bool) -> str:
+    """The source's digest from its files' SHA-256 by name; ``single``: it is one file, not a directory."""
+    if single:
+        return next(iter(hashes.values()))
+    lines = [f"{hashes[name]}  ".encode() + os.fsencode(name) + b"\n" for name in sorted(hashes, key=os.fsencode)]
+    return hashlib.sha256(b"".join(lines)).hexdigest()
+
+
+def is_published(directory: Path) -> bool:
+    """Whether the directory holds exactly the files whose digest is its name; reads them all."""
+    paths = [path for path in directory.rglob("*") if path.is_symlink() or not path.is_dir()]
+    if not paths or not all(stat.S_ISREG(path.lstat().st_mode) for path in paths):
+        return False
+    files = [SourceFile(path.relative_to(directory).as_posix(), path) for path in paths]
+    hashes = {file.name: sha256_of(file) for file in files}
+    digests = {digest_of(hashes, single=False)} | (set(hashes.values()) if len(hashes) == 1 else set())
+    return directory.name in digests

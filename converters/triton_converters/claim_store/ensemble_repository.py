@@ -1,0 +1,85 @@
+"""A revision of an ensemble: every model's directory, the ensemble's own, and what the hps backend is told."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from triton_converters.claim_store import hps
+from triton_converters.claim_store.dump import Batch
+from triton_converters.claim_store.publish import temporary_directory
+from triton_converters.claim_store.repository import MODELS, VERSION, Conversion, publish, write_model_directory
+from triton_converters.contract import claim
+from triton_converters.contract.formats import HPS
+from triton_converters.contract.request import ConvertRequest
+from triton_converters.contract.result import ConvertResult, Signature
+from triton_converters.model_config.ensemble import render_ensemble
+
+WARNINGS = 4
+"""Kept of all models': they share the termination message."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A converted model and what its directory is made of."""
+
+    request: ConvertRequest
+    signature: Signature
+    conversion: Conversion
+    example: Batch
+
+
+def publish_ensemble(request: ConvertRequest, parts: Sequence[Part]) -> ConvertResult:
+    """Publish ``revisions/<key>/`` with all models; gives the result of whoever was first.
+
+    Raises OSError where the claim is full.
+    """
+    assert request.model.ensemble is not None
+    target = claim.revision_directory(request.key)
+    with temporary_directory(target) as directory:
+        for part in parts:
+            write_model_directory(directory / MODELS, part.request, part.signature, part.conversion, part.example)
+        ensemble = directory / MODELS / request.model_name
+        # Triton wants a version of an ensemble too; there is nothing in it.
+        (ensemble / VERSION).mkdir(parents=True)
+        text = render_ensemble(request.model_name, request.model.ensemble, request.model.max_batch_size)
+        (ensemble / "config.pbtxt").write_text(text, encoding="utf-8")
+        served = [_served(request.key, part) for part in parts if part.request.format == HPS]
+        if served:
+            text = hps.parameter_server(served, request.gpu_count)
+            (directory / claim.PARAMETER_SERVER).write_text(text, encoding="utf-8")
+        return publish(directory, request.key, _together(parts))
+
+
+def _served(key: str, part: Part) -> hps.Served:
+    """The paths are those of the published directory, which the server mounts where the Job does."""
+    request = part.request
+    assert request.hps is not None
+    return hps.Served(
+        name=request.model_name,
+        version=claim.model_repository(key) / request.model_name / VERSION,
+        tables=hps.read_index(claim.candidate_directory(request.conversion_key)),
+        max_batch_size=part.signature.max_batch_size,
+        instances=request.config.instances,
+        options=request.hps,
+    )
+
+
+def _together(parts: Sequence[Part]) -> ConvertResult:
+    """One result of all models."""
+    results = [part.conversion.result for part in parts]
+    errors = [result.max_absolute_error for result in results if result.max_absolute_error is not None]
+    versions = [result.tensorrt_version for result in results if result.tensorrt_version]
+    warnings = [
+        f"{part.request.model_name}: {warning}"
+        for part, result in zip(parts, results, strict=True)
+        for warning in result.warnings
+    ]
+    return ConvertResult(
+        file_sha256=hashlib.sha256("".join(result.file_sha256 for result in results).encode()).hexdigest(),
+        file_bytes=sum(result.file_bytes for result in results),
+        data_types=tuple(dict.fromkeys(name for result in results for name in result.data_types)),
+        seconds=round(sum(result.seconds for result in results), 3),
+        warnings=tuple(warnings[:WARNINGS]),
+        tensorrt_version=versions[0] if versions else "",
+        max_absolute_error=max(errors, default=None),
+    )

@@ -1,0 +1,53 @@
+"""result.json: the outcome of a stage, in the directory of its key; a stage whose outcome is there is not run again."""
+
+from pathlib import Path
+from typing import TypeVar
+
+from triton_converters.claim_store.publish import write_file
+from triton_converters.contract import claim
+from triton_converters.contract.document import Document, DocumentError
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.result import MessageTooLongError, Outcome
+
+RESULT_FILE = "result.json"
+Result = TypeVar("Result", bound=Document)
+
+
+def find_result(directory: Path, stage: str, key: str) -> Document | None:
+    """The valid result of that stage and key in the directory, or None."""
+    try:
+        outcome = Outcome.from_json((directory / RESULT_FILE).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, DocumentError):
+        return None
+    return outcome.result if (outcome.stage, outcome.key) == (stage, key) else None
+
+
+def has_result(directory: Path, stage: str, key: str) -> bool:
+    """Whether the directory holds the valid result of that stage and key."""
+    return find_result(directory, stage, key) is not None
+
+
+def read_result(directory: Path, stage: str, key: str, kind: type[Result]) -> Result:
+    """The result of an earlier stage; raises StageError(ResultMissing), which a new run of that stage mends."""
+    result = find_result(directory, stage, key)
+    if not isinstance(result, kind):
+        raise StageError(Reason.RESULT_MISSING, f"{directory} on the claim holds no valid {RESULT_FILE}", final=False)
+    return result
+
+
+def published_source(digest: str) -> Path:
+    """Directory of the source; raises StageError(ResultMissing) where it was taken off the claim."""
+    directory = claim.source_directory(digest)
+    if not directory.is_dir():
+        raise StageError(Reason.RESULT_MISSING, f"{directory} is not on the claim any more", final=False)
+    return directory
+
+
+def write_result(directory: Path, stage: str, key: str, result: Document) -> None:
+    """Write result.json; raises StageError(Crashed) where it would not fit into a termination message."""
+    try:
+        message = Outcome(stage, key, result).to_json()
+    except MessageTooLongError as error:
+        raise StageError(Reason.CRASHED, f"the result does not fit into a termination message: {error}") from error
+    write_file(directory / RESULT_FILE, message.encode())

@@ -1,0 +1,120 @@
+"""The model repository on the claim: a converted file, and the immutable revisions that serve it."""
+
+import errno
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_converters.claim_store.dump import Arrays, Batch
+from triton_converters.claim_store.publish import publish_directory, temporary_directory, write_file
+from triton_converters.claim_store.replay import RESULT_FILE, has_result, read_result, write_result
+from triton_converters.contract import claim
+from triton_converters.contract.document import Document, DocumentError
+from triton_converters.contract.formats import FORMATS
+from triton_converters.contract.request import ConvertRequest
+from triton_converters.contract.result import ConvertResult, Signature
+from triton_converters.model_config.data_types import wire
+from triton_converters.model_config.model import Execution, render, warmup_file
+
+MODELS, VERSION = "models", "1"
+"""Folders of a revision, as claim.model_repository has them."""
+_NO_LINKS = frozenset({errno.EXDEV, errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS})
+
+
+@dataclass(frozen=True)
+class Conversion(Document):
+    """``candidates/<conversion key>/result.json``: what the converted file beside it is."""
+
+    conversion_key: str
+    files: tuple[str, ...]
+    """Relative paths, the model's own first; large ONNX models keep their weights in others, SavedModels are many."""
+    result: ConvertResult
+
+
+def find_conversion(directory: Path, conversion_key: str) -> Conversion | None:
+    """The conversion of that key where it is complete, else None."""
+    try:
+        conversion = Conversion.from_json((directory / RESULT_FILE).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, DocumentError):
+        return None
+    complete = conversion.files and all((directory / file).is_file() for file in conversion.files)
+    return conversion if complete and conversion.conversion_key == conversion_key else None
+
+
+def write_conversion(directory: Path, conversion: Conversion) -> None:
+    """Write the conversion's document beside its files."""
+    write_file(directory / RESULT_FILE, conversion.to_json().encode())
+
+
+def publish_revision(
+    request: ConvertRequest, signature: Signature, conversion: Conversion, example: Batch
+) -> ConvertResult:
+    """Publish ``revisions/<key>/``; gives the result of whoever was first.
+
+    ``example``: a real batch, whose first sample warms the model up. Raises OSError where the claim is full.
+    """
+    target = claim.revision_directory(request.key)
+    with temporary_directory(target) as directory:
+        write_model_directory(directory / MODELS, request, signature, conversion, example)
+        return publish(directory, request.key, conversion.result)
+
+
+def write_model_directory(
+    models: Path, request: ConvertRequest, signature: Signature, conversion: Conversion, example: Batch
+) -> None:
+    """``<models>/<model>/``: config.pbtxt, the version with the converted files, warm-up samples."""
+    candidate = claim.candidate_directory(request.conversion_key)
+    model = models / request.model_name
+    version = model / VERSION
+    version.mkdir(parents=True)
+    for file in conversion.files:
+        (version / file).parent.mkdir(parents=True, exist_ok=True)
+        link_or_copy(candidate / file, version / file)
+    sample = _first_sample(example, signature) if request.config.warmup else {}
+    shapes = {name: array.shape for name, array in sample.items()}
+    execution = Execution(
+        request.format, request.precision, request.accelerator, request.tensorrt.workspace_bytes, request.engine_cache
+    )
+    text = render(request.model_name, signature, request.config, execution, shapes)
+    (model / "config.pbtxt").write_text(text, encoding="utf-8")
+    _write_warmup(model / "warmup", sample)
+
+
+def publish(directory: Path, key: str, result: ConvertResult) -> ConvertResult:
+    """Publish the directory as ``revisions/<key>/``; gives the result of whoever was first."""
+    target = claim.revision_directory(key)
+    write_result(directory, "convert", key, result)
+    if not publish_directory(directory, target, lambda path: has_result(path, "convert", key)):
+        return read_result(target, "convert", key, ConvertResult)
+    return result
+
+
+def model_file(revision: str, model_name: str, format_name: str) -> Path:
+    """The served file or directory of a revision."""
+    return claim.model_repository(revision) / model_name / VERSION / FORMATS[format_name].file
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """A hard link, or a copy where the file system makes none."""
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        shutil.copyfile(source, target)
+
+
+def _first_sample(example: Batch, signature: Signature) -> Arrays:
+    """One sample of every input, without the batch dimension."""
+    return {
+        tensor.name: example.inputs[tensor.name][0] if signature.max_batch_size else example.inputs[tensor.name]
+        for tensor in signature.inputs
+    }
+
+
+def _write_warmup(directory: Path, sample: Arrays) -> None:
+    if sample:
+        directory.mkdir()
+    for name, array in sample.items():
+        (directory / warmup_file(name)).write_bytes(wire(array))

@@ -1,0 +1,436 @@
+"""What a Job answers: one JSON document of at most 4,000 bytes in its container's termination message.
+
+The kubelet cuts a message at 4,096 bytes without a word, so a longer one is refused here. The same document lies as
+``result.json`` in the directory of its key on the claim. Shared by the Jobs and the controller; standard library only.
+
+Users' code runs in the Jobs and can write all of this itself, so whoever reads it trusts nothing of it.
+"""
+
+import base64
+import json
+import zlib
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from triton_converters.contract.document import LARGEST_INTEGER, Document, DocumentError, decode, wrong_type
+from triton_converters.contract.reasons import Reason, reason_of
+
+MESSAGE_LIMIT_BYTES = 4000
+MESSAGE_CUT_BYTES = 4096
+"""Where the kubelet cuts; what is longer was never a termination message."""
+INFLATED_LIMIT_BYTES = 64 * 1024
+"""Of a deflated result's JSON."""
+EXIT_FINAL = 42
+"""Exit code of a failure that running the same Job again cannot mend; its podFailurePolicy fails the Job at once."""
+
+
+@dataclass(frozen=True)
+class Tensor(Document):
+    """An input or output as config.pbtxt declares it."""
+
+    name: str
+    data_type: str
+    """Triton's name: FP32, INT64, BOOL, BYTES, ..."""
+    dims: tuple[int, ...]
+    """Without the batch dimension; -1: varies."""
+
+
+@dataclass(frozen=True)
+class Signature(Document):
+    """Names, types and shapes every candidate serves."""
+
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    max_batch_size: int
+    """Samples; 0: no batch dimension."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured point. Latencies in microseconds; perf_analyzer's CSV columns in its order.
+
+    perf_analyzer reports network and server send/receive as one figure, so seven components stand for the eight steps
+    of a request: client send, network + server send/receive (three steps), queue, compute input, infer and output,
+    client receive.
+    """
+
+    batch_size: int
+    concurrency: int
+    throughput: float
+    """Inferences (samples) per second."""
+    client_send: int
+    network: int
+    queue: int
+    compute_input: int
+    compute_infer: int
+    compute_output: int
+    client_receive: int
+    p50: int
+    p90: int
+    p95: int
+    p99: int
+    average: int
+    stable: bool
+    """False: no three windows agreed within the stability percentage; the row is three merged whatever they show."""
+    spread: float = 0.0
+    """How much the merged windows' throughput differs: (largest - smallest) / mean, per cent; 0.0 where unknown."""
+    client_bound: bool = False
+    """True: the client itself was the limit, so the server could do more."""
+    memory_bytes: int = 0
+    """Most memory in use while the row was measured, in whole MiB: of the GPUs as Triton's metrics say; without a GPU
+    of the whole node, whatever uses it. 0 where unknown."""
+
+
+@dataclass(frozen=True)
+class Accuracy(Document):
+    """One metric, computed by the user's MetricsCalculator on both sets of outputs."""
+
+    metric: str
+    framework: float
+    served: float
+    threshold: str
+    """What was asked, in words ("minimum 0.95"); empty where nothing was."""
+    passed: bool
+
+
+@dataclass(frozen=True)
+class Environment(Document):
+    """Where a measurement was taken; results are comparable only where these agree."""
+
+    server_version: str
+    device: str
+    """``cpu`` or ``gpu``: read back from the loaded model's instance groups and the server's metrics."""
+    gpu_product: str
+    tensorrt_version: str
+    cpu: str
+    perf_analyzer: tuple[str, ...]
+    """The argv of one invocation per scenario; only -b and --concurrency-range differ between its points."""
+
+
+@dataclass(frozen=True)
+class SourceResult(Document):
+    """The published source."""
+
+    digest: str
+    """SHA-256 as 64 hexadecimal digits."""
+    files: int
+    total_bytes: int
+
+
+@dataclass(frozen=True)
+class ReferenceResult(Document):
+    """The framework's dump."""
+
+    signature: Signature
+    samples: int
+    batches: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class ConvertResult(Document):
+    """A published revision."""
+
+    file_sha256: str
+    file_bytes: int
+    data_types: tuple[str, ...]
+    """Floating point types of the file's own weights, read back after the conversion."""
+    seconds: float
+    warnings: tuple[str, ...]
+    tensorrt_version: str
+    """Of the TensorRT that made the file; empty where none did."""
+    max_absolute_error: float | None
+    """Against the framework's floating point outputs, of the file run by its own runtime in the Job, without Triton.
+
+    Over the first samples of the reference; None where the Job has no runtime of the format.
+    """
+
+
+@dataclass(frozen=True)
+class ProfileResult(Document):
+    """The gates' verdict and the sweeps of one candidate; where a gate failed the sweeps are empty."""
+
+    passed: bool
+    reason: str
+    """A Reason's value: ``Passed`` or the first gate that failed."""
+    message: str
+    max_absolute_error: float
+    accuracy: tuple[Accuracy, ...]
+    samples: int
+    offline: tuple[Row, ...]
+    online: tuple[Row, ...]
+    environment: Environment
+
+
+@dataclass(frozen=True)
+class MeasureResult(Document):
+    """The online sweep of the server that is about to serve."""
+
+    online: tuple[Row, ...]
+    environment: Environment
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What a search varies of a model's configuration; the same fields of ``request.ModelConfig``."""
+
+    max_batch_size: int
+    """Samples; 0: no batch dimension."""
+    instances: int
+    dynamic_batching: bool
+    preferred_batch_sizes: tuple[int, ...]
+    max_queue_delay_microseconds: int
+    cuda_graphs: bool
+
+
+@dataclass(frozen=True)
+class SearchPoint:
+    """A configuration and one row of it; or a configuration that cannot be served, and why."""
+
+    tuning: Tuning
+    row: Row | None
+    refused: str = ""
+    """Where there is no row: how it failed, in words."""
+
+
+@dataclass(frozen=True)
+class SearchResult(Document):
+    """What one Job of a search measured."""
+
+    search: str
+    """Names the file of all parts' points on the claim."""
+    points: tuple[SearchPoint, ...]
+    """In the path's order; not those of earlier parts, nor the profile's."""
+    ended: str
+    """``Converged``, ``Complete`` (exhaustive), ``MeasurementsSpent``, ``TimeSpent``; empty: another part goes on."""
+    size: int
+    """Points of the whole space: what an exhaustive search would measure."""
+    seconds: float
+    """That measuring took, of this part's points and those before it."""
+    environment: Environment
+    repeats: tuple[SearchPoint, ...] = ()
+    """Of the last part, where something better than the base was found: the best point, and the best of another
+    configuration, measured once more with longer windows."""
+
+
+@dataclass(frozen=True)
+class CleanResult(Document):
+    """What was removed."""
+
+    directories: int
+    temporary: int
+
+
+RESULTS: dict[str, type[Document]] = {
+    "source": SourceResult,
+    "reference": ReferenceResult,
+    "convert": ConvertResult,
+    "profile": ProfileResult,
+    "search": SearchResult,
+    "measure": MeasureResult,
+    "clean": CleanResult,
+}
+"""The result's type by stage."""
+
+
+class MessageTooLongError(ValueError):
+    """The document does not fit into a termination message."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The envelope: which stage and key, and either a result or a reason with a message."""
+
+    stage: str
+    key: str
+    result: Document | None
+    reason: Reason | None = None
+    message: str = ""
+
+    def to_json(self) -> str:
+        """Compact JSON with rows as arrays; a result that is too long is deflated, a failure's message shortened.
+
+        Raises MessageTooLongError where a result exceeds MESSAGE_LIMIT_BYTES all the same, or INFLATED_LIMIT_BYTES.
+        """
+        if self.result is None:
+            return self._envelope(reason=str(self.reason), message=_shorten(self.message))
+        packed = _pack(asdict(self.result))
+        text = self._envelope(result=packed)
+        if len(text.encode()) > MESSAGE_LIMIT_BYTES:
+            text = self._envelope(deflated=_deflate(_compact(packed)))
+        if len(text.encode()) > MESSAGE_LIMIT_BYTES:
+            raise MessageTooLongError(f"{self.stage}: {len(text.encode())} bytes, at most {MESSAGE_LIMIT_BYTES}")
+        return text
+
+    def _envelope(self, **content: Any) -> str:
+        return _compact({"stage": self.stage, "key": self.key} | content)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Parse an envelope; raises DocumentError where it is not one, whatever else the text is."""
+        if len(text) > MESSAGE_CUT_BYTES or len(text.encode(errors="replace")) > MESSAGE_CUT_BYTES:
+            raise DocumentError(f"the message is longer than {MESSAGE_CUT_BYTES} bytes")
+        envelope = _Envelope.from_json(text)
+        packed = envelope.result if envelope.deflated is None else decode(_inflate(envelope.deflated))
+        if packed is not None:
+            if envelope.stage not in RESULTS:
+                raise DocumentError("the message's stage is none that has results")
+            return cls(envelope.stage, envelope.key, RESULTS[envelope.stage].from_value(_unpack(packed)))
+        if envelope.reason is None or envelope.message is None:
+            raise DocumentError("the message holds neither a result nor a reason with a message")
+        try:
+            reason = reason_of(envelope.reason)
+        except KeyError:
+            raise DocumentError("the message's reason is unknown to this version") from None
+        return cls(envelope.stage, envelope.key, None, reason, envelope.message)
+
+
+@dataclass(frozen=True)
+class _Envelope(Document):
+    """What every message says; then a result, a deflated one, or a reason with a message."""
+
+    stage: str
+    key: str
+    result: Any = None
+    deflated: str | None = None
+    reason: str | None = None
+    message: str | None = None
+
+
+def _deflate(text: str) -> str:
+    plain = text.encode()
+    if len(plain) > INFLATED_LIMIT_BYTES:
+        raise MessageTooLongError(f"{len(plain)} bytes before they are deflated, at most {INFLATED_LIMIT_BYTES}")
+    return base64.b85encode(zlib.compress(plain, 9)).decode()
+
+
+def _inflate(text: str) -> str:
+    inflation = zlib.decompressobj()
+    try:
+        # One byte more than is allowed, so that a result of the largest size comes to its end.
+        plain = inflation.decompress(base64.b85decode(text), INFLATED_LIMIT_BYTES + 1)
+        decoded = plain.decode()
+    except (ValueError, zlib.error) as error:
+        raise DocumentError(f"the deflated result cannot be read: {error}") from error
+    if len(plain) > INFLATED_LIMIT_BYTES or not inflation.eof or inflation.unused_data:
+        raise DocumentError(
+            f"the deflated result is longer than {INFLATED_LIMIT_BYTES} bytes, is cut, or something follows it"
+        )
+    return decoded
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _shorten(message: str) -> str:
+    """Beginning and end of a long message: the place is named first, the cause last.
+
+    Backslashes, quotes and line ends double in JSON and other control characters (replaced here) would take six bytes
+    each, so a quarter of the limit always fits.
+    """
+    printable = "".join(c if c.isprintable() or c in "\n\t" else " " for c in message)
+    text, limit = printable.encode(errors="replace"), MESSAGE_LIMIT_BYTES // 4
+    if len(text) <= limit:
+        return text.decode()
+    head, tail = text[: limit // 3], text[-(limit - limit // 3) + 5 :]
+    return f"{head.decode(errors='ignore')} ... {tail.decode(errors='ignore')}"
+
+
+_SCENARIOS = {"offline", "online"}
+_COLUMNS = tuple(Row.__dataclass_fields__)
+_FLAGS = {"stable", "client_bound"}
+_MEBIBYTE = 2**20
+_TUNING_COLUMNS = tuple(Tuning.__dataclass_fields__)
+_TUNING_FLAGS = ("dynamic_batching", "cuda_graphs")
+_ACCURACY = "accuracy"
+_ACCURACY_COLUMNS = tuple(Accuracy.__dataclass_fields__)
+_POINTS = {"points", "repeats"}
+_POINT_COLUMNS = tuple(SearchPoint.__dataclass_fields__)
+
+
+def _pack(result: dict[str, Any]) -> dict[str, Any]:
+    """Rows, points and metrics become arrays in the order of their fields: names would take twice the bytes."""
+    packed = dict(result)
+    for scenario in packed.keys() & _SCENARIOS:
+        packed[scenario] = [_pack_row(row) for row in packed[scenario]]
+    for name in packed.keys() & {_ACCURACY}:
+        packed[name] = [
+            [float(f"{value:.7g}") if isinstance(value, float) else value for value in each.values()]
+            for each in packed[name]
+        ]
+    for name in packed.keys() & _POINTS:
+        packed[name] = [
+            [_pack_tuning(each["tuning"]), _pack_row(each["row"]) if each["row"] else None, each["refused"]]
+            for each in packed[name]
+        ]
+    return packed
+
+
+def _unpack(result: Any) -> dict[str, Any]:
+    if not isinstance(result, dict):
+        raise wrong_type("result", "an object", result)
+    unpacked = dict(result)
+    for name in unpacked.keys() & _SCENARIOS:
+        unpacked[name] = [_unpack_row(row, name) for row in _list(unpacked[name], name)]
+    for name in unpacked.keys() & {_ACCURACY}:
+        unpacked[name] = [_named(each, _ACCURACY_COLUMNS, name) for each in _list(unpacked[name], name)]
+    for name in unpacked.keys() & _POINTS:
+        unpacked[name] = [_unpack_point(each, name) for each in _list(unpacked[name], name)]
+    return unpacked
+
+
+def _list(value: Any, place: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise wrong_type(place, "a list", value)
+    return value
+
+
+def _named(value: Any, columns: tuple[str, ...], place: str, least: int | None = None) -> dict[str, Any]:
+    """The values of a list by the names of its columns, of which it has all, or at least so many."""
+    found = _list(value, place)
+    if not (len(columns) if least is None else least) <= len(found) <= len(columns):
+        raise DocumentError(f"{place}: {len(found)} columns; there are {len(columns)}")
+    return dict(zip(columns, found, strict=False))
+
+
+def _unpack_point(value: Any, place: str) -> dict[str, Any]:
+    point = _named(value, _POINT_COLUMNS, place)
+    row = None if point["row"] is None else _unpack_row(point["row"], place)
+    return point | {"tuning": _unpack_tuning(point["tuning"], place), "row": row}
+
+
+def _pack_row(row: dict[str, Any]) -> list[Any]:
+    small = row | {"memory_bytes": row["memory_bytes"] // _MEBIBYTE}
+    return [round(value, 1) if isinstance(value, float) else int(value) for value in small.values()]
+
+
+def _unpack_row(row: Any, place: str) -> dict[str, Any]:
+    # Rows of earlier versions have fewer columns.
+    named = _flagged(_named(row, _COLUMNS, place, least=0), _FLAGS, place)
+    if "memory_bytes" in named:
+        mebibytes = named["memory_bytes"]
+        if type(mebibytes) is not int:
+            raise wrong_type(f"{place}, memory_bytes", "int", mebibytes)
+        if abs(mebibytes) > LARGEST_INTEGER // _MEBIBYTE:
+            raise DocumentError(f"{place}, memory_bytes: the number of bytes takes more than 64 bits")
+        named["memory_bytes"] = mebibytes * _MEBIBYTE
+    return named
+
+
+def _flagged(named: dict[str, Any], flags: Iterable[str], place: str) -> dict[str, Any]:
+    """The same with 0 and 1 as flags."""
+    given = {flag: named[flag] for flag in flags if flag in named}
+    for flag, value in given.items():
+        if not isinstance(value, int):
+            raise wrong_type(f"{place}, {flag}", "0 or 1", value)
+    return named | {flag: bool(value) for flag, value in given.items()}
+
+
+def _pack_tuning(tuning: dict[str, Any]) -> list[Any]:
+    return [int(value) if isinstance(value, bool) else value for value in tuning.values()]
+
+
+def _unpack_tuning(tuning: Any, place: str) -> dict[str, Any]:
+    return _flagged(_named(tuning, _TUNING_COLUMNS, place), _TUNING_FLAGS, place)

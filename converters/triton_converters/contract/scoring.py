@@ -1,0 +1,119 @@
+"""Which row or point is the best, and which constraint a row misses by how much. Pure; standard library only.
+
+Score of a row: the sum over objectives of weight * ln(throughput), or -weight * ln(latency or memory), divided by the
+sum of weights. Differences of scores are weighted relative gains, as Model Analyzer's objectives are; unlike its
+comparison of pairs, this one is an order (transitive), so that neither the candidates' order nor a baseline decides.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, log
+
+from triton_converters.contract.request import Constraint, Objective
+from triton_converters.contract.result import Row, SearchPoint
+
+THROUGHPUT = "Throughput"
+"""The one metric of which more is better."""
+METRICS = {
+    THROUGHPUT: "throughput",
+    "P50LatencyMicroseconds": "p50",
+    "P90LatencyMicroseconds": "p90",
+    "P95LatencyMicroseconds": "p95",
+    "P99LatencyMicroseconds": "p99",
+    "AverageLatencyMicroseconds": "average",
+    "UsedMemoryBytes": "memory_bytes",
+}
+"""Row's fields by the names that objectives and constraints use."""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A constraint that a row does not meet."""
+
+    constraint: Constraint
+    value: float
+    distance: float
+    """How far the value is beyond the bound, relative to the bound."""
+
+    def __str__(self) -> str:
+        """In words: metric, value and bound."""
+        minimum, maximum = self.constraint.minimum, self.constraint.maximum
+        bound = f"maximum {maximum:.15g}" if maximum is not None else ""
+        if minimum is not None and self.value < minimum:
+            bound = f"minimum {minimum:.15g}"
+        return f"{self.constraint.metric} {self.value:g}, {bound}"
+
+
+def value(row: Row, metric: str) -> float:
+    """A row's figure: inferences per second, microseconds or bytes; infinite where memory was not measured."""
+    if metric == "UsedMemoryBytes" and not row.memory_bytes:
+        return inf
+    return float(getattr(row, METRICS[metric]))
+
+
+def score(row: Row, objectives: Sequence[Objective]) -> float:
+    """More is better; without objectives throughput alone counts."""
+    wanted = objectives or (Objective(THROUGHPUT, 1),)
+    total = sum(objective.weight for objective in wanted)
+    return sum(objective.weight * _gain(row, objective.metric) for objective in wanted) / total
+
+
+def violation(row: Row, constraints: Sequence[Constraint]) -> Violation | None:
+    """The constraint that a row misses by most; None where it meets all."""
+    missed = [found for constraint in constraints if (found := _miss(row, constraint))]
+    return max(missed, key=lambda each: each.distance, default=None)
+
+
+def distance(row: Row, constraints: Sequence[Constraint]) -> float:
+    """How far the row is beyond the bound that it misses by most, relative to that bound; 0.0 where it meets all."""
+    missed = violation(row, constraints)
+    return missed.distance if missed else 0.0
+
+
+def order(row: Row, objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> tuple[float, float]:
+    """A key that sorts rows from best to worst: first those that meet every constraint, by score, then by distance."""
+    return distance(row, constraints), -score(row, objectives)
+
+
+def best_point(
+    points: Sequence[SearchPoint],
+    repeats: Sequence[SearchPoint],
+    objectives: Sequence[Objective],
+    constraints: Sequence[Constraint],
+) -> SearchPoint | None:
+    """The best of those measured once more, or else of all; None where nothing was measured.
+
+    Of many points the best one was also the luckiest; those measured again, for longer, are judged by that. What was
+    refused then counts nowhere.
+    """
+    refused = {point.tuning for point in repeats if point.row is None}
+
+    def best(measured: Sequence[SearchPoint]) -> SearchPoint | None:
+        found = [
+            (order(point.row, objectives, constraints), point)
+            for point in measured
+            if point.row is not None and point.tuning not in refused
+        ]
+        return min(found, key=lambda each: each[0], default=(None, None))[1]
+
+    return best(repeats) or best(points)
+
+
+def _gain(row: Row, metric: str) -> float:
+    figure = value(row, metric)
+    if figure <= 0:
+        return -inf if metric == THROUGHPUT else 0.0
+    return log(figure) if metric == THROUGHPUT else -log(figure)
+
+
+def _miss(row: Row, constraint: Constraint) -> Violation | None:
+    figure, minimum, maximum = value(row, constraint.metric), constraint.minimum, constraint.maximum
+    if minimum is not None and figure < minimum:
+        return Violation(constraint, figure, _relative(minimum - figure, minimum))
+    if maximum is not None and figure > maximum:
+        return Violation(constraint, figure, _relative(figure - maximum, maximum))
+    return None
+
+
+def _relative(excess: float, bound: float) -> float:
+    return excess / abs(bound) if bound else excess

@@ -1,0 +1,1 @@
+"""The checks that a candidate must pass before it can serve."""

@@ -1,0 +1,194 @@
+"""How far served outputs are from the framework's: counts that add up over requests. Pure NumPy.
+
+Floating point: an element agrees where |served - framework| <= absolute + relative * |framework|. Integers and booleans
+agree where they are equal. NaN and infinity are counted on what the server sent, before anything is padded or cut.
+Where a dimension that varies has another size, the common prefix is compared. Of what only one side has, zeros are
+padding (a batch is as long as its longest sample, and the server makes batches of its own); every other element is
+outside.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy
+
+from triton_converters.claim_store.dump import Array
+from triton_converters.contract.request import Tolerance
+from triton_converters.model_config.data_types import triton_type
+
+EQUAL_FRACTION = {"fp32": 1.0, "fp16": 0.99}
+"""Fraction of an integer output's elements that must be equal, by the candidate's precision.
+
+fp32: a class number changes with the last bit of nobody's scores. fp16 rounds scores to 11 bits, which turns a near tie
+now and then; 0.99 is one element in a hundred.
+"""
+
+
+@dataclass(frozen=True)
+class Element:
+    """One element of an output where both sides stand."""
+
+    sample: str
+    position: tuple[int, ...]
+    """Within the sample, without the batch dimension."""
+    served: float
+    framework: float
+    excess: float
+    """How far beyond the tolerance, in the output's unit; infinite where the server sent no finite number."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Counts of one output over any number of requests; ``+`` joins two of the same output."""
+
+    output: str
+    is_floating: bool
+    elements: int = 0
+    """All that were compared or had no counterpart; without padding."""
+    outside: int = 0
+    """Elements that do not agree, those without a counterpart included."""
+    not_finite: int = 0
+    """NaN or infinite served elements where the framework has a finite one, or none."""
+    other_lengths: int = 0
+    """Samples of which one side has more than padding beyond the other's end."""
+    max_absolute_error: float = 0.0
+    """Largest finite |served - framework|; 0.0 for integers."""
+    worst: Element | None = None
+    """The element that is farthest outside."""
+
+    def __add__(self, other: "Agreement") -> "Agreement":
+        """Join the counts; raises ValueError where the outputs are not the same."""
+        if (self.output, self.is_floating) != (other.output, other.is_floating):
+            raise ValueError(f"{self.output} and {other.output} are different outputs")
+        worst = [element for element in (self.worst, other.worst) if element is not None]
+        return Agreement(
+            self.output,
+            self.is_floating,
+            self.elements + other.elements,
+            self.outside + other.outside,
+            self.not_finite + other.not_finite,
+            self.other_lengths + other.other_lengths,
+            max(self.max_absolute_error, other.max_absolute_error),
+            max(worst, key=lambda element: element.excess, default=None),
+        )
+
+    def holds(self, equal_fraction: float) -> bool:
+        """Whether something was compared and enough of it agrees; floating point: all of it."""
+        if self.elements == 0 or self.not_finite:
+            return False
+        if self.is_floating:
+            return self.outside == 0
+        return self.elements - self.outside >= equal_fraction * self.elements
+
+
+def compare(output: str, framework: Array, served: Array, samples: Sequence[str], tolerance: Tolerance) -> Agreement:
+    """Hold one request's output against the framework's.
+
+    Both arrays are [len(samples), ...] and of one type and rank; ``samples`` names the first dimension's entries.
+    Raises ValueError where type, rank or the number of samples differ.
+    """
+    shapes = framework.shape, served.shape
+    if triton_type(framework.dtype) != triton_type(served.dtype) or framework.ndim != served.ndim:
+        raise ValueError(f"{output}: served {served.dtype}{list(shapes[1])}, not {framework.dtype}{list(shapes[0])}")
+    if not framework.shape[:1] == served.shape[:1] == (len(samples),):
+        raise ValueError(f"{output}: served {list(shapes[1])} for {len(samples)} samples")
+    expected, actual = common(framework, served)
+    longer = [
+        index
+        for index in range(len(samples))
+        if beyond(framework[index], expected[index]) or beyond(served[index], actual[index])
+    ]
+    single = beyond(framework, expected) + beyond(served, actual)
+    is_floating = served.dtype.kind == "f"
+    if is_floating:
+        counts = _compare_floats(expected, actual, tolerance)
+        lonely = int(numpy.count_nonzero(~numpy.isfinite(served))) - int(numpy.count_nonzero(~numpy.isfinite(actual)))
+    else:
+        counts, lonely = _compare_exactly(expected, actual), 0
+    return Agreement(
+        output,
+        is_floating,
+        elements=expected.size + single,
+        outside=int(numpy.count_nonzero(counts.excess > 0)) + single,
+        not_finite=counts.not_finite + lonely,
+        other_lengths=len(longer),
+        max_absolute_error=counts.max_absolute_error,
+        worst=_worst(expected, actual, counts.excess, samples),
+    )
+
+
+def common(one: Array, other: Array) -> tuple[Array, Array]:
+    """The part of each that both have, from the start of every dimension; of one rank."""
+    prefix = tuple(slice(0, min(sizes)) for sizes in zip(one.shape, other.shape, strict=True))
+    return one[prefix], other[prefix]
+
+
+def beyond(array: Array, prefix: Array) -> int:
+    """How many elements of ``array`` lie beyond its part ``prefix`` and are no padding, that is not zero."""
+    return int(numpy.count_nonzero(array)) - int(numpy.count_nonzero(prefix))
+
+
+@dataclass(frozen=True)
+class _Counts:
+    excess: Array
+    """By element: how far beyond the tolerance; positive: outside."""
+    not_finite: int
+    max_absolute_error: float
+
+
+def _compare_floats(expected: Array, actual: Array, tolerance: Tolerance) -> _Counts:
+    # In double precision: the difference of two large float32 may be infinite, and is a rounding of its own.
+    wanted, got = expected.astype(numpy.float64), actual.astype(numpy.float64)
+    finite_wanted, finite_got = numpy.isfinite(wanted), numpy.isfinite(got)
+    both = finite_wanted & finite_got
+    same = (wanted == got) | (numpy.isnan(wanted) & numpy.isnan(got))
+    error = numpy.abs(numpy.where(both, got, 0.0) - numpy.where(both, wanted, 0.0))
+    allowed = tolerance.absolute + tolerance.relative * numpy.abs(numpy.where(both, wanted, 0.0))
+    excess = numpy.where(both, error - allowed, numpy.where(same, 0.0, numpy.inf))
+    # Exactly at the bound is inside: the subtraction must not round an equality away.
+    excess = numpy.where(both & (error <= allowed), 0.0, excess)
+    return _Counts(
+        excess,
+        not_finite=int(numpy.count_nonzero(finite_wanted & ~finite_got)),
+        # The difference of two large doubles overflows; a result holds finite numbers alone.
+        max_absolute_error=float(min(numpy.max(error, initial=0.0), numpy.finfo(numpy.float64).max)),
+    )
+
+
+def _compare_exactly(expected: Array, actual: Array) -> _Counts:
+    return _Counts((expected != actual).astype(numpy.float64), not_finite=0, max_absolute_error=0.0)
+
+
+def _worst(expected: Array, actual: Array, excess: Array, samples: Sequence[str]) -> Element | None:
+    if excess.size == 0 or actual.dtype.kind == "U":
+        return None
+    index = tuple(int(i) for i in numpy.unravel_index(int(numpy.argmax(excess)), excess.shape))
+    if not excess[index] > 0:
+        return None
+    return Element(samples[index[0]], index[1:], float(actual[index]), float(expected[index]), float(excess[index]))
+
+
+def describe(agreement: Agreement, tolerance: Tolerance, equal_fraction: float) -> str:
+    """What disagrees, in one sentence: how many elements, the worst one with both values, the largest error."""
+    worst = agreement.worst
+    where = ""
+    if worst is not None:
+        where = (
+            f"; the worst is element {list(worst.position)} of sample {worst.sample}:"
+            f" served {worst.served:.9g}, framework {worst.framework:.9g}"
+        )
+    if agreement.other_lengths:
+        where += f"; {agreement.other_lengths} samples have another length than the framework's"
+    count = f"output {agreement.output}: {agreement.outside} of {agreement.elements} elements"
+    if not agreement.elements:
+        return f"output {agreement.output}: no element was compared"
+    if not agreement.is_floating:
+        required = "all" if equal_fraction == 1.0 else f"{equal_fraction:.0%}"
+        return f"{count} are not equal, {required} must be{where}"
+    if agreement.not_finite:
+        broken = f"{agreement.not_finite} of {agreement.elements} elements"
+        return f"output {agreement.output}: {broken} are NaN or infinite{where}"
+    return (
+        f"{count} are outside |served - framework| <= {tolerance.absolute:g} + {tolerance.relative:g} * |framework|"
+        f"{where}; largest absolute error {agreement.max_absolute_error:.6g}"
+    )

@@ -1,0 +1,113 @@
+"""Which floating point types a converted file really holds, read back from the file itself."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from triton_converters.claim_store import inspection
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.formats import FORMATS, HPS
+from triton_converters.contract.reasons import Reason
+
+TYPE_BY_PRECISION = {"fp32": "FP32", "fp16": "FP16"}
+
+
+def check_precision(path: Path, format_name: str, precision: str) -> tuple[str, ...]:
+    """``weight_data_types`` of the file, once they are proved to be of the asked precision.
+
+    ``precision``: fp32 or fp16. Raises StageError(PrecisionMismatch) where most weights are of another type. Not all
+    must be: a graph keeps some constants (the scales of Resize) and what a model casts itself in fp32. A file without
+    floating point weights has no precision and passes.
+    """
+    found, wanted = weight_data_types(path, format_name), TYPE_BY_PRECISION[precision]
+    if found and found[0] != wanted:
+        message = f"{path.name} is labelled {precision}, its weights are {', '.join(found)}"
+        raise StageError(Reason.PRECISION_MISMATCH, message)
+    return found
+
+
+def weight_data_types(path: Path, format_name: str) -> tuple[str, ...]:
+    """Triton's names of the floating point types of a file's weights, the one of most elements first.
+
+    A weight that the graph casts before its use counts as what it is cast to. Of a format that only its own runtime can
+    read, what that said after the conversion. Raises StageError(ModelLoadFailed) where the file cannot be parsed, or is
+    not the one that was inspected.
+    """
+    if format_name == HPS:
+        return ("FP32",)
+    weights = _READERS.get(FORMATS[format_name].file)
+    if weights is None:
+        return inspection.read(path.parent).data_types
+    sizes: Counter[str] = Counter()
+    try:
+        for name, elements in weights(path):
+            sizes[name] += elements
+    except StageError:
+        raise
+    except Exception as error:
+        line = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise StageError(Reason.MODEL_LOAD_FAILED, f"{path.name} cannot be parsed: {line}") from error
+    return tuple(name for name, _ in sorted(sizes.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _onnx_weights(path: Path) -> Iterator[tuple[str, int]]:
+    """Type and number of elements of every floating point initializer and constant, subgraphs included."""
+    import onnx
+
+    names = {
+        onnx.TensorProto.FLOAT: "FP32",
+        onnx.TensorProto.FLOAT16: "FP16",
+        onnx.TensorProto.DOUBLE: "FP64",
+        onnx.TensorProto.BFLOAT16: "BF16",
+    }
+    model = onnx.load(str(path), load_external_data=False)
+    if not model.graph.node:
+        raise ValueError("it holds no graph")
+    graphs = [model.graph, *model.functions]
+    while graphs:
+        graph = graphs.pop()
+        tensors = {tensor.name: tensor for tensor in getattr(graph, "initializer", ())}
+        casts: dict[str, int] = {}
+        for node in graph.node:
+            for attribute in node.attribute:
+                graphs += [attribute.g] if attribute.HasField("g") else []
+                graphs += attribute.graphs
+                if node.op_type == "Constant" and attribute.name == "value":
+                    tensors[node.output[0]] = attribute.t
+                if node.op_type == "Cast" and attribute.name == "to":
+                    casts[node.input[0]] = attribute.i
+        for name, tensor in tensors.items():
+            kind = names.get(casts.get(name, tensor.data_type))
+            if tensor.data_type in names and kind is not None:
+                yield kind, _count(tensor.dims)
+
+
+def _torchscript_weights(path: Path) -> Iterator[tuple[str, int]]:
+    """Type and number of elements of every floating point parameter, buffer and constant of the graph."""
+    import torch
+
+    names = {torch.float32: "FP32", torch.float16: "FP16", torch.float64: "FP64", torch.bfloat16: "BF16"}
+    module = torch.jit.load(str(path), map_location="cpu")
+    tensors: list[Any] = [*module.parameters(), *module.buffers()]
+    graph = module.inlined_graph
+    for node in graph.findAllNodes("prim::Constant", True):
+        if node.hasAttribute("value") and node.kindOf("value") == "t":
+            tensors.append(node.t("value"))
+    for tensor in tensors:
+        if tensor.dtype in names:
+            yield names[tensor.dtype], tensor.numel()
+
+
+def _count(dims: Any) -> int:
+    """Number of elements; 1 for a scalar."""
+    product = 1
+    for size in dims:
+        product *= size
+    return product
+
+
+_READERS: dict[str, Callable[[Path], Iterator[tuple[str, int]]]] = {
+    "model.onnx": _onnx_weights,
+    "model.pt": _torchscript_weights,
+}

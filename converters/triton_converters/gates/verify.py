@@ -1,0 +1,173 @@
+"""The numerical gate: serve the reference's own samples and hold what comes back against the framework's outputs.
+
+One request in flight; every sample at least once; one sample, a middle number and the maximum a request.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from triton_converters.claim_store.dump import Array, Arrays, Batch
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import Tolerance
+from triton_converters.contract.result import Signature, Tensor
+from triton_converters.gates.agreement import EQUAL_FRACTION, Agreement, compare, describe
+from triton_converters.gates.samples import Sample, cut, join, regroup, request_sizes
+from triton_converters.model_config.data_types import wire_bytes
+from triton_converters.model_config.model import served_dims
+
+
+class Infer(Protocol):
+    """One inference request: outputs by name for inputs by name."""
+
+    def __call__(self, inputs: Arrays, outputs: tuple[str, ...]) -> dict[str, Array]:
+        """Raises StageError: InferenceFailed with the server's own message, and what says that no answer came."""
+
+
+@dataclass
+class Served:
+    """What the server answered, over the whole reference."""
+
+    agreements: dict[str, Agreement]
+    """By output, in the signature's order."""
+    samples: int = 0
+    """Different samples, for a model without batch dimension requests."""
+    requests: int = 0
+    sizes: set[int] = field(default_factory=set)
+    """Samples of a request that were served."""
+    output_bytes: dict[str, int] = field(default_factory=dict)
+    """Largest seen of a sample's output, by name."""
+    outputs: list[Arrays] = field(default_factory=list)
+    """By sample, in the reference's order, each as it came the first time; empty unless kept."""
+
+    @property
+    def max_absolute_error(self) -> float:
+        """Of all floating point outputs."""
+        return max((each.max_absolute_error for each in self.agreements.values()), default=0.0)
+
+    def include(self, other: "Served") -> None:
+        """Take in what other requests showed of the outputs; they are no samples of the set."""
+        for name, agreement in other.agreements.items():
+            self.agreements[name] = self.agreements[name] + agreement
+            self.output_bytes[name] = max(self.output_bytes[name], other.output_bytes[name])
+        self.requests += other.requests
+
+    def describe(self) -> str:
+        """What was done, in words."""
+        sizes = ", ".join(str(size) for size in sorted(self.sizes))
+        return (
+            f"{self.samples} samples agree in {self.requests} requests of {sizes} samples;"
+            f" largest absolute error {self.max_absolute_error:.3g}"
+        )
+
+
+def check_signature(declared: Signature, expected: Signature, max_batch_size: int) -> None:
+    """Hold what the server declares against the reference's; the order of tensors does not matter.
+
+    Raises StageError(SignatureMismatch) that names the first difference.
+    """
+    if declared.max_batch_size != max_batch_size:
+        raise _mismatch(f"max_batch_size is {declared.max_batch_size}, not {max_batch_size}")
+    for kind, got, wanted in (
+        ("input", declared.inputs, expected.inputs),
+        ("output", declared.outputs, expected.outputs),
+    ):
+        by_name = {tensor.name: tensor for tensor in got}
+        if sorted(by_name) != sorted(tensor.name for tensor in wanted):
+            names = [tensor.name for tensor in wanted]
+            raise _mismatch(f"the {kind}s are {', '.join(sorted(by_name))}, not {', '.join(sorted(names))}")
+        for tensor in wanted:
+            found = by_name[tensor.name]
+            shape = served_dims(tensor.dims)
+            if (found.data_type, found.dims) != (tensor.data_type, shape):
+                served = f"{found.data_type}{list(found.dims)}"
+                raise _mismatch(f"{kind} {tensor.name} is {served}, not {tensor.data_type}{list(shape)}")
+
+
+def serve(
+    infer: Infer, batches: Iterable[Batch], signature: Signature, tolerance: Tolerance, keep_outputs: bool = False
+) -> Served:
+    """Send every sample and count; raises StageError: what ``infer`` raises, SignatureMismatch.
+
+    ``keep_outputs``: for metrics, which need the whole set in memory.
+    """
+    batched, names = signature.max_batch_size > 0, tuple(tensor.name for tensor in signature.outputs)
+    served = Served({})
+    kept: dict[int, Arrays] = {}
+    for group in regroup(cut(batches, batched), request_sizes(signature.max_batch_size)):
+        answer = _ask(infer, group, signature)
+        for tensor in signature.outputs:
+            agreement = _compare(tensor, group, answer[tensor.name], batched, tolerance)
+            known = served.agreements.get(tensor.name)
+            served.agreements[tensor.name] = agreement if known is None else known + agreement
+            largest = -(-wire_bytes(answer[tensor.name]) // len(group))
+            served.output_bytes[tensor.name] = max(served.output_bytes.get(tensor.name, 0), largest)
+        for index, sample in enumerate(group):
+            if sample.number not in kept:
+                kept[sample.number] = {name: answer[name][index] for name in names} if keep_outputs else {}
+        served.requests += 1
+        served.sizes.add(len(group))
+    served.samples = len(kept)
+    served.outputs = [kept[number] for number in sorted(kept)] if keep_outputs else []
+    return served
+
+
+def check(served: Served, precision: str, tolerance: Tolerance) -> None:
+    """Raise StageError where the outputs do not agree, or where nothing was compared.
+
+    OutputsNotFinite before OutputsDiffer; the message tells of the output that is worst and names the others.
+    """
+    required = EQUAL_FRACTION[precision]
+    failed = [each for each in served.agreements.values() if not each.holds(required)]
+    if not served.agreements or not served.requests:
+        raise StageError(Reason.OUTPUTS_DIFFER, "nothing was compared: the reference holds no sample")
+    if not failed:
+        return
+    infinite = [each for each in failed if each.not_finite]
+    worst = max(infinite or failed, key=lambda each: each.outside / max(1, each.elements))
+    message = describe(worst, tolerance, required)
+    others = [each.output for each in failed if each is not worst]
+    if others:
+        message += f"; outside too: {', '.join(others)}"
+    if infinite:
+        advice = " (a float16 holds at most 65504)" if precision == "fp16" else ""
+        raise StageError(Reason.OUTPUTS_NOT_FINITE, f"{message}{advice}")
+    message += f". If {precision} is good enough like that, widen spec.conversion.tolerances"
+    raise StageError(Reason.OUTPUTS_DIFFER, message)
+
+
+def _ask(infer: Infer, group: tuple[Sample, ...], signature: Signature) -> dict[str, Array]:
+    """One request of these samples; outputs as [len(group), ...] also for a model without batch dimension."""
+    batched = signature.max_batch_size > 0
+    inputs = {}
+    for tensor in signature.inputs:
+        array = join([sample.inputs[tensor.name] for sample in group], batched)
+        inputs[tensor.name] = array if tensor.dims else array.reshape(array.shape + served_dims(()))
+    answer = infer(inputs, tuple(tensor.name for tensor in signature.outputs))
+    for tensor in signature.outputs:
+        array = answer[tensor.name]
+        if not tensor.dims and array.shape[-1:] == served_dims(()):
+            array = array.reshape(array.shape[:-1])
+        answer[tensor.name] = array if batched else array[None]
+    return answer
+
+
+def _compare(
+    tensor: Tensor, group: tuple[Sample, ...], answer: Array, batched: bool, tolerance: Tolerance
+) -> Agreement:
+    expected = join([sample.outputs[tensor.name] for sample in group], batched)
+    expected = expected if batched else expected[None]
+    static = [size for size in enumerate(tensor.dims, start=1) if size[1] >= 0]
+    if answer.ndim == expected.ndim and any(answer.shape[axis] != size for axis, size in static):
+        raise _mismatch(f"output {tensor.name} came with shape {list(answer.shape)}, declared {list(tensor.dims)}")
+    try:
+        return compare(tensor.name, expected, answer, [sample.name for sample in group], tolerance)
+    except ValueError as error:
+        raise _mismatch(str(error)) from error
+
+
+def _mismatch(message: str) -> StageError:
+    return StageError(
+        Reason.SIGNATURE_MISMATCH, f"{message}; see the model's config.pbtxt and the file's own signature"
+    )

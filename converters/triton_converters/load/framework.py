@@ -1,0 +1,44 @@
+"""The model outside Triton: NumPy arrays in, NumPy arrays out, whatever framework runs it."""
+
+import importlib
+from pathlib import Path
+from typing import Protocol
+
+from triton_converters.claim_store.dump import Array, Arrays
+from triton_converters.contract.formats import SOURCES
+from triton_converters.contract.request import ModelCode
+
+
+class Framework(Protocol):
+    """A model in evaluation mode with fp32 weights, on the GPU where there is one."""
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names, in the model's own order."""
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names, in the model's own order."""
+
+    @property
+    def source(self) -> Path:
+        """Directory of the published source."""
+
+    @property
+    def path(self) -> str:
+        """The user's file below the source, for messages."""
+
+    def __call__(self, inputs: Arrays) -> dict[str, Array]:
+        """Outputs by name for one batch of inputs by name.
+
+        Raises StageError: FrameworkFailed where the model raises, or returns what cannot be served; UserCodeExited.
+        """
+
+
+def load(source: Path, model: ModelCode, output_format: str) -> Framework:
+    """The user's model by its format's loader, which imports its framework; raises what that loader raises.
+
+    ``source``: directory of the published source. ``output_format`` is offered to the user's function as an argument.
+    """
+    loaded: Framework = importlib.import_module(SOURCES[model.format].loader).load(source, model, output_format)
+    return loaded

@@ -1,0 +1,91 @@
+"""PyTorch's own model: runs NumPy arrays through a torch module."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy
+import torch
+
+from triton_converters.claim_store.dump import Array, Arrays
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.user.user_code import running
+
+
+@dataclass(frozen=True)
+class TorchFramework:
+    """A Framework whose model is a torch module."""
+
+    module: torch.nn.Module
+    inputs: tuple[str, ...]
+    """Names in the order of forward's parameters."""
+    outputs: tuple[str, ...]
+    """Names in the order of what forward returns."""
+    source: Path
+    path: str
+    device: torch.device
+
+    def __call__(self, inputs: Arrays) -> dict[str, Array]:
+        """Outputs by name for inputs by name.
+
+        Raises StageError: FrameworkFailed where forward raises, or returns what cannot be served; UserCodeExited.
+        """
+        try:
+            with running(self.source, self.path, Reason.FRAMEWORK_FAILED), torch.inference_mode():
+                outputs = self.select(self.module(*self.tensors(inputs)))
+                return {name: tensor.cpu().numpy() for name, tensor in zip(self.outputs, outputs, strict=True)}
+        except StageError as error:
+            if error.reason is not Reason.FRAMEWORK_FAILED:
+                raise
+            shapes = ", ".join(f"{name} {inputs[name].dtype}{list(inputs[name].shape)}" for name in self.inputs)
+            raise StageError(error.reason, f"{error.message} (inputs: {shapes})") from error
+
+    def tensors(self, inputs: Arrays) -> tuple[torch.Tensor, ...]:
+        """Inputs in forward's order, on the model's device."""
+        return tuple(torch.from_numpy(numpy.array(inputs[name])).to(self.device) for name in self.inputs)
+
+    def select(self, result: Any) -> tuple[torch.Tensor, ...]:
+        """The named outputs of what forward returned: a tensor, a sequence (the first ones) or a dict of the names."""
+        return select_outputs(result, self.outputs)
+
+
+def exact_device() -> torch.device:
+    """The GPU where there is one, set to compute in full fp32: TensorFloat-32 would make the reference inexact.
+
+    TorchScript's fuser is turned off: a Job calls a file a few times, and on a CPU the second call of each shape would
+    take seconds to minutes, in which it compiles.
+    """
+    torch._C._jit_set_texpr_fuser_enabled(False)
+    torch.backends.cudnn.allow_tf32 = False
+    torch.set_float32_matmul_precision("highest")
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def select_outputs(result: Any, names: tuple[str, ...]) -> tuple[torch.Tensor, ...]:
+    """Tensors in the order of ``names``; raises StageError(FrameworkFailed) where ``result`` lacks one.
+
+    A sequence may be longer than the names: the rest is not served.
+    """
+    if isinstance(result, torch.Tensor):
+        values: list[Any] = [result]
+    elif isinstance(result, Mapping):
+        missing = [name for name in names if name not in result]
+        if missing:
+            raise _failed(f"forward returned a dict of {sorted(map(str, result))}, get_model names {list(names)}")
+        values = [result[name] for name in names]
+    elif isinstance(result, tuple | list):
+        values = list(result)
+    else:
+        raise _failed(f"forward returned {type(result).__name__}; return a tensor, a tuple or a dict of tensors")
+    if len(values) < len(names):
+        raise _failed(f"forward returned {len(values)} outputs, get_model names {list(names)}")
+    for name, value in zip(names, values, strict=False):
+        if not isinstance(value, torch.Tensor):
+            raise _failed(f"forward returned {type(value).__name__} for the output {name}, not a tensor")
+    return tuple(values[: len(names)])
+
+
+def _failed(message: str) -> StageError:
+    return StageError(Reason.FRAMEWORK_FAILED, message)

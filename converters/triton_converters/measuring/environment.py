@@ -1,0 +1,68 @@
+"""Where a measurement is taken: the server, its device, the processor."""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from triton_converters.contract.result import Environment
+from triton_converters.measuring.server import Server
+
+PROC = Path("/proc")
+CGROUP = Path("/sys/fs/cgroup")
+
+
+def observe(server: Server, commands: tuple[str, ...]) -> Environment:
+    """Ask the server and the machine.
+
+    GPU_PRODUCT and TENSORRT_VERSION come from the Job's environment, where the operator knows them. The processor is
+    that of the measuring container: the server's too in a profile pod, perhaps another node's in front of a Service.
+    """
+    return Environment(
+        server_version=server.version(),
+        device=device(server.configs()),
+        gpu_product=os.environ.get("GPU_PRODUCT", ""),
+        tensorrt_version=os.environ.get("TENSORRT_VERSION", ""),
+        cpu=f"{cpu_model()}, {cpu_count():g} cores",
+        perf_analyzer=commands,
+    )
+
+
+def device(configs: Iterable[Mapping[str, Any]]) -> str:
+    """``gpu`` or ``cpu``, by the loaded models' instance groups: tritonserver turns KIND_AUTO into what it found."""
+    kinds = {group.get("kind") for config in configs for group in config.get("instance_group", ())}
+    return "gpu" if "KIND_GPU" in kinds else "cpu"
+
+
+def cpu_model(proc: Path = PROC) -> str:
+    """The first processor's name; the architecture where the kernel names none."""
+    for line in (proc / "cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() == "model name":
+            return value.strip()
+    return os.uname().machine
+
+
+def cpu_count(cgroup: Path = CGROUP) -> float:
+    """Cores this container may use: its limit, or all it may be scheduled on."""
+    available = float(len(os.sched_getaffinity(0)))
+    limit = _limit(cgroup)
+    return available if limit is None else min(available, limit)
+
+
+def _limit(cgroup: Path) -> float | None:
+    """The CPU quota of cgroup v2, else of v1; None where there is none."""
+    unified = _read(cgroup / "cpu.max").split()
+    if len(unified) == 2 and unified[0] != "max":
+        return int(unified[0]) / int(unified[1])
+    quota, period = _read(cgroup / "cpu" / "cpu.cfs_quota_us"), _read(cgroup / "cpu" / "cpu.cfs_period_us")
+    if quota and period and int(quota) > 0:
+        return int(quota) / int(period)
+    return None
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""

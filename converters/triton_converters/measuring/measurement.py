@@ -1,0 +1,93 @@
+"""What the profile and the measure stage share: sweeps against one server, and their directory on the claim."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from triton_converters.claim_store.publish import publish_directory, temporary_directory
+from triton_converters.claim_store.replay import has_result, read_result, write_result
+from triton_converters.contract import claim
+from triton_converters.contract.document import Document
+from triton_converters.contract.request import InputShape, Load, Sweep
+from triton_converters.contract.result import Signature
+from triton_converters.measuring import load_input
+from triton_converters.measuring.perf_analyzer import Target
+from triton_converters.measuring.server import Server
+from triton_converters.measuring.sweep import Measured, Plan, measure, points
+from triton_converters.model_config.data_types import wire_bytes
+
+Result = TypeVar("Result", bound=Document)
+ROOM = 2
+"""Factor on the shared memory of outputs whose size depends on values: shapes of the spec were tried on one sample."""
+
+
+def publish(stage: str, key: str, kind: type[Result], fill: Callable[[Path], Result]) -> Result:
+    """Publish ``measurements/<key>/`` with what ``fill`` leaves in its directory; gives the first one published."""
+    target = claim.measurement_directory(key)
+    with temporary_directory(target) as directory:
+        result = fill(directory)
+        write_result(directory, stage, key, result)
+        if not publish_directory(directory, target, lambda path: has_result(path, stage, key)):
+            return read_result(target, stage, key, kind)
+    return result
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A server that is ready to be measured, and the load for it."""
+
+    server: Server
+    load: Load
+    signature: Signature
+    reference: Path
+    """Directory of the reference."""
+    directory: Path
+    """perf_analyzer's working directory."""
+
+    def sweep(self, scenario: str, sweep: Sweep, output_bytes: int = 0) -> Measured:
+        """Measure every point; ``output_bytes``: a sample's largest output in the reference, for shared memory.
+
+        Raises StageError: InvalidSpec (input shapes), MeasurementFailed, InferenceFailed, ServerCrashed,
+        ServerUnreachable.
+        """
+        if not sweep.batch_sizes:
+            return Measured((), "")
+        if self.signature.max_batch_size:
+            return self._measure(scenario, sweep, output_bytes)
+        # Requests of each size come from a file of their own.
+        parts = [
+            self._measure(scenario, replace(sweep, batch_sizes=(size,)), output_bytes) for size in sweep.batch_sizes
+        ]
+        return Measured(tuple(row for part in parts for row in part.rows), parts[0].command)
+
+    def _measure(self, scenario: str, sweep: Sweep, output_bytes: int) -> Measured:
+        shapes: Sequence[InputShape] = self.load.input_shapes
+        batched = self.signature.max_batch_size > 0
+        input_data, document = load_input.prepare(
+            self.reference, self.directory, shapes, self.signature, sweep.batch_sizes[0]
+        )
+        seconds, largest, region = 0.0, 0, None
+        # It goes through gRPC, which a server that is measured over HTTP need not be asked for without need.
+        if self.load.protocol == "grpc" or (sweep.shared_memory and shapes):
+            seconds, largest = self._one_request(document)
+        if sweep.shared_memory:
+            region = max(output_bytes, ROOM * largest) if shapes else output_bytes
+        target = Target(
+            self.server.model,
+            str(self.server.load),
+            self.load.protocol,
+            input_data,
+            load_input.varying_shapes(document, self.signature),
+            seconds if batched else seconds / sweep.batch_sizes[0],
+        )
+        plan = Plan(target, self.load.measurement, self.directory, region, self.server.used_memory)
+        return measure(plan, points(scenario, sweep, batched))
+
+    def _one_request(self, document: str) -> tuple[float, int]:
+        """Seconds of one real request in the spec's shapes, and its largest output in bytes."""
+        request = load_input.first_request(document, self.signature)
+        started = time.monotonic()
+        answer = self.server.infer(request, tuple(tensor.name for tensor in self.signature.outputs))
+        return time.monotonic() - started, max(wire_bytes(array) for array in answer.values())

@@ -1,0 +1,241 @@
+"""perf_analyzer's command line and what it leaves behind, for one point at a time. Pure.
+
+Written for perf_analyzer 2.60. Facts this file relies on, each seen with that binary and in its source:
+
+* a window of ``count_windows`` lasts whole seconds, at least one, until it holds enough requests; one of
+  ``time_windows`` lasts 1.2 times the interval. Three windows within the stability percentage make a row, so a point
+  takes at least 3 seconds, or 3.6 intervals;
+* ``--request-count`` divides by whole seconds too, so a fast model's throughput comes out far too low. A row that is
+  not asked to be stable is taken by UNJUDGED windows instead, which are measured like any other;
+* without a stable window no row is written; the exit code is 0 or not depending on what was measured before.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, isfinite
+from typing import Any
+
+from triton_converters.contract.request import InputShape, Measurement
+from triton_converters.contract.result import Row
+
+PROGRAM = "perf_analyzer"
+TRIALS = 5
+"""--max-trials: windows before a measurement is given up; five give three chances of three windows in a row."""
+STABLE_WINDOWS = 3
+"""perf_analyzer's own: how many windows in a row must agree, and are merged into the row."""
+UNJUDGED_PERCENTAGE = 1_000_000
+"""A stability percentage that any three windows meet."""
+LONG_WINDOW_SECONDS = 1.5
+"""A retry's windows hold at least what this time yields, so they last two seconds, not one: at 5,000 requests a second
+doubling 50 changes nothing."""
+WARMUP_REQUESTS = 10
+"""At least, unless they take longer than WARMUP_SECONDS."""
+FEWEST_WARMUP_REQUESTS = 3
+"""TorchScript optimizes in its second and third call, and does so for every new shape."""
+WARMUP_SECONDS = 3
+BUSY_CLIENT_PERCENT = 50.0
+"""Share of the time in which no request of perf_analyzer's was under way; beyond it, it warns that it cannot keep up
+with the load (``overhead_pct_threshold`` in its command_line_parser.h)."""
+LAST_LINES = 5
+
+
+@dataclass(frozen=True)
+class Point:
+    """One combination of load."""
+
+    scenario: str
+    """``offline`` or ``online``."""
+    batch_size: int
+    concurrency: int
+    batched: bool = True
+    """False: the model has no batch dimension, and every request of the input holds ``batch_size`` samples."""
+
+    @property
+    def client_batch_size(self) -> int:
+        """What perf_analyzer is told: how many samples of the input it puts into a request."""
+        return self.batch_size if self.batched else 1
+
+    @property
+    def name(self) -> str:
+        """Stem of the point's files."""
+        return f"{self.scenario}-batch{self.batch_size}-concurrency{self.concurrency}"
+
+
+@dataclass(frozen=True)
+class Windows:
+    """How long perf_analyzer looks, and when it believes what it sees."""
+
+    by_count: bool
+    size: int
+    """Requests, or milliseconds."""
+    stability_percentage: int
+    trials: int
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The flags."""
+        mode = (
+            ("count_windows", "--measurement-request-count")
+            if self.by_count
+            else ("time_windows", "--measurement-interval")
+        )
+        return (
+            "--measurement-mode",
+            mode[0],
+            mode[1],
+            str(self.size),
+            "--stability-percentage",
+            str(self.stability_percentage),
+            "--max-trials",
+            str(self.trials),
+        )
+
+
+@dataclass(frozen=True)
+class Target:
+    """What all points of a measurement have in common."""
+
+    model: str
+    url: str
+    """host:port with an address for a host."""
+    protocol: str
+    """``grpc`` or ``http``."""
+    input_data: str
+    """File of --input-data."""
+    shapes: tuple[InputShape, ...]
+    """Of the inputs whose dimensions vary."""
+    sample_seconds: float = 0.0
+    """What a request took, once and alone, divided by its samples; 0.0 where unknown."""
+
+
+def arguments(target: Target, point: Point, windows: Windows, output_bytes: int | None = None) -> tuple[str, ...]:
+    """The argv of one invocation; the report goes to ``<point>.csv`` in the working directory.
+
+    ``output_bytes``: None for requests over the wire; a number for system shared memory, with regions of so many bytes
+    a sample for the outputs whose size varies.
+    """
+    shared_memory: tuple[str, ...] = ()
+    if output_bytes is not None:
+        shared_memory = ("--shared-memory", "system", "--output-shared-memory-size", str(max(1, output_bytes)))
+    return (
+        PROGRAM,
+        *("-m", target.model, "-u", target.url, "-i", target.protocol),
+        *("-b", str(point.client_batch_size), "--concurrency-range", str(point.concurrency)),
+        *("--input-data", target.input_data),
+        *(word for shape in target.shapes for word in ("--shape", f"{shape.input}:{','.join(map(str, shape.dims))}")),
+        *shared_memory,
+        *("--warmup-request-count", str(warmup_requests(point, target.sample_seconds))),
+        *windows.arguments,
+        *("-v", "--verbose-csv", "-f", f"{point.name}.csv"),
+    )
+
+
+def warmup_requests(point: Point, sample_seconds: float) -> int:
+    """Two for each worker and WARMUP_REQUESTS at least; of a slow model what WARMUP_SECONDS allow, but not too few."""
+    seconds = sample_seconds * point.batch_size
+    affordable = WARMUP_SECONDS / seconds if seconds else WARMUP_REQUESTS
+    return max(2 * point.concurrency, min(WARMUP_REQUESTS, max(FEWEST_WARMUP_REQUESTS, int(affordable))))
+
+
+def first_windows(measurement: Measurement) -> Windows:
+    """As the spec asks."""
+    by_count = measurement.mode == "CountWindows"
+    size = measurement.request_count if by_count else measurement.interval_milliseconds
+    return Windows(by_count, size, measurement.stability_percentage, TRIALS)
+
+
+def longer(windows: Windows, requests_per_second: float) -> Windows:
+    """Windows of at least twice the length; ``requests_per_second``: as the last attempt saw it, 0.0 where unknown."""
+    least = ceil(requests_per_second * LONG_WINDOW_SECONDS) if windows.by_count else 0
+    return replace(windows, size=max(2 * windows.size, least))
+
+
+def unjudged(windows: Windows, measurement: Measurement) -> Windows:
+    """Three windows that are merged whatever they show; by count, since a time window may be shorter than a request."""
+    size = windows.size if windows.by_count else measurement.request_count
+    return Windows(True, size, UNJUDGED_PERCENTAGE, STABLE_WINDOWS)
+
+
+_PASS = re.compile(r"^\s*Pass \[\d+\] throughput: ([0-9.e+]+) infer/sec", re.MULTILINE)
+_OVERHEAD = re.compile(r"^\s*Avg client overhead: ([0-9.]+)%", re.MULTILINE)
+_UNSTABLE = ("Failed to obtain stable measurement", "No valid requests recorded")
+
+
+def requests_per_second(output: str, batch_size: int) -> float:
+    """Of the last window in what ``-v`` prints; 0.0 where there is none."""
+    windows = _PASS.findall(output)
+    return float(windows[-1]) / batch_size if windows else 0.0
+
+
+def spread(output: str) -> float:
+    """How far the windows that were merged into the row lie apart: (largest - smallest) / mean throughput, per cent."""
+    merged = [float(window) for window in _PASS.findall(output)[-STABLE_WINDOWS:]]
+    mean = sum(merged) / len(merged) if merged else 0.0
+    return 100 * (max(merged) - min(merged)) / mean if mean else 0.0
+
+
+def is_client_bound(output: str) -> bool:
+    """Whether the client itself was the limit, as ``-v`` shows it."""
+    overheads = _OVERHEAD.findall(output)
+    return bool(overheads) and float(overheads[-1]) > BUSY_CLIENT_PERCENT
+
+
+def is_unstable(output: str) -> bool:
+    """Whether perf_analyzer gave up for want of a stable window, or of a window with a request in it."""
+    return any(phrase in output for phrase in _UNSTABLE)
+
+
+def last_lines(output: str) -> str:
+    """The end of what was printed, on one line."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    return " | ".join(lines[-LAST_LINES:])[-600:] or "it printed nothing"
+
+
+class ReportError(ValueError):
+    """The CSV holds no row, or not the row that was asked for."""
+
+
+_COLUMNS = {
+    "client_send": "Client Send",
+    "network": "Network+Server Send/Recv",
+    "queue": "Server Queue",
+    "compute_input": "Server Compute Input",
+    "compute_infer": "Server Compute Infer",
+    "compute_output": "Server Compute Output",
+    "client_receive": "Client Recv",
+    "p50": "p50 latency",
+    "p90": "p90 latency",
+    "p95": "p95 latency",
+    "p99": "p99 latency",
+    "average": "Avg latency",
+}
+"""Row's fields and the verbose CSV's columns, all in microseconds."""
+
+
+def parse_report(text: str, point: Point, stable: bool) -> Row:
+    """The one row of a verbose CSV; raises ReportError."""
+    try:
+        lines: Sequence[Mapping[str, str]] = list(csv.DictReader(io.StringIO(text)))
+    except csv.Error as error:
+        raise ReportError(f"not a CSV: {error}") from error
+    if len(lines) != 1:
+        raise ReportError(f"{len(lines)} rows where one was asked for")
+    line = lines[0]
+    try:
+        concurrency, throughput = int(line["Concurrency"]), float(line["Inferences/Second"])
+        microseconds: dict[str, Any] = {field: int(line[column]) for field, column in _COLUMNS.items()}
+    except (KeyError, TypeError, ValueError) as error:
+        raise ReportError(f"not a report of perf_analyzer --verbose-csv: {error!r}") from error
+    if concurrency != point.concurrency or not isfinite(throughput) or throughput <= 0:
+        raise ReportError(f"concurrency {concurrency} with {throughput} inferences/s is not what was asked for")
+    return Row(
+        batch_size=point.batch_size,
+        concurrency=concurrency,
+        # perf_analyzer counts what it batches itself.
+        throughput=throughput * point.batch_size / point.client_batch_size,
+        stable=stable,
+        **microseconds,
+    )

@@ -1,0 +1,61 @@
+"""perf_analyzer's ``--input-data`` file, made of real samples.
+
+The form is that of perf_analyzer 2.60 (docs/input_data.md): one step a sample, each input as base64 of its raw
+little-endian bytes with its shape, without the batch dimension; strings as they are.
+"""
+
+import base64
+import json
+from typing import Any
+
+from triton_converters.claim_store.dump import Array, Arrays
+from triton_converters.model_config.data_types import wire, wire_bytes
+from triton_converters.model_config.model import served_dims
+
+LIMIT_BYTES = 32 * 2**20
+"""perf_analyzer holds the decoded file in memory, once more for each shared memory region."""
+
+
+def file_name(max_batch_size: int, batch_size: int) -> str:
+    """Of the file below the reference: perf_analyzer batches samples itself, where there is a batch dimension."""
+    return "perf.json" if max_batch_size else f"perf-{batch_size}.json"
+
+
+class PerfInput:
+    """Collects samples of one shape: perf_analyzer refuses to batch different ones."""
+
+    def __init__(self, batched: bool, limit_bytes: int = LIMIT_BYTES) -> None:
+        self.batched = batched
+        self.left = limit_bytes
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        self.steps: list[dict[str, Any]] = []
+
+    def add(self, inputs: Arrays) -> None:
+        """Take in the samples of a batch that fit; the very first always does."""
+        count = len(next(iter(inputs.values()))) if self.batched else 1
+        for index in range(count):
+            sample = {name: array[index] if self.batched else array for name, array in inputs.items()}
+            shapes = {name: array.shape for name, array in sample.items()}
+            self.shapes = self.shapes or shapes
+            size = sum(_encoded_bytes(array) for array in sample.values())
+            if shapes != self.shapes or (self.steps and size > self.left):
+                continue
+            self.steps.append({name: content(array) for name, array in sample.items()})
+            self.left -= size
+
+    def to_json(self) -> str:
+        """The file's content."""
+        return json.dumps({"data": self.steps}, separators=(",", ":"))
+
+
+def _encoded_bytes(array: Array) -> int:
+    return 4 * ((wire_bytes(array) + 2) // 3)
+
+
+def content(array: Array) -> dict[str, Any]:
+    """One tensor of a step."""
+    is_text = array.dtype.kind == "U"
+    return {
+        "content": array.flatten().tolist() if is_text else {"b64": base64.b64encode(wire(array)).decode()},
+        "shape": list(served_dims(array.shape)),
+    }

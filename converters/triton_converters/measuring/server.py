@@ -1,0 +1,251 @@
+"""One tritonserver, as its client sees it: readiness, what it says of itself and of the model, inference."""
+
+import http.client
+import json
+import socket
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+from grpc import StatusCode
+from tritonclient.grpc import InferenceServerClient, InferInput, InferRequestedOutput, InferResult
+from tritonclient.utils import InferenceServerException
+
+from triton_converters.claim_store.dump import Array, Arrays
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import Load
+from triton_converters.contract.result import Signature, Tensor
+from triton_converters.measuring.memory import used_bytes
+from triton_converters.model_config.data_types import text, triton_type
+
+READY_SECONDS = 120
+"""How long to wait for a model that the pod's startup probe, or the Deployment's readiness, has already seen ready."""
+POLL_SECONDS = 0.2
+HTTP_SECONDS = 10
+LOAD_SECONDS = 600
+"""How long a model may take to load; TensorRT inside ONNX Runtime builds an engine then."""
+LOST_STUB = "Stub process"
+"""Triton's words where the process of a Python-based backend died or got no processor for seconds."""
+RESEND_PAUSES = (0.5, 2, 5)
+"""Seconds before a request whose answer never came is sent once more. The channel connects anew by itself; where that
+was refused, it waits a second before it tries again."""
+ANSWER_CODES = frozenset(
+    str(code)
+    for code in (
+        StatusCode.UNKNOWN,
+        StatusCode.INTERNAL,
+        StatusCode.INVALID_ARGUMENT,
+        StatusCode.NOT_FOUND,
+        StatusCode.ALREADY_EXISTS,
+        StatusCode.UNIMPLEMENTED,
+    )
+)
+"""What tritonserver says of a request. UNAVAILABLE it says too, of a model that goes away as the server stops: like all
+other codes, that tells nothing of the model."""
+LOST_WORDS = ("Received RST_STREAM", "Received http2 header", "Stream removed", "recvmsg:", "sendmsg:", "Socket closed")
+"""How gRPC's own messages begin under codes that are tritonserver's too. An error that gRPC makes on this side has the
+same metadata and the same debug string as one that came from the server: only code and message tell them apart."""
+TOO_LARGE = "message larger than max"
+"""gRPC's words on a request or an answer beyond 2 GiB: RESOURCE_EXHAUSTED, and the same every time."""
+METRICS_SECONDS = 2
+"""Patience with the metrics' endpoint, which a Service or a NetworkPolicy may not let through."""
+GRPC_PORT, METRICS_PORT = 8001, 8002
+"""tritonserver's defaults: where HTTP is measured, inference requests of the gates still go through gRPC."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A server's address."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, url: str) -> "Endpoint":
+        """From ``host:port``; IPv6 addresses stand in brackets."""
+        host, _, port = url.rpartition(":")
+        return cls(host.strip("[]"), int(port))
+
+    def resolved(self) -> "Endpoint":
+        """The same with an address instead of a name.
+
+        A name is resolved anew by every connection that perf_analyzer opens, one a concurrency, inside the first
+        measured requests: with a slow DNS some of them start late and the point is measured at a lower concurrency.
+        IPv4 where there is one: it is what tritonserver listens on by default. Raises StageError(ServerCrashed) where
+        the name has no address.
+        """
+        try:
+            found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+        except OSError as error:
+            raise _gone(f"{self.host} has no address: {error}") from error
+        first = min(found, key=lambda entry: entry[0] != socket.AF_INET)
+        return Endpoint(str(first[4][0]), self.port)
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class Server:
+    """A client of one model on one server; every method raises StageError(ServerCrashed) where nothing answers."""
+
+    def __init__(self, load: Load, model: str) -> None:
+        self.model = model
+        self.http = Endpoint.parse(load.http_url).resolved()
+        self.load = Endpoint.parse(load.url).resolved()
+        """What perf_analyzer is pointed at."""
+        grpc = self.load if load.protocol == "grpc" else Endpoint(self.http.host, GRPC_PORT)
+        self._client = InferenceServerClient(str(grpc))
+        metrics = load.metrics_url or str(Endpoint(self.http.host, METRICS_PORT))
+        self._metrics = Endpoint.parse(metrics).resolved()
+
+    def wait_ready(self, seconds: float = READY_SECONDS) -> None:
+        """Return once the model's own ready URL answers 200; a server with an empty repository is ready too."""
+        path, deadline = f"/v2/models/{self.model}/ready", time.monotonic() + seconds
+        while True:
+            try:
+                answer = f"answers {self._get(path)[0]}"
+            except OSError as error:
+                answer = f"does not answer ({error})"
+            if answer == "answers 200":
+                return
+            if time.monotonic() >= deadline:
+                raise _gone(f"http://{self.http}{path} {answer} after {seconds:g} s; see the server's log")
+            time.sleep(POLL_SECONDS)
+
+    def version(self) -> str:
+        """Give tritonserver's version, such as 2.51.0."""
+        return str(self._document("/v2")["version"])
+
+    def signature(self) -> Signature:
+        """Names, types and dimensions as the server declares them, without the batch dimension."""
+        metadata = self._document(f"/v2/models/{self.model}")
+        max_batch_size = int(self.config().get("max_batch_size", 0))
+        skipped = 1 if max_batch_size else 0
+        inputs, outputs = (
+            tuple(Tensor(each["name"], each["datatype"], tuple(each["shape"][skipped:])) for each in metadata[group])
+            for group in ("inputs", "outputs")
+        )
+        return Signature(inputs, outputs, max_batch_size)
+
+    def config(self) -> dict[str, Any]:
+        """The loaded model's configuration; instance groups are what the server made of KIND_AUTO."""
+        return self._document(f"/v2/models/{self.model}/config")
+
+    def configs(self) -> list[dict[str, Any]]:
+        """Those of the models that compute: of an ensemble its steps'."""
+        own = self.config()
+        steps = [step["model_name"] for step in own.get("ensemble_scheduling", {}).get("step", ())]
+        return [self._document(f"/v2/models/{name}/config") for name in steps] or [own]
+
+    def used_memory(self) -> int:
+        """Bytes in use now by the server's metrics; 0 where they cannot be had."""
+        try:
+            _, body = _ask(self._metrics, "GET", "/metrics", METRICS_SECONDS)
+        except OSError:
+            return 0
+        return used_bytes(body.decode(errors="replace"))
+
+    def reload(self, config: str) -> str:
+        """Load the model with another configuration, a JSON document; what the server says against it, or nothing.
+
+        Only a server of --model-control-mode=explicit does so. Where it refuses, the model stays as it was.
+        """
+        body = json.dumps({"parameters": {"config": config}})
+        try:
+            status, answer = _ask(self.http, "POST", f"/v2/repository/models/{self.model}/load", LOAD_SECONDS, body)
+        except OSError as error:
+            raise _gone(f"the server ended while it loaded {self.model} ({error}); see its log") from error
+        return "" if status == http.client.OK else _error(answer.decode(errors="replace"))
+
+    def infer(self, inputs: Arrays, outputs: tuple[str, ...]) -> dict[str, Array]:
+        """One request, in the shapes that the server declares.
+
+        Raises StageError: InferenceFailed with the server's message, ServerUnreachable where no answer comes.
+        """
+        tensors = []
+        for name, array in inputs.items():
+            tensor = InferInput(name, list(array.shape), triton_type(array.dtype))
+            given = array.astype(object) if array.dtype.kind == "U" else array
+            tensor.set_data_from_numpy(numpy.ascontiguousarray(given))
+            tensors.append(tensor)
+        response = self._answer(tensors, [InferRequestedOutput(name) for name in outputs])
+        arrays = {name: response.as_numpy(name) for name in outputs}
+        absent = [name for name, array in arrays.items() if array is None]
+        if absent:
+            raise StageError(Reason.INFERENCE_FAILED, f"{self.model} answered without the output {absent[0]}")
+        return {name: text(array) if array.dtype.hasobject else array for name, array in arrays.items()}
+
+    def _answer(self, inputs: list[InferInput], outputs: list[InferRequestedOutput]) -> InferResult:
+        """What the server answers; what never came is asked for again, since inference changes nothing."""
+        pauses = iter(RESEND_PAUSES)
+        while True:
+            try:
+                return self._client.infer(self.model, inputs, outputs=outputs)
+            except InferenceServerException as error:
+                words = error.message() or ""
+                if self._is_gone() or LOST_STUB in words:
+                    raise _gone(f"the server ended during a request: {words}; see its log") from error
+                if _is_answer(error.status(), words):
+                    raise StageError(Reason.INFERENCE_FAILED, f"{self.model}: tritonserver says: {words}") from error
+                pause = next(pauses, None)
+                if pause is None:
+                    message = f"{self.model}: no answer came to a request sent {len(RESEND_PAUSES) + 1} times: {words}"
+                    raise StageError(Reason.SERVER_UNREACHABLE, message, final=False) from error
+                print(f"no answer came ({words}); the request is sent again in {pause:g} s", flush=True)
+                time.sleep(pause)
+
+    def _is_gone(self) -> bool:
+        try:
+            self._get("/v2/health/live")
+        except OSError:
+            return True
+        return False
+
+    def _document(self, path: str) -> dict[str, Any]:
+        try:
+            status, body = self._get(path)
+        except OSError as error:
+            raise _gone(f"http://{self.http} does not answer ({error}); see the server's log") from error
+        if status != http.client.OK:
+            message = f"http://{self.http}{path} answers {status}: {body.decode(errors='replace')[:300]}"
+            raise _gone(message)
+        return dict(json.loads(body))
+
+    def _get(self, path: str) -> tuple[int, bytes]:
+        """Raises OSError where nothing answers."""
+        return _ask(self.http, "GET", path, HTTP_SECONDS)
+
+
+def _ask(endpoint: Endpoint, method: str, path: str, seconds: float, body: str | None = None) -> tuple[int, bytes]:
+    """Status and body of one answer; raises OSError where nothing answers within ``seconds``."""
+    connection = http.client.HTTPConnection(endpoint.host, endpoint.port, timeout=seconds)
+    try:
+        connection.request(method, path, body)
+        response = connection.getresponse()
+        return response.status, response.read()
+    except http.client.HTTPException as error:
+        raise OSError(str(error)) from error
+    finally:
+        connection.close()
+
+
+def _is_answer(status: str | None, words: str) -> bool:
+    """Whether an error judges the request; ``status``: None where tritonclient itself refuses it."""
+    if TOO_LARGE in words:
+        return True
+    return status is None or (status in ANSWER_CODES and not words.startswith(LOST_WORDS))
+
+
+def _error(answer: str) -> str:
+    """Triton's own words in the body of an error."""
+    try:
+        return str(json.loads(answer)["error"])
+    except (ValueError, KeyError, TypeError):
+        return answer or "no reason given"
+
+
+def _gone(message: str) -> StageError:
+    """Another run may find the server again."""
+    return StageError(Reason.SERVER_CRASHED, message, final=False)

@@ -1,0 +1,164 @@
+"""Measure the points of a sweep: one perf_analyzer invocation a point, longer windows where it finds none stable."""
+
+import shlex
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import Measurement, Sweep
+from triton_converters.contract.result import Row
+from triton_converters.measuring import perf_analyzer
+from triton_converters.measuring.memory import MemoryWatch
+from triton_converters.measuring.perf_analyzer import Point, ReportError, Target, Windows
+
+BASE_SECONDS = 600
+"""What an invocation may take beyond its windows: start, warm-up, a slow model's requests. Model Analyzer's limit."""
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """A finished process."""
+
+    exit_code: int
+    output: str
+    """Standard output and standard error."""
+
+
+Invoke = Callable[[Sequence[str], Path, float], Invocation]
+"""Run argv in a directory for at most so many seconds; raises TimeoutError."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A sweep's rows, in the order of its points, and one command line of those that gave them."""
+
+    rows: tuple[Row, ...]
+    command: str
+
+
+def run_process(argv: Sequence[str], directory: Path, seconds: float) -> Invocation:
+    """Run a program; it is killed where it takes longer, or where this process is told to stop."""
+    try:
+        done = subprocess.run(  # noqa: S603
+            argv,
+            cwd=directory,
+            timeout=seconds,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+    except subprocess.TimeoutExpired as error:
+        output = error.stdout.decode(errors="replace") if isinstance(error.stdout, bytes) else error.stdout or ""
+        raise TimeoutError(perf_analyzer.last_lines(output)) from error
+    except FileNotFoundError as error:
+        message = f"the image has no {argv[0]}; it comes with the Python package tritonclient 2.60"
+        raise StageError(Reason.MEASUREMENT_FAILED, message) from error
+    return Invocation(done.returncode, done.stdout)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the points of a sweep are measured."""
+
+    target: Target
+    measurement: Measurement
+    directory: Path
+    """perf_analyzer's working directory: its CSV files and what it printed stay there."""
+    output_bytes: int | None = None
+    """A sample's largest output, where client and server share memory."""
+    used_memory: Callable[[], int] | None = None
+    """Bytes in use now, 0 where unknown; asked again and again while a point is measured."""
+
+
+def points(scenario: str, sweep: Sweep, batched: bool = True) -> tuple[Point, ...]:
+    """The product of batch sizes and concurrencies; ``batched``: the model has a batch dimension."""
+    return tuple(
+        Point(scenario, batch_size, concurrency, batched)
+        for batch_size in sweep.batch_sizes
+        for concurrency in sweep.concurrencies
+    )
+
+
+def measure(plan: Plan, wanted: Sequence[Point], invoke: Invoke = run_process) -> Measured:
+    """Measure every point; raises StageError(MeasurementFailed) where one gives no row."""
+    rows, commands = [], []
+    for number, point in enumerate(wanted, start=1):
+        started = time.monotonic()
+        row, argv = _measure_point(plan, point, invoke)
+        print(
+            f"{point.scenario} {number}/{len(wanted)}: batch {row.batch_size}, concurrency {row.concurrency}:"
+            f" {row.throughput:.1f} inferences/s, p99 {row.p99} us{'' if row.stable else ', not stable'}"
+            f" ({time.monotonic() - started:.1f} s)",
+            flush=True,
+        )
+        rows.append(row)
+        commands.append(argv)
+    return Measured(tuple(rows), shlex.join(commands[0]) if commands else "")
+
+
+def _measure_point(plan: Plan, point: Point, invoke: Invoke) -> tuple[Row, tuple[str, ...]]:
+    """Windows as asked, then longer ones, then three that are taken as they are."""
+    windows = perf_analyzer.first_windows(plan.measurement)
+    row, rate, argv = _attempt(plan, point, windows, invoke, stable=True)
+    if row is None:
+        windows = perf_analyzer.longer(windows, rate)
+        row, rate, argv = _attempt(plan, point, windows, invoke, stable=True)
+    if row is None:
+        windows = perf_analyzer.unjudged(windows, plan.measurement)
+        row, rate, argv = _attempt(plan, point, windows, invoke, stable=False)
+    if row is None:
+        raise _failed(point, "found no window with a request in it")
+    return row, argv
+
+
+def _attempt(
+    plan: Plan, point: Point, windows: Windows, invoke: Invoke, stable: bool
+) -> tuple[Row | None, float, tuple[str, ...]]:
+    """The row (None: no stable window), requests per second as last seen, and the argv."""
+    argv = perf_analyzer.arguments(plan.target, point, windows, plan.output_bytes)
+    report = plan.directory / f"{point.name}.csv"
+    report.unlink(missing_ok=True)
+    seconds = BASE_SECONDS + (0 if windows.by_count else 1.2 * windows.trials * windows.size / 1000)
+    try:
+        with MemoryWatch(plan.used_memory) as memory:
+            done = invoke(argv, plan.directory, seconds)
+    except TimeoutError as error:
+        raise _failed(point, f"did not end within {seconds:.0f} s: {error}") from error
+    with _log(plan, point).open("a", encoding="utf-8") as log:
+        log.write(f"$ {shlex.join(argv)}\n{done.output}\nexit code {done.exit_code}\n\n")
+    rate = perf_analyzer.requests_per_second(done.output, point.client_batch_size)
+    if report.is_file() and done.exit_code == 0:
+        try:
+            text = report.read_text(encoding="utf-8", errors="replace")
+            row = replace(
+                perf_analyzer.parse_report(text, point, stable),
+                spread=perf_analyzer.spread(done.output),
+                client_bound=perf_analyzer.is_client_bound(done.output),
+                memory_bytes=memory.peak,
+            )
+            return row, rate, argv
+        except ReportError as error:
+            raise _failed(point, f"wrote a report that cannot be used: {error}") from error
+    if not perf_analyzer.is_unstable(done.output):
+        message = f"ended with exit code {done.exit_code} without a row: {perf_analyzer.last_lines(done.output)}"
+        raise _failed(point, message)
+    return None, rate, argv
+
+
+def _log(plan: Plan, point: Point) -> Path:
+    return plan.directory / f"{point.name}.log"
+
+
+def _failed(point: Point, message: str) -> StageError:
+    """Another run may find a calmer machine, or the server back."""
+    text = (
+        f"perf_analyzer at batch size {point.batch_size}, concurrency {point.concurrency} ({point.scenario}) {message}"
+    )
+    return StageError(Reason.MEASUREMENT_FAILED, text, final=False)

@@ -1,0 +1,1 @@
+"""config.pbtxt and Triton's data types."""

@@ -1,0 +1,175 @@
+"""config.pbtxt: Triton's own protobuf message, printed by text_format. Pure.
+
+Nothing here is understood by one server image only: every field is in model_config.proto of Triton 2.51.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from google.protobuf import json_format, text_format  # type: ignore[import-untyped]
+from tritonclient.grpc import model_config_pb2
+
+from triton_converters.contract.formats import FORMATS, HPS
+from triton_converters.contract.request import ModelConfig
+from triton_converters.contract.result import Signature, Tensor, Tuning
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How the backend runs the file."""
+
+    format: str
+    precision: str
+    accelerator: str
+    workspace_bytes: int
+    """For TensorRT inside ONNX Runtime."""
+    engine_cache: str
+    """Directory where that keeps its engines; empty: nowhere, every load builds them anew."""
+
+
+def render(
+    name: str,
+    signature: Signature,
+    config: ModelConfig,
+    execution: Execution,
+    warmup_shapes: Mapping[str, tuple[int, ...]],
+) -> str:
+    """The text of config.pbtxt.
+
+    ``warmup_shapes``: of one real sample by input name, without the batch dimension; empty: no warm-up.
+    """
+    form = FORMATS[execution.format]
+    max_batch_size = config.max_batch_size or signature.max_batch_size
+    message = model_config_pb2.ModelConfig(
+        name=name,
+        backend=form.backend,
+        platform=form.platform,
+        max_batch_size=max_batch_size,
+        input=[input_message(tensor) for tensor in signature.inputs],
+        output=[output_message(tensor) for tensor in signature.outputs],
+        instance_group=[
+            model_config_pb2.ModelInstanceGroup(count=config.instances, kind=config.instance_group_kind),
+        ],
+    )
+    _set_batching(message, config)
+    if config.cuda_graphs:
+        message.optimization.cuda.graphs = True
+    if accelerators := _accelerators(form.backend, execution):
+        message.optimization.execution_accelerators.gpu_execution_accelerator.extend(accelerators)
+    if warmup_shapes:
+        message.model_warmup.extend(_warmups(message, _warmup_inputs(signature, warmup_shapes)))
+    for key, value in config.parameters.items():
+        message.parameters[key].string_value = value
+    return str(text_format.MessageToString(message))
+
+
+def retuned(text: str, tuning: Tuning) -> str:
+    """A config.pbtxt with the fields of a tuning replaced, as the JSON that Triton's load request takes.
+
+    The same as ``render`` makes of a ModelConfig with these fields, so that what is measured is what would be served.
+    """
+    message = text_format.Parse(text, model_config_pb2.ModelConfig())
+    message.max_batch_size = tuning.max_batch_size
+    for group in message.instance_group:
+        group.count = tuning.instances
+    message.ClearField("dynamic_batching")
+    _set_batching(message, tuning)
+    message.optimization.cuda.graphs = tuning.cuda_graphs
+    if message.model_warmup:
+        warmups = _warmups(message, message.model_warmup[0].inputs)
+        message.ClearField("model_warmup")
+        message.model_warmup.extend(warmups)
+    return str(json_format.MessageToJson(message, preserving_proto_field_name=True, indent=None))
+
+
+def served_dims(dims: tuple[int, ...]) -> tuple[int, ...]:
+    """What config.pbtxt declares for a tensor of these dimensions, and what a request and a response hold.
+
+    Triton allows no empty dims: a tensor that is nothing but the batch, [N], is served as [N, 1] and reshaped inside.
+    """
+    return dims or (1,)
+
+
+def warmup_file(tensor: str) -> str:
+    """File name of an input's warm-up sample in the model's ``warmup`` directory; a name may hold slashes."""
+    return quote(tensor, safe="")
+
+
+def _type(tensor: Tensor) -> str:
+    """config.pbtxt's own name of what requests call BYTES is TYPE_STRING."""
+    return "TYPE_STRING" if tensor.data_type == "BYTES" else f"TYPE_{tensor.data_type}"
+
+
+def input_message(tensor: Tensor) -> model_config_pb2.ModelInput:
+    """An input as config.pbtxt declares it."""
+    return model_config_pb2.ModelInput(
+        name=tensor.name,
+        data_type=_type(tensor),
+        dims=served_dims(tensor.dims),
+        reshape=None if tensor.dims else model_config_pb2.ModelTensorReshape(),
+    )
+
+
+def output_message(tensor: Tensor) -> model_config_pb2.ModelOutput:
+    """An output as config.pbtxt declares it."""
+    return model_config_pb2.ModelOutput(
+        name=tensor.name,
+        data_type=_type(tensor),
+        dims=served_dims(tensor.dims),
+        reshape=None if tensor.dims else model_config_pb2.ModelTensorReshape(),
+    )
+
+
+def _accelerators(backend: str, execution: Execution) -> list[Any]:
+    """By the names the backend knows; none where its GPU execution is all that was asked for.
+
+    Sources: the README of onnxruntime_backend, and tensorflow_backend's (auto_mixed_precision).
+    """
+    accelerator = model_config_pb2.ModelOptimizationPolicy.ExecutionAccelerators.Accelerator
+    if backend == "tensorflow" and execution.accelerator == "amp":
+        return [accelerator(name="auto_mixed_precision")]
+    if backend == "onnxruntime" and execution.accelerator == "cuda":
+        return [accelerator(name="cuda")]
+    if backend == "onnxruntime" and execution.accelerator == "trt":
+        parameters = {
+            "precision_mode": execution.precision.upper(),
+            "max_workspace_size_bytes": str(execution.workspace_bytes),
+        }
+        if execution.engine_cache:
+            parameters |= {"trt_engine_cache_enable": "1", "trt_engine_cache_path": execution.engine_cache}
+        return [accelerator(name="tensorrt", parameters=parameters)]
+    return []
+
+
+def _set_batching(message: model_config_pb2.ModelConfig, config: ModelConfig | Tuning) -> None:
+    if config.dynamic_batching:
+        message.dynamic_batching.SetInParent()
+        message.dynamic_batching.preferred_batch_size.extend(config.preferred_batch_sizes)
+        message.dynamic_batching.max_queue_delay_microseconds = config.max_queue_delay_microseconds
+
+
+def _warmup_inputs(
+    signature: Signature, shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, model_config_pb2.ModelWarmup.Input]:
+    return {
+        tensor.name: model_config_pb2.ModelWarmup.Input(
+            data_type=_type(tensor),
+            dims=served_dims(shapes[tensor.name]),
+            input_data_file=warmup_file(tensor.name),
+        )
+        for tensor in signature.inputs
+    }
+
+
+def _warmups(
+    message: model_config_pb2.ModelConfig, inputs: Mapping[str, model_config_pb2.ModelWarmup.Input]
+) -> list[model_config_pb2.ModelWarmup]:
+    """Batch 1 and the message's largest: Triton repeats the one sample of the file."""
+    # A row of the hps backend holds all samples.
+    largest = 1 if message.backend == HPS else max(1, message.max_batch_size)
+    return [
+        model_config_pb2.ModelWarmup(name=f"batch-{size}", batch_size=size, inputs=inputs)
+        for size in sorted({1, largest})
+    ]

@@ -1,0 +1,1 @@
+"""The main line of each Job."""

@@ -1,0 +1,186 @@
+"""Clean: remove from the claim what no TritonDeployment's record names any more.
+
+The results ConfigMaps of every TritonDeployment that uses the claim are mounted; each entry of theirs is a mark. A
+directory goes where it has no mark and nobody wrote it or replayed from it for a while: a Job whose answer is not
+recorded yet has just touched what it made or found. A converted file goes with the last revision that links to it.
+
+What is not understood stays. A mark that cannot be read may be of anything, so nothing is removed then; and a directory
+goes only where its name and its content show that a Job of ours made it: on a user's claim other things lie beside it.
+"""
+
+import json
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from triton_converters.claim_store.digest import is_published
+from triton_converters.claim_store.publish import TEMPORARY_PREFIX
+from triton_converters.claim_store.replay import has_result
+from triton_converters.claim_store.repository import find_conversion
+from triton_converters.contract import claim
+from triton_converters.contract.document import DocumentError
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.records import HISTORY, is_record, read_record
+from triton_converters.contract.request import CleanRequest
+from triton_converters.contract.result import CleanResult, Outcome, SearchResult, SourceResult
+from triton_converters.search.journal import is_journal
+
+MARKED = {
+    "source": claim.source_directory,
+    "reference": claim.reference_directory,
+    "convert": claim.revision_directory,
+    "profile": claim.measurement_directory,
+    "search": claim.measurement_directory,
+    "measure": claim.measurement_directory,
+}
+"""Where the result of a record lies; of a source by its digest, of all others by the record's key."""
+
+IS_OURS: dict[str, Callable[[Path], bool]] = {
+    "sources": is_published,
+    "references": lambda directory: has_result(directory, "reference", directory.name),
+    "candidates": lambda directory: find_conversion(directory, directory.name) is not None,
+    "revisions": lambda directory: has_result(directory, "convert", directory.name),
+    "measurements": lambda directory: any(
+        has_result(directory, stage, directory.name) for stage in ("profile", "search", "measure")
+    ),
+    "searches": is_journal,
+}
+"""By folder of the claim: whether a directory in it holds what a Job publishes under that name."""
+
+_KEY = re.compile(r"[0-9a-f]{16}|[0-9a-f]{64}")
+_TEMPORARY = re.compile(re.escape(TEMPORARY_PREFIX) + r"([0-9a-f]{16}|removed|damaged)-[a-z0-9_]{8}")
+
+
+def run(request: CleanRequest, root: Path = claim.MOUNT, marks: Path = claim.MARKS_MOUNT) -> CleanResult:
+    """Remove the unmarked; ages in seconds.
+
+    Raises StageError(ResultMissing), with nothing removed, where a mark cannot be read; OSError where the claim cannot
+    be changed.
+    """
+    keep = set(marked(marks, root))
+
+    def is_used(directory: Path) -> bool:
+        if directory.parent.name == "candidates":
+            return _is_linked(directory)
+        return directory in keep or directory.parent in keep
+
+    # Candidates come last: they are free once the revisions that link to them are gone.
+    folders = [root / name for name in sorted(IS_OURS, key=lambda name: name == "candidates")]
+    removed = sum(_clean(folder, is_used, request.minimum_age_seconds) for folder in folders)
+    now = time.time()
+    left = [
+        directory
+        for folder in folders
+        for directory in _directories(folder, _TEMPORARY)
+        if _age(directory, now) >= request.minimum_temporary_age_seconds
+    ]
+    for directory in left:
+        shutil.rmtree(directory)
+    return CleanResult(removed, len(left))
+
+
+def marked(marks: Path, root: Path) -> Iterator[Path]:
+    """Directories that the mounted ConfigMaps name; a whole folder where it is not known which of its directories.
+
+    Raises StageError(ResultMissing) where one of them cannot be read.
+    """
+    try:
+        owners = sorted(marks.iterdir())
+        if not owners:
+            raise DocumentError("no results are mounted")
+        for owner in owners:
+            yield from _marked_by({path.name: path for path in owner.iterdir() if not path.name.startswith("..")}, root)
+    except (OSError, ValueError) as error:
+        message = f"nothing is removed, because not everything that is needed is known: {error}"
+        advice = "mend or delete that entry of the results ConfigMap, then delete this Job for another try"
+        raise StageError(Reason.RESULT_MISSING, f"{message}; {advice}", final=False) from error
+
+
+def _marked_by(entries: dict[str, Path], root: Path) -> Iterator[Path]:
+    """What the records of one TritonDeployment name, and what its history does."""
+    for name, path in entries.items():
+        if is_record(name):
+            yield from _named(_read(path), root)
+    if HISTORY in entries:
+        for name in _served(entries[HISTORY]) - entries.keys():
+            stage, _, key = name.partition(".")
+            if stage not in MARKED:
+                raise DocumentError(f"{entries[HISTORY]} names {name}, which this version does not know")
+            yield MARKED[stage](key, root)
+            # Only the record says which source, or which search.
+            if stage in ("source", "search"):
+                yield root / ("sources" if stage == "source" else "searches")
+
+
+def _named(outcome: Outcome, root: Path) -> Iterator[Path]:
+    if outcome.stage in MARKED:
+        name = outcome.result.digest if isinstance(outcome.result, SourceResult) else outcome.key
+        yield MARKED[outcome.stage](name, root)
+    if isinstance(outcome.result, SearchResult):
+        yield claim.search_directory(outcome.result.search, root)
+
+
+def _read(record: Path) -> Outcome:
+    try:
+        return read_record(record.name, record.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DocumentError(f"{record} cannot be read: {error}") from error
+
+
+def _served(history: Path) -> set[str]:
+    """Names of the records that a history names."""
+    try:
+        return {str(name) for state in json.loads(history.read_text(encoding="utf-8"))["served"] for name in state}
+    except (ValueError, KeyError, TypeError) as error:
+        raise DocumentError(f"{history} cannot be read: {error!r}") from error
+
+
+def _clean(folder: Path, is_used: Callable[[Path], bool], minimum_age_seconds: int) -> int:
+    """Remove what is old, not used, and ours. How many directories that were."""
+    now = time.time()
+    found = [
+        directory
+        for directory in _directories(folder, _KEY)
+        if _age(directory, now) >= minimum_age_seconds and not is_used(directory) and _is_ours(directory)
+    ]
+    return sum(_remove(directory, minimum_age_seconds) for directory in found)
+
+
+def _is_ours(directory: Path) -> bool:
+    try:
+        return IS_OURS[directory.parent.name](directory)
+    except (OSError, StageError):
+        return False
+
+
+def _remove(directory: Path, minimum_age_seconds: int) -> bool:
+    """Whether it is gone. It is moved aside first, and back where somebody used it in the meantime."""
+    aside = Path(tempfile.mkdtemp(prefix=f"{TEMPORARY_PREFIX}removed-", dir=directory.parent))
+    moved = aside / directory.name
+    os.rename(directory, moved)
+    if _age(moved, time.time()) < minimum_age_seconds and not directory.exists():
+        os.rename(moved, directory)
+    shutil.rmtree(aside)
+    return not directory.exists()
+
+
+def _directories(folder: Path, pattern: re.Pattern[str]) -> list[Path]:
+    found = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [path for path in found if pattern.fullmatch(path.name) and path.is_dir() and not path.is_symlink()]
+
+
+def _is_linked(directory: Path) -> bool:
+    """Whether a revision holds a hard link to a file of the candidate's."""
+    return any(path.is_file() and path.stat().st_nlink > 1 for path in directory.rglob("*"))
+
+
+def _age(path: Path, now: float) -> float:
+    try:
+        return now - path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0

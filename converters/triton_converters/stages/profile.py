@@ -1,0 +1,162 @@
+"""Stage ``profile``: hold the served candidate against the reference, compute metrics, then sweep it.
+
+The pod's own tritonserver serves one revision and nothing else. A gate that fails is this stage's result, not its
+failure: the other candidates go on, and nothing is measured of a model that is wrong.
+"""
+
+import json
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from triton_converters.claim_store.dump import read_batches, read_sizes
+from triton_converters.claim_store.replay import read_result
+from triton_converters.claim_store.repository import model_file
+from triton_converters.contract import claim
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import ProfileRequest, ServedModel
+from triton_converters.contract.result import Accuracy, MessageTooLongError, Outcome, ProfileResult, ReferenceResult
+from triton_converters.gates import metrics, verify
+from triton_converters.gates.precision import check_precision
+from triton_converters.gates.verify import Served
+from triton_converters.measuring import load_input
+from triton_converters.measuring.environment import observe
+from triton_converters.measuring.measurement import Bench, publish
+from triton_converters.measuring.server import Server
+
+STAGE = "profile"
+METRICS_FILE = "metrics.json"
+MESSAGE_CHARACTERS = 700
+"""Of a gate's message: it shares the termination message with the metrics and the environment."""
+GATES = frozenset(
+    {
+        Reason.PRECISION_MISMATCH,
+        Reason.MODEL_LOAD_FAILED,
+        Reason.SIGNATURE_MISMATCH,
+        Reason.INFERENCE_FAILED,
+        Reason.OUTPUTS_NOT_FINITE,
+        Reason.OUTPUTS_DIFFER,
+        Reason.METRIC_MISSING,
+        Reason.METRIC_FAILED,
+        Reason.THRESHOLD_NOT_MET,
+    }
+)
+"""Reasons that are a verdict on the candidate, from answers alone; any other ends the Job, which may run again."""
+
+
+@dataclass
+class Verdict:
+    """What the gates found; filled in as they pass."""
+
+    reason: Reason = Reason.PASSED
+    message: str = ""
+    served: Served | None = None
+    accuracy: tuple[Accuracy, ...] = ()
+
+
+def run(request: ProfileRequest) -> ProfileResult:
+    """Publish ``measurements/<key>/``: the verdict, and for a candidate that passed both sweeps.
+
+    Raises StageError: ResultMissing (no reference), InvalidSpec (input shapes), ServerCrashed, ServerUnreachable,
+    MeasurementFailed, and what ``user_code.call`` raises for the metrics entrypoint; OSError where the claim is full.
+    """
+    return publish(STAGE, request.key, ProfileResult, lambda directory: _profile(request, directory))
+
+
+def _profile(request: ProfileRequest, directory: Path) -> ProfileResult:
+    home = claim.reference_directory(request.reference)
+    reference = read_result(home, "reference", request.reference, ReferenceResult)
+    load_input.check_shapes(request.load.input_shapes, reference.signature)
+    server = Server(request.load, request.model_name)
+    server.wait_ready()
+    verdict = _judge(request, server, reference, directory)
+    print(f"gates: {verdict.reason}: {verdict.message}", flush=True)
+    served = verdict.served
+    result = ProfileResult(
+        passed=verdict.reason is Reason.PASSED,
+        reason=str(verdict.reason),
+        message=verdict.message[:MESSAGE_CHARACTERS],
+        max_absolute_error=served.max_absolute_error if served else 0.0,
+        accuracy=tuple(each for each in verdict.accuracy if math.isfinite(each.framework + each.served)),
+        samples=served.samples if served else 0,
+        offline=(),
+        online=(),
+        environment=observe(server, ()),
+    )
+    if result.passed and served:
+        result = _measure(request, Bench(server, request.load, reference.signature, home, directory), served, result)
+    return fit(request.key, result)
+
+
+def _judge(request: ProfileRequest, server: Server, reference: ReferenceResult, directory: Path) -> Verdict:
+    """Every gate in turn, the cheap ones first."""
+    verdict, signature = Verdict(), replace(reference.signature, max_batch_size=request.max_batch_size)
+    batches = claim.reference_directory(request.reference)
+    try:
+        for model in request.members or (ServedModel(request.model_name, request.format, request.precision),):
+            check_precision(model_file(request.revision, model.name, model.format), model.format, model.precision)
+        verify.check_signature(server.signature(), signature, request.max_batch_size)
+        served = verdict.served = verify.serve(
+            server.infer, read_batches(batches), signature, request.tolerance, keep_outputs=request.metrics is not None
+        )
+        if served.samples != reference.samples:
+            message = f"{batches} holds {served.samples} samples, its result says {reference.samples}"
+            raise StageError(
+                Reason.RESULT_MISSING, f"{message}: delete the directory, and it is made anew", final=False
+            )
+        served.include(verify.serve(server.infer, read_sizes(batches), signature, request.tolerance))
+        verify.check(served, request.precision, request.tolerance)
+        verdict.message = served.describe()
+        if request.metrics is not None:
+            verdict.accuracy = _accuracy(request, batches, served, directory)
+            metrics.check(verdict.accuracy)
+    except StageError as error:
+        if error.reason not in GATES:
+            raise
+        verdict.reason, verdict.message = error.reason, error.message
+    return verdict
+
+
+def _accuracy(request: ProfileRequest, batches: Path, served: Served, directory: Path) -> tuple[Accuracy, ...]:
+    """Metrics and their verdicts; all of them are left in METRICS_FILE, whatever fits into the termination message."""
+    assert request.metrics is not None
+    data = metrics.gather(list(read_batches(batches)), served.outputs, request.max_batch_size > 0)
+    arguments: dict[str, int | str] = {
+        "precision": request.precision,
+        "output_format": request.format,
+        "batch_size": max(1, request.max_batch_size),
+    }
+    source = claim.source_directory(request.source)
+    framework, answered = metrics.calculate(source, request.metrics, arguments, data)
+    document = {"framework": _json(framework), "served": _json(answered)}
+    (directory / METRICS_FILE).write_text(json.dumps(document, indent=1, sort_keys=True), encoding="utf-8")
+    return metrics.judge(framework, answered, request.thresholds)
+
+
+def _json(values: metrics.Values) -> dict[str, float | str]:
+    """JSON has no NaN and no infinity."""
+    return {name: value if math.isfinite(value) else str(value) for name, value in values.items()}
+
+
+def _measure(request: ProfileRequest, bench: Bench, served: Served, result: ProfileResult) -> ProfileResult:
+    """Both sweeps: static batches through shared memory, then concurrent requests for the dynamic batcher."""
+    largest = max(served.output_bytes.values())
+    offline = bench.sweep("offline", request.offline, largest)
+    online = bench.sweep("online", request.online, largest)
+    commands = tuple(each.command for each in (offline, online) if each.command)
+    environment = replace(result.environment, perf_analyzer=commands)
+    return replace(result, offline=offline.rows, online=online.rows, environment=environment)
+
+
+def fit(key: str, result: ProfileResult) -> ProfileResult:
+    """Leave out metrics that have no threshold, from the last, until the result fits into a termination message."""
+    while True:
+        try:
+            Outcome(STAGE, key, result).to_json()
+        except MessageTooLongError:
+            if not result.accuracy or result.accuracy[-1].threshold:
+                return result
+            result = replace(result, accuracy=result.accuracy[:-1])
+        else:
+            return result

@@ -1,0 +1,209 @@
+"""Stage ``search``: walk a search's path on the pod's own server, as far as this part goes."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from triton_converters.claim_store.replay import read_result
+from triton_converters.contract import claim
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import SearchRequest
+from triton_converters.contract.result import ProfileResult, ReferenceResult, Row, SearchPoint, SearchResult, Tuning
+from triton_converters.contract.scoring import order
+from triton_converters.measuring import load_input
+from triton_converters.measuring.environment import observe
+from triton_converters.measuring.measurement import publish
+from triton_converters.measuring.server import Server
+from triton_converters.search import PART_POINTS
+from triton_converters.search.exhaustive import sweep
+from triton_converters.search.journal import BEGAN, MEASURED, REFUSED, REPEATED, STOPPED, Entry, Journal
+from triton_converters.search.path import Path as Walk
+from triton_converters.search.path import Point, follow
+from triton_converters.search.probe import Probe
+from triton_converters.search.quick import climb
+from triton_converters.search.space import Load, Space
+
+STAGE = "search"
+LOST_TWICE = 2
+"""A configuration under which the server or the Job ended so often is not tried again."""
+RESTART_SECONDS = 400
+"""How long to wait for a server that ended: the kubelet starts it again, after a pause of up to five minutes."""
+REPEATS = 2
+"""Points that are measured once more at the end; their place in the budget is kept."""
+RETRIED = frozenset({Reason.SERVER_CRASHED, Reason.MEASUREMENT_FAILED, Reason.INFERENCE_FAILED})
+REFUSAL_CHARACTERS = 60
+"""Of why a configuration was refused, in the message: 24 points share it. The file of points has all of it."""
+
+
+class EndedError(Exception):
+    """The walk ends before its path does: the budget is spent, or the next part goes on."""
+
+
+def run(request: SearchRequest) -> SearchResult:
+    """Publish ``measurements/<key>/``, and add to ``searches/<search>/`` what was measured.
+
+    Raises StageError: ResultMissing (no reference or profile), InvalidSpec (input shapes), ServerCrashed,
+    ServerUnreachable; OSError where the claim is full.
+    """
+    return publish(STAGE, request.key, SearchResult, lambda _: _search(request))
+
+
+def _search(request: SearchRequest) -> SearchResult:
+    home = claim.reference_directory(request.reference)
+    signature = read_result(home, "reference", request.reference, ReferenceResult).signature
+    load_input.check_shapes(request.load.input_shapes, signature)
+    profile_directory = claim.measurement_directory(request.profile)
+    profile = read_result(profile_directory, "profile", request.profile, ProfileResult)
+    rows: tuple[Row, ...] = getattr(profile, request.scenario)
+    profiled = {Point(request.base, Load(row.batch_size, row.concurrency)): row for row in rows}
+    server = Server(request.load, request.model_name)
+    server.wait_ready()
+    space = Space.of(request)
+    journal = Journal(claim.search_directory(request.search))
+    # A server that a Job before this one left behind may serve anything.
+    probe = Probe(request, server, signature, None)
+    return Search(request, space, journal, probe, profiled).run()
+
+
+@dataclass
+class Search:
+    """One part's walk."""
+
+    request: SearchRequest
+    space: Space
+    journal: Journal
+    probe: Probe
+    profiled: Mapping[Point, Row]
+    """Of the base; they cost nothing."""
+    visited: list[Entry] = field(default_factory=list)
+    """On the path so far, those of earlier parts too."""
+
+    def run(self) -> SearchResult:
+        """Walk, and at the path's end repeat the best."""
+        path: Walk = (
+            climb(self.space, self.request.objectives, self.request.constraints)
+            if self.request.mode == "Quick"
+            else sweep(self.space)
+        )
+        ended = "Converged" if self.request.mode == "Quick" else "Complete"
+        try:
+            follow(path, self._answer)
+        except EndedError as error:
+            ended = str(error)
+        repeats = self._repeats() if ended else []
+        own = self.visited[self._first : self._first + PART_POINTS]
+        commands = [entry.command for entry in (*own, *repeats) if entry.command]
+        return SearchResult(
+            search=self.request.search,
+            points=tuple(_told(entry) for entry in own),
+            ended=ended,
+            size=self.space.size,
+            seconds=round(sum(entry.seconds for entry in (*self.visited, *repeats)), 1),
+            environment=observe(self.probe.server, tuple(commands[:1])),
+            repeats=tuple(_told(entry) for entry in repeats),
+        )
+
+    @property
+    def _first(self) -> int:
+        return self.request.part * PART_POINTS
+
+    def _answer(self, point: Point) -> Row | None:
+        """A point's row, wherever it comes from; raises EndedError, and StageError where the server is gone."""
+        if row := self.profiled.get(point):
+            return row
+        if any(entry.kind == REFUSED and entry.tuning == point.tuning for entry in self.visited):
+            return None
+        if len(self.visited) >= max(1, self.request.measurements - REPEATS):
+            raise EndedError("MeasurementsSpent")
+        if sum(entry.seconds for entry in self.visited) >= self.request.seconds:
+            raise EndedError("TimeSpent")
+        if len(self.visited) >= self._first + PART_POINTS:
+            raise EndedError("")
+        entry = self._known(point, MEASURED) or self._try(point, MEASURED)
+        self.visited.append(entry)
+        return entry.row
+
+    def _known(self, point: Point, kind: str) -> Entry | None:
+        return self.journal.refused(point.tuning) or self.journal.measured(point, kind)
+
+    def _try(self, point: Point, kind: str, at_least: Row | None = None) -> Entry:
+        """Load and measure; a configuration under which the server or the Job ended twice is refused."""
+        tuning, load = point
+        while self.journal.lost(tuning) < LOST_TWICE:
+            started = time.monotonic()
+            print(f"trying {describe(tuning)}, batch {load.batch_size}, concurrency {load.concurrency}", flush=True)
+            self.journal.append(Entry(BEGAN, tuning, load.batch_size, load.concurrency))
+            directory = self.journal.directory / f"{len(self.journal.entries):04}"
+            try:
+                refusal = self.probe.load(tuning)
+                row = None if refusal else self.probe.measure(point, directory, at_least)
+            except BaseException as error:
+                if not isinstance(error, StageError) or error.reason not in RETRIED:
+                    self.journal.append(Entry(STOPPED, tuning, load.batch_size, load.concurrency))
+                    raise
+                print(f"lost: {error.message}", flush=True)
+                self.probe.loaded = None
+                self.probe.server.wait_ready(RESTART_SECONDS)
+                continue
+            return self._write(kind if row else REFUSED, point, row, refusal, time.monotonic() - started)
+        return self._write(REFUSED, point, None, "the server or the Job ended twice while it was measured", 0.0)
+
+    def _write(self, kind: str, point: Point, row: Row | None, message: str, seconds: float) -> Entry:
+        entry = Entry(
+            kind,
+            point.tuning,
+            point.load.batch_size,
+            point.load.concurrency,
+            row,
+            message,
+            round(seconds, 3),
+            self.probe.command if row else "",
+        )
+        self.journal.append(entry)
+        # `kubectl triton watch` shows this line.
+        print(f"search {self._place(kind)}: {describe(point.tuning)}: {_figures(entry)} ({seconds:.1f} s)", flush=True)
+        return entry
+
+    def _place(self, kind: str) -> str:
+        if kind == REPEATED:
+            return "of the best once more"
+        return f"{len(self.visited) + 1} of at most {self.request.measurements}"
+
+    def _repeats(self) -> list[Entry]:
+        """The best point and the best of another configuration once more, with longer windows.
+
+        None where nothing better than the base was found: nothing will come of this search then.
+        """
+        rows = dict(self.profiled) | {entry.point: entry.row for entry in self.visited if entry.row}
+        ranked = sorted(rows, key=lambda point: order(rows[point], self.request.objectives, self.request.constraints))
+        if not ranked or ranked[0].tuning == self.request.base:
+            return []
+        others = [point for point in ranked if point.tuning != ranked[0].tuning]
+        return [
+            self._known(point, REPEATED) or self._try(point, REPEATED, rows[point])
+            for point in (ranked[0], *others[:1])
+        ]
+
+
+def describe(tuning: Tuning) -> str:
+    """A configuration in words."""
+    words = [f"max batch {tuning.max_batch_size}", f"{tuning.instances} instances"]
+    if tuning.dynamic_batching:
+        words.append(f"queue delay {tuning.max_queue_delay_microseconds} us")
+        words += [f"preferred {', '.join(map(str, tuning.preferred_batch_sizes))}"] * bool(tuning.preferred_batch_sizes)
+    else:
+        words.append("no dynamic batching")
+    return "; ".join(words + ["CUDA graphs"] * tuning.cuda_graphs)
+
+
+def _figures(entry: Entry) -> str:
+    """What came of a point, in words."""
+    if entry.row is None:
+        return f"refused: {entry.message}"
+    load = f"batch {entry.batch_size}, concurrency {entry.concurrency}"
+    return f"{load}: {entry.row.throughput:.1f} inferences/s, p99 {entry.row.p99} us"
+
+
+def _told(entry: Entry) -> SearchPoint:
+    return SearchPoint(entry.tuning, entry.row, entry.message[:REFUSAL_CHARACTERS])

@@ -1,0 +1,111 @@
+"""Stage ``source``: publish the user's files on the claim under their digest (``claim_store.digest``).
+
+Names that begin with ``..`` are the kubelet's own in a mounted ConfigMap. See docs/source.md.
+"""
+
+import os
+import re
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from triton_converters.claim_store.digest import SourceFile, digest_of, sha256_of
+from triton_converters.claim_store.publish import publish_directory, temporary_directory
+from triton_converters.contract import claim
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import SourceRequest
+from triton_converters.contract.result import SourceResult
+
+_UNSPEAKABLE = re.compile(r"[\x00-\x1f\x7f\\]")
+
+
+def run(request: SourceRequest) -> SourceResult:
+    """Publish ``sources/<digest>/`` unless it is there.
+
+    Raises StageError: SourceNotFound, SourceInvalid (a link that leaves the source, a special or unreadable file),
+    DigestMismatch; OSError where the claim is full.
+    """
+    root = _locate(request)
+    files = sorted(_files(root, Path(request.path).name), key=lambda file: os.fsencode(file.name))
+    if not files:
+        raise StageError(Reason.SOURCE_NOT_FOUND, f"{request.uri} holds no file")
+    single = root.is_file()
+    digest = digest_of({file.name: sha256_of(file) for file in files}, single)
+    if request.sha256 and digest != request.sha256:
+        message = f"{request.uri} has SHA-256 {digest}, spec.source.sha256 is {request.sha256} (docs/source.md)"
+        raise StageError(Reason.DIGEST_MISMATCH, message)
+    target = claim.source_directory(digest)
+    if not target.is_dir():
+        _publish(files, digest, single, target)
+    return SourceResult(digest, len(files), sum((target / file.name).stat().st_size for file in files))
+
+
+def _locate(request: SourceRequest) -> Path:
+    """What the request names, links resolved, proved to lie on the mount."""
+    mount = claim.SOURCE_MOUNT.resolve()
+    root = (mount / request.path).resolve()
+    if not root.is_relative_to(mount):
+        raise _invalid(f"{request.uri}: {request.path!r} leads outside of what is mounted")
+    if not root.exists():
+        folder = next(parent for parent in root.parents if parent.is_dir())
+        entries = ", ".join(sorted(entry.name for entry in folder.iterdir())[:10]) or "nothing"
+        raise StageError(Reason.SOURCE_NOT_FOUND, f"{request.uri}: no {root.name!r} there; its folder holds: {entries}")
+    return root
+
+
+def _files(root: Path, name: str) -> Iterator[SourceFile]:
+    """Regular files below ``root``, or ``root`` itself as ``name``; links are followed as long as they stay inside."""
+    if not root.is_dir():
+        yield _regular(root, name)
+        return
+    # (directory to list, its name below the root, the real directories above it)
+    pending: list[tuple[Path, str, tuple[Path, ...]]] = [(root, "", (root,))]
+    while pending:
+        directory, prefix, above = pending.pop()
+        try:
+            entries = sorted(directory.iterdir())
+        except PermissionError as error:
+            raise _invalid(f"{prefix or 'the source'} cannot be listed by uid {os.getuid()}: {error}") from error
+        for entry in entries:
+            if entry.name.startswith("..") or entry.name == "lost+found":
+                continue
+            name, real = prefix + entry.name, entry.resolve()
+            if not real.is_relative_to(root):
+                raise _invalid(f"{name} is a link to {os.readlink(entry)}, outside of the source: copy the file there")
+            if real.is_dir():
+                if real in above:
+                    raise _invalid(f"{name} is a link to a directory above it")
+                pending.append((real, f"{name}/", (*above, real)))
+            else:
+                yield _regular(real, name)
+
+
+def _regular(path: Path, name: str) -> SourceFile:
+    if _UNSPEAKABLE.search(name):
+        raise _invalid(f"{name!r} has a backslash or a control character in its name")
+    if not path.exists():
+        raise _invalid(f"{name} is a link to nothing")
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise _invalid(f"{name} is not a regular file")
+    return SourceFile(name, path)
+
+
+def _publish(files: list[SourceFile], digest: str, single: bool, target: Path) -> None:
+    """Copy the files; what arrived must be what was digested."""
+    with temporary_directory(target) as directory:
+        for file in files:
+            copy = directory / file.name
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file.path, copy)
+            copy.chmod(0o444)
+        copied = {file.name: sha256_of(SourceFile(file.name, directory / file.name)) for file in files}
+        if digest_of(copied, single) != digest:
+            message = "the source changed while it was copied; it is looked at again"
+            raise StageError(Reason.SOURCE_INVALID, message, final=False)
+        publish_directory(directory, target)
+
+
+def _invalid(message: str) -> StageError:
+    return StageError(Reason.SOURCE_INVALID, message)

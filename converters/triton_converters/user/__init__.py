@@ -1,0 +1,1 @@
+"""The user's Python files: how they are loaded, called and read."""

@@ -1,0 +1,196 @@
+"""The arguments a user's function gets: those of the spec, those of the stage, and its own defaults, typed.
+
+The contract is that of the deployment toolkit the five seed documents use: a function's named parameters, and what an
+``update_argparser(parser)`` beside it declares, say which arguments exist and of which type they are.
+"""
+
+import argparse
+import inspect
+import re
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, Literal, NoReturn, Union, get_args, get_origin
+
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+
+_TRUE = frozenset({"true", "1", "yes", "on"})
+_FALSE = frozenset({"false", "0", "no", "off"})
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What may be passed: ``spec`` must be taken by the function, ``stage`` is passed where it is asked for."""
+
+    spec: Mapping[str, str]
+    stage: Mapping[str, int | str]
+
+    def get(self, name: str) -> str | None:
+        """The spec's value, else the stage's, else None."""
+        value = self.spec.get(name, self.stage.get(name))
+        return None if value is None else str(value)
+
+
+def harvest(
+    function: Callable[..., Any],
+    offer: Offer,
+    update_argparser: Callable[[argparse.ArgumentParser], Any] | None,
+    where: str,
+) -> dict[str, Any]:
+    """Keyword arguments for ``function``.
+
+    ``where`` names the function in messages. Raises StageError(ArgumentsInvalid) for a spec's argument that the
+    function does not take, a missing one, and a value that is not of its type.
+    """
+    parameters = inspect.signature(function).parameters
+    named = {
+        name: parameter
+        for name, parameter in parameters.items()
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    }
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    hints = _hints(function)
+    values: dict[str, Any] = {}
+    if update_argparser is not None:
+        parsed = _parse(update_argparser, offer, where)
+        values = {name: value for name, value in parsed.items() if takes_any or name in named}
+    for name, parameter in named.items():
+        text = offer.get(name)
+        if name in values:
+            continue
+        if name not in offer.spec and name in offer.stage and parameter.annotation is parameter.empty:
+            values[name] = offer.stage[name]
+        elif text is not None:
+            values[name] = _typed(text, hints.get(name, parameter.annotation), parameter.default, f"{where}: {name}")
+        elif parameter.default is parameter.empty:
+            raise _invalid(f"{where} needs the argument {name!r}: add it to the arguments in the spec")
+    if takes_any:
+        # An argparse declaration says what is taken; without one, everything is.
+        rest = offer.stage if update_argparser is not None else {**offer.stage, **offer.spec}
+        values = {**rest, **values}
+    unknown = sorted(offer.spec.keys() - values.keys())
+    if unknown:
+        known = ", ".join(sorted(values.keys() | named.keys())) or "none"
+        raise _invalid(f"{where} does not take {', '.join(map(repr, unknown))}; it takes: {known}")
+    return values
+
+
+def convert(text: str, kind: Any) -> Any:
+    """``text`` as a value of the annotation ``kind``; raises ValueError where it is none."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return _convert_union(text, inner)
+    if origin is Literal:
+        matching = [value for value in inner if str(value) == text]
+        return matching[0] if matching else _refuse(text, f"one of {inner}")
+    if kind in (list, tuple, set) or origin in (list, tuple, set) or _is_sequence(origin or kind):
+        items = [convert(item, inner[0] if inner else str) for item in _split(text)]
+        return {tuple: tuple, set: set}.get(origin or kind, list)(items)
+    if kind is bool:
+        return _convert_bool(text)
+    if kind in (int, float, Path):
+        return kind(text)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind(text)
+    return text
+
+
+def _convert_union(text: str, kinds: tuple[Any, ...]) -> Any:
+    if type(None) in kinds and text.lower() in ("", "none", "null"):
+        return None
+    failures = []
+    # str takes everything, so it is asked last.
+    for kind in sorted((kind for kind in kinds if kind is not type(None)), key=lambda kind: kind is str):
+        try:
+            return convert(text, kind)
+        except ValueError as error:
+            failures.append(str(error))
+    raise ValueError("; ".join(failures))
+
+
+def _convert_bool(text: str) -> bool:
+    if text.lower() in _TRUE:
+        return True
+    return False if text.lower() in _FALSE else _refuse(text, "true or false")
+
+
+def _refuse(text: str, wanted: str) -> NoReturn:
+    raise ValueError(f"{text!r} is not {wanted}")
+
+
+def _is_sequence(kind: Any) -> bool:
+    return kind in (typing.Sequence, typing.Iterable) or getattr(kind, "__name__", "") in ("Sequence", "Iterable")
+
+
+def _split(text: str) -> list[str]:
+    """Items of a list: separated by commas or blanks, brackets and quotes around them allowed."""
+    return [item.strip("'\"") for item in re.split(r"[,\s]+", text.strip().removeprefix("[").removesuffix("]")) if item]
+
+
+def _typed(text: str, annotation: Any, default: Any, where: str) -> Any:
+    if annotation is inspect.Parameter.empty:
+        # An unannotated parameter has the type of its default, where that is a plain value.
+        annotation = type(default) if isinstance(default, bool | int | float | list | Path) else str
+    try:
+        return convert(text, annotation)
+    except ValueError as error:
+        raise _invalid(f"{where}: {error}") from error
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """Annotations as objects; where they cannot be resolved, none."""
+    target = function.__init__ if inspect.isclass(function) else function
+    try:
+        return typing.get_type_hints(target)
+    except Exception:
+        return {}
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are the stage's."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(prog=where, add_help=False, allow_abbrev=False, conflict_handler="resolve")
+        self.where = where
+
+    def error(self, message: str) -> NoReturn:
+        """Say which of the user's arguments is wrong."""
+        raise _invalid(f"{self.where} (by update_argparser): {message}")
+
+
+def _parse(update: Callable[[argparse.ArgumentParser], Any], offer: Offer, where: str) -> dict[str, Any]:
+    """Every argument ``update`` declares, with its default where nothing is offered."""
+    parser = _Parser(where)
+    update(parser)
+    argv: list[str] = []
+    positional: list[str] = []
+    flags: dict[str, bool] = {}
+    for action in parser._actions:
+        text = offer.get(action.dest)
+        if text is None:
+            continue
+        if action.nargs == 0:
+            # A store_false argument is given by the value it leaves: --no-x with x=false.
+            try:
+                flags[action.dest] = _convert_bool(text)
+            except ValueError as error:
+                parser.error(f"argument {action.dest}: {error}")
+            if action.required:
+                argv.append(action.option_strings[0])
+        elif action.nargs is not None and action.nargs != "?":
+            items = _split(text)
+            argv += [action.option_strings[-1], *items] if action.option_strings else []
+            positional += [] if action.option_strings else items
+        elif action.option_strings:
+            argv.append(f"{action.option_strings[-1]}={text}")
+        else:
+            positional.append(text)
+    return vars(parser.parse_args([*argv, "--", *positional] if positional else argv)) | flags
+
+
+def _invalid(message: str) -> StageError:
+    return StageError(Reason.ARGUMENTS_INVALID, message)

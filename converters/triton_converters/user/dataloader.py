@@ -1,0 +1,157 @@
+"""The user's dataloader: every batch is checked before anything is computed with it."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy
+
+from triton_converters.claim_store.dump import Array, Batch
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import ReferenceRequest
+from triton_converters.model_config.data_types import TRITON_BY_NUMPY, is_served, text, triton_type
+from triton_converters.user.user_code import call, running
+
+NO_OUTPUTS: Mapping[str, Array] = {}
+
+
+def batches(
+    request: ReferenceRequest, source: Path, input_names: tuple[str, ...], batch_size: int | None = None
+) -> Iterator[Batch]:
+    """At most ``max_samples`` samples, as the dataloader yields them; the last batch is cut to fit.
+
+    ``source``: directory of the published source. ``input_names``: the model's. ``batch_size``: what the dataloader is
+    asked for; None: the largest that is served. Outputs are empty. Raises StageError: DataloaderInvalid,
+    DataloaderEmpty, LabelsMissing, and what ``user_code.call`` raises.
+    """
+    path, left, first = request.dataloader.path, request.max_samples, None
+    batch_dimension = request.model.max_batch_size > 0
+    iterator = _iterate(request, source, batch_size or largest_batch_size(request))
+    while left > 0:
+        with running(source, path):
+            item = next(iterator, None)
+        if item is None:
+            break
+        batch = _checked(item, input_names, batch_dimension, f"{path}: ")
+        if request.needs_labels and not batch.labels:
+            message = f"{path}: accuracy.thresholds are set and the dataloader yields no labels (the third item)"
+            raise StageError(Reason.LABELS_MISSING, message)
+        first = first or batch
+        _check_alike(first, batch, f"{path}: ")
+        batch = head(batch, left) if batch_dimension else batch
+        left -= len(batch.ids) if batch_dimension else 1
+        yield batch
+    if first is None:
+        raise StageError(Reason.DATALOADER_EMPTY, f"{path}: the dataloader yielded no batch")
+
+
+def largest_batch_size(request: ReferenceRequest) -> int:
+    """Samples of the largest batch, or of the largest request of a model without batch dimension."""
+    if request.model.max_batch_size == 0:
+        return max(request.batch_sizes, default=1)
+    return min(request.model.max_batch_size, request.max_samples)
+
+
+def head(batch: Batch, count: int) -> Batch:
+    """The first ``count`` samples of a batch."""
+    groups = (batch.inputs, batch.labels, batch.outputs)
+    return Batch(batch.ids[:count], *({name: array[:count] for name, array in group.items()} for group in groups))
+
+
+def _iterate(request: ReferenceRequest, source: Path, batch_size: int) -> Iterator[Any]:
+    """Call get_dataloader_fn and what it returns."""
+    entrypoint = request.dataloader
+    stage: dict[str, int | str] = {
+        "batch_size": batch_size,
+        "precision": "fp32",
+        "output_format": request.model.format,
+    }
+    generate = call(source, entrypoint, "get_dataloader_fn", stage)
+    if not callable(generate):
+        message = f"{entrypoint.path}: get_dataloader_fn returned {type(generate).__name__}, not a function"
+        raise StageError(Reason.ENTRYPOINT_INVALID, message)
+    with running(source, entrypoint.path):
+        return iter(generate())
+
+
+def _checked(item: Any, input_names: tuple[str, ...], batch_dimension: bool, where: str) -> Batch:
+    """One item as a Batch of arrays that agree with the model's names and with each other."""
+    if not isinstance(item, tuple | list) or len(item) != 3:
+        raise _invalid(f"{where}a batch is (ids, inputs, labels), not {_describe(item)}")
+    ids, inputs, labels = item
+    if not isinstance(inputs, Mapping) or not isinstance(labels, Mapping | None):
+        raise _invalid(f"{where}inputs and labels are dicts of arrays by name, not {_describe(inputs)}")
+    if set(inputs) != set(input_names):
+        raise _invalid(f"{where}inputs are named {sorted(map(str, inputs))}, the model's are {sorted(input_names)}")
+    batch = Batch(
+        _plain(ids, f"{where}ids").reshape(-1),
+        {name: _served(inputs[name], f"{where}input {name}") for name in input_names},
+        {str(name): _plain(array, f"{where}label {name}") for name, array in (labels or {}).items()},
+        NO_OUTPUTS,
+    )
+    if batch_dimension:
+        _check_batch_size(batch, where)
+    return batch
+
+
+def _check_batch_size(batch: Batch, where: str) -> None:
+    sizes = {"ids": len(batch.ids)}
+    for kind, group in (("input", batch.inputs), ("label", batch.labels)):
+        for name, array in group.items():
+            if array.ndim == 0:
+                raise _invalid(f"{where}{kind} {name} has no batch dimension; for such a model set maxBatchSize to 0")
+            sizes[f"{kind} {name}"] = len(array)
+    if len(set(sizes.values())) != 1:
+        raise _invalid(f"{where}batch sizes differ: {', '.join(f'{name} {size}' for name, size in sizes.items())}")
+    if not len(batch.ids):
+        raise _invalid(f"{where}a batch holds no sample")
+
+
+def _check_alike(first: Batch, batch: Batch, where: str) -> None:
+    """Types and ranks of inputs stay; labels are in every batch or in none."""
+    for name, array in batch.inputs.items():
+        expected = first.inputs[name]
+        if (triton_type(array.dtype), array.ndim) != (triton_type(expected.dtype), expected.ndim):
+            message = f"input {name} is {_describe(array)} after {_describe(expected)}: type and rank must not change"
+            raise _invalid(f"{where}{message}")
+    if batch.labels.keys() != first.labels.keys():
+        raise _invalid(f"{where}labels {sorted(batch.labels)} after {sorted(first.labels)}")
+
+
+def _served(value: Any, where: str) -> Array:
+    """An array of a type that can be an input; no type is changed behind the user's back."""
+    array = _plain(value, where)
+    if is_served(array.dtype):
+        return array
+    if array.dtype.name in TRITON_BY_NUMPY:
+        raise _invalid(f"{where} is {array.dtype}; ioPrecision is fp32: add .astype(numpy.float32)")
+    raise _invalid(f"{where} is {array.dtype}, which no model input can be")
+
+
+def _plain(value: Any, where: str) -> Array:
+    """An array that needs no pickle: strings become a fixed-width type."""
+    array = _array(value, where)
+    if array.dtype.hasobject:
+        try:
+            return text(array)
+        except ValueError as error:
+            raise _invalid(f"{where}: {error}") from error
+    return array
+
+
+def _array(value: Any, where: str) -> Array:
+    try:
+        return numpy.asarray(value, order="C")
+    except (TypeError, ValueError) as error:
+        raise _invalid(f"{where}: {type(value).__name__} is not an array: {error}") from error
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, numpy.ndarray):
+        return f"{value.dtype}{list(value.shape)}"
+    return f"{type(value).__name__} of {len(value)}" if isinstance(value, tuple | list) else type(value).__name__
+
+
+def _invalid(message: str) -> StageError:
+    return StageError(Reason.DATALOADER_INVALID, message)

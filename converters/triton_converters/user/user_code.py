@@ -1,0 +1,136 @@
+"""Import and call what the user wrote; every way it can go wrong becomes a reason with the user's own file and line."""
+
+import argparse
+import contextlib
+import importlib.util
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import Entrypoint
+from triton_converters.user import toolkit
+from triton_converters.user.arguments import Offer, harvest
+
+CHECKPOINT_ARGUMENTS = frozenset({"checkpoint", "checkpoint_path", "checkpoint_file", "checkpoint_dir"})
+"""Arguments whose value is a path below the source; the function gets it absolute."""
+
+
+def call(
+    source: Path, entrypoint: Entrypoint, target: str, stage_arguments: Mapping[str, int | str] | None = None
+) -> Any:
+    """Import the entrypoint's file and call its function or class ``target``; gives what that returns.
+
+    ``source``: directory of the published source. ``stage_arguments``: values by name, passed where the function takes
+    them. Raises StageError: EntrypointMissing, EntrypointInvalid, ArgumentsInvalid, CheckpointInvalid (one of
+    CHECKPOINT_ARGUMENTS names no file of the source), UserCodeFailed, UserCodeExited.
+    """
+    module = load(source, entrypoint.path)
+    function = getattr(module, target, None)
+    if not callable(function):
+        raise StageError(Reason.ENTRYPOINT_INVALID, f"{entrypoint.path} does not define {target}")
+    spec = {name.replace("-", "_"): value for name, value in entrypoint.arguments.items()}
+    spec |= {name: _checkpoint(source, name, value) for name, value in spec.items() if name in CHECKPOINT_ARGUMENTS}
+    update: Callable[[argparse.ArgumentParser], Any] | None = getattr(module, "update_argparser", None)
+    with running(source, entrypoint.path):
+        arguments = harvest(function, Offer(spec, stage_arguments or {}), update, f"{entrypoint.path}: {target}")
+        return function(**arguments)
+
+
+def load(source: Path, path: str) -> ModuleType:
+    """Import the file ``path`` of the source; importing it twice gives the same module.
+
+    Its folder is first on sys.path, as for a script, and the source's own directory is last.
+    """
+    file = locate(source, path)
+    toolkit.install(source)
+    if str(file.parent) not in sys.path:
+        sys.path.insert(0, str(file.parent))
+    if str(source) not in sys.path:
+        sys.path.append(str(source))
+    known = sys.modules.get(file.stem)
+    if known is not None and getattr(known, "__file__", None) == str(file):
+        return known
+    # Siblings import it by its stem; a module of that name from elsewhere (profile, say) is not replaced.
+    name = file.stem if known is None else f"user_{file.stem}"
+    specification = importlib.util.spec_from_file_location(name, file)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module
+    try:
+        with running(source, path):
+            specification.loader.exec_module(module)
+    except BaseException:
+        sys.modules.pop(name, None)
+        raise
+    return module
+
+
+@contextmanager
+def running(source: Path, path: str, reason: Reason = Reason.USER_CODE_FAILED) -> Iterator[None]:
+    """Around every call into user code: the source is the working directory, exceptions become StageErrors.
+
+    An exception becomes ``reason`` with the file and line of the user's innermost frame; SystemExit, whatever its code,
+    becomes UserCodeExited. A StageError passes.
+    """
+    try:
+        with contextlib.chdir(source):
+            yield
+    except StageError:
+        raise
+    except SystemExit as error:
+        where = location(error, source, path)
+        message = f"{where}: the code ended the process with {error.code!r} instead of returning"
+        raise StageError(Reason.USER_CODE_EXITED, message) from error
+    except ModuleNotFoundError as error:
+        message = f"{location(error, source, path)}: {error}: put it into the source, or into spec.conversion.pod.image"
+        raise StageError(reason, message) from error
+    except Exception as error:
+        traceback.print_exc()
+        summary = traceback.format_exception_only(error)[-1].strip()
+        raise StageError(reason, f"{location(error, source, path)}: {summary}") from error
+
+
+def location(error: BaseException, source: Path, path: str) -> str:
+    """``file:line`` of the innermost frame that lies in the source; ``path`` where none does."""
+    if isinstance(error, SyntaxError) and error.filename and Path(error.filename).is_relative_to(source):
+        return f"{Path(error.filename).relative_to(source)}:{error.lineno}"
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        file = Path(os.path.abspath(frame.filename))
+        if file.is_relative_to(source):
+            return f"{file.relative_to(source)}:{frame.lineno}"
+    return path
+
+
+def locate(source: Path, path: str, kind: Callable[[Path], bool] = Path.is_file, pattern: str = "*.py") -> Path:
+    """The entrypoint, proved to lie below the source; raises StageError(EntrypointMissing).
+
+    ``kind``: what it must be; ``pattern``: of the names listed where it is not.
+    """
+    file = Path(os.path.abspath(source / path))
+    if not file.is_relative_to(source) or not file.resolve().is_relative_to(source.resolve()):
+        raise StageError(Reason.ENTRYPOINT_MISSING, f"{path!r} is outside the source")
+    if not kind(file):
+        files = sorted(str(each.relative_to(source)) for each in source.rglob(pattern))[:10]
+        found = ", ".join(files) or ("no Python file" if pattern == "*.py" else "nothing")
+        raise StageError(Reason.ENTRYPOINT_MISSING, f"the source has no file {path!r}; it has: {found}")
+    return file
+
+
+def _checkpoint(source: Path, name: str, value: str) -> str:
+    """A relative checkpoint lies below the source; absolute ones ($(DATA)) stay."""
+    file = Path(os.path.abspath(source / value))
+    if not Path(value).is_absolute() and not file.is_relative_to(source):
+        raise StageError(Reason.ARGUMENTS_INVALID, f"{name}: {value!r} is outside the source")
+    if not file.exists():
+        files = sorted(str(each.relative_to(source)) for each in source.rglob("*") if each.is_file())[:10]
+        message = f"{name}: there is no file {value!r} in the source; it has: {', '.join(files)}"
+        raise StageError(Reason.CHECKPOINT_INVALID, message)
+    return str(file)

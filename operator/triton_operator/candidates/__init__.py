@@ -1,0 +1,1 @@
+"""The ways to serve the models, and how they compare. Pure."""

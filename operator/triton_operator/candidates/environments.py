@@ -1,0 +1,23 @@
+"""Whether figures of two measurements may be compared: docs/measuring.md says what they depend on. Pure."""
+
+from collections.abc import Iterator
+
+from triton_converters.contract.result import Environment
+from triton_operator.api.status import EnvironmentStatus
+
+FIELDS = (
+    ("device", "device"),
+    ("GPU", "gpu_product"),
+    ("TensorRT", "tensorrt_version"),
+    ("Triton server", "server_version"),
+    ("processor", "cpu"),
+)
+"""In words, and the field. An image's name is not among them: its versions are."""
+
+
+def differences(one: Environment | EnvironmentStatus, other: Environment | EnvironmentStatus) -> Iterator[str]:
+    """What differs, in words; nothing: figures may be compared."""
+    for words, field in FIELDS:
+        ours, theirs = getattr(one, field), getattr(other, field)
+        if ours != theirs:
+            yield f"{words} differs: {ours or 'none'} and {theirs or 'none'}"

@@ -1,0 +1,196 @@
+"""Which candidate is best, and why each other is not; ``contract.scoring`` has the arithmetic. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import exp, inf
+
+from triton_converters.contract import scoring
+from triton_converters.contract.request import Constraint as Bound
+from triton_converters.contract.result import Row
+from triton_converters.contract.scoring import THROUGHPUT, Violation
+from triton_operator.api.selection import Constraint, Objective
+
+LARGEST_NOISE_PERCENT = 10.0
+"""perf_analyzer's own default of how far windows may differ; a row that is less stable is not thereby as good as a
+better one."""
+TRADE_OFF = (THROUGHPUT, "P99LatencyMicroseconds")
+"""What no candidate may be beaten in at once to be Pareto-optimal, unless several objectives are given."""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """Who is compared."""
+
+    name: str
+    rows: Sequence[Row]
+    """Of the judged scenario."""
+    complexity: tuple[int, ...] = ()
+    """Of two that are equally good, the one with less is taken."""
+
+
+@dataclass(frozen=True)
+class Binding:
+    """The constraint that a row is closest to breaking, or breaks by most."""
+
+    constraint: Bound
+    margin: float
+    """How far the row is within the bound, relative to it; negative: beyond."""
+
+    def __str__(self) -> str:
+        """Metric and bound, in words."""
+        minimum, maximum = self.constraint.minimum, self.constraint.maximum
+        words = [
+            f"{word} {bound:.15g}" for word, bound in (("minimum", minimum), ("maximum", maximum)) if bound is not None
+        ]
+        return f"{self.constraint.metric} {', '.join(words)}"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A candidate's best row: the best that meets every constraint, else the one closest to meeting them."""
+
+    name: str
+    row: Row
+    score: float
+    violation: Violation | None
+    binding: Binding | None
+    """None: there is no constraint."""
+    complexity: tuple[int, ...] = ()
+    rank: int = 0
+    pareto: bool = False
+    """Whether one of the candidate's rows is beaten by none in all of the objectives' metrics at once."""
+
+    @property
+    def load(self) -> str:
+        """The load the row was measured under."""
+        return load(self.row)
+
+    @property
+    def distance(self) -> float:
+        """How far the row is beyond the bound that it misses by most, relative to that bound; 0.0: it meets all."""
+        return self.violation.distance if self.violation else 0.0
+
+
+def rank(
+    contenders: Sequence[Contender], objectives: Sequence[Objective], constraints: Sequence[Constraint]
+) -> list[Choice]:
+    """Contenders from best to worst; one without rows is left out.
+
+    First those that meet every constraint, by score; then the others, by distance. But the first is the simplest of
+    those that are as good as the best within the noise of their measurements. Equal ones keep the given order.
+    """
+    measured = [each for each in contenders if each.rows]
+    choices = [
+        replace(best_row(each.rows, objectives, constraints, each.name), complexity=each.complexity)
+        for each in measured
+    ]
+    ordered = sorted(choices, key=lambda choice: (choice.distance, -choice.score, choice.complexity))
+    if ordered and ordered[0].violation is None:
+        allowed = [each for each in ordered if each.violation is None]
+        # Who is no worse than one of those is as good too, however quiet its own measurement was.
+        least = min(each.score for each in allowed if within_noise(ordered[0], each))
+        simplest = min((each for each in allowed if each.score >= least), key=lambda choice: choice.complexity)
+        ordered = [simplest, *(each for each in ordered if each is not simplest)]
+    unbeaten = _unbeaten(measured, _trade_off(objectives))
+    return [
+        replace(choice, rank=position, pareto=choice.name in unbeaten)
+        for position, choice in enumerate(ordered, start=1)
+    ]
+
+
+def best_row(
+    rows: Sequence[Row], objectives: Sequence[Objective], constraints: Sequence[Constraint], name: str = ""
+) -> Choice:
+    """The best of at least one row."""
+    wanted = tuple(objective.asked() for objective in objectives)
+    bounds = tuple(constraint.asked() for constraint in constraints)
+    row = min(rows, key=lambda each: scoring.order(each, wanted, bounds))
+    bindings = [Binding(bound, _margin(row, bound)) for bound in bounds]
+    return Choice(
+        name=name,
+        row=row,
+        score=scoring.score(row, wanted),
+        violation=scoring.violation(row, bounds),
+        binding=min(bindings, key=lambda binding: binding.margin, default=None),
+    )
+
+
+def load(row: Row) -> str:
+    """What a row was measured under, in words."""
+    return f"batch {row.batch_size}, concurrency {row.concurrency}"
+
+
+def improvement(one: Choice, other: Choice) -> float:
+    """How much better one is than the other, in per cent of the other's figures weighted as the objectives are."""
+    if one.score == other.score:
+        return 0.0
+    difference = one.score - other.score
+    return (exp(difference) - 1) * 100 if difference < 700 else inf
+
+
+def noise(one: Choice, other: Choice) -> float:
+    """Per cent by which the two may differ and yet be equal: the larger spread of the two rows' windows."""
+    return min(max(one.row.spread, other.row.spread), LARGEST_NOISE_PERCENT)
+
+
+def within_noise(best: Choice, other: Choice) -> bool:
+    """Whether the other is worse than the best by no more than noise."""
+    return -improvement(other, best) <= noise(best, other)
+
+
+def comparison(first: Choice, other: Choice) -> str:
+    """How the other compares with the one that is ranked first, in words; both meet every constraint."""
+    worse = -improvement(other, first)
+    if worse < 0:
+        return f"{-worse:.1f} % better than {first.name}, which is simpler and as good within the noise ({other.load})"
+    if within_noise(first, other):
+        return f"as good as {first.name} within the noise of {noise(first, other):.1f} % ({other.load})"
+    return f"{worse:.1f} % worse than {first.name} at its best row ({other.load})"
+
+
+def front(rows: Iterable[Row], metrics: Sequence[str]) -> list[Row]:
+    """The rows that no other is better than in one of the metrics without being worse in another."""
+    kept: list[tuple[tuple[float, ...], Row]] = []
+    # Whoever comes later in this order is better in no first difference, so beats nobody before it.
+    for merits, row in sorted(((_merits(row, metrics), row) for row in rows), key=lambda pair: pair[0], reverse=True):
+        if not any(_beats(other, merits) for other, _ in kept):
+            kept.append((merits, row))
+    return [row for _, row in kept]
+
+
+def _unbeaten(contenders: Sequence[Contender], metrics: Sequence[str]) -> set[str]:
+    owners: dict[Row, set[str]] = {}
+    for contender in contenders:
+        for row in contender.rows:
+            owners.setdefault(row, set()).add(contender.name)
+    return {name for row in front(owners, metrics) for name in owners[row]}
+
+
+def _trade_off(objectives: Sequence[Objective]) -> Sequence[str]:
+    metrics = [objective.metric for objective in objectives]
+    return metrics if len(metrics) > 1 else TRADE_OFF
+
+
+def _merits(row: Row, metrics: Sequence[str]) -> tuple[float, ...]:
+    """The row's figures, turned so that more is better."""
+    return tuple(
+        scoring.value(row, metric) if metric == THROUGHPUT else -scoring.value(row, metric) for metric in metrics
+    )
+
+
+def _beats(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return one != other and all(mine >= theirs for mine, theirs in zip(one, other, strict=True))
+
+
+def _margin(row: Row, bound: Bound) -> float:
+    figure = scoring.value(row, bound.metric)
+    margins = []
+    if bound.minimum is not None:
+        margins.append(_relative(figure - bound.minimum, bound.minimum))
+    if bound.maximum is not None:
+        margins.append(_relative(bound.maximum - figure, bound.maximum))
+    return min(margins)
+
+
+def _relative(room: float, bound: float) -> float:
+    return room / abs(bound) if bound else room

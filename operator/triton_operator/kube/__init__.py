@@ -1,0 +1,1 @@
+"""The API server: requests, kinds, ownership, and what differs from what is wanted."""

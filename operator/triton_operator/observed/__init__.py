@@ -1,0 +1,1 @@
+"""What was observed of a TritonDeployment's children. Pure."""

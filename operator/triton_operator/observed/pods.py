@@ -1,0 +1,234 @@
+"""What keeps a pod from running, in the cluster's own words. Pure.
+
+A pod that is Pending says why in its conditions and containers; what the kubelet tried in vain (a missing ConfigMap, a
+volume that cannot be mounted) it says only in Events.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from triton_converters.contract.reasons import Reason
+
+SERVER = "tritonserver"
+"""Name of the server's container, in its own pod and in a profile Job's."""
+
+_WAITING = {
+    "ErrImagePull": Reason.IMAGE_PULL_FAILED,
+    "ImagePullBackOff": Reason.IMAGE_PULL_FAILED,
+    "InvalidImageName": Reason.IMAGE_PULL_FAILED,
+    "ErrImageNeverPull": Reason.IMAGE_PULL_FAILED,
+    "CreateContainerConfigError": Reason.CONTAINER_CONFIG_INVALID,
+    "CreateContainerError": Reason.CONTAINER_CONFIG_INVALID,
+    "RunContainerError": Reason.CONTAINER_CONFIG_INVALID,
+}
+_FAILED = {
+    "FailedMount": Reason.MOUNT_FAILED,
+    "FailedAttachVolume": Reason.MOUNT_FAILED,
+    "FailedCreatePodSandBox": Reason.CONTAINER_CONFIG_INVALID,
+}
+"""What the kubelet tried in vain, by the reason of its Event."""
+PATIENCE = timedelta(seconds=3)
+"""A pod of an image that is there starts in about a second; a volume that is late is told by then, and mounts after."""
+_ADVICE = {
+    Reason.IMAGE_PULL_FAILED: "check the image's name, the registry and imagePullSecrets",
+    Reason.CONTAINER_CONFIG_INVALID: "the message names what is missing",
+}
+
+
+_REFUSALS = (
+    ("not compatible with this version of TensorRT", Reason.TENSORRT_VERSION_MISMATCH),
+    ("unable to find backend library for backend", Reason.FORMAT_NOT_SERVED),
+    ("failed to load", Reason.MODEL_LOAD_FAILED),
+)
+"""What tritonserver and TensorRT say as they refuse a model, the most telling first."""
+_REFUSAL_ADVICE = {
+    Reason.TENSORRT_VERSION_MISMATCH: "; build the engine with the server's TensorRT: change spec.conversion.pod.image,"
+    " or spec.serving.image",
+    Reason.FORMAT_NOT_SERVED: "; this server's image lacks the backend: use another format or spec.serving.image",
+}
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Why a pod does not do its work, and what to do about it."""
+
+    reason: Reason
+    message: str
+
+
+def pod_trouble(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> Trouble | None:
+    """The trouble of a pod that has not ended; None where it runs or is only slow."""
+    name, status = pod["metadata"]["name"], pod.get("status", {})
+    if ended(pod):
+        return None
+    if disrupted(pod):
+        return eviction(pod)
+    conditions = _conditions(pod)
+    scheduled = conditions.get("PodScheduled", {})
+    if scheduled.get("status") == "False":
+        return Trouble(Reason.UNSCHEDULABLE, f"pod {name}: {scheduled.get('message', '')}{_hint(scheduled)}")
+    if _is_out_of_touch(conditions):
+        message = (
+            f"pod {name}: its node {pod['spec'].get('nodeName')} does not answer; look at the node and its kubelet"
+        )
+        return Trouble(Reason.NODE_NOT_READY, message)
+    for container in _statuses(status):
+        waiting = container.get("state", {}).get("waiting", {})
+        if reason := _WAITING.get(waiting.get("reason", "")):
+            words = waiting.get("message") or waiting["reason"]
+            secret = _missing_secret(pod, events) if reason is Reason.IMAGE_PULL_FAILED else ""
+            return Trouble(reason, f"pod {name}, container {container['name']}: {words}; {secret}{_ADVICE[reason]}")
+    if status.get("phase") == "Pending":
+        return _attempted_in_vain(pod, events)
+    return None
+
+
+def eviction(pod: Mapping[str, Any]) -> Trouble:
+    """Of a pod that the cluster ended."""
+    words = _conditions(pod)["DisruptionTarget"].get("message", "")
+    return Trouble(Reason.EVICTED, f"pod {pod['metadata']['name']}: {words}; another one takes its place")
+
+
+def unschedulable_since(pod: Mapping[str, Any]) -> datetime | None:
+    """When the scheduler first found no node for the pod; None where it has one."""
+    scheduled = _conditions(pod).get("PodScheduled", {})
+    if scheduled.get("status") != "False":
+        return None
+    return datetime.fromisoformat(scheduled.get("lastTransitionTime") or pod["metadata"]["creationTimestamp"])
+
+
+def no_pod(controller: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> Trouble | None:
+    """Why a Job has no pod: a quota, an admission policy; None where there is no such Event."""
+    name = f"{controller['kind']} {controller['metadata']['name']}"
+    for event in _about(controller, events):
+        if event.get("reason") == "FailedCreate":
+            return Trouble(Reason.APPLY_REFUSED, f"{name} gets no pod: {event.get('message', '')}")
+    return None
+
+
+def server_crash(pod: Mapping[str, Any]) -> Trouble | None:
+    """How tritonserver ended by itself, so that the kubelet had to start it again; None where it did not.
+
+    Only the state before a restart tells: a server also ends, with whatever exit code, because its pod does.
+    """
+    for status in _statuses(pod.get("status", {})):
+        ended = status.get("lastState", {}).get("terminated")
+        if status["name"] == SERVER and ended and status.get("restartCount", 0) > 0:
+            words = ended.get("message", "")
+            reason = next((reason for part, reason in _REFUSALS if part in words), Reason.SERVER_CRASHED)
+            trouble = ending(pod, SERVER, ended, reason)
+            return replace(trouble, message=trouble.message + _REFUSAL_ADVICE.get(trouble.reason, ""))
+    return None
+
+
+def restarts(pod: Mapping[str, Any]) -> int:
+    """How often the kubelet started the pod's tritonserver again."""
+    servers = (status for status in _statuses(pod.get("status", {})) if status["name"] == SERVER)
+    return max((status.get("restartCount", 0) for status in servers), default=0)
+
+
+def ending(pod: Mapping[str, Any], container: str, terminated: Mapping[str, Any], crashed: Reason) -> Trouble:
+    """Why a container ended, with its last words; ``crashed`` where nothing better is known."""
+    where = f"pod {pod['metadata']['name']}, container {container}"
+    if terminated.get("reason") == "OOMKilled":
+        field = "spec.serving.pod.resources" if container == SERVER else "spec.conversion.pod.resources"
+        limit = _memory_limit(pod, container)
+        return Trouble(Reason.OUT_OF_MEMORY, f"{where} was killed at its memory limit{limit}: raise it in {field}")
+    words = _last_lines(terminated.get("message", ""))
+    said = f": {words}" if words else " without a word; see its log"
+    return Trouble(crashed, f"{where} ended with exit code {terminated.get('exitCode')}{said}")
+
+
+def ended(pod: Mapping[str, Any]) -> bool:
+    """Whether the pod was seen to end; what its containers said is complete then."""
+    return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+
+
+def disrupted(pod: Mapping[str, Any]) -> bool:
+    """Whether the cluster ended the pod (a drained node, a preemption): its Job tries again, and it is no failure."""
+    return bool(_conditions(pod).get("DisruptionTarget", {}).get("status") == "True")
+
+
+def containers(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Statuses of a pod's own containers, without those that start before."""
+    statuses: list[Mapping[str, Any]] = pod.get("status", {}).get("containerStatuses", [])
+    return statuses
+
+
+def preparations(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Statuses of the containers that end before a pod's own ones start."""
+    statuses: list[Mapping[str, Any]] = pod.get("status", {}).get("initContainerStatuses", [])
+    return [each for each in statuses if each["name"] != SERVER]
+
+
+def _conditions(pod: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """By type."""
+    return {condition["type"]: condition for condition in pod.get("status", {}).get("conditions", [])}
+
+
+def _is_out_of_touch(conditions: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether the node controller took the readiness of a pod whose containers its kubelet last called ready.
+
+    A kubelet changes both conditions at once, as the pods here have no readiness gates.
+    """
+    return [conditions.get(kind, {}).get("status") for kind in ("ContainersReady", "Ready")] == ["True", "False"]
+
+
+def _missing_secret(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> str:
+    """What the kubelet says of imagePullSecrets that do not exist; it then asks the registry without them."""
+    told = (event for event in _about(pod, events) if event.get("reason") == "FailedToRetrieveImagePullSecret")
+    return next((f"{event.get('message', '')}; " for event in told), "")
+
+
+def _hint(condition: Mapping[str, Any]) -> str:
+    message = condition.get("message", "")
+    if "Insufficient" in message:
+        return " Ask for less, or add a node that has it."
+    if "persistentvolumeclaim" in message:
+        return " Create the claim, or mend its name; the pod starts by itself then."
+    if "node selector" in message or "affinity" in message:
+        return " Check spec.gpu.product and the pod's nodeSelector and affinity against the nodes' labels."
+    return ""
+
+
+def _attempted_in_vain(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> Trouble | None:
+    name = pod["metadata"]["name"]
+    for event in _about(pod, events):
+        if reason := _FAILED.get(event.get("reason", "")):
+            return Trouble(reason, f"pod {name}: {event.get('message', '')}; create or mend what is missing")
+    return None
+
+
+def _about(body: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The Events about an object, newest first, that are later than what may yet succeed by itself."""
+    uid = body["metadata"].get("uid")
+    about = [event for event in events if event.get("involvedObject", {}).get("uid") == uid and _is_late(event, body)]
+    return sorted(about, key=lambda event: event.get("lastTimestamp") or "", reverse=True)
+
+
+def _is_late(event: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
+    """Whether it was tried in vain for long; what is tried again is told again, in the same Event."""
+    last, created = event.get("lastTimestamp"), body["metadata"].get("creationTimestamp")
+    if not last or not created:
+        return True
+    return datetime.fromisoformat(last) - datetime.fromisoformat(created) >= PATIENCE
+
+
+def _memory_limit(pod: Mapping[str, Any], container: str) -> str:
+    spec = pod.get("spec", {})
+    for each in [*spec.get("initContainers", []), *spec.get("containers", [])]:
+        if each["name"] == container and (limit := each.get("resources", {}).get("limits", {}).get("memory")):
+            return f" of {limit}"
+    return ""
+
+
+def _statuses(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]
+
+
+def _last_lines(text: str) -> str:
+    """The end of a log, on one line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return " | ".join(lines[-8:])[-700:]

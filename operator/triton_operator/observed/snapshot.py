@@ -1,0 +1,170 @@
+"""The children of a TritonDeployment as one pass sees them: parsed once, no client. Pure."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from triton_converters.contract.document import DocumentError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.records import CLAIM, FAILURE, FINISHED, HISTORY, is_record, read_record, record_name
+from triton_converters.contract.result import Outcome
+from triton_operator import names
+from triton_operator.observed.history import History
+from triton_operator.observed.jobs import JobView, Record, job_view
+from triton_operator.observed.pods import SERVER, Trouble, containers, disrupted, pod_trouble, server_crash
+
+
+@dataclass(frozen=True)
+class ServerView:
+    """A revision's Deployment with its pods' words."""
+
+    name: str
+    replicas: int
+    """As many as it is to have."""
+    ready: bool
+    """As many pods as asked for, and at least one, are ready with the newest template."""
+    trouble: Trouble | None
+    image_id: str
+    """As the kubelet reports it."""
+    created_at: datetime
+    revision_key: str
+    """Of its revision on the claim."""
+    progress_deadline_exceeded: bool
+    body: Mapping[str, Any] = field(repr=False)
+
+    def age(self, now: datetime) -> float:
+        """Seconds since the Deployment was made."""
+        return (now - self.created_at).total_seconds()
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A snapshot of the children."""
+
+    jobs: Mapping[str, JobView]
+    servers: Mapping[str, ServerView]
+    records: Mapping[str, Record]
+    """By ``<stage>.<key>``: what Jobs answered, from the results ConfigMap and from pods that ended since."""
+    unreadable: Mapping[str, str]
+    """Entries of the results ConfigMap that are, or may be, of a newer version: what they need is not known."""
+    serving: str | None
+    """Name of the Deployment that the Service points to."""
+    claim: Mapping[str, Any] | None
+    """The one the operator made."""
+    recorded_claim: str
+    """uid of the claim that the recorded results lie on; empty: not recorded."""
+    history: History
+    """What served, as recorded."""
+    neighbours: tuple[str, ...]
+    """Names of the other TritonDeployments that use the same claim."""
+    gpu_product_exists: bool | None
+    """Whether a node has the GPU product that a candidate is built for; None: not known, or not asked."""
+
+
+def observe(
+    deployment: str,
+    children: Iterable[Mapping[str, Any]],
+    gpu_product_exists: bool | None = None,
+    neighbours: Iterable[str] = (),
+) -> Observed:
+    """Parse the children of one TritonDeployment; Events about its pods may be among them."""
+    by_kind: dict[str, list[Mapping[str, Any]]] = {}
+    for child in children:
+        by_kind.setdefault(child["kind"], []).append(child)
+    pods, events = by_kind.get("Pod", []), by_kind.get("Event", [])
+    claim = _named(by_kind.get("PersistentVolumeClaim", []), names.claim(deployment))
+    jobs = [job_view(job, pods, events) for job in by_kind.get("Job", [])]
+    entries = (_named(by_kind.get("ConfigMap", []), names.results(deployment)) or {}).get("data") or {}
+    records, failures, unreadable = _recorded(entries)
+    history = History.from_json(entries.get(HISTORY, ""))
+    if entries.get(HISTORY) and not history.served:
+        unreadable[HISTORY] = entries[HISTORY]
+    if claim is not None and entries.get(CLAIM, claim["metadata"]["uid"]) != claim["metadata"]["uid"]:
+        records, failures, unreadable, history = {}, {}, {}, History()
+        jobs = [_forgotten(job) if _older(job.body, claim) else job for job in jobs]
+    # Of a Job that is suspended because its sidecar crashed, only the record still knows why.
+    jobs = [replace(job, failure=failures.get(job.name, job.failure)) for job in jobs]
+    for job in jobs:
+        if job.record is not None:
+            records.setdefault(record_name(job.stage, job.key), job.record)
+    service = _named(by_kind.get("Service", []), deployment)
+    return Observed(
+        jobs={job.name: job for job in jobs},
+        servers={body["metadata"]["name"]: _server(body, pods, events) for body in by_kind.get("Deployment", [])},
+        records=records,
+        unreadable=unreadable,
+        serving=None if service is None else service["spec"].get("selector", {}).get(names.REVISION_LABEL),
+        claim=claim,
+        recorded_claim=entries.get(CLAIM, ""),
+        history=history,
+        neighbours=tuple(sorted(neighbours)),
+        gpu_product_exists=gpu_product_exists,
+    )
+
+
+def _named(objects: Iterable[Mapping[str, Any]], name: str) -> Mapping[str, Any] | None:
+    return next((each for each in objects if each["metadata"]["name"] == name), None)
+
+
+def _older(job: Mapping[str, Any], claim: Mapping[str, Any]) -> bool:
+    return bool(job["metadata"]["creationTimestamp"] < claim["metadata"]["creationTimestamp"])
+
+
+def _forgotten(job: JobView) -> JobView:
+    """A Job whose result is lost, whatever it said: it is run again."""
+    return replace(
+        job, state="Succeeded", record=None, failure=None, pending=None, sidecar_crashed=False, ended_unseen=None
+    )
+
+
+def _recorded(entries: Mapping[str, str]) -> tuple[dict[str, Record], dict[str, Trouble], dict[str, str]]:
+    """Records, declared failures, and the texts that should be records and are not.
+
+    An unreadable record counts as absent, and its Job replays.
+    """
+    records, failures, unreadable = {}, {}, {}
+    for name, text in entries.items():
+        try:
+            if is_record(name):
+                records[name] = Record(read_record(name, text), text, entries.get(FINISHED + name, ""))
+            elif name.startswith(FAILURE) and (outcome := Outcome.from_json(text)).reason is not None:
+                failures[name.removeprefix(FAILURE)] = Trouble(outcome.reason, outcome.message)
+        except DocumentError:
+            if is_record(name):
+                unreadable[name] = text
+    return records, failures, unreadable
+
+
+def _server(body: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: list[Mapping[str, Any]]) -> ServerView:
+    name, status = body["metadata"]["name"], body.get("status", {})
+    own = [pod for pod in pods if pod["metadata"].get("labels", {}).get(names.REVISION_LABEL) == name]
+    # What keeps an evicted pod's successor from running says more than the eviction.
+    own.sort(key=disrupted)
+    refused = [
+        Trouble(Reason.APPLY_REFUSED, f"Deployment {name} gets no pod: {condition.get('message', '')}")
+        for condition in status.get("conditions", [])
+        if condition["type"] == "ReplicaFailure" and condition["status"] == "True"
+    ]
+    troubles = refused + [found for pod in own if (found := server_crash(pod) or pod_trouble(pod, events))]
+    wanted = body["spec"].get("replicas", 1)
+    current = status.get("observedGeneration") == body["metadata"].get("generation")
+    images = [
+        container["imageID"]
+        for pod in own
+        for container in containers(pod)
+        if container["name"] == SERVER and container.get("imageID")
+    ]
+    return ServerView(
+        name=name,
+        replicas=wanted,
+        ready=current and wanted > 0 and status.get("updatedReplicas", 0) >= wanted <= status.get("readyReplicas", 0),
+        trouble=troubles[0] if troubles else None,
+        image_id=min(images, default=""),
+        created_at=datetime.fromisoformat(body["metadata"]["creationTimestamp"]),
+        revision_key=body["metadata"].get("labels", {}).get(names.KEY_LABEL, ""),
+        progress_deadline_exceeded=any(
+            condition.get("reason") == "ProgressDeadlineExceeded" for condition in status.get("conditions", [])
+        ),
+        body=body,
+    )

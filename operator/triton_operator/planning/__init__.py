@@ -1,0 +1,1 @@
+"""From a snapshot to the whole intent and the status. Pure."""

@@ -1,0 +1,94 @@
+"""From the stages' verdicts to conditions, and from the difference of two statuses to Events. Pure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import get_args
+
+from triton_converters.contract.reasons import Reason
+from triton_operator.api.status import Condition, ConditionType, TritonDeploymentStatus, condition
+from triton_operator.context import Context
+from triton_operator.planning.progress import Progress
+from triton_operator.stages.serving import available
+from triton_operator.stages.step import Verdict
+
+UNDECIDED = {
+    Reason.PENDING,
+    Reason.WAITING,
+    Reason.RUNNING,
+    Reason.SUSPENDED,
+    Reason.SEARCHING,
+    Reason.AWAITING_APPROVAL,
+}
+"""Reasons of a stage that may still go either way."""
+PAUSED = {Reason.SUSPENDED, Reason.AWAITING_APPROVAL}
+"""Reasons of an object that waits for its user, and in which nothing is wrong."""
+QUIET = UNDECIDED | {Reason.ROLLING_OUT, Reason.PROGRESSING}
+"""Reasons of work that goes on: no cause for a Warning."""
+
+
+def conditions(context: Context, progress: Progress) -> list[Condition]:
+    """All of them, as observed now: the three that sum up, then the stages' in their order."""
+    verdicts = {verdict.type: verdict for verdict in progress.verdicts}
+    for kind in get_args(ConditionType)[3:]:
+        if kind not in verdicts:
+            verdicts[kind] = _not_reached(context, kind)
+    stages = [_undecided(verdicts[kind]) for kind in get_args(ConditionType)[3:]]
+    summary = _summary(context, progress, stages)
+    generation = context.deployment.generation
+    return [
+        condition(each.type, each.status, each.reason, each.message, generation, context.now)
+        for each in (*summary, *stages)
+    ]
+
+
+def _undecided(verdict: Verdict) -> Verdict:
+    """Unknown while the stage goes on: False is said of what failed, is in trouble, or is known not to serve."""
+    return replace(verdict, status=None) if verdict.reason in UNDECIDED and verdict.type != "Available" else verdict
+
+
+def _not_reached(context: Context, kind: ConditionType) -> Verdict:
+    if kind == "Available" and context.serving is not None:
+        return available(context)
+    return Verdict(kind, None, Reason.WAITING, "an earlier stage has to finish first")
+
+
+def _summary(context: Context, progress: Progress, stages: Sequence[Verdict]) -> list[Verdict]:
+    """Ready, Reconciling and Stalled, as kstatus reads them."""
+    rollout = progress.rollout
+    clear = Verdict("Stalled", False, Reason.NO_STALL, "nothing is in the way")
+    if rollout is not None and rollout.serves and rollout.blocking is None:
+        return [
+            Verdict("Ready", True, Reason.READY, f"{context.name} serves, verified and measured"),
+            Verdict("Reconciling", False, Reason.READY, "nothing is left to do"),
+            clear,
+        ]
+    if rollout is None:
+        first = next(verdict for verdict in stages if not verdict.status)
+    else:
+        flip = Verdict("Available", False, Reason.ROLLING_OUT, "the Service is about to point to the new revision")
+        first = rollout.blocking or flip
+    ready = Verdict("Ready", False, first.reason, first.message)
+    if progress.stalled:
+        stopped = Verdict("Reconciling", False, first.reason, "nothing more is tried until something changes")
+        return [ready, stopped, Verdict("Stalled", True, first.reason, first.message)]
+    if first.reason in PAUSED:
+        return [ready, Verdict("Reconciling", False, first.reason, first.message), clear]
+    return [ready, Verdict("Reconciling", True, Reason.PROGRESSING, first.message), clear]
+
+
+def transitions(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str]]:
+    """Type, reason and message of an Event for each condition and candidate that changed."""
+    known = {each.type: (each.status, each.reason) for each in old.conditions}
+    for each in new.conditions:
+        if each.type in ("Ready", "Stalled", "Reconciling") and (each.status != "True" or each.type == "Reconciling"):
+            continue
+        if known.get(each.type) == (each.status, each.reason) or each.reason in (Reason.WAITING, Reason.PENDING):
+            continue
+        bad = each.type == "Stalled" or (each.status != "True" and each.reason not in QUIET)
+        bad |= each.reason == Reason.PERFORMANCE_REGRESSED
+        yield "Warning" if bad else "Normal", each.reason, f"{each.type}: {each.message}"
+    states = {each.name: each.state for each in old.candidates}
+    for candidate in new.candidates:
+        if candidate.state in ("Failed", "Skipped") and states.get(candidate.name) != candidate.state:
+            kind = "Warning" if candidate.state == "Failed" else "Normal"
+            yield kind, candidate.reason, f"candidate {candidate.name}: {candidate.message}"

@@ -1,0 +1,189 @@
+"""From a snapshot to the whole intent: objects, deletions, status, events. Pure; the flow of data is told here."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.records import HISTORY, record_name
+from triton_operator.api.deployment import TritonDeployment
+from triton_operator.api.status import TritonDeploymentStatus
+from triton_operator.candidates.combination import combinations
+from triton_operator.context import Context
+from triton_operator.observed.snapshot import Observed
+from triton_operator.planning import conditions, report
+from triton_operator.planning.progress import Progress
+from triton_operator.resources.claim import claim
+from triton_operator.resources.network_policy import network_policy
+from triton_operator.resources.results import results
+from triton_operator.settings import Settings
+from triton_operator.stages import (
+    choosing,
+    cleaning,
+    conversion,
+    profiling,
+    ranking,
+    reference,
+    searching,
+    serving,
+    skipping,
+    source,
+    step,
+)
+from triton_operator.stages.step import Verdict
+
+DEADLINE_SECONDS = 5.0
+"""How often it is looked whether a deadline of ours has passed, while one is set; a reason is due within 10 s."""
+
+NODES_AGAIN_SECONDS = 60.0
+"""How often a missing GPU product is looked for."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """An object to delete."""
+
+    api_version: str
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Event:
+    """A Kubernetes Event about the TritonDeployment."""
+
+    type: str
+    """Normal or Warning."""
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything a pass does, in this order."""
+
+    objects: tuple[dict[str, Any], ...]
+    """The whole intent; what is already so is not written."""
+    deletions: tuple[Reference, ...]
+    status: TritonDeploymentStatus
+    events: tuple[Event, ...]
+    """To be posted once the status is written."""
+    requeue_after: float | None
+    """Seconds; None: a change wakes the next pass."""
+
+
+def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, now: datetime) -> Plan:
+    """Compute the whole intent for one TritonDeployment. ``now``: aware, UTC."""
+    context = Context(deployment, observed, settings, now)
+    progress = _walk(context)
+    effects, history = progress.effects, observed.history
+    if progress.rollout is None:
+        effects += serving.keep_serving(context)
+    elif progress.rollout.serves and progress.rollout.blocking is None:
+        served = next(attempt for attempt in progress.attempts if attempt.state == "Selected")
+        profile = record_name("profile", served.profile_key)
+        if HISTORY not in observed.unreadable:
+            history = history.advanced(effects.needed, profile, deployment.spec.repository.revision_history_limit)
+        effects += cleaning.clean(context, history)
+    objects = [body for body in (claim(context), network_policy(context)) if body is not None]
+    objects.append(results(context, set(effects.needed), effects.failures, history))
+    status = report.status(context, progress)
+    return Plan(
+        objects=(*objects, *effects.objects),
+        deletions=_deletions(context, progress, effects.jobs),
+        status=status,
+        events=tuple(Event(*each) for each in conditions.transitions(deployment.status, status)),
+        requeue_after=_requeue(context, progress, status),
+    )
+
+
+def _walk(context: Context) -> Progress:
+    """Through the stages in order; the first that must wait ends the walk."""
+    attempts = skipping.first_attempts(context)
+    if lost := source.claim_lost(context):
+        return Progress((lost,), step.Effects(), attempts, stalled=True)
+    resolved, effects, published, stalled = source.resolve(context)
+    if published is None:
+        return Progress((resolved,), effects, attempts, stalled=stalled)
+
+    if nothing := skipping.nothing_to_try(context):
+        return Progress((resolved, nothing), effects, attempts, published, stalled=True)
+
+    referred, more, dump = reference.refer(context, published)
+    effects += more
+    if dump is None:
+        stalled = bool(more.failures)
+        return Progress((resolved, referred), effects, attempts, published, stalled=stalled)
+
+    converted, more, attempts = conversion.convert(context, dump, combinations(context.spec))
+    effects += more
+    verdicts: tuple[Verdict, ...] = (resolved, converted)
+    if not converted.status:
+        stalled = converted.reason is Reason.ALL_CANDIDATES_FAILED
+        return Progress(verdicts, effects, attempts, published, dump.result, stalled=stalled)
+
+    verified, more, attempts = profiling.profile(context, dump, attempts)
+    effects, verdicts = effects + more, (*verdicts, verified)
+    if not verified.status:
+        stalled = verified.reason is Reason.ALL_CANDIDATES_FAILED
+        return Progress(verdicts, effects, attempts, published, dump.result, stalled=stalled)
+
+    found = searching.search(context, dump, attempts)
+    effects += found.effects
+    if found.waits is not None:
+        verdicts, attempts = (*verdicts, found.waits), found.attempts
+        so_far = tuple(ranking.ranked(context, attempts))
+        return Progress(verdicts, effects, attempts, published, dump.result, so_far, found.searches)
+
+    selected, attempts, choices = choosing.choose(context, found.attempts, found.searches)
+    verdicts = (*verdicts, selected)
+    target = next((attempt for attempt in attempts if attempt.state == "Selected"), None)
+    if target is None:
+        return Progress(
+            verdicts,
+            effects,
+            attempts,
+            published,
+            dump.result,
+            tuple(choices),
+            found.searches,
+            stalled=selected.reason is not Reason.AWAITING_APPROVAL,
+        )
+
+    rollout = serving.serve(context, dump, target)
+    return Progress(
+        verdicts=(*verdicts, rollout.available, rollout.measured),
+        effects=effects + rollout.effects,
+        attempts=attempts,
+        source=published,
+        reference=dump.result,
+        ranking=tuple(choices),
+        searches=found.searches,
+        rollout=rollout,
+        stalled=rollout.stalled,
+    )
+
+
+def _deletions(context: Context, progress: Progress, jobs: frozenset[str]) -> tuple[Reference, ...]:
+    """Jobs the plan does not know, and Deployments that neither serve nor are to serve."""
+    gone = [Reference("batch/v1", "Job", name) for name in context.observed.jobs if name not in jobs]
+    serves = {context.serving}
+    if progress.rollout is not None:
+        serves = {progress.rollout.server, None if progress.rollout.serves else context.serving}
+    gone += [Reference("apps/v1", "Deployment", name) for name in context.observed.servers if name not in serves]
+    return tuple(gone)
+
+
+def _requeue(context: Context, progress: Progress, status: TritonDeploymentStatus) -> float | None:
+    """Soon where time alone may change the plan: a source is looked for again, a server is late, a pod stays unseen.
+
+    Else changes wake.
+    """
+    found = {condition.type: condition for condition in status.conditions}
+    missing = found["SourceResolved"].reason == Reason.SOURCE_NOT_FOUND
+    rolling = progress.rollout is not None and found["Reconciling"].status == "True"
+    unseen = any(step.is_unseen(context, job) for job in context.observed.jobs.values())
+    if missing or rolling or unseen or skipping.is_patient(context):
+        return DEADLINE_SECONDS
+    # No watch tells of nodes.
+    return NODES_AGAIN_SECONDS if context.observed.gpu_product_exists is False else None

@@ -1,0 +1,226 @@
+"""From the flow's progress to the status. Pure."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from triton_converters.contract.result import Accuracy, MeasureResult, ProfileResult, Row, Signature, Tensor
+from triton_operator.api.fitting import longest, shortened
+from triton_operator.api.searched import SearchStatus, configuration_status
+from triton_operator.api.status import (
+    AccuracyStatus,
+    CandidateStatus,
+    EnvironmentStatus,
+    MetricValue,
+    PerformanceStatus,
+    RowStatus,
+    ServingStatus,
+    SignatureStatus,
+    SourceStatus,
+    TargetStatus,
+    TensorStatus,
+    TritonDeploymentStatus,
+    merge_conditions,
+    row_status,
+)
+from triton_operator.candidates.attempt import Attempt
+from triton_operator.candidates.selection import Choice, best_row, load
+from triton_operator.context import Context
+from triton_operator.planning.conditions import conditions
+from triton_operator.planning.progress import Progress
+from triton_operator.planning.status_limit import bounded
+from triton_operator.resources.services import endpoint
+from triton_operator.stages.searching import Search
+
+MESSAGE_BYTES = 480
+"""Of a candidate: what fails is explained in a sentence or two; the Job's log has the rest."""
+
+
+def status(context: Context, progress: Progress) -> TritonDeploymentStatus:
+    """The whole status; what serves is carried over while another revision is on its way."""
+    old = context.deployment.status
+    digest = f"sha256:{progress.source.digest}" if progress.source else ""
+    up = context.serving is not None
+    serving, accuracy, performance = _of_what_serves(context, progress)
+    whole = TritonDeploymentStatus(
+        observed_generation=context.deployment.generation,
+        conditions=merge_conditions(old.conditions, conditions(context, progress)),
+        images=context.images,
+        source=SourceStatus(digest=digest, revision=context.spec.source.revision) if progress.source else None,
+        signature=_signature(progress.reference.signature) if progress.reference else None,
+        candidates=[_candidate(attempt, progress.ranking) for attempt in progress.attempts],
+        search=[_search(each) for each in progress.searches],
+        serving=serving if up else None,
+        target=_target(progress),
+        endpoint=endpoint(context) if up else None,
+        accuracy=accuracy if up else [],
+        performance=performance if up else None,
+    )
+    return bounded(whole)
+
+
+def _signature(signature: Signature) -> SignatureStatus:
+    inputs, outputs = longest(SignatureStatus, "inputs"), longest(SignatureStatus, "outputs")
+    return SignatureStatus(
+        inputs=_tensors(signature.inputs),
+        outputs=_tensors(signature.outputs),
+        max_batch_size=signature.max_batch_size,
+        omitted=len(signature.inputs[inputs:]) + len(signature.outputs[outputs:]) or None,
+    )
+
+
+def _tensors(tensors: Sequence[Tensor]) -> list[TensorStatus]:
+    return [TensorStatus(name=each.name, data_type=each.data_type, dims=list(each.dims)) for each in tensors]
+
+
+def _candidate(attempt: Attempt, ranking: Sequence[Choice]) -> CandidateStatus:
+    choice = next((each for each in ranking if each.name == attempt.name), None)
+    profile = attempt.profile
+    metrics = _decisive_first(profile.accuracy) if profile else []
+    return CandidateStatus(
+        name=attempt.name,
+        members=[member.words for member in attempt.candidate.members],
+        state=attempt.state,
+        reason=str(attempt.reason or ""),
+        message=shortened(attempt.message, MESSAGE_BYTES),
+        key=attempt.key,
+        profile=attempt.profile_key,
+        max_absolute_error=f"{profile.max_absolute_error:.3g}" if profile else "",
+        metrics=[MetricValue(metric=each.metric, value=decimal(each.served)) for each in metrics],
+        omitted_metrics=len(metrics[longest(CandidateStatus, "metrics") :]) or None,
+        configuration=configuration_status(attempt.candidate.tuning) if attempt.candidate.tuning else None,
+        **(_standing(choice) if choice else {}),
+    )
+
+
+def _standing(choice: Choice) -> dict[str, Any]:
+    """Of a candidate's best row: what it shows, and where that puts the candidate."""
+    row, binding = choice.row, choice.binding
+    return {
+        "throughput": throughput(row),
+        "p99_latency_microseconds": row.p99,
+        "load": choice.load,
+        "satisfies_constraints": choice.violation is None,
+        "binding_constraint": str(binding or ""),
+        "margin_percent": f"{binding.margin * 100:.1f}" if binding else "",
+        "rank": choice.rank,
+        "pareto": choice.pareto,
+        "stable": row.stable,
+        "spread_percent": f"{row.spread:.1f}" if row.spread else "",
+        "client_bound": row.client_bound or None,
+    }
+
+
+def _search(search: Search) -> SearchStatus:
+    row = search.best.row if search.best else None
+    return SearchStatus(
+        candidate=search.candidate,
+        measurements=search.measurements,
+        size=search.size,
+        ended=search.ended,
+        message=shortened(search.failure.message, MESSAGE_BYTES) if search.failure else "",
+        configuration=configuration_status(search.best.tuning) if search.best else None,
+        throughput=throughput(row) if row else "",
+        p99_latency_microseconds=row.p99 if row else None,
+        load=load(row) if row else "",
+        records=list(search.records),
+    )
+
+
+def _target(progress: Progress) -> TargetStatus | None:
+    if progress.rollout is None or progress.rollout.serves:
+        return None
+    attempt = _chosen(progress)
+    return TargetStatus(revision=attempt.key, candidate=attempt.name)
+
+
+def _of_what_serves(
+    context: Context, progress: Progress
+) -> tuple[ServingStatus | None, list[AccuracyStatus], PerformanceStatus | None]:
+    """Of the target once the Service points to it and it was measured; else as it was last written."""
+    old, rollout = context.deployment.status, progress.rollout
+    if rollout is None or not rollout.serves or rollout.record is None:
+        return old.serving, old.accuracy, old.performance
+    attempt, measured = _chosen(progress), rollout.record.outcome.result
+    profile = attempt.profile
+    assert isinstance(measured, MeasureResult)
+    assert profile is not None
+    best = best_row(measured.online, context.spec.selection.objectives, context.spec.selection.constraints)
+    serving = ServingStatus(
+        revision=attempt.key,
+        candidate=attempt.name,
+        format=attempt.candidate.format,
+        precision=attempt.candidate.precision,
+        throughput=throughput(best.row),
+        p99_latency_microseconds=best.row.p99,
+        accuracy=_headline(context, profile),
+    )
+    performance = PerformanceStatus(
+        offline=_rows(context, attempt, profile.offline),
+        online=_rows(context, attempt, measured.online),
+        environment=_environment(context, rollout.server, profile, measured),
+        measured_at=rollout.record.finished_at,
+    )
+    return serving, _accuracy(profile), performance
+
+
+def _chosen(progress: Progress) -> Attempt:
+    return next(attempt for attempt in progress.attempts if attempt.state == "Selected")
+
+
+def _accuracy(profile: ProfileResult) -> list[AccuracyStatus]:
+    return [
+        AccuracyStatus(
+            metric=each.metric,
+            framework=decimal(each.framework),
+            served=decimal(each.served),
+            samples=profile.samples,
+            threshold=each.threshold,
+            passed=each.passed,
+        )
+        for each in _decisive_first(profile.accuracy)
+    ]
+
+
+def _decisive_first(metrics: Sequence[Accuracy]) -> list[Accuracy]:
+    """Those that failed, then those that have a threshold, then the others: of too many, the last are left out."""
+    return sorted(metrics, key=lambda each: (each.passed, not each.threshold))
+
+
+def _headline(context: Context, profile: ProfileResult) -> str:
+    """The first threshold's metric, or else the first metric."""
+    thresholds = context.spec.accuracy.thresholds
+    wanted = thresholds[0].metric if thresholds else None
+    values = [each for each in profile.accuracy if each.metric == wanted] or list(profile.accuracy)
+    return decimal(values[0].served) if values else ""
+
+
+def _rows(context: Context, attempt: Attempt, rows: Sequence[Row]) -> list[RowStatus]:
+    shapes = " ".join(f"{each.input}:{'x'.join(map(str, each.dims))}" for each in context.spec.performance.input_shapes)
+    candidate = attempt.candidate
+    return [row_status(row, candidate.precision, candidate.accelerator, shapes) for row in rows]
+
+
+def _environment(context: Context, server: str, profile: ProfileResult, measured: MeasureResult) -> EnvironmentStatus:
+    where, view = measured.environment, context.observed.servers.get(server)
+    old = context.deployment.status.performance
+    recorded = old.environment.image_digest if old and old.environment else ""
+    return EnvironmentStatus(
+        device=where.device,
+        gpu_product=where.gpu_product,
+        tensorrt_version=where.tensorrt_version,
+        server_version=where.server_version,
+        image=context.images.server,
+        image_digest=(view.image_id if view else "") or recorded,
+        cpu=where.cpu,
+        perf_analyzer=[*profile.environment.perf_analyzer[:1], *where.perf_analyzer[:1]],
+    )
+
+
+def throughput(row: Row) -> str:
+    """Inferences per second as a decimal string; the slowest source document's row is 3.3."""
+    return f"{row.throughput:.1f}"
+
+
+def decimal(value: float) -> str:
+    """A metric with six significant digits."""
+    return f"{value:.6g}"

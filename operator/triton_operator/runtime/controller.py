@@ -1,0 +1,175 @@
+"""What runs around passes: the store, the queue, the threads, watches, full lists and the Lease.
+
+Every replica watches; passes are made by the one that holds the Lease, all others stand by with a filled store.
+Everything that must live as long as the process lives here; handlers.py only forwards what kopf sees.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from triton_operator.kube.cluster import Cluster, ClusterError
+from triton_operator.kube.kinds import ALL, TRITON_DEPLOYMENT
+from triton_operator.runtime.lease import LEASE_SECONDS, RENEW_SECONDS, Lease
+from triton_operator.runtime.metrics import Metrics
+from triton_operator.runtime.queue import Result, WorkQueue
+from triton_operator.runtime.reconcile import Reconciler
+from triton_operator.runtime.store import Key, Store
+from triton_operator.runtime.watches import Watch
+from triton_operator.settings import Settings
+
+WORKERS = 8
+"""Passes at a time: a pass waits for the API server most of its time."""
+FULL_LIST_SECONDS = 300.0
+"""Between two full lists, which find what an interrupted watch did not say: that an object is gone."""
+LONGEST_PASS_SECONDS = 300.0
+"""A pass is a dozen requests of at most 35 s each; one that runs longer hangs."""
+
+log = logging.getLogger(__name__)
+
+
+class Controller:
+    """The operator without the watch of the TritonDeployments themselves, which is kopf's."""
+
+    def __init__(self, settings: Settings, metrics: Metrics) -> None:
+        self._settings = settings
+        self._metrics = metrics
+        self._store = Store()
+        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="pass")
+        self._queue: WorkQueue[Key] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._watches: list[Watch] = []
+        self._lease: Lease | None = None
+        # Of its own: a renewal must not wait for passes.
+        self._lease_thread = ThreadPoolExecutor(1, thread_name_prefix="lease")
+        self._leads = settings.lease is None
+        self._listed_at = float("-inf")
+        metrics.watch(self._store)
+        metrics.leads.set_function(lambda: self._leads)
+
+    async def start(self) -> None:
+        """Connect, learn what there is, and start to work. Raises ClusterError; may then be called again.
+
+        No pass runs before every kind was listed: it would take what it has not seen for missing.
+        """
+        loop = self._loop = asyncio.get_running_loop()
+        cluster = await self._in_thread(Cluster.connect, self._settings.holder)
+        working = cluster
+        if self._settings.lease is not None:
+            self._lease = Lease(cluster, *self._settings.lease, self._settings.holder)
+            working = cluster.guarded(self._lease.held)
+        reconciler = Reconciler(working, self._store, self._settings, self._metrics)
+
+        async def process(key: Key) -> Result:
+            # Of a replica that stands by, taking over wakes every key.
+            return await self._in_thread(reconciler.reconcile, key) if self._leads else Result()
+
+        queue: WorkQueue[Key] = WorkQueue(process, WORKERS)
+
+        def wake(key: Key) -> None:
+            loop.call_soon_threadsafe(queue.wake, key)
+
+        namespaces = self._settings.namespaces or (None,)
+        self._watches = [Watch(cluster, self._store, kind, each, wake) for each in namespaces for kind in ALL]
+        for key in await self._list_everything():
+            queue.wake(key)
+        self._queue = queue
+        self._metrics.queue_depth.set_function(lambda: len(queue))
+        self._tasks = [asyncio.create_task(queue.run()), asyncio.create_task(self._list_forever(queue))]
+        if self._lease is not None:
+            self._tasks.append(asyncio.create_task(self._hold_forever(self._lease, queue)))
+        for watch in self._watches:
+            if watch.kind is not TRITON_DEPLOYMENT:
+                watch.start()
+        log.info("%d TritonDeployments are known", len(self._store.ready_reasons()))
+
+    async def stop(self) -> None:
+        """Start no new pass and let the running ones end: each is idempotent, but a whole one is better than half.
+
+        Only then another replica may work.
+        """
+        for task in self._tasks:
+            task.cancel()
+        for watch in self._watches:
+            watch.stop()
+        await asyncio.to_thread(self._pool.shutdown, wait=True, cancel_futures=True)
+        if self._lease is not None:
+            # After a renewal that still runs.
+            await asyncio.get_running_loop().run_in_executor(self._lease_thread, self._lease.release)
+
+    def seen(self, event_type: str | None, body: dict[str, Any]) -> None:
+        """Take in what kopf saw of a TritonDeployment (type None: from a list) and wake it."""
+        key = self._store.take_in(TRITON_DEPLOYMENT, event_type, body)
+        if key is not None and self._queue is not None:
+            self._queue.wake(key)
+
+    def not_alive(self) -> str:
+        """Why the kubelet should restart the process; empty: it need not. Called from another thread."""
+        if self._loop is None or self._queue is None:
+            return ""
+        if any(task.done() for task in self._tasks):
+            return "the work queue ended"
+        if ended := [watch.kind.plural for watch in self._watches if watch.ended()]:
+            return f"the watch of {', '.join(ended)} ended"
+        answer = asyncio.run_coroutine_threadsafe(self._longest_pass(), self._loop)
+        try:
+            seconds = answer.result(timeout=5)
+        except TimeoutError:
+            return "the event loop does not answer within 5 s"
+        return f"a pass has run for {seconds:.0f} s" if seconds > LONGEST_PASS_SECONDS else ""
+
+    def not_ready(self) -> str:
+        """Why the operator does no work yet; empty: it does."""
+        return "" if self._queue is not None else "the API server's objects are not listed yet"
+
+    async def _longest_pass(self) -> float:
+        return 0.0 if self._queue is None else self._queue.oldest_pass_seconds()
+
+    async def _list_forever(self, queue: WorkQueue[Key]) -> None:
+        while True:
+            await asyncio.sleep(FULL_LIST_SECONDS)
+            try:
+                for key in await self._list_everything():
+                    queue.wake(key)
+            except ClusterError as error:
+                log.warning("full lists, again in %g s: %s", FULL_LIST_SECONDS, error)
+
+    async def _hold_forever(self, lease: Lease, queue: WorkQueue[Key]) -> None:
+        taking_over: asyncio.Task[None] | None = None
+        # The Lease is renewed while everything is listed, however long that takes.
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await asyncio.get_running_loop().run_in_executor(self._lease_thread, lease.renew)
+                if not lease.held():
+                    self._leads = False
+                elif not self._leads and (taking_over is None or taking_over.done()):
+                    taking_over = group.create_task(self._take_over(lease, queue))
+                await asyncio.sleep(RENEW_SECONDS)
+
+    async def _take_over(self, lease: Lease, queue: WorkQueue[Key]) -> None:
+        """Wake everything, once it is known anew: who stands by cannot know that its watches are silent."""
+        if asyncio.get_running_loop().time() - self._listed_at > LEASE_SECONDS:
+            try:
+                await self._list_everything()
+            except ClusterError as error:
+                log.warning("full lists before taking over, again in %g s: %s", RENEW_SECONDS, error)
+                return
+        self._leads = lease.held()
+        keys = self._store.keys()
+        log.info("leads: works on %d TritonDeployments", len(keys))
+        for key in keys:
+            queue.wake(key)
+
+    async def _list_everything(self) -> set[Key]:
+        """List every kind; the TritonDeployments that something new was found of."""
+        changed: set[Key] = set()
+        for watch in self._watches:
+            changed |= await self._in_thread(watch.list)
+        self._listed_at = asyncio.get_running_loop().time()
+        return changed
+
+    async def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)

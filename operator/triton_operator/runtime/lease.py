@@ -1,0 +1,95 @@
+"""Which of several replicas may write: the one that holds a Lease (coordination.k8s.io) and renewed it just now.
+
+A holder stops writing FENCE_SECONDS after its last renewal, whatever has become of it; another one takes the Lease
+LEASE_SECONDS after the last renewal that it saw. In between, the last write of the old holder has ended: a write takes
+at most cluster.WRITE_SECONDS.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from triton_operator.kube.cluster import WRITE_SECONDS, Cluster, ClusterError
+from triton_operator.kube.kinds import LEASE
+from triton_operator.names import MANAGED_BY, MANAGED_BY_LABEL
+
+FENCE_SECONDS = 8.0
+LEASE_SECONDS = FENCE_SECONDS + WRITE_SECONDS
+RENEW_SECONDS = 3.0
+"""Between two looks at the Lease. Another replica has it 3 s after an orderly end of its holder, 19 after a sudden."""
+
+log = logging.getLogger(__name__)
+
+
+def running_time() -> float:
+    """Seconds of a clock that goes on while the process is stopped and while the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class Lease:
+    """A Lease as one replica sees it. `held` may be asked by any thread; the rest belongs to one thread at a time."""
+
+    def __init__(
+        self, cluster: Cluster, namespace: str, name: str, holder: str, clock: Callable[[], float] = running_time
+    ) -> None:
+        """`holder` names this replica. The same name after a restart is the same holder: it goes on at once."""
+        self._cluster = cluster
+        self._namespace = namespace
+        self._name = name
+        self._holder = holder
+        self._clock = clock
+        self._fence = float("-inf")
+        self._seen = ("", 0.0)
+
+    def held(self) -> bool:
+        """Whether this replica may write now."""
+        return self._clock() < self._fence
+
+    def renew(self) -> None:
+        """Look at the Lease; renew it, or take it where nobody holds it. Never raises: `held` says what came of it."""
+        try:
+            found = self._cluster.get(LEASE, self._namespace, self._name)
+            begun = self._clock()
+            if self._is_free(found, begun):
+                self._write(found, self._holder)
+                self._fence = begun + FENCE_SECONDS
+        except ClusterError as error:
+            # A conflict: another one was faster. Anything else: the fence closes by itself.
+            log.warning("Lease %s/%s, again in %g s: %s", self._namespace, self._name, RENEW_SECONDS, error)
+
+    def release(self) -> None:
+        """Let another replica work at once, where this one held the Lease. Writes nothing afterwards."""
+        if not self.held():
+            return
+        self._fence = float("-inf")
+        try:
+            found = self._cluster.get(LEASE, self._namespace, self._name)
+            if found is not None and found["spec"].get("holderIdentity") == self._holder:
+                self._write(found, "")
+        except ClusterError as error:
+            log.warning("Lease %s/%s is left to run out: %s", self._namespace, self._name, error)
+
+    def _is_free(self, found: dict[str, Any] | None, now: float) -> bool:
+        if found is None:
+            return True
+        holder, version = found["spec"].get("holderIdentity", ""), found["metadata"]["resourceVersion"]
+        if version != self._seen[0]:
+            # Two machines' clocks differ: what counts is for how long this one saw no renewal.
+            self._seen = (version, now)
+        return holder in ("", self._holder) or now - self._seen[1] > LEASE_SECONDS
+
+    def _write(self, found: dict[str, Any] | None, holder: str) -> None:
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        old = {} if found is None else found["spec"]
+        new = old | {"holderIdentity": holder, "leaseDurationSeconds": int(LEASE_SECONDS), "renewTime": now}
+        if old.get("holderIdentity", "") != holder:
+            log.info("Lease %s/%s: %s, before: %s", self._namespace, self._name, holder or "released", old or "nobody")
+            new |= {"acquireTime": now, "leaseTransitions": old.get("leaseTransitions", 0) + bool(holder)}
+        metadata = {"name": self._name, "namespace": self._namespace, "labels": {MANAGED_BY_LABEL: MANAGED_BY}}
+        if found is None:
+            typed = {"apiVersion": LEASE.api_version, "kind": LEASE.kind}
+            self._cluster.create(LEASE, typed | {"metadata": metadata, "spec": new})
+        else:
+            self._cluster.replace(LEASE, found | {"spec": new})

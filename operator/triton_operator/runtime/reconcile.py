@@ -1,0 +1,266 @@
+"""One pass over one TritonDeployment: what is observed, what that calls for, what differs, what to report.
+
+store ─> parse ─> observe ─> plan ─> apply what drifts ─> delete ─> status ─> events
+
+A pass never waits and never raises: a user's error becomes the status, a transient one a later pass, a bug both and a
+traceback. Whatever a pass wrote, the next one looks at again; the one that writes nothing is the last.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from triton_converters.contract.reasons import Reason
+from triton_operator import names
+from triton_operator.api.deployment import InvalidSpecError, parse, parse_status
+from triton_operator.api.status import TritonDeploymentStatus
+from triton_operator.kube import ownership
+from triton_operator.kube.cluster import (
+    Cluster,
+    ClusterError,
+    ConflictError,
+    NotFoundError,
+    RefusedError,
+    UnavailableError,
+)
+from triton_operator.kube.drift import drift
+from triton_operator.kube.kinds import CLAIM, EVENT, JOB, NETWORK_POLICY, TRITON_DEPLOYMENT, Kind, kind_named, kind_of
+from triton_operator.kube.ownership import Control
+from triton_operator.kube.reporting import event_body, failed, stalled, status_body
+from triton_operator.names import GPU_PRODUCT_LABEL
+from triton_operator.observed.snapshot import observe
+from triton_operator.planning.plan import Event, Plan, plan
+from triton_operator.runtime.metrics import Metrics
+from triton_operator.runtime.queue import Result
+from triton_operator.runtime.store import Key, Store
+from triton_operator.settings import Settings
+from triton_operator.stages.skipping import product_asked
+
+STARTS_WORK = {CLAIM, NETWORK_POLICY, JOB}
+"""Kinds without which no Job's pod may run, and Jobs."""
+LONGEST_FIGHT = 20
+"""Passes in a row that write. More, and somebody undoes what we apply: the passes then come at growing intervals."""
+LONGEST_RETRY_AFTER_SECONDS = 60.0
+"""The API server says 1; something between it and us may say anything."""
+
+Body = dict[str, Any]
+log = logging.getLogger(__name__)
+
+
+class ForeignError(RefusedError):
+    """An object of the name is somebody else's; it is left alone."""
+
+
+class NotYetError(ClusterError):
+    """An object of the name is about to go."""
+
+
+class Reconciler:
+    """Passes over TritonDeployments; over each, one at a time."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        store: Store,
+        settings: Settings,
+        metrics: Metrics,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._cluster = cluster
+        self._store = store
+        self._settings = settings
+        self._metrics = metrics
+        self._clock = clock
+        self._writing_passes: dict[Key, int] = {}
+
+    def reconcile(self, key: Key) -> Result:
+        """One pass; never raises."""
+        with self._metrics.reconcile_seconds.time():
+            try:
+                return self._pass(key)
+            except UnavailableError as error:
+                log.info("%s: again after a pause: %s", key, error)
+                self._count_error(error)
+                return Result(again_after=min(error.retry_after, LONGEST_RETRY_AFTER_SECONDS) or None, failed=True)
+            except RefusedError as error:
+                # The pass tells of refused objects itself: this is its status.
+                log.warning("%s: the status is refused; again after a pause: %s", key, error)
+                self._count_error(error)
+                self._report_failure(key, error)
+            except ClusterError as error:
+                log.info("%s: again after a pause: %s", key, error)
+                self._count_error(error)
+            except Exception as error:
+                log.exception("%s: a bug; again after a pause", key)
+                self._metrics.reconcile_errors.labels("Bug").inc()
+                self._report_failure(key, error)
+        return Result(failed=True)
+
+    def _pass(self, key: Key) -> Result:
+        owner = self._store.deployment(key)
+        if owner is None or "deletionTimestamp" in owner["metadata"]:
+            # The garbage collector deletes the children.
+            self._writing_passes.pop(key, None)
+            return Result()
+        now = self._clock()
+        known = self._store.children(key)
+        children = ownership.ours(owner, known)
+        try:
+            deployment = parse(owner)
+        except InvalidSpecError as error:
+            self._stall(owner, parse_status(owner), Reason.INVALID_SPEC, str(error), now)
+            return Result()
+        events = [body for body in known if kind_of(body) is EVENT]
+        product = product_asked(deployment.spec)
+        exists = self._cluster.has_node(GPU_PRODUCT_LABEL, product) if product else None
+        observed = observe(deployment.name, [*children, *events], exists, self._store.others_on_claim(key))
+        if observed.unreadable:
+            entries = f"{names.results(deployment.name)}: {', '.join(observed.unreadable)}"
+            log.warning("%s: nothing is taken off the claim while entries of ConfigMap %s cannot be read", key, entries)
+        intent = plan(deployment, observed, self._settings, now)
+        try:
+            if self._start_work(owner, children, intent):
+                return self._again(key)
+            wrote = self._bring_about(owner, children, intent)
+        except RefusedError as error:
+            log.warning("%s: %s", key, error)
+            self._count_error(error)
+            self._stall(owner, intent.status, Reason.APPLY_REFUSED, str(error), now)
+            return Result(failed=True)
+        wrote |= self._report(owner, intent.status, intent.events, now)
+        if wrote:
+            return self._again(key)
+        self._writing_passes.pop(key, None)
+        return Result(again_after=intent.requeue_after)
+
+    def _start_work(self, owner: Body, children: list[Body], intent: Plan) -> bool:
+        """Apply what makes Jobs run. Where that wrote anything, records and reports are left to the next pass.
+
+        Of many new objects each has its Job before the first one's status is written.
+        """
+        objects = (desired for desired in intent.objects if kind_of(desired) in STARTS_WORK)
+        return self._apply_all(owner, _by_name(children), objects)
+
+    def _bring_about(self, owner: Body, children: list[Body], intent: Plan) -> bool:
+        """Apply what else drifts, in the plan's order, then delete. Whether anything was written."""
+        observed = _by_name(children)
+        others = (desired for desired in intent.objects if kind_of(desired) not in STARTS_WORK)
+        wrote = self._apply_all(owner, observed, others)
+        for reference in intent.deletions:
+            child = observed.get((kind_named(reference.api_version, reference.kind), reference.name))
+            if child is not None and "deletionTimestamp" not in child["metadata"]:
+                self._cluster.delete(child)
+                self._wrote(owner, "delete", child, "")
+                wrote = True
+        return wrote
+
+    def _apply_all(self, owner: Body, observed: Mapping[tuple[Kind, str], Body], objects: Iterable[Body]) -> bool:
+        wrote = False
+        for desired in objects:
+            wrote |= self._apply(owner, desired, observed.get((kind_of(desired), desired["metadata"]["name"])))
+        return wrote
+
+    def _apply(self, owner: Body, desired: Body, observed: Body | None) -> bool:
+        """Apply an object if it drifts. Whether it is another one than before."""
+        kind, metadata = kind_of(desired), desired["metadata"]
+        if observed is None:
+            # Nothing in the store: it is missing, or it is not ours to see.
+            try:
+                self._write(owner, desired, "missing", self._cluster.apply_new)
+                return True
+            except ConflictError:
+                observed = self._cluster.get(kind, metadata["namespace"], metadata["name"])
+            if observed is None:
+                raise NotYetError(f"{kind} {metadata['name']} was deleted just now")
+            self._check_control(owner, {"apiVersion": kind.api_version, "kind": kind.kind, **observed})
+        if observed is not None and "deletionTimestamp" in observed["metadata"]:
+            # Its own deletion wakes us, and it is then made anew.
+            return False
+        difference = drift(desired, observed)
+        if difference is None:
+            return False
+        version = observed["metadata"]["resourceVersion"]
+        versioned = {**desired, "metadata": {**metadata, "resourceVersion": version}}
+        applied = self._write(owner, versioned, difference, self._cluster.apply)
+        return bool(applied["metadata"]["resourceVersion"] != version)
+
+    def _write(self, owner: Body, desired: Body, difference: str, write: Callable[[Body], Body]) -> Body:
+        try:
+            applied = write(desired)
+        except RefusedError as error:
+            raise type(error)(f"{desired['kind']} {desired['metadata']['name']}: {error}") from error
+        self._store.put(kind_of(desired), applied)
+        self._wrote(owner, "apply", desired, difference)
+        return applied
+
+    @staticmethod
+    def _check_control(owner: Body, found: Body) -> None:
+        name = f"{found['kind']} {found['metadata']['name']}"
+        whose = ownership.control(owner, found)
+        if whose is Control.PREDECESSOR:
+            raise NotYetError(f"{name} belongs to a deleted TritonDeployment of this name and is not gone yet")
+        if whose is Control.FOREIGN:
+            raise ForeignError(f"{name} exists and is not this TritonDeployment's: rename one of the two, or delete it")
+
+    def _stall(self, owner: Body, wanted: TritonDeploymentStatus, reason: Reason, message: str, now: datetime) -> None:
+        """Report that nothing goes on before somebody changes something."""
+        old = parse_status(owner)
+        known = any((item.type, item.reason) == ("Stalled", reason) for item in old.conditions)
+        events = () if known else (Event("Warning", reason, message),)
+        self._report(owner, stalled(owner, old, wanted, reason, message, now), events, now)
+
+    def _report_failure(self, key: Key, error: Exception) -> None:
+        """Report that a pass ended with an error of the operator's own; what the pass observed may be the cause."""
+        try:
+            owner, now = self._store.deployment(key), self._clock()
+            if owner is None or "deletionTimestamp" in owner["metadata"]:
+                return
+            old = parse_status(owner)
+            status = failed(owner, old, error, now)
+            message = next(item.message for item in status.conditions if item.type == "Stalled")
+            self._report(owner, status, (Event("Warning", Reason.INTERNAL_ERROR, message),), now)
+        except Exception as again:
+            log.warning("%s: nor can its status say so: %s: %s", key, type(again).__name__, again)
+
+    def _report(self, owner: Body, status: TritonDeploymentStatus, events: Iterable[Event], now: datetime) -> bool:
+        """Write the status if it differs, then post the events. Whether the status was written."""
+        if status == parse_status(owner):
+            return False
+        try:
+            written = self._cluster.apply_status(status_body(owner, status))
+        except NotFoundError:
+            # Deleted in the meantime.
+            return False
+        self._store.put(TRITON_DEPLOYMENT, written)
+        ready = next((item for item in status.conditions if item.type == "Ready"), None)
+        self._wrote(owner, "status", owner, f"Ready {ready.status}, {ready.reason}" if ready else "")
+        for event in events:
+            try:
+                self._cluster.create_event(event_body(owner, event.type, event.reason, event.message, now))
+            except ClusterError as error:
+                # An Event is a courtesy; the status says the same.
+                log.warning("Event %s: %s", event.reason, error)
+        return True
+
+    def _again(self, key: Key) -> Result:
+        passes = self._writing_passes.get(key, 0) + 1
+        self._writing_passes[key] = passes
+        if passes <= LONGEST_FIGHT:
+            return Result(again_after=0.0)
+        log.warning("%s: %d passes in a row had to write: somebody undoes what is applied (see above)", key, passes)
+        self._metrics.reconcile_errors.labels("Fight").inc()
+        return Result(failed=True)
+
+    def _wrote(self, owner: Body, verb: str, body: Body, difference: str) -> None:
+        name = f"{owner['metadata']['namespace']}/{owner['metadata']['name']}"
+        what = f"{verb} {body['kind']} {body['metadata']['name']}"
+        log.info("%s: %s%s", name, what, f" ({difference})" if difference else "")
+        self._metrics.writes.labels(verb, body["kind"]).inc()
+
+    def _count_error(self, error: ClusterError) -> None:
+        self._metrics.reconcile_errors.labels(type(error).__name__.removesuffix("Error")).inc()
+
+
+def _by_name(children: Iterable[Body]) -> dict[tuple[Kind, str], Body]:
+    return {(kind_of(child), child["metadata"]["name"]): child for child in children}

@@ -1,0 +1,232 @@
+"""The latest known TritonDeployments and their children, in memory: written by watch events and by our own writes.
+
+Passes read it from threads of their own, hence the lock. A body is kept as compressed JSON and parsed anew for each
+pass: a small part of the memory of its dicts, nothing for the garbage collector to look through, and never changed.
+Objects of a kind look alike, so the first one of each kind is the dictionary that the others are compressed with.
+"""
+
+import json
+import threading
+import zlib
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from triton_operator.kube.drift import FIELD_MANAGER
+from triton_operator.kube.kinds import EVENT, TRITON_DEPLOYMENT, Kind
+from triton_operator.names import DEPLOYMENT_LABEL, claim
+
+REMEMBERED_DELETIONS = 10_000
+
+
+class Key(NamedTuple):
+    """A TritonDeployment."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class _Known(NamedTuple):
+    """What was seen last of an object."""
+
+    uid: str
+    version: int
+    packed: bytes
+
+
+class _Family(NamedTuple):
+    """What was seen of a TritonDeployment and its children."""
+
+    key: Key
+    members: dict[tuple[Kind, str], _Known]
+    """By kind and name."""
+
+
+class Store:
+    """An informer's cache: what was seen last of every object.
+
+    An older version never replaces a newer one nor undoes a deletion: a write's response and the watch event of a
+    later change arrive in any order.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._families: dict[Key, _Family] = {}
+        self._family_of: dict[str, _Family] = {}
+        """By uid of a child: an Event names what it is about by it, and a child may change its label."""
+        self._samples: dict[Kind, bytes] = {}
+        """By kind, the compression's dictionary; never changed once it is there."""
+        self._deleted: dict[str, int] = {}
+        self._reasons: dict[Key, str] = {}
+        self._claims: dict[Key, str] = {}
+        """The claim that a TritonDeployment uses: the one it names, or its own."""
+
+    def take_in(self, kind: Kind, event_type: str | None, body: dict[str, Any]) -> Key | None:
+        """What a watch said, DELETED or anything else. The TritonDeployment it concerns; None: nothing new."""
+        return self.remove(kind, body) if event_type == "DELETED" else self.put(kind, body)
+
+    def put(self, kind: Kind, body: dict[str, Any]) -> Key | None:
+        """Take in an object. The TritonDeployment it is or belongs to; None where it says nothing new."""
+        with self._lock:
+            return self._put(kind, body)
+
+    def remove(self, kind: Kind, body: dict[str, Any]) -> Key | None:
+        """Forget a deleted object. The TritonDeployment it was or belonged to.
+
+        It may be alive and only have lost the label that the watch selects by: a later version is taken in again.
+        """
+        with self._lock:
+            return self._remove(kind, _key(body), body["metadata"]["uid"], _version(body))
+
+    def replace(
+        self, kind: Kind, namespace: str | None, bodies: Iterable[dict[str, Any]], resource_version: str
+    ) -> set[Key]:
+        """Take in a complete list of a kind (in a namespace, or in all), as of a resource version.
+
+        What is not in the list and not newer than it is gone: a watch that was interrupted for long never says so.
+        Returns the TritonDeployments that are concerned.
+        """
+        changed: set[Key | None] = set()
+        listed = set()
+        for body in bodies:
+            listed.add(body["metadata"]["uid"])
+            changed.add(self.put(kind, body))
+        version = int(resource_version)
+        with self._lock:
+            for family in list(self._families.values()):
+                if namespace in (None, family.key.namespace):
+                    for (other, name), known in list(family.members.items()):
+                        if other is kind and known.uid not in listed and known.version <= version:
+                            changed.add(self._remove(kind, Key(family.key.namespace, name), known.uid, version))
+        return {key for key in changed if key is not None}
+
+    def deployment(self, key: Key) -> dict[str, Any] | None:
+        """A TritonDeployment's body; None where there is none."""
+        with self._lock:
+            known = self._known(self._families.get(key), TRITON_DEPLOYMENT, key.name)
+        return None if known is None else self._unpacked(TRITON_DEPLOYMENT, known)
+
+    def ready_reasons(self) -> list[str]:
+        """The reason of each TritonDeployment's Ready condition; Pending where it has none yet."""
+        with self._lock:
+            return list(self._reasons.values())
+
+    def keys(self) -> list[Key]:
+        """Every TritonDeployment."""
+        with self._lock:
+            return list(self._reasons)
+
+    def others_on_claim(self, key: Key) -> list[str]:
+        """Names of the other TritonDeployments of the namespace that use the same claim, whoever made it."""
+        with self._lock:
+            own = self._claims.get(key)
+            sharing = [other for other, used in self._claims.items() if used == own and other != key]
+        return [other.name for other in sharing if other.namespace == key.namespace]
+
+    def children(self, key: Key) -> list[dict[str, Any]]:
+        """The objects that carry the label of a TritonDeployment, whoever controls them."""
+        with self._lock:
+            members = list(self._families[key].members.items()) if key in self._families else []
+        return [self._unpacked(kind, known) for (kind, _), known in members if kind is not TRITON_DEPLOYMENT]
+
+    def _put(self, kind: Kind, body: dict[str, Any]) -> Key | None:
+        key, uid, version = _key(body), body["metadata"]["uid"], _version(body)
+        owner = self._owner(kind, body)
+        family = self._families.get(owner) if owner is not None else None
+        former = self._family_of.get(uid, family)
+        known = self._known(former, kind, key.name)
+        if version <= self._deleted.get(uid, -1) or (known is not None and known.version >= version):
+            return None
+        if owner is None:
+            # Somebody else's, or an Event about such. Whose label was taken away is as good as deleted.
+            return None if kind is EVENT else self._remove(kind, key, uid, version)
+        if former is not None and known is not None and (former is not family or known.uid != uid):
+            self._unlink(former, kind, key.name)
+        family = self._families.setdefault(owner, _Family(owner, {}))
+        family.members[kind, key.name] = _Known(uid, version, self._packed(kind, body))
+        if kind is TRITON_DEPLOYMENT:
+            self._reasons[key] = _ready_reason(body)
+            self._claims[key] = _claim(body)
+        else:
+            self._family_of[uid] = family
+        return owner
+
+    def _remove(self, kind: Kind, key: Key, uid: str, version: int) -> Key | None:
+        self._deleted[uid] = version
+        if len(self._deleted) > REMEMBERED_DELETIONS:
+            del self._deleted[next(iter(self._deleted))]
+        family = self._families.get(key) if kind is TRITON_DEPLOYMENT else self._family_of.get(uid)
+        known = self._known(family, kind, key.name)
+        if family is None or known is None or known.uid != uid or known.version > version:
+            return None
+        if kind is TRITON_DEPLOYMENT:
+            del self._reasons[key], self._claims[key]
+        self._unlink(family, kind, key.name)
+        return family.key
+
+    @staticmethod
+    def _known(family: _Family | None, kind: Kind, name: str) -> _Known | None:
+        return None if family is None else family.members.get((kind, name))
+
+    def _unlink(self, family: _Family, kind: Kind, name: str) -> None:
+        self._family_of.pop(family.members.pop((kind, name)).uid, None)
+        if not family.members:
+            del self._families[family.key]
+
+    def _packed(self, kind: Kind, body: dict[str, Any]) -> bytes:
+        text = json.dumps(_trimmed(kind, body), separators=(",", ":")).encode()
+        compression = zlib.compressobj(level=1, zdict=self._samples.setdefault(kind, text))
+        return compression.compress(text) + compression.flush()
+
+    def _unpacked(self, kind: Kind, known: _Known) -> dict[str, Any]:
+        body: dict[str, Any] = json.loads(zlib.decompressobj(zdict=self._samples[kind]).decompress(known.packed))
+        return body
+
+    def _owner(self, kind: Kind, body: dict[str, Any]) -> Key | None:
+        if kind is TRITON_DEPLOYMENT:
+            return _key(body)
+        if kind is EVENT:
+            family = self._family_of.get(body["involvedObject"].get("uid", ""))
+            return None if family is None else family.key
+        name = body["metadata"].get("labels", {}).get(DEPLOYMENT_LABEL)
+        return None if name is None else Key(body["metadata"]["namespace"], name)
+
+
+def _key(body: dict[str, Any]) -> Key:
+    return Key(body["metadata"]["namespace"], body["metadata"]["name"])
+
+
+def _version(body: dict[str, Any]) -> int:
+    """Resource versions of one kind are ordered (Kubernetes 1.35 promises what etcd always did)."""
+    return int(body["metadata"]["resourceVersion"])
+
+
+def _claim(body: dict[str, Any]) -> str:
+    """Name of the claim that a TritonDeployment uses."""
+    repository = body.get("spec", {}).get("repository") or {}
+    return str(repository.get("claimName") or claim(body["metadata"]["name"]))
+
+
+def _ready_reason(body: dict[str, Any]) -> str:
+    for condition in body.get("status", {}).get("conditions", []):
+        if condition["type"] == "Ready":
+            return str(condition["reason"])
+    return "Pending"
+
+
+def _trimmed(kind: Kind, body: dict[str, Any]) -> dict[str, Any]:
+    """Without others' managed fields: half of an object's size, and only ours say anything to drift.py."""
+    entries = body["metadata"].get("managedFields", [])
+    ours = [
+        entry
+        for entry in entries
+        if entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply" and not entry.get("subresource")
+    ]
+    return {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        **body,
+        "metadata": {**body["metadata"], "managedFields": ours},
+    }

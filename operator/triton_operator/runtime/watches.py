@@ -1,0 +1,92 @@
+"""A kind's objects: listed into the store, then followed from the list's version on, in a thread of its own.
+
+A watch that ended goes on from the last version it saw, so nothing is lost between two; only where the API server has
+forgotten that version everything is listed anew.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from itertools import chain, repeat
+
+from triton_operator.kube.cluster import Cluster, ClusterError, GoneError
+from triton_operator.kube.kinds import Kind
+from triton_operator.runtime.store import Key, Store
+
+LONGEST_BACKOFF_SECONDS = 5.0
+"""How long after an outage of the API server a watch may still wait."""
+LEAST_SECONDS = 1.0
+"""From the beginning of a watch that ended in order to that of the next."""
+
+log = logging.getLogger(__name__)
+
+
+def backoffs() -> Iterator[float]:
+    """Seconds between tries of a list or a watch, without an end."""
+    return chain((1.0, 1.0, 2.0, 3.0), repeat(LONGEST_BACKOFF_SECONDS))
+
+
+class Watch:
+    """Of a kind in a namespace (None: in all)."""
+
+    def __init__(
+        self, cluster: Cluster, store: Store, kind: Kind, namespace: str | None, wake: Callable[[Key], None]
+    ) -> None:
+        """`wake` gets the TritonDeployment of each change, in the watch's thread."""
+        self.kind = kind
+        self._cluster = cluster
+        self._store = store
+        self._namespace = namespace
+        self._wake = wake
+        self._version: str | None = None
+        """All that was said up to it is in the store; None: to be listed."""
+        self._pauses = backoffs()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"watch {kind.plural}", daemon=True)
+
+    def list(self) -> set[Key]:
+        """Take in everything; the TritonDeployments that something new was found of. Raises ClusterError."""
+        bodies, version = self._cluster.list_all(self.kind, self._namespace)
+        changed = self._store.replace(self.kind, self._namespace, bodies, version)
+        self._version = version
+        return changed
+
+    def follow(self) -> float:
+        """Take in what changes, until the watch ends. The seconds to wait before the next one."""
+        began = time.monotonic()
+        try:
+            if self._version is None:
+                for changed in self.list():
+                    self._wake(changed)
+            for event_type, body in self._cluster.watch(self.kind, self._namespace, self._version or ""):
+                if self._stopped.is_set():
+                    break
+                key = None if event_type == "BOOKMARK" else self._store.take_in(self.kind, event_type, body)
+                if key is not None:
+                    self._wake(key)
+                self._version = body["metadata"]["resourceVersion"]
+                self._pauses = backoffs()
+        except ClusterError as error:
+            if isinstance(error, GoneError):
+                self._version = None
+            pause = next(self._pauses)
+            log.info("watch of %s, again in %g s: %s", self.kind.plural, pause, error)
+            return pause
+        return max(0.0, began + LEAST_SECONDS - time.monotonic())
+
+    def start(self) -> None:
+        """Follow from now on."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Wake nobody any more. The thread ends with the API server's next word, or with the process."""
+        self._stopped.set()
+
+    def ended(self) -> bool:
+        """Whether it was started and does not follow any more; it never should."""
+        return self._thread.ident is not None and not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            self._stopped.wait(self.follow())
