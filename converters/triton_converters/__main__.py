@@ -97,7 +97,10 @@ def _outcome(arguments: Sequence[str]) -> tuple[Outcome, int]:
         return Outcome(name, key, None, Reason.USER_CODE_EXITED, message), EXIT_FINAL
     except ModuleNotFoundError as error:
         traceback.print_exc()
-        message = f"the image lacks the Python package {error.name}: it needs those of requirements/converters.txt"
+        message = (
+            f"the image lacks the Python package {error.name}: install it in spec.conversion.pod.image;"
+            " docs/converters.md names the packages that every such image needs"
+        )
         return Outcome(name, key, None, Reason.CRASHED, message), EXIT_FINAL
     except Exception as error:
         traceback.print_exc()

@@ -1,5 +1,5 @@
 {{- /*
-What the operator may do: exactly the verbs of operator/triton_operator/kube/kinds.py (tests/unit/test_chart.py compares).
+What the operator may do: the verbs of operator/triton_operator/kube/kinds.py, no more (tests/apiserver/test_chart.py checks).
 */ -}}
 {{- define "triton-operator.rules" -}}
 - apiGroups: [triton-operator.dev]
