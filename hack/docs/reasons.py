@@ -1,4 +1,4 @@
-"""Writes docs/reasons.md from the reasons in the code: `python3 -m hack.docs.reasons`."""
+"""Write docs/reasons.md from the reasons in the code: `python3 -m hack.docs.reasons`."""
 
 from pathlib import Path
 
@@ -8,8 +8,8 @@ PAGE = Path(__file__).parents[2] / "docs/reasons.md"
 HEAD = """\
 # Reasons
 
-Every reason that can stand in a condition, in a candidate or in an event. What to do about those that stop you is in
-[troubleshooting](troubleshooting.md). This page is generated: `python3 -m hack.docs.reasons`.
+Every reason that a condition, a candidate or an event can have. [Troubleshooting](troubleshooting.md) says what to do
+about the reasons that stop you. This page is generated: `python3 -m hack.docs.reasons`.
 
 | Reason | Meaning |
 |---|---|
