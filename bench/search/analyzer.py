@@ -18,9 +18,9 @@ from tritonclient.grpc import model_config_pb2
 from bench.search.candidate import MAX_BATCH_SIZE, Candidate
 from hack.devcluster.paths import cache_home
 from hack.imagebuild.pod import IN_IMAGE, ROOT, free_ports
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.request import Measurement, Sweep
-from triton_converters.contract.result import Tuning
+from triton_converters.contract.results import Tuning
 from triton_converters.search.space import MAXIMUM_INSTANCES
 
 VERSION = "1.58.0"
@@ -61,7 +61,12 @@ def search(
     (home / "config.yaml").write_text(json.dumps(config, indent=1), encoding="utf-8")
     tool = shutil.which("perf_analyzer")
     assert tool, "perf_analyzer comes with the development environment"
-    mounts = (f"{home}:{HOME}", f"{packages}:{PACKAGES}:ro", f"{candidate.root}:{claim.MOUNT}:ro", f"{tool}:/tmp/pa:ro")
+    mounts = (
+        f"{home}:{HOME}",
+        f"{packages}:{PACKAGES}:ro",
+        f"{candidate.root}:{layout.MOUNT}:ro",
+        f"{tool}:/tmp/pa:ro",
+    )
     argv = [
         *IN_IMAGE, "tritonserver-cpu", *(word for mount in mounts for word in ("--mount", mount)),
         "--env", f"PYTHONPATH={PACKAGES}", "--env", f"MPLCONFIGDIR={HOME}",
@@ -81,7 +86,7 @@ def configuration(
     http, grpc, metrics = free_ports()
     by_count = measurement.mode == "CountWindows"
     flags = {
-        "input-data": f"{claim.reference_directory(candidate.kind)}/perf.json",
+        "input-data": f"{layout.reference_directory(candidate.kind)}/perf.json",
         "measurement-mode": "count_windows" if by_count else "time_windows",
         "stability-percentage": measurement.stability_percentage,
     }

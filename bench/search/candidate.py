@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hack.imagebuild.pod import ROOT, Pod, outcome_in, start_stage
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.document import Document
 from triton_converters.contract.request import (
     ConvertRequest,
@@ -22,7 +22,7 @@ from triton_converters.contract.request import (
     TensorRtOptions,
     Tolerance,
 )
-from triton_converters.contract.result import ProfileResult, SearchResult, SourceResult, Tuning
+from triton_converters.contract.results import ProfileResult, SearchResult, SourceResult, Tuning
 
 USER = ROOT / "bench/search/user"
 MAX_BATCH_SIZE = 8
@@ -45,7 +45,7 @@ class Candidate:
     @property
     def repository(self) -> Path:
         """What tritonserver is given."""
-        return claim.model_repository(self.kind, self.root)
+        return layout.model_repository(self.kind, self.root)
 
     def profile(self, pod: Pod, measurement: Measurement, online: Sweep) -> ProfileResult:
         """The base's rows."""
@@ -100,7 +100,7 @@ class Candidate:
 
 def prepare(root: Path, kind: str) -> Candidate:
     """Run the stages up to the revision that serves the model as ONNX in fp32."""
-    mount = (f"{USER}:{claim.SOURCE_MOUNT}:ro",)
+    mount = (f"{USER}:{layout.SOURCE_MOUNT}:ro",)
     published = answer(start_stage(root, "source", SourceRequest("source", "bench", "", ""), mount))
     assert isinstance(published, SourceResult)
     arguments = {"kind": kind}

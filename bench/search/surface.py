@@ -18,7 +18,7 @@ from bench.machine import cpu_model
 from bench.search.candidate import BASE, prepare
 from hack.imagebuild.pod import ROOT, explicit, serving
 from triton_converters.contract.request import Measurement, Sweep
-from triton_converters.contract.result import Row, SearchPoint
+from triton_converters.contract.results import Row, SearchPoint
 
 SURFACES = ROOT / "tests/search/surfaces"
 MEASUREMENT = Measurement("TimeWindows", 50, 300, 50)

@@ -18,8 +18,9 @@ from pathlib import Path
 from types import FrameType
 
 from triton_converters.claim_store.replay import find_result, has_result, write_result
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.document import Document, DocumentError
+from triton_converters.contract.envelope import EXIT_FINAL, Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import (
@@ -31,7 +32,6 @@ from triton_converters.contract.request import (
     SearchRequest,
     SourceRequest,
 )
-from triton_converters.contract.result import EXIT_FINAL, Outcome
 
 EXIT_RETRY = 1
 EXIT_TERMINATED = 128 + signal.SIGTERM
@@ -49,11 +49,11 @@ class Stage:
 
 STAGES = {
     "source": Stage(SourceRequest, "triton_converters.stages.source", None),
-    "reference": Stage(ReferenceRequest, "triton_converters.stages.reference", claim.reference_directory),
-    "convert": Stage(ConvertRequest, "triton_converters.stages.convert", claim.revision_directory),
-    "profile": Stage(ProfileRequest, "triton_converters.stages.profile", claim.measurement_directory),
-    "search": Stage(SearchRequest, "triton_converters.stages.search", claim.measurement_directory),
-    "measure": Stage(MeasureRequest, "triton_converters.stages.measure", claim.measurement_directory),
+    "reference": Stage(ReferenceRequest, "triton_converters.stages.reference", layout.reference_directory),
+    "convert": Stage(ConvertRequest, "triton_converters.stages.convert", layout.revision_directory),
+    "profile": Stage(ProfileRequest, "triton_converters.stages.profile", layout.measurement_directory),
+    "search": Stage(SearchRequest, "triton_converters.stages.search", layout.measurement_directory),
+    "measure": Stage(MeasureRequest, "triton_converters.stages.measure", layout.measurement_directory),
     "clean": Stage(CleanRequest, "triton_converters.stages.clean", None),
 }
 
@@ -145,7 +145,7 @@ def _files(error: OSError) -> list[Path]:
 def _refused_by_claim(error: OSError) -> bool:
     """Whether a file of the claim may not be written; user code may be refused elsewhere."""
     refused = error.errno in (errno.EROFS, errno.EACCES, errno.EPERM)
-    return refused and any(name.is_relative_to(claim.MOUNT) for name in _files(error))
+    return refused and any(name.is_relative_to(layout.MOUNT) for name in _files(error))
 
 
 def _not_writable(error: OSError) -> str:
@@ -158,8 +158,8 @@ def _not_writable(error: OSError) -> str:
 def _full(error: OSError) -> str:
     """Name the mount that is full: the claim, unless the error names files elsewhere alone."""
     names = _files(error)
-    on_claim = not names or any(name.is_relative_to(claim.MOUNT) for name in names)
-    mount = claim.MOUNT if on_claim else names[-1].parent
+    on_claim = not names or any(name.is_relative_to(layout.MOUNT) for name in names)
+    mount = layout.MOUNT if on_claim else names[-1].parent
     try:
         usage = shutil.disk_usage(mount)
         figures = f" ({usage.used / 2**20:.1f} MiB of {usage.total / 2**20:.1f} MiB used)"

@@ -11,10 +11,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.document import Document
+from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.request import Load, Measurement
-from triton_converters.contract.result import Outcome
 
 ROOT = Path(__file__).resolve().parents[2]
 IN_IMAGE = [sys.executable, "-m", "hack.imagebuild", "run"]
@@ -52,7 +52,7 @@ class Pod:
 
     def measurement(self, key: str) -> Path:
         """Directory of a profile's, a search's or a measurement's result."""
-        return claim.measurement_directory(key, self.root)
+        return layout.measurement_directory(key, self.root)
 
 
 def start_stage(
@@ -60,7 +60,7 @@ def start_stage(
 ) -> "subprocess.Popen[str]":
     """Start a stage on the claim at ``root``, in the converter image."""
     argv = [
-        *IN_IMAGE, "converter", "--mount", f"{root}:{claim.MOUNT}",
+        *IN_IMAGE, "converter", "--mount", f"{root}:{layout.MOUNT}",
         *(word for mount in mounts for word in ("--mount", mount)),
         *(word for pair in ("TERMINATION_LOG=/tmp/message", *environment) for word in ("--env", pair)),
         "--", "python3", "-m", "triton_converters", stage, request.to_json(),
@@ -94,8 +94,8 @@ def serving(root: Path, revision: str, control: Sequence[str] = ("--model-contro
     ports, log = free_ports(), root / "tritonserver.log"
     argv = [
         *IN_IMAGE, "tritonserver-cpu",
-        "--mount", f"{root}:{claim.MOUNT}:ro", "--mount", f"{shared_memory}:/dev/shm", "--",
-        "tritonserver", f"--model-repository={claim.model_repository(revision)}", *control, "--exit-on-error=true",
+        "--mount", f"{root}:{layout.MOUNT}:ro", "--mount", f"{shared_memory}:/dev/shm", "--",
+        "tritonserver", f"--model-repository={layout.model_repository(revision)}", *control, "--exit-on-error=true",
         "--http-port", str(ports[0]), "--grpc-port", str(ports[1]), "--metrics-port", str(ports[2]),
     ]  # fmt: skip
     with log.open("w") as file:

@@ -6,10 +6,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from triton_converters.contract import text
 from triton_converters.contract.records import record_name
-from triton_converters.contract.result import ConvertResult, ProfileResult, Row, SearchPoint, SearchResult
+from triton_converters.contract.results import ConvertResult, ProfileResult, Row, SearchPoint, SearchResult
 from triton_operator import names
-from triton_operator.api.searched import SearchStatus
+from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import (
     CandidateStatus,
@@ -142,7 +143,7 @@ def _distinct(words: Iterable[str]) -> str:
 def printable(value: Any) -> Any:
     """JSON without control characters: messages quote users' programs, and a terminal obeys what it is sent."""
     if isinstance(value, str):
-        return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in value)
+        return text.printable(value, "\N{REPLACEMENT CHARACTER}")
     if isinstance(value, Mapping):
         return {key: printable(each) for key, each in value.items()}
     return [printable(each) for each in value] if isinstance(value, list | tuple) else value

@@ -9,7 +9,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from triton_operator.api.searched import SearchStatus
+from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.status import (
     AccuracyStatus,
     CandidateStatus,

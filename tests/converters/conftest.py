@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.converters.sources import WriteSource
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 
 FRAMEWORKS = ("tensorflow", "torch")
 """Each has a folder here, a marker, and an image where it is."""
@@ -32,18 +32,18 @@ def mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / "repository"
     root.mkdir()
     for locate in (
-        claim.source_directory,
-        claim.reference_directory,
-        claim.candidate_directory,
-        claim.revision_directory,
-        claim.model_repository,
-        claim.parameter_server,
-        claim.measurement_directory,
-        claim.cache_directory,
+        layout.source_directory,
+        layout.reference_directory,
+        layout.candidate_directory,
+        layout.revision_directory,
+        layout.model_repository,
+        layout.parameter_server,
+        layout.measurement_directory,
+        layout.cache_directory,
     ):
         monkeypatch.setattr(locate, "__defaults__", (root,))
-    monkeypatch.setattr(claim, "MOUNT", root)
-    monkeypatch.setattr(claim, "SOURCE_MOUNT", tmp_path / "source")
+    monkeypatch.setattr(layout, "MOUNT", root)
+    monkeypatch.setattr(layout, "SOURCE_MOUNT", tmp_path / "source")
     return root
 
 

@@ -10,17 +10,17 @@ import pytest
 
 from triton_converters.claim_store.replay import write_result
 from triton_converters.claim_store.repository import Conversion, write_conversion
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.document import Document
+from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import CleanRequest
-from triton_converters.contract.result import (
+from triton_converters.contract.results import (
     CleanResult,
     ConvertResult,
     Environment,
     MeasureResult,
-    Outcome,
     ReferenceResult,
     SearchResult,
     Signature,
@@ -44,7 +44,7 @@ SEARCHED = SearchResult(MARKED, (), "Converged", 1, 1.0, ENVIRONMENT)
 
 def published(root: Path, content: str) -> Path:
     """A source of one file, as its Job leaves it."""
-    directory = claim.source_directory(hashlib.sha256(content.encode()).hexdigest(), root)
+    directory = layout.source_directory(hashlib.sha256(content.encode()).hexdigest(), root)
     directory.mkdir(parents=True)
     (directory / "model.pt").write_text(content)
     return directory
@@ -52,7 +52,7 @@ def published(root: Path, content: str) -> Path:
 
 def converted(root: Path, key: str, conversion: str) -> None:
     """A revision, and the candidate that it links to."""
-    candidate, revision = claim.candidate_directory(conversion, root), claim.revision_directory(key, root)
+    candidate, revision = layout.candidate_directory(conversion, root), layout.revision_directory(key, root)
     candidate.mkdir(parents=True)
     revision.mkdir(parents=True)
     (candidate / "model.onnx").write_text("weights")
@@ -67,10 +67,10 @@ def root(tmp_path: Path) -> Path:
     root = tmp_path / "claim"
     for key, conversion in ((MARKED, OF_MARKED), (UNMARKED, OF_UNMARKED)):
         converted(root, key, conversion)
-        write_result(claim.reference_directory(key, root), "reference", key, REFERRED)
-        write_result(claim.measurement_directory(key, root), "measure", key, MEASURED)
+        write_result(layout.reference_directory(key, root), "reference", key, REFERRED)
+        write_result(layout.measurement_directory(key, root), "measure", key, MEASURED)
         tuning = Tuning(1, 1, True, (), 0, False)
-        Journal(claim.search_directory(key, root)).append(Entry(BEGAN, tuning, 1, 1))
+        Journal(layout.search_directory(key, root)).append(Entry(BEGAN, tuning, 1, 1))
         published(root, key)
     grow_old(root)
     return root

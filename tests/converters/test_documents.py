@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triton_converters.contract import request, result
+from triton_converters.contract import request, results
 from triton_converters.contract.document import Document, DocumentError
+from triton_converters.contract.envelope import MESSAGE_LIMIT_BYTES, MessageTooLongError, Outcome
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.result import MESSAGE_LIMIT_BYTES, MessageTooLongError, Outcome, Row
+from triton_converters.contract.results import Row
 
 REQUESTS = (
     request.SourceRequest,
@@ -23,7 +24,7 @@ REQUESTS = (
     request.SearchRequest,
     request.MeasureRequest,
 )
-RESULTS = tuple(result.RESULTS.items())
+RESULTS = tuple(results.RESULTS.items())
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 words = st.text(max_size=12)
@@ -117,12 +118,12 @@ def rounded(outcome: Outcome) -> Outcome:
         if (rows := getattr(outcome.result, scenario, None)) is not None
     }
     assert outcome.result is not None
-    if isinstance(outcome.result, result.ProfileResult):
+    if isinstance(outcome.result, results.ProfileResult):
         changes["accuracy"] = tuple(
             dataclasses.replace(each, framework=float(f"{each.framework:.7g}"), served=float(f"{each.served:.7g}"))
             for each in outcome.result.accuracy
         )
-    if isinstance(outcome.result, result.SearchResult):
+    if isinstance(outcome.result, results.SearchResult):
         for name in ("points", "repeats"):
             changes[name] = tuple(
                 dataclasses.replace(each, row=rounded_row(each.row) if each.row else None)
@@ -162,7 +163,7 @@ MICROSECONDS = {
     if field.type is int and field.default is dataclasses.MISSING
 }
 del MICROSECONDS["batch_size"], MICROSECONDS["concurrency"]
-ENVIRONMENT = result.Environment("2.51.0", "gpu", "NVIDIA-A100-SXM4-80GB", "10.5.0", "AMD EPYC 7742", ("x" * 200,))
+ENVIRONMENT = results.Environment("2.51.0", "gpu", "NVIDIA-A100-SXM4-80GB", "10.5.0", "AMD EPYC 7742", ("x" * 200,))
 ROW = Row(
     batch_size=65536,
     concurrency=4096,
@@ -175,11 +176,11 @@ ROW = Row(
 
 
 def test_rows_of_before_the_newest_columns_are_read() -> None:
-    text = Outcome("measure", "0" * 16, result.MeasureResult((ROW,), ENVIRONMENT)).to_json()
+    text = Outcome("measure", "0" * 16, results.MeasureResult((ROW,), ENVIRONMENT)).to_json()
     message = json.loads(text)
     message["result"]["online"] = [row[:-3] for row in message["result"]["online"]]
     read = Outcome.from_json(json.dumps(message)).result
-    assert isinstance(read, result.MeasureResult)
+    assert isinstance(read, results.MeasureResult)
     assert read.online == (dataclasses.replace(ROW, spread=0.0, client_bound=False, memory_bytes=0),)
     message["result"]["online"] = [row[:-4] for row in message["result"]["online"]]
     with pytest.raises(DocumentError):
@@ -190,14 +191,14 @@ def test_the_points_of_a_part_of_a_search_fit() -> None:
     """24 points unlike each other, of which some could not be served, and two repeats."""
     chance = random.Random(2)  # noqa: S311 - figures of a test
     points = tuple(
-        result.SearchPoint(
-            result.Tuning(2 ** chance.randrange(8), number % 5, True, (2, 4), 100, False),
+        results.SearchPoint(
+            results.Tuning(2 ** chance.randrange(8), number % 5, True, (2, 4), 100, False),
             some_row(chance) if number % 6 else None,
             "" if number % 6 else "the server did not load it: " + "x" * 60,
         )
         for number in range(24)
     )
-    searched = result.SearchResult("1" * 16, points, "", 1000, 123.4, ENVIRONMENT, points[1:3])
+    searched = results.SearchResult("1" * 16, points, "", 1000, 123.4, ENVIRONMENT, points[1:3])
     outcome = Outcome("search", "0" * 16, searched)
     text = outcome.to_json()
     assert len(text.encode()) <= MESSAGE_LIMIT_BYTES
@@ -205,8 +206,8 @@ def test_the_points_of_a_part_of_a_search_fit() -> None:
 
 
 def test_rows_of_a_full_sweep_fit() -> None:
-    accuracy = (result.Accuracy("accuracy", 0.9712, 0.9709, "minimum 0.97", True),)
-    profile = result.ProfileResult(True, "Passed", "", 1e-3, accuracy, 256, (ROW,) * 8, (ROW,) * 16, ENVIRONMENT)
+    accuracy = (results.Accuracy("accuracy", 0.9712, 0.9709, "minimum 0.97", True),)
+    profile = results.ProfileResult(True, "Passed", "", 1e-3, accuracy, 256, (ROW,) * 8, (ROW,) * 16, ENVIRONMENT)
     assert len(Outcome("profile", "0" * 16, profile).to_json().encode()) <= MESSAGE_LIMIT_BYTES
 
 
@@ -229,7 +230,7 @@ def test_the_fullest_result_fits() -> None:
     """8 offline and 16 online rows, 16 thresholds with three bounds each, and long command lines."""
     chance = random.Random(1)  # noqa: S311 - figures of a test
     command = "perf_analyzer -m resnet50 --input-data /repository/references/0123456789abcdef/perf.json " + "x" * 300
-    environment = result.Environment(
+    environment = results.Environment(
         "2.71.0",
         "gpu",
         "NVIDIA-A100-SXM4-80GB",
@@ -238,7 +239,7 @@ def test_the_fullest_result_fits() -> None:
         (command,) * 2,
     )
     accuracy = tuple(
-        result.Accuracy(
+        results.Accuracy(
             f"intersection_over_union_of_class_{number}",
             chance.random(),
             chance.random(),
@@ -248,7 +249,7 @@ def test_the_fullest_result_fits() -> None:
         for number in range(16)
     )
     offline, online = (tuple(some_row(chance) for _ in range(count)) for count in (8, 16))
-    full = result.ProfileResult(True, "Passed", "x" * 300, 1.234e-3, accuracy, 256, offline, online, environment)
+    full = results.ProfileResult(True, "Passed", "x" * 300, 1.234e-3, accuracy, 256, offline, online, environment)
     outcome = Outcome("profile", "0" * 16, full)
     text = outcome.to_json()
     assert '"deflated"' in text
@@ -257,11 +258,11 @@ def test_the_fullest_result_fits() -> None:
 
 
 def test_too_many_rows_are_refused_not_cut() -> None:
-    environment = result.Environment("2.51.0", "gpu", "", "", "", ())
+    environment = results.Environment("2.51.0", "gpu", "", "", "", ())
     chance = random.Random(1)  # noqa: S311 - figures of a test
     rows = tuple(some_row(chance) for _ in range(96))
     with pytest.raises(MessageTooLongError, match="measure"):
-        Outcome("measure", "0" * 16, result.MeasureResult(rows, environment)).to_json()
+        Outcome("measure", "0" * 16, results.MeasureResult(rows, environment)).to_json()
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tritonclient.grpc import model_config_pb2
 
 from triton_converters.claim_store.dump import read_batches, read_sizes
 from triton_converters.claim_store.replay import read_result
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import (
@@ -29,7 +29,7 @@ from triton_converters.contract.request import (
     Step,
     TensorRtOptions,
 )
-from triton_converters.contract.result import ReferenceResult, Tensor
+from triton_converters.contract.results import ReferenceResult, Tensor
 from triton_converters.stages import convert, reference
 
 SOURCE, KEY = "d" * 64, "0123456789abcdef"
@@ -94,7 +94,7 @@ def dense() -> bytes:
 @pytest.fixture
 def source(mount: Path) -> Path:
     """The published source."""
-    directory = claim.source_directory(SOURCE)
+    directory = layout.source_directory(SOURCE)
     directory.mkdir(parents=True)
     (directory / "sparse.py").write_text(SPARSE)
     (directory / "dataloader.py").write_text(DATALOADER)
@@ -117,7 +117,7 @@ def convert_request(gpu_count: int = 0) -> ConvertRequest:
             key="f" * 16,
             conversion_key=step.model.ljust(16, "0"),
             source=SOURCE,
-            reference=claim.member_key(KEY, step.model),
+            reference=layout.member_key(KEY, step.model),
             model_name=step.model,
             model=step.code,
             candidate="",
@@ -164,7 +164,7 @@ def test_the_reference_is_of_the_whole(source: Path) -> None:
     result = refer()
     assert (result.signature.inputs, result.signature.outputs) == (CODE.inputs, CODE.outputs)
     assert (result.batches, result.signature.max_batch_size) == (3, 0)
-    batches = list(read_batches(claim.reference_directory(KEY)))
+    batches = list(read_batches(layout.reference_directory(KEY)))
     assert [batch.inputs["EMB_KEY"].shape for batch in batches] == [(1, 12)] * 3
     vectors = numpy.arange(40, dtype=numpy.float32).reshape(20, 2)
     expected = vectors[batches[1].inputs["EMB_KEY"][0]].reshape(4, 6).sum(axis=1, keepdims=True)
@@ -173,7 +173,7 @@ def test_the_reference_is_of_the_whole(source: Path) -> None:
 
 def test_every_measured_size_is_made_by_the_dataloader(source: Path) -> None:
     refer()
-    home = claim.reference_directory(KEY)
+    home = layout.reference_directory(KEY)
     assert [batch.inputs["EMB_N_KEY"].item() for batch in read_sizes(home)] == [6]
     shapes = {
         size: {tuple(step["EMB_KEY"]["shape"]) for step in json.loads((home / f"perf-{size}.json").read_text())["data"]}
@@ -185,8 +185,8 @@ def test_every_measured_size_is_made_by_the_dataloader(source: Path) -> None:
 
 def test_a_single_size_is_not_taken_for_the_only_one(source: Path) -> None:
     refer(sizes=(4,))
-    key = claim.member_key(KEY, "dense")
-    result = read_result(claim.reference_directory(key), "reference", key, ReferenceResult)
+    key = layout.member_key(KEY, "dense")
+    result = read_result(layout.reference_directory(key), "reference", key, ReferenceResult)
     assert result.signature.inputs == (Tensor("vectors", "FP32", (-1,)),)
 
 
@@ -196,8 +196,8 @@ def test_models_have_references_of_their_own(source: Path) -> None:
         ("sparse", (Tensor("KEYS", "INT64", (-1,)), Tensor("NUMKEYS", "INT32", (-1,)))),
         ("dense", (Tensor("vectors", "FP32", (-1,)),)),
     ):
-        key = claim.member_key(KEY, model)
-        directory = claim.reference_directory(key)
+        key = layout.member_key(KEY, model)
+        directory = layout.reference_directory(key)
         result = read_result(directory, "reference", key, ReferenceResult)
         assert result.signature.inputs == tensors
         assert len(list(read_batches(directory))) == 3, "two of the whole's and one of the other size"
@@ -206,7 +206,7 @@ def test_models_have_references_of_their_own(source: Path) -> None:
 def test_one_revision_holds_every_model(source: Path) -> None:
     refer()
     result = convert.run(convert_request())
-    models = claim.model_repository("f" * 16)
+    models = layout.model_repository("f" * 16)
     assert sorted(path.name for path in models.iterdir()) == ["dense", "dlrm", "sparse"]
     assert list((models / "dlrm" / "1").iterdir()) == []
     assert (models / "dense" / "1" / "model.onnx").is_file()
@@ -238,7 +238,7 @@ def test_one_revision_holds_every_model(source: Path) -> None:
 def test_paths_are_the_servers_own(source: Path, mount: Path) -> None:
     refer()
     convert.run(convert_request(gpu_count=1))
-    document = json.loads(claim.parameter_server("f" * 16).read_text())
+    document = json.loads(layout.parameter_server("f" * 16).read_text())
     directory = Path(document["models"][0]["sparse_files"][0])
     assert directory == mount / "revisions" / ("f" * 16) / "models" / "sparse" / "1" / "0"
     assert (directory / "key").is_file(), "the path holds after the rename"
@@ -251,8 +251,8 @@ def test_a_model_that_was_converted_is_not_converted_again(source: Path, monkeyp
     convert.run(request)
     monkeypatch.setattr(convert, "write_model", lambda *_: pytest.fail("it was converted again"))
     convert.run(replace(request, key="a" * 16, members=tuple(replace(each, key="a" * 16) for each in request.members)))
-    assert claim.model_repository("a" * 16).is_dir()
-    files = [claim.model_repository(key) / "sparse" / "1" / "0" / "emb_vector" for key in ("a" * 16, "f" * 16)]
+    assert layout.model_repository("a" * 16).is_dir()
+    files = [layout.model_repository(key) / "sparse" / "1" / "0" / "emb_vector" for key in ("a" * 16, "f" * 16)]
     assert files[0].stat().st_ino == files[1].stat().st_ino
 
 
@@ -263,7 +263,7 @@ def test_a_model_that_fails_is_named(source: Path) -> None:
         convert.run(convert_request())
     assert error.value.message.startswith("model dense: ")
     assert "dense.onnx" in error.value.message
-    assert not claim.revision_directory("f" * 16).exists()
+    assert not layout.revision_directory("f" * 16).exists()
 
 
 def step(number: int, **changes: Any) -> EnsembleCode:

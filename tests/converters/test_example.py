@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triton_converters.claim_store.dump import Batch
-from triton_converters.contract.result import Signature, Tensor
+from triton_converters.contract.results import Signature, Tensor
 from triton_converters.convert.example import example_inputs
 
 

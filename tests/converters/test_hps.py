@@ -8,14 +8,16 @@ import numpy
 import pytest
 
 from tests.converters.sources import WriteSource
-from triton_converters.claim_store import hps
+from triton_converters.claim_store import embedding_tables
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import Entrypoint, HpsOptions, ModelCode
 from triton_converters.load.hps import load
 
-COLOURS = hps.Table("colours", numpy.array([7, 3, 2**40]), numpy.array([[1, 2], [3, 4], [5, 6]], numpy.float32))
-SHAPES = hps.Table("shapes", numpy.array([0]), numpy.array([[0.5, -1.5, 2.5]], numpy.float32))
+COLOURS = embedding_tables.Table(
+    "colours", numpy.array([7, 3, 2**40]), numpy.array([[1, 2], [3, 4], [5, 6]], numpy.float32)
+)
+SHAPES = embedding_tables.Table("shapes", numpy.array([0]), numpy.array([[0.5, -1.5, 2.5]], numpy.float32))
 TABLES = """
 import numpy
 def get_model(rows: int = 3):
@@ -25,23 +27,23 @@ def get_model(rows: int = 3):
 
 
 def test_a_table_is_two_files_byte_for_byte(tmp_path: Path) -> None:
-    hps.write_tables([COLOURS, SHAPES], tmp_path)
+    embedding_tables.write_tables([COLOURS, SHAPES], tmp_path)
     assert (tmp_path / "0" / "key").read_bytes() == struct.pack("<3q", 7, 3, 2**40)
     assert (tmp_path / "0" / "emb_vector").read_bytes() == struct.pack("<6f", 1, 2, 3, 4, 5, 6)
     assert (tmp_path / "1" / "key").read_bytes() == struct.pack("<q", 0)
     assert (tmp_path / "1" / "emb_vector").read_bytes() == struct.pack("<3f", 0.5, -1.5, 2.5)
-    assert hps.read_index(tmp_path) == (("colours", 2), ("shapes", 3))
+    assert embedding_tables.read_index(tmp_path) == (("colours", 2), ("shapes", 3))
 
 
 def test_a_table_is_written_in_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hps, "CHUNK_ROWS", 2)
-    hps.write_tables([COLOURS], tmp_path)
+    monkeypatch.setattr(embedding_tables, "CHUNK_ROWS", 2)
+    embedding_tables.write_tables([COLOURS], tmp_path)
     assert (tmp_path / "0" / "emb_vector").read_bytes() == COLOURS.vectors.tobytes()
 
 
 def test_the_parameter_servers_file() -> None:
     version = Path("/repository/revisions/k/models/sparse/1")
-    model = hps.Served("sparse", version, (("colours", 2), ("shapes", 3)), 65536, 4, HpsOptions(10, 26))
+    model = embedding_tables.Served("sparse", version, (("colours", 2), ("shapes", 3)), 65536, 4, HpsOptions(10, 26))
     expected = {
         "supportlonglong": True,
         "models": [
@@ -62,14 +64,14 @@ def test_the_parameter_servers_file() -> None:
             }
         ],
     }
-    assert json.loads(hps.parameter_server([model], gpu_count=2)) == expected
-    on_cpu = json.loads(hps.parameter_server([model], gpu_count=0))["models"][0]
+    assert json.loads(embedding_tables.parameter_server([model], gpu_count=2)) == expected
+    on_cpu = json.loads(embedding_tables.parameter_server([model], gpu_count=0))["models"][0]
     assert (on_cpu["gpucache"], on_cpu["deployed_device_list"]) == (False, [0])
 
 
 def test_vectors_come_in_the_keys_order_and_missing_keys_have_the_default() -> None:
     inputs = {"KEYS": numpy.array([[2**40, 9, 7, 0]]), "NUMKEYS": numpy.array([[3, 1]], numpy.int32)}
-    found = hps.lookup([COLOURS, SHAPES], inputs)
+    found = embedding_tables.lookup([COLOURS, SHAPES], inputs)
     assert found.dtype == numpy.float32
     assert found.tolist() == [5, 6, 1, 1, 1, 2, 0.5, -1.5, 2.5]
 
@@ -81,7 +83,7 @@ def test_vectors_come_in_the_keys_order_and_missing_keys_have_the_default() -> N
 def test_counts_that_do_not_fit_the_keys(counts: list[object], words: str) -> None:
     inputs = {"KEYS": numpy.zeros((1, 4), numpy.int64), "NUMKEYS": numpy.array(counts, numpy.int32)}
     with pytest.raises(ValueError, match=words):
-        hps.lookup([COLOURS, SHAPES], inputs)
+        embedding_tables.lookup([COLOURS, SHAPES], inputs)
 
 
 def test_get_model_returns_tables(write_source: WriteSource) -> None:

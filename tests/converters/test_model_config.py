@@ -11,7 +11,7 @@ from tritonclient.grpc import model_config_pb2
 
 from triton_converters.contract.formats import FORMATS
 from triton_converters.contract.request import ModelConfig
-from triton_converters.contract.result import Signature, Tensor, Tuning
+from triton_converters.contract.results import Signature, Tensor, Tuning
 from triton_converters.model_config.model import Execution, render, retuned, served_dims, warmup_file
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -18,7 +18,7 @@ from tritonclient.grpc import model_config_pb2
 from tests.converters.onnx_models import Graph, inputs, transformer
 from triton_converters.claim_store.replay import read_result
 from triton_converters.claim_store.repository import model_file
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import (
@@ -30,7 +30,7 @@ from triton_converters.contract.request import (
     ReferenceRequest,
     TensorRtOptions,
 )
-from triton_converters.contract.result import ConvertResult, ReferenceResult
+from triton_converters.contract.results import ConvertResult, ReferenceResult
 from triton_converters.convert import onnx_graph
 from triton_converters.load import onnx as onnx_loader
 from triton_converters.measuring import load_input
@@ -70,7 +70,7 @@ def bring(mount: Path) -> Callable[..., None]:
     """Publishes a model with one batch and runs the reference stage."""
 
     def run(model: Any, batch: dict[str, Any], **saving: Any) -> None:
-        source = claim.source_directory(SOURCE)
+        source = layout.source_directory(SOURCE)
         (source / "models").mkdir(parents=True)
         onnx.save(model, str(source / "models" / "model.onnx"), **saving)
         numpy.savez(source / "batch.npz", **batch)
@@ -82,7 +82,7 @@ def bring(mount: Path) -> Callable[..., None]:
 
 
 def convert(**changes: Any) -> ConvertResult:
-    for directory in (claim.candidate_directory(REQUEST.conversion_key), claim.revision_directory(REQUEST.key)):
+    for directory in (layout.candidate_directory(REQUEST.conversion_key), layout.revision_directory(REQUEST.key)):
         shutil.rmtree(directory, ignore_errors=True)
     return convert_stage.run(replace(REQUEST, **changes))
 
@@ -105,7 +105,7 @@ def answers() -> list[Any]:
 
 
 def expected() -> list[Any]:
-    with numpy.load(claim.reference_directory(REFERENCE) / "batches" / "00000.npz") as arrays:
+    with numpy.load(layout.reference_directory(REFERENCE) / "batches" / "00000.npz") as arrays:
         return [arrays["outputs/features"], arrays["outputs/length"]]
 
 
@@ -116,7 +116,7 @@ def test_without_a_wish_the_file_s_graph_is_what_is_served(bring: Callable[..., 
     assert served().graph == model.graph
     assert result.data_types == ("FP32",)
     assert result.max_absolute_error == 0.0
-    signature = read_result(claim.reference_directory(REFERENCE), "reference", REFERENCE, ReferenceResult).signature
+    signature = read_result(layout.reference_directory(REFERENCE), "reference", REFERENCE, ReferenceResult).signature
     assert [tensor.name for tensor in (*signature.inputs, *signature.outputs)] == ["tokens", "features", "length"]
 
 
@@ -211,7 +211,7 @@ def test_strings_are_bytes_on_the_wire_from_the_dataloader_to_perf_analyzer_s_fi
     words = numpy.array([["yes", "no"], ["größer", "yes"]])
     bring(model, {"words": words, "counts": numpy.array([3, 4], numpy.int32)})
     convert(config=replace(REQUEST.config, warmup=True))
-    home = claim.reference_directory(REFERENCE)
+    home = layout.reference_directory(REFERENCE)
     signature = read_result(home, "reference", REFERENCE, ReferenceResult).signature
     assert [tensor.data_type for tensor in (*signature.inputs, *signature.outputs)] == [
         "BYTES",

@@ -13,7 +13,7 @@ from triton_converters.claim_store.dump import Array, Arrays, read_batches
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import Entrypoint, ModelCode, ReferenceRequest
-from triton_converters.contract.result import Signature, Tensor
+from triton_converters.contract.results import Signature, Tensor
 from triton_converters.measuring.perf_input import PerfInput
 from triton_converters.stages.reference import disagreement, record
 

@@ -16,9 +16,10 @@ from triton_converters.claim_store.repository import (
     publish_revision,
     write_conversion,
 )
-from triton_converters.contract import claim
+from triton_converters.contract import layout
+from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.request import ConvertRequest, Entrypoint, ModelCode, ModelConfig, TensorRtOptions
-from triton_converters.contract.result import ConvertResult, Outcome, Signature, Tensor
+from triton_converters.contract.results import ConvertResult, Signature, Tensor
 
 CONFIG = ModelConfig(1, "KIND_AUTO", True, (), 0, False, True, {})
 SIGNATURE = Signature((Tensor("x", "FP32", (3,)), Tensor("user/id", "INT64", ())), (Tensor("y", "FP32", (2,)),), 8)
@@ -57,7 +58,7 @@ def request(key: str = "1" * 16, config: ModelConfig = CONFIG) -> ConvertRequest
 def conversion(mount: Path) -> Conversion:
     """A published candidate of two files."""
     made = Conversion("c" * 16, ("model.onnx", "model.onnx.data"), RESULT)
-    target = claim.candidate_directory("c" * 16)
+    target = layout.candidate_directory("c" * 16)
     with temporary_directory(target) as directory:
         (directory / "model.onnx").write_bytes(b"onnx")
         (directory / "model.onnx.data").write_bytes(b"data")
@@ -68,7 +69,7 @@ def conversion(mount: Path) -> Conversion:
 
 def test_a_revision_has_the_layout_that_triton_reads(conversion: Conversion) -> None:
     assert publish_revision(request(), SIGNATURE, conversion, EXAMPLE) == RESULT
-    revision = claim.revision_directory("1" * 16)
+    revision = layout.revision_directory("1" * 16)
     assert sorted(str(path.relative_to(revision)) for path in revision.rglob("*") if path.is_file()) == [
         "models/digits/1/model.onnx",
         "models/digits/1/model.onnx.data",
@@ -84,7 +85,7 @@ def test_a_revision_has_the_layout_that_triton_reads(conversion: Conversion) -> 
 
 def test_warm_up_files_are_one_raw_sample(conversion: Conversion) -> None:
     publish_revision(request(), SIGNATURE, conversion, EXAMPLE)
-    warmup = claim.model_repository("1" * 16) / "digits" / "warmup"
+    warmup = layout.model_repository("1" * 16) / "digits" / "warmup"
     assert numpy.frombuffer((warmup / "x").read_bytes(), "<f4").tolist() == [0, 1, 2]
     assert numpy.frombuffer((warmup / "user%2Fid").read_bytes(), "<i8").tolist() == [7]
 
@@ -92,7 +93,7 @@ def test_warm_up_files_are_one_raw_sample(conversion: Conversion) -> None:
 def test_without_warm_up_there_are_no_files(conversion: Conversion) -> None:
     cold = ModelConfig(1, "KIND_AUTO", True, (), 0, False, False, {})
     publish_revision(request(config=cold), SIGNATURE, conversion, EXAMPLE)
-    model = claim.model_repository("1" * 16) / "digits"
+    model = layout.model_repository("1" * 16) / "digits"
     assert not (model / "warmup").exists()
     assert "model_warmup" not in (model / "config.pbtxt").read_text()
 
@@ -101,7 +102,7 @@ def test_revisions_of_one_conversion_share_its_file(conversion: Conversion) -> N
     for key in ("1" * 16, "2" * 16):
         publish_revision(request(key), SIGNATURE, conversion, EXAMPLE)
     inodes = {model_file(key, "digits", "onnx").stat().st_ino for key in ("1" * 16, "2" * 16)}
-    assert inodes == {(claim.candidate_directory("c" * 16) / "model.onnx").stat().st_ino}
+    assert inodes == {(layout.candidate_directory("c" * 16) / "model.onnx").stat().st_ino}
 
 
 def test_where_links_fail_the_file_is_copied(conversion: Conversion, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +113,7 @@ def test_where_links_fail_the_file_is_copied(conversion: Conversion, monkeypatch
     publish_revision(request(), SIGNATURE, conversion, EXAMPLE)
     file = model_file("1" * 16, "digits", "onnx")
     assert file.read_bytes() == b"onnx"
-    assert file.stat().st_ino != (claim.candidate_directory("c" * 16) / "model.onnx").stat().st_ino
+    assert file.stat().st_ino != (layout.candidate_directory("c" * 16) / "model.onnx").stat().st_ino
 
 
 def test_a_full_claim_is_not_taken_for_missing_links(conversion: Conversion, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +123,7 @@ def test_a_full_claim_is_not_taken_for_missing_links(conversion: Conversion, mon
     monkeypatch.setattr(os, "link", full)
     with pytest.raises(OSError, match="No space left"):
         publish_revision(request(), SIGNATURE, conversion, EXAMPLE)
-    assert list((claim.MOUNT / "revisions").iterdir()) == []
+    assert list((layout.MOUNT / "revisions").iterdir()) == []
 
 
 def test_the_second_publisher_answers_with_the_first_s_result(conversion: Conversion) -> None:
@@ -136,7 +137,7 @@ def test_the_second_publisher_answers_with_the_first_s_result(conversion: Conver
     [("result.json", b"{"), ("result.json", b"{}"), ("model.onnx.data", None), ("result.json", None)],
 )
 def test_an_incomplete_conversion_is_none(conversion: Conversion, name: str, content: bytes | None) -> None:
-    directory = claim.candidate_directory("c" * 16)
+    directory = layout.candidate_directory("c" * 16)
     assert find_conversion(directory, "c" * 16) == conversion
     assert find_conversion(directory, "d" * 16) is None
     (directory / name).unlink()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import SourceRequest
@@ -39,7 +39,7 @@ def digest_by_shell(directory: Path) -> str:
 @pytest.fixture
 def mounted(mount: Path) -> Path:
     """The source's mount, with a small tree."""
-    root = claim.SOURCE_MOUNT
+    root = layout.SOURCE_MOUNT
     (root / "nested" / "deep").mkdir(parents=True)
     (root / "model.py").write_text("print('ä')\n")
     (root / "weights.safetensors").write_bytes(bytes(range(256)) * 40)
@@ -53,7 +53,7 @@ def test_a_directory_is_published_under_the_digest_that_the_documented_command_p
     result = source.run(request())
     assert result.digest == digest_by_shell(mounted)
     assert (result.files, result.total_bytes) == (5, 256 * 40 + 12 + 2)
-    published = claim.source_directory(result.digest)
+    published = layout.source_directory(result.digest)
     assert sorted(str(path.relative_to(published)) for path in published.rglob("*") if path.is_file()) == [
         "model.py",
         "nested/Zebra.txt",
@@ -81,7 +81,7 @@ def test_any_tree_has_the_documented_digest(
     tree: dict[str, bytes], nested: dict[str, bytes], mount: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     root = tmp_path_factory.mktemp("tree")
-    claim.SOURCE_MOUNT = root
+    layout.SOURCE_MOUNT = root
     for name, content in tree.items():
         (root / name).write_bytes(content)
     (root / "folder of its own").mkdir()
@@ -96,7 +96,7 @@ def test_a_single_file_is_digested_like_sha256sum(mounted: Path) -> None:
     ).stdout.split()[0]
     result = source.run(request("weights.safetensors", expected))
     assert result.digest == expected
-    assert (claim.source_directory(expected) / "weights.safetensors").stat().st_size == result.total_bytes
+    assert (layout.source_directory(expected) / "weights.safetensors").stat().st_size == result.total_bytes
 
 
 def test_the_same_content_is_published_once(mounted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +107,7 @@ def test_the_same_content_is_published_once(mounted: Path, monkeypatch: pytest.M
     (mounted / "model.py").touch()
     monkeypatch.setattr(shutil, "copyfile", refuse)
     assert source.run(request()) == first
-    assert len(list((claim.MOUNT / "sources").iterdir())) == 1
+    assert len(list((layout.MOUNT / "sources").iterdir())) == 1
 
 
 def test_other_content_or_another_name_is_another_digest(mounted: Path) -> None:
@@ -119,12 +119,12 @@ def test_other_content_or_another_name_is_another_digest(mounted: Path) -> None:
 
 
 def test_published_files_cannot_be_written_by_accident(mounted: Path) -> None:
-    published = claim.source_directory(source.run(request()).digest)
+    published = layout.source_directory(source.run(request()).digest)
     assert (published / "model.py").stat().st_mode & 0o222 == 0
 
 
 def test_a_mounted_configmap_is_read_through_the_kubelet_s_links(mount: Path) -> None:
-    root = claim.SOURCE_MOUNT
+    root = layout.SOURCE_MOUNT
     version = root / "..2026_11_21_07_00_00.123456789"
     version.mkdir(parents=True)
     (version / "model.py").write_text("x = 1\n")
@@ -132,7 +132,7 @@ def test_a_mounted_configmap_is_read_through_the_kubelet_s_links(mount: Path) ->
     (root / "model.py").symlink_to("..data/model.py")
     result = source.run(request())
     assert (result.files, result.digest) == (1, digest_by_shell(root))
-    published = claim.source_directory(result.digest)
+    published = layout.source_directory(result.digest)
     assert [path.name for path in published.iterdir()] == ["model.py"]
     assert not (published / "model.py").is_symlink()
 
@@ -142,7 +142,7 @@ def test_links_inside_the_source_are_followed(mounted: Path) -> None:
     (mounted / "current.safetensors").symlink_to("weights.safetensors")
     result = source.run(request())
     assert (result.files, result.digest) == (9, digest_by_shell(mounted))
-    assert (claim.source_directory(result.digest) / "linked" / "apple.txt").read_text() == "a"
+    assert (layout.source_directory(result.digest) / "linked" / "apple.txt").read_text() == "a"
 
 
 def break_with_absolute_link(root: Path) -> None:
@@ -194,7 +194,7 @@ def test_what_cannot_be_published_is_refused_by_name(
         source.run(request())
     assert caught.value.reason is Reason.SOURCE_INVALID
     assert all(word in caught.value.message for word in words), caught.value.message
-    assert not (claim.MOUNT / "sources").exists()
+    assert not (layout.MOUNT / "sources").exists()
 
 
 def test_a_wrong_digest_names_both(mounted: Path) -> None:
@@ -203,7 +203,7 @@ def test_a_wrong_digest_names_both(mounted: Path) -> None:
     assert caught.value.reason is Reason.DIGEST_MISMATCH
     assert digest_by_shell(mounted) in caught.value.message
     assert "0" * 64 in caught.value.message
-    assert not (claim.MOUNT / "sources").exists()
+    assert not (layout.MOUNT / "sources").exists()
 
 
 @pytest.mark.parametrize("path", ["absent", "nested/absent/deeper", "model.py/absent"])
@@ -242,4 +242,4 @@ def test_a_source_that_changes_while_it_is_copied_is_tried_again(
     with pytest.raises(StageError) as caught:
         source.run(request())
     assert not caught.value.final
-    assert list((claim.MOUNT / "sources").iterdir()) == []
+    assert list((layout.MOUNT / "sources").iterdir()) == []

@@ -17,11 +17,12 @@ from types import ModuleType
 import pytest
 
 from triton_converters import __main__ as program
-from triton_converters.contract import claim
+from triton_converters.contract import layout
+from triton_converters.contract.envelope import EXIT_FINAL, MESSAGE_LIMIT_BYTES, Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import Entrypoint, ModelCode, ReferenceRequest, SourceRequest
-from triton_converters.contract.result import EXIT_FINAL, MESSAGE_LIMIT_BYTES, Outcome, ReferenceResult, Signature
+from triton_converters.contract.results import ReferenceResult, Signature
 
 KEY = "0123456789abcdef"
 RESULT = ReferenceResult(Signature((), (), 1), samples=3, batches=1, seconds=0.5)
@@ -59,7 +60,7 @@ Run = Callable[..., tuple[int, Outcome]]
 
 def test_a_result_is_the_message_and_lies_on_the_claim(run: Run) -> None:
     assert run(lambda: RESULT) == (0, Outcome("reference", KEY, RESULT))
-    stored = (claim.reference_directory(KEY) / "result.json").read_text()
+    stored = (layout.reference_directory(KEY) / "result.json").read_text()
     assert Outcome.from_json(stored) == Outcome("reference", KEY, RESULT)
 
 
@@ -79,7 +80,7 @@ def test_a_valid_result_of_the_key_is_replayed(run: Run) -> None:
     ],
 )
 def test_anything_else_under_the_key_is_not_replayed(run: Run, content: str) -> None:
-    directory = claim.reference_directory(KEY)
+    directory = layout.reference_directory(KEY)
     directory.mkdir(parents=True)
     (directory / "result.json").write_text(content)
     assert run(lambda: RESULT) == (0, Outcome("reference", KEY, RESULT))
@@ -103,7 +104,7 @@ def test_every_failure_has_a_reason(run: Run, error: BaseException, reason: Reas
     got, outcome = run(raising(error))
     assert (got, outcome.result, outcome.reason) == (code, None, reason)
     assert words in outcome.message
-    assert not claim.reference_directory(KEY).exists()
+    assert not layout.reference_directory(KEY).exists()
 
 
 @pytest.mark.parametrize("names", [("references/x",), ("/source/model.py", None, "sources/.tmp-x/model.py"), ()])
@@ -144,7 +145,7 @@ def test_a_message_of_100_kilobytes_keeps_its_ends(run: Run) -> None:
 def test_a_result_that_does_not_fit_is_a_failure(run: Run) -> None:
     # 64 is the most that a status shows; random digits, as a long result is deflated.
     names = tuple(f"_{sha512(bytes([number])).hexdigest()}"[:128] for number in range(64))
-    from triton_converters.contract.result import Tensor
+    from triton_converters.contract.results import Tensor
 
     wide = Signature((), tuple(Tensor(name, "FP32", (1,)) for name in names), 1)
     code, outcome = run(lambda: ReferenceResult(wide, 1, 1, 0.0))
@@ -183,9 +184,9 @@ PROCESS = """
 import os, sys
 from pathlib import Path
 from types import ModuleType
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 for name in ("source_directory", "reference_directory"):
-    getattr(claim, name).__defaults__ = (Path({root!r}),)
+    getattr(layout, name).__defaults__ = (Path({root!r}),)
 module = ModuleType("triton_converters.stages.reference")
 exec({body!r}, vars(module))
 sys.modules["triton_converters.stages.reference"] = module
@@ -238,7 +239,7 @@ def test_a_flood_on_stdout_is_harmless(tmp_path: Path) -> None:
 def test_threads_and_exit_handlers_of_user_code_change_nothing(tmp_path: Path) -> None:
     body = """
 import atexit, os, threading, time
-from triton_converters.contract.result import ReferenceResult, Signature
+from triton_converters.contract.results import ReferenceResult, Signature
 def run(request):
     threading.Thread(target=time.sleep, args=(600,)).start()
     atexit.register(os._exit, 7)
@@ -262,10 +263,10 @@ def test_a_process_that_user_code_ends_leaves_no_message(tmp_path: Path) -> None
 def test_a_signal_ends_the_process_promptly_and_cleans_up(tmp_path: Path, number: signal.Signals) -> None:
     body = """
 import time
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.claim_store.publish import temporary_directory
 def run(request):
-    with temporary_directory(claim.reference_directory(request.key)):
+    with temporary_directory(layout.reference_directory(request.key)):
         print("working", flush=True)
         try:
             time.sleep(600)
@@ -286,10 +287,10 @@ def run(request):
 
 def test_the_source_stage_looks_again_every_time(mount: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERMINATION_LOG", str(tmp_path / "log"))
-    claim.SOURCE_MOUNT.mkdir()
+    layout.SOURCE_MOUNT.mkdir()
     digests = []
     for text in ("one", "two"):
-        (claim.SOURCE_MOUNT / "model.py").write_text(text)
+        (layout.SOURCE_MOUNT / "model.py").write_text(text)
         assert program.main(["source", SourceRequest(KEY, "pvc://models", "", "").to_json()]) == 0
         digests.append(json.loads((tmp_path / "log").read_text())["result"]["digest"])
     assert len(set(digests)) == 2

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from triton_converters import tensorrt_check
+from triton_converters.contract.envelope import EXIT_FINAL, Outcome
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.result import EXIT_FINAL, Outcome
 
 CONVERTERS = Path(tensorrt_check.__file__).parents[1]
 KEY = "0123456789abcdef"

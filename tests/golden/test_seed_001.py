@@ -10,7 +10,7 @@ from tritonclient.grpc import model_config_pb2
 from tests.golden.seed_001 import COMMAND, PRODUCT, TABLE
 from tests.golden.test_golden import HERE, run
 from triton_converters.contract.request import ConvertRequest, ProfileRequest
-from triton_converters.contract.result import Signature, Tensor
+from triton_converters.contract.results import Signature, Tensor
 from triton_converters.model_config.model import Execution, render
 
 CASE = HERE / "resnet50-on-an-a100"

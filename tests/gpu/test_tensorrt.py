@@ -12,7 +12,7 @@ from tests.converters.onnx_models import MODELS, inputs
 from tests.gpu.engine import Engine
 from triton_converters.claim_store.dump import Batch
 from triton_converters.contract.request import TensorRtOptions
-from triton_converters.contract.result import Signature, Tensor
+from triton_converters.contract.results import Signature, Tensor
 from triton_converters.convert import tensorrt_library
 from triton_converters.convert.onnx_precision import to_fp16
 from triton_converters.convert.tensorrt_library import Library

@@ -13,9 +13,9 @@ from onnx import TensorProto, helper
 from tritonclient.utils import InferenceServerException
 
 from tests.images.server import Server, wait_ready
-from triton_converters.claim_store import hps
+from triton_converters.claim_store import embedding_tables
 from triton_converters.contract.request import EnsembleCode, Entrypoint, HpsOptions, ModelCode, ModelConfig, Step
-from triton_converters.contract.result import Signature, Tensor
+from triton_converters.contract.results import Signature, Tensor
 from triton_converters.model_config import ensemble
 from triton_converters.model_config.model import Execution, render, warmup_file
 
@@ -23,8 +23,8 @@ MOUNT = Path("/models")
 """Where the server sees the repository."""
 CONFIG = ModelConfig(1, "KIND_AUTO", False, (), 0, cuda_graphs=False, warmup=True, parameters={})
 TABLES = (
-    hps.Table("first", np.array([30, 10, 20]), np.array([[3, 3.5], [1, 1.5], [2, 2.5]], np.float32)),
-    hps.Table("second", np.array([5, 2**40]), np.array([[5, 5.25, 5.5], [6, 6.25, 6.5]], np.float32)),
+    embedding_tables.Table("first", np.array([30, 10, 20]), np.array([[3, 3.5], [1, 1.5], [2, 2.5]], np.float32)),
+    embedding_tables.Table("second", np.array([5, 2**40]), np.array([[5, 5.25, 5.5], [6, 6.25, 6.5]], np.float32)),
 )
 KEYS, COUNTS = np.array([[10, 20, 30, 10, 2**40, 5]]), np.array([[4, 2]], np.int32)
 """Two samples: two keys in the first table and one in the second."""
@@ -43,8 +43,8 @@ def write_repository(root: Path) -> None:
     """Models `sparse`, `dense` and the ensemble `both`, and ps.json beside them."""
     sparse, version = root / "sparse", root / "sparse" / "1"
     version.mkdir(parents=True)
-    hps.write_tables(TABLES, version)
-    signature = hps.signature(64)
+    embedding_tables.write_tables(TABLES, version)
+    signature = embedding_tables.signature(64)
     shapes = {"KEYS": (6,), "NUMKEYS": (2,)}
     (sparse / "config.pbtxt").write_text(
         render("sparse", signature, CONFIG, Execution("hps", "fp32", "none", 0, ""), shapes)
@@ -52,8 +52,10 @@ def write_repository(root: Path) -> None:
     (sparse / "warmup").mkdir()
     KEYS.tofile(sparse / "warmup" / warmup_file("KEYS"))
     COUNTS.tofile(sparse / "warmup" / warmup_file("NUMKEYS"))
-    served = hps.Served("sparse", MOUNT / "sparse" / "1", hps.read_index(version), 64, 1, HpsOptions(10, 2))
-    (root / "ps.json").write_text(hps.parameter_server([served], gpu_count=0))
+    served = embedding_tables.Served(
+        "sparse", MOUNT / "sparse" / "1", embedding_tables.read_index(version), 64, 1, HpsOptions(10, 2)
+    )
+    (root / "ps.json").write_text(embedding_tables.parameter_server([served], gpu_count=0))
 
     (root / "dense" / "1").mkdir(parents=True)
     onnx.save(dense(), root / "dense" / "1" / "model.onnx")
@@ -107,7 +109,7 @@ def test_vectors_in_one_row_in_the_keys_order(server: Server) -> None:
 @pytest.mark.images
 def test_an_ensemble_hands_the_vectors_on(server: Server) -> None:
     for keys in (KEYS, KEYS[:, ::-1][:, [2, 3, 4, 5, 0, 1]]):
-        expected = hps.lookup(TABLES, {"KEYS": keys, "NUMKEYS": COUNTS})
+        expected = embedding_tables.lookup(TABLES, {"KEYS": keys, "NUMKEYS": COUNTS})
         np.testing.assert_array_equal(ask(server, "both", "Y", A=np.ascontiguousarray(keys), N=COUNTS), 2 * expected)
 
 

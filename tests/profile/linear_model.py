@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy
 
 from triton_converters.claim_store.dump import Array, Arrays, Batch
-from triton_converters.contract.result import Signature, Tensor
+from triton_converters.contract.results import Signature, Tensor
 
 FEATURES = 6
 CLASSES = 4

@@ -10,7 +10,7 @@ from linear_model import MAX_BATCH_SIZE, SIGNATURE, batches, weights
 
 from triton_converters.claim_store.dump import Batch, write_batch
 from triton_converters.claim_store.replay import write_result
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.request import (
     Entrypoint,
     Load,
@@ -22,7 +22,7 @@ from triton_converters.contract.request import (
     Threshold,
     Tolerance,
 )
-from triton_converters.contract.result import ReferenceResult, Signature, Tensor
+from triton_converters.contract.results import ReferenceResult, Signature, Tensor
 from triton_converters.measuring.perf_input import PerfInput, file_name
 from triton_converters.model_config.model import Execution, render
 
@@ -53,7 +53,7 @@ def build(root: Path) -> Path:
     rounds = numpy.array(BUMPY_ROUNDS).reshape(-1, 1)
     done = {"DONE": rounds.astype(numpy.float32)}
     _reference(root, "bumpy", [Batch(numpy.arange(len(rounds)), {"ROUNDS": rounds}, {}, done)])
-    source = claim.source_directory(SOURCE, root)
+    source = layout.source_directory(SOURCE, root)
     source.mkdir(parents=True)
     (source / "metrics.py").write_text(METRICS)
     one_nan = weights()
@@ -112,7 +112,7 @@ def load(ports: tuple[int, int, int], stability_percentage: int = 90) -> Load:
 
 def _reference(root: Path, key: str, content: Iterable[Batch]) -> None:
     """Keys of tests are words; the signature is what REFERENCES says."""
-    signature, directory = REFERENCES[key], claim.reference_directory(key, root)
+    signature, directory = REFERENCES[key], layout.reference_directory(key, root)
     directory.mkdir(parents=True)
     perf_input, samples, number = PerfInput(signature.max_batch_size > 0), 0, 0
     for number, batch in enumerate(content):
@@ -124,7 +124,7 @@ def _reference(root: Path, key: str, content: Iterable[Batch]) -> None:
 
 
 def _model(root: Path, name: str, content: bytes, signature: Signature) -> None:
-    directory = claim.model_repository(REVISION, root) / name
+    directory = layout.model_repository(REVISION, root) / name
     (directory / "1").mkdir(parents=True)
     (directory / "1" / "model.onnx").write_bytes(content)
     batching = signature.max_batch_size > 1

@@ -18,7 +18,7 @@ from linear_model import SIGNATURE, Linear
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 from tritonclient.utils import triton_to_np_dtype
 
-from triton_converters.contract.result import Tensor
+from triton_converters.contract.results import Tensor
 
 MODEL = "linear"
 LARGEST_MESSAGE = 4096

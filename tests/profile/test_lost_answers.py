@@ -14,7 +14,7 @@ from small_server import MODEL, SmallServer
 
 from hack.imagebuild.pod import free_ports
 from triton_converters.claim_store.dump import Array
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.measuring import server
@@ -127,7 +127,7 @@ def test_a_profile_without_answers_leaves_no_verdict(
 ) -> None:
     served_claim.build(tmp_path)
     for name in ("reference_directory", "measurement_directory", "model_repository"):
-        monkeypatch.setattr(claim, name, partial(getattr(claim, name), root=tmp_path))
+        monkeypatch.setattr(layout, name, partial(getattr(layout, name), root=tmp_path))
     request = served_claim.profile_request("cut", MODEL, ports(small))
     small.cuts = SENDINGS
     with pytest.raises(StageError) as error:

@@ -12,7 +12,7 @@ from triton_converters.claim_store.dump import Array, Batch
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import Entrypoint, Threshold
-from triton_converters.gates.metrics import DataSet, Values, calculate, check, gather, judge
+from triton_converters.gates.accuracy import DataSet, Values, calculate, check, gather, judge
 
 ACCURACY = """
 class MetricsCalculator:

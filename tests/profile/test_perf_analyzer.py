@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triton_converters.contract.request import InputShape, Measurement
-from triton_converters.contract.result import Row
+from triton_converters.contract.results import Row
 from triton_converters.measuring.perf_analyzer import (
     Point,
     ReportError,

@@ -15,9 +15,9 @@ from linear_model import MAX_BATCH_SIZE
 from served_claim import REVISION, profile_request
 
 from hack.imagebuild.pod import Pod, explicit, serving
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.request import Measurement, SearchRequest, Sweep, Tolerance
-from triton_converters.contract.result import SearchResult, Tuning
+from triton_converters.contract.results import SearchResult, Tuning
 from triton_converters.search.journal import BEGAN, FILE, MEASURED, REFUSED, REPEATED, Entry, Journal
 
 pytestmark = pytest.mark.images
@@ -77,7 +77,7 @@ def searched(pod: Pod, request: SearchRequest) -> SearchResult:
 
 
 def entries(pod: Pod, search: str) -> list[Entry]:
-    return Journal(claim.search_directory(search, pod.root)).entries
+    return Journal(layout.search_directory(search, pod.root)).entries
 
 
 def test_configurations_are_loaded_measured_and_told(searching: Pod) -> None:
@@ -93,7 +93,7 @@ def test_configurations_are_loaded_measured_and_told(searching: Pod) -> None:
     kinds = [entry.kind for entry in made]
     assert kinds.count(MEASURED) == len(found.points)
     assert kinds.count(REPEATED) == len(found.repeats)
-    directory = claim.search_directory("quick", searching.root)
+    directory = layout.search_directory("quick", searching.root)
     assert {path.suffix for path in directory.glob("0*/*")} == {".csv", ".log"}
 
 
@@ -101,7 +101,7 @@ def test_what_is_measured_is_what_was_asked_for(searching: Pod) -> None:
     """The server is asked while it is measured: what a search leaves behind depends on what was fastest."""
     wanted = search_request(searching, "seen", mode="Exhaustive", sweep=Sweep((1,), (4,), False))
     stage = searching.start_stage("search", wanted)
-    file = claim.search_directory("seen", searching.root) / FILE
+    file = layout.search_directory("seen", searching.root) / FILE
     served: dict[Tuning, list[Tuning]] = {}
     while stage.poll() is None:
         try:
@@ -139,7 +139,7 @@ def configured(pod: Pod) -> Tuning:
 
 def test_a_search_that_is_killed_goes_on_where_it_was(searching: Pod) -> None:
     request = search_request(searching, "killed")
-    file = claim.search_directory("killed", searching.root) / FILE
+    file = layout.search_directory("killed", searching.root) / FILE
     stage = searching.start_stage("search", request)
     deadline = time.monotonic() + 120
     while not file.exists() or file.read_text().count('"kind":"measured"') < 2:
@@ -160,7 +160,7 @@ def test_a_search_that_is_killed_goes_on_where_it_was(searching: Pod) -> None:
 
 
 def test_what_does_not_load_or_answers_otherwise_is_refused_and_not_tried_again(searching: Pod) -> None:
-    model = claim.model_repository(REVISION, searching.root) / "linear"
+    model = layout.model_repository(REVISION, searching.root) / "linear"
     config = (model / "config.pbtxt").read_text()
     (model / "config.pbtxt").write_text(config.replace('name: "LOGITS"', 'name: "NOBODY"'))
     try:

@@ -14,7 +14,7 @@ from hack.imagebuild.pod import IN_IMAGE, ROOT, Pod, outcome_in
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import InputShape, Sweep
-from triton_converters.contract.result import MeasureResult, ProfileResult, Row
+from triton_converters.contract.results import MeasureResult, ProfileResult, Row
 from triton_converters.measuring.server import Server
 
 pytestmark = pytest.mark.images

@@ -5,7 +5,8 @@ from random import Random
 
 import pytest
 
-from triton_converters.contract.result import Accuracy, Environment, MessageTooLongError, Outcome, ProfileResult, Row
+from triton_converters.contract.envelope import MessageTooLongError, Outcome
+from triton_converters.contract.results import Accuracy, Environment, ProfileResult, Row
 from triton_converters.stages.profile import fit
 
 COMMAND = (

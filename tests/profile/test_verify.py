@@ -11,7 +11,7 @@ from triton_converters.claim_store.dump import Array, Arrays, Batch
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import Tolerance
-from triton_converters.contract.result import Signature, Tensor
+from triton_converters.contract.results import Signature, Tensor
 from triton_converters.gates.verify import Infer, check, check_signature, serve
 
 FP32 = Tolerance(1e-4, 1e-4)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from random import Random
 
-from triton_converters.contract.result import Row, Tuning
+from triton_converters.contract.results import Row, Tuning
 from triton_converters.search.path import Point
 
 REQUESTS = 300

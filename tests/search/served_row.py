@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from triton_converters.contract.result import Row, Tuning
+from triton_converters.contract.results import Row, Tuning
 from triton_converters.search.path import Point
 from triton_converters.search.space import Load, Space
 

@@ -11,7 +11,7 @@ from queueing_server import QueueingServer
 from served_row import LOADS, Server, row, space
 
 from triton_converters.contract.request import Constraint
-from triton_converters.contract.result import Row, Tuning
+from triton_converters.contract.results import Row, Tuning
 from triton_converters.contract.scoring import order
 from triton_converters.search.exhaustive import sweep
 from triton_converters.search.path import Point, follow

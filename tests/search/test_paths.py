@@ -9,7 +9,7 @@ from served_row import Server, row, space
 from test_space import spaces
 
 from triton_converters.contract.request import Constraint, Objective
-from triton_converters.contract.result import Row, Tuning
+from triton_converters.contract.results import Row, Tuning
 from triton_converters.contract.scoring import order, score
 from triton_converters.search.exhaustive import sweep
 from triton_converters.search.path import Path, Point, follow

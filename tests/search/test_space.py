@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from served_row import BASE, space
 
 from triton_converters.contract.request import Sweep
-from triton_converters.contract.result import Tuning
+from triton_converters.contract.results import Tuning
 from triton_converters.search.space import Load, Space, loads
 
 tunings = st.builds(

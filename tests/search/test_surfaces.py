@@ -14,7 +14,7 @@ import pytest
 from served_row import Server
 
 from triton_converters.contract.request import Constraint
-from triton_converters.contract.result import Row, Tuning
+from triton_converters.contract.results import Row, Tuning
 from triton_converters.contract.scoring import order
 from triton_converters.search.exhaustive import sweep
 from triton_converters.search.path import Point, follow

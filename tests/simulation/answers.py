@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from triton_converters.contract.document import Document
+from triton_converters.contract.envelope import EXIT_FINAL, Outcome
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import (
     CleanRequest,
@@ -16,14 +17,12 @@ from triton_converters.contract.request import (
     SearchRequest,
     SourceRequest,
 )
-from triton_converters.contract.result import (
-    EXIT_FINAL,
+from triton_converters.contract.results import (
     Accuracy,
     CleanResult,
     ConvertResult,
     Environment,
     MeasureResult,
-    Outcome,
     ProfileResult,
     ReferenceResult,
     Row,

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.simulation.answers import REQUESTS, Fate, Fates, all_good, message, mismatch
-from triton_converters.contract.result import EXIT_FINAL
+from triton_converters.contract.envelope import EXIT_FINAL
 from triton_operator import names
 from triton_operator.api.deployment import parse
 from triton_operator.kube.drift import drift

@@ -11,7 +11,7 @@ from tests.simulation.answers import FINAL, GOOD, Fate
 from tests.simulation.cluster import ORDER, Cluster
 from tests.simulation.deployments import CANDIDATES, a_model, candidate
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.result import MeasureResult
+from triton_converters.contract.results import MeasureResult
 from triton_operator import names
 from triton_operator.observed.snapshot import observe
 

@@ -19,8 +19,9 @@ from tests.simulation.answers import (
 )
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model, a_spec
+from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.request import ConvertRequest, SearchRequest
-from triton_converters.contract.result import Outcome, SearchPoint, SearchResult, Tuning
+from triton_converters.contract.results import SearchPoint, SearchResult, Tuning
 from triton_operator import names
 
 ONE_CANDIDATE = [a_model(candidates=[{"name": "onnx-fp32", "format": "onnx", "precision": "fp32"}])]

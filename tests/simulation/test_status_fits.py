@@ -10,12 +10,12 @@ from tests.simulation import answers
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_spec
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.result import Accuracy, ProfileResult, ReferenceResult, Tensor
+from triton_converters.contract.results import Accuracy, ProfileResult, ReferenceResult, Tensor
 from triton_operator.api.fitting import LARGEST_NUMBER, LONGEST_TEXT
-from triton_operator.api.searched import ConfigurationStatus
+from triton_operator.api.search_status import ConfigurationStatus
 from triton_operator.api.status import CandidateStatus, TensorStatus, condition, timestamp
 from triton_operator.api.status import MetricValue as Metric
-from triton_operator.kube.reporting import event_body
+from triton_operator.kube.bodies import event_body
 
 THRESHOLD = Accuracy("accuracy", 0.98, 0.98, "minimum 0.95", True)
 

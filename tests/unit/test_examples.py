@@ -19,7 +19,7 @@ from tests.simulation.answers import GOOD, Fate
 from tests.simulation.cluster import Cluster
 from triton_converters.contract.formats import FORMATS
 from triton_converters.contract.request import ConvertRequest, ProfileRequest
-from triton_converters.contract.result import Signature, Tensor
+from triton_converters.contract.results import Signature, Tensor
 from triton_converters.model_config import model
 from triton_converters.model_config.model import Execution
 from triton_operator.api.spec import TritonDeploymentSpec

@@ -13,15 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triton_converters.contract.document import DocumentError
+from triton_converters.contract.envelope import INFLATED_LIMIT_BYTES, MessageTooLongError, Outcome
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import SourceRequest
-from triton_converters.contract.result import (
-    INFLATED_LIMIT_BYTES,
+from triton_converters.contract.results import (
     Accuracy,
     Environment,
     MeasureResult,
-    MessageTooLongError,
-    Outcome,
     ProfileResult,
     ReferenceResult,
     Row,

@@ -6,7 +6,7 @@ from typing import Any
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.deployment import parse_status
 from triton_operator.api.status import Condition, TritonDeploymentStatus
-from triton_operator.kube.reporting import event_body, stalled, status_body
+from triton_operator.kube.bodies import event_body, stalled, status_body
 
 NOW = datetime(2026, 11, 21, 10, 0, 5, 999, tzinfo=UTC)
 OWNER: dict[str, Any] = {

@@ -6,7 +6,7 @@ from math import inf, log
 import pytest
 
 from triton_converters.contract.request import Constraint, Objective
-from triton_converters.contract.result import Row, SearchPoint, Tuning
+from triton_converters.contract.results import Row, SearchPoint, Tuning
 from triton_converters.contract.scoring import METRICS, best_point, distance, order, score, value, violation
 
 ROW = Row(1, 1, 90.0, 0, 0, 0, 0, 0, 0, 0, 500, 800, 900, 1000, 500, True, memory_bytes=2**30)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from triton_converters.contract.result import Row
+from triton_converters.contract.results import Row
 from triton_operator.api.selection import Constraint, Objective
-from triton_operator.candidates.selection import (
+from triton_operator.candidates.ranking import (
     Choice,
     Contender,
     best_row,

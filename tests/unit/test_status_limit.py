@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triton_converters.contract.reasons import Reason
-from triton_operator.api.fitting import shortened
-from triton_operator.api.searched import ConfigurationStatus, SearchStatus
+from triton_converters.contract.text import shortened
+from triton_operator.api.search_status import ConfigurationStatus, SearchStatus
 from triton_operator.api.status import (
     CandidateStatus,
     ConditionType,

@@ -4,14 +4,14 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from triton_converters.claim_store import hps
+from triton_converters.claim_store import embedding_tables
 from triton_converters.claim_store.dump import Batch
 from triton_converters.claim_store.publish import temporary_directory
 from triton_converters.claim_store.repository import MODELS, VERSION, Conversion, publish, write_model_directory
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.formats import HPS
 from triton_converters.contract.request import ConvertRequest
-from triton_converters.contract.result import ConvertResult, Signature
+from triton_converters.contract.results import ConvertResult, Signature
 from triton_converters.model_config.ensemble import render_ensemble
 
 WARNINGS = 4
@@ -34,7 +34,7 @@ def publish_ensemble(request: ConvertRequest, parts: Sequence[Part]) -> ConvertR
     Raises OSError where the claim is full.
     """
     assert request.model.ensemble is not None
-    target = claim.revision_directory(request.key)
+    target = layout.revision_directory(request.key)
     with temporary_directory(target) as directory:
         for part in parts:
             write_model_directory(directory / MODELS, part.request, part.signature, part.conversion, part.example)
@@ -45,19 +45,19 @@ def publish_ensemble(request: ConvertRequest, parts: Sequence[Part]) -> ConvertR
         (ensemble / "config.pbtxt").write_text(text, encoding="utf-8")
         served = [_served(request.key, part) for part in parts if part.request.format == HPS]
         if served:
-            text = hps.parameter_server(served, request.gpu_count)
-            (directory / claim.PARAMETER_SERVER).write_text(text, encoding="utf-8")
+            text = embedding_tables.parameter_server(served, request.gpu_count)
+            (directory / layout.PARAMETER_SERVER).write_text(text, encoding="utf-8")
         return publish(directory, request.key, _together(parts))
 
 
-def _served(key: str, part: Part) -> hps.Served:
+def _served(key: str, part: Part) -> embedding_tables.Served:
     """The paths are those of the published directory, which the server mounts where the Job does."""
     request = part.request
     assert request.hps is not None
-    return hps.Served(
+    return embedding_tables.Served(
         name=request.model_name,
-        version=claim.model_repository(key) / request.model_name / VERSION,
-        tables=hps.read_index(claim.candidate_directory(request.conversion_key)),
+        version=layout.model_repository(key) / request.model_name / VERSION,
+        tables=embedding_tables.read_index(layout.candidate_directory(request.conversion_key)),
         max_batch_size=part.signature.max_batch_size,
         instances=request.config.instances,
         options=request.hps,

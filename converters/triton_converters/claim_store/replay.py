@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from triton_converters.claim_store.publish import write_file
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.document import Document, DocumentError
+from triton_converters.contract.envelope import MessageTooLongError, Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.result import MessageTooLongError, Outcome
 
 RESULT_FILE = "result.json"
 Result = TypeVar("Result", bound=Document)
@@ -38,7 +38,7 @@ def read_result(directory: Path, stage: str, key: str, kind: type[Result]) -> Re
 
 def published_source(digest: str) -> Path:
     """Directory of the source; raises StageError(ResultMissing) where it was taken off the claim."""
-    directory = claim.source_directory(digest)
+    directory = layout.source_directory(digest)
     if not directory.is_dir():
         raise StageError(Reason.RESULT_MISSING, f"{directory} is not on the claim any more", final=False)
     return directory

@@ -9,11 +9,11 @@ from pathlib import Path
 from triton_converters.claim_store.dump import Arrays, Batch
 from triton_converters.claim_store.publish import publish_directory, temporary_directory, write_file
 from triton_converters.claim_store.replay import RESULT_FILE, has_result, read_result, write_result
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.formats import FORMATS
 from triton_converters.contract.request import ConvertRequest
-from triton_converters.contract.result import ConvertResult, Signature
+from triton_converters.contract.results import ConvertResult, Signature
 from triton_converters.model_config.data_types import wire
 from triton_converters.model_config.model import Execution, render, warmup_file
 
@@ -54,7 +54,7 @@ def publish_revision(
 
     ``example``: a real batch, whose first sample warms the model up. Raises OSError where the claim is full.
     """
-    target = claim.revision_directory(request.key)
+    target = layout.revision_directory(request.key)
     with temporary_directory(target) as directory:
         write_model_directory(directory / MODELS, request, signature, conversion, example)
         return publish(directory, request.key, conversion.result)
@@ -64,7 +64,7 @@ def write_model_directory(
     models: Path, request: ConvertRequest, signature: Signature, conversion: Conversion, example: Batch
 ) -> None:
     """``<models>/<model>/``: config.pbtxt, the version with the converted files, warm-up samples."""
-    candidate = claim.candidate_directory(request.conversion_key)
+    candidate = layout.candidate_directory(request.conversion_key)
     model = models / request.model_name
     version = model / VERSION
     version.mkdir(parents=True)
@@ -83,7 +83,7 @@ def write_model_directory(
 
 def publish(directory: Path, key: str, result: ConvertResult) -> ConvertResult:
     """Publish the directory as ``revisions/<key>/``; gives the result of whoever was first."""
-    target = claim.revision_directory(key)
+    target = layout.revision_directory(key)
     write_result(directory, "convert", key, result)
     if not publish_directory(directory, target, lambda path: has_result(path, "convert", key)):
         return read_result(target, "convert", key, ConvertResult)
@@ -92,7 +92,7 @@ def publish(directory: Path, key: str, result: ConvertResult) -> ConvertResult:
 
 def model_file(revision: str, model_name: str, format_name: str) -> Path:
     """The served file or directory of a revision."""
-    return claim.model_repository(revision) / model_name / VERSION / FORMATS[format_name].file
+    return layout.model_repository(revision) / model_name / VERSION / FORMATS[format_name].file
 
 
 def link_or_copy(source: Path, target: Path) -> None:

@@ -4,7 +4,7 @@ Standard library only.
 """
 
 from triton_converters.contract.document import DocumentError
-from triton_converters.contract.result import Outcome
+from triton_converters.contract.envelope import Outcome
 
 CLAIM = "claim"
 """Entry: uid of the claim that the results lie on. On another claim they are not."""

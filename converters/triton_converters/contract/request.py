@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from triton_converters.contract.document import Document
-from triton_converters.contract.result import Tensor, Tuning
+from triton_converters.contract.results import Tensor, Tuning
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import inf, log
 
 from triton_converters.contract.request import Constraint, Objective
-from triton_converters.contract.result import Row, SearchPoint
+from triton_converters.contract.results import Row, SearchPoint
 
 THROUGHPUT = "Throughput"
 """The one metric of which more is better."""

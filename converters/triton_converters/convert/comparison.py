@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from triton_converters.claim_store.dump import Arrays, Batch, read_batches
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.formats import FORMATS, SOURCES
 from triton_converters.contract.request import ConvertRequest, Entrypoint, ModelCode, Tolerance
-from triton_converters.contract.result import Signature
+from triton_converters.contract.results import Signature
 from triton_converters.gates import agreement
 from triton_converters.load import framework
 from triton_converters.load.framework import Framework
@@ -50,7 +50,7 @@ def max_absolute_error(
 def _first(request: ConvertRequest, signature: Signature) -> Iterator[Batch]:
     """Batches of the reference that hold its first SAMPLES samples."""
     left = SAMPLES
-    for batch in read_batches(claim.reference_directory(request.reference)):
+    for batch in read_batches(layout.reference_directory(request.reference)):
         if left <= 0:
             return
         yield head(batch, left) if signature.max_batch_size else batch

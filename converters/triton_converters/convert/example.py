@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy
 
 from triton_converters.claim_store.dump import Arrays, Batch
-from triton_converters.contract.result import Signature
+from triton_converters.contract.results import Signature
 
 _BATCH_SIZES = (3, 5, 7, 2)
 

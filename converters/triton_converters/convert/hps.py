@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from triton_converters.claim_store import hps
+from triton_converters.claim_store import embedding_tables
 from triton_converters.convert.task import Task
 from triton_converters.load.hps import Lookup
 
@@ -10,4 +10,4 @@ from triton_converters.load.hps import Lookup
 def convert(task: Task, directory: Path) -> None:
     """Write ``<number>/{key,emb_vector}`` of each table, and the index; raises OSError where no space is left."""
     assert isinstance(task.framework, Lookup)
-    hps.write_tables(task.framework.tables, directory)
+    embedding_tables.write_tables(task.framework.tables, directory)

@@ -9,7 +9,7 @@ from onnx import version_converter
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import FORMATS
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.result import Signature, Tensor
+from triton_converters.contract.results import Signature, Tensor
 from triton_converters.convert.onnx_precision import to_fp16
 from triton_converters.convert.task import Task
 from triton_converters.model_config.data_types import BYTES, TRITON_BY_NUMPY

@@ -7,7 +7,7 @@ from pathlib import Path
 from triton_converters.claim_store.dump import Arrays
 from triton_converters.contract.formats import SOURCES
 from triton_converters.contract.request import ConvertRequest
-from triton_converters.contract.result import Signature
+from triton_converters.contract.results import Signature
 from triton_converters.load.framework import Framework
 
 

@@ -9,7 +9,7 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.result import Signature, Tensor
+from triton_converters.contract.results import Signature, Tensor
 from triton_converters.convert.task import Task
 from triton_converters.load.tf_framework import TensorFlowFramework
 from triton_converters.model_config.data_types import numpy_type

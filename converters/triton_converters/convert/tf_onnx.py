@@ -9,7 +9,7 @@ import tf2onnx
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import FORMATS
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.result import Signature, Tensor
+from triton_converters.contract.results import Signature, Tensor
 from triton_converters.convert import onnx_graph, tf_graph
 from triton_converters.convert.task import Task
 

@@ -8,7 +8,7 @@ import torch
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import FORMATS
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.result import Signature, Tensor
+from triton_converters.contract.results import Signature, Tensor
 from triton_converters.convert import onnx_graph
 from triton_converters.convert.task import Task
 from triton_converters.convert.torch_module import framework, module, served, tensors

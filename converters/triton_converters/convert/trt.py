@@ -8,11 +8,11 @@ from pathlib import Path
 from triton_converters.claim_store import inspection
 from triton_converters.claim_store.dump import Batch, read_batches
 from triton_converters.claim_store.publish import write_file
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import FORMATS, THROUGH
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.result import Signature
+from triton_converters.contract.results import Signature
 from triton_converters.convert import onnx_graph, tensorrt_library
 from triton_converters.convert.onnx_precision import to_fp16
 from triton_converters.convert.task import Task
@@ -36,9 +36,9 @@ def convert(task: Task, directory: Path) -> None:
     graph = directory / FORMATS[through].file
     if task.half:
         onnx_graph.save(to_fp16(onnx_graph.load(graph)), graph)
-    batches = read_batches(claim.reference_directory(task.request.reference))
+    batches = read_batches(layout.reference_directory(task.request.reference))
     shapes = profile_shapes(batches, task.signature, task.request.config.preferred_batch_sizes)
-    timing = claim.cache_directory(task.request.gpu_product, library.version) / "timing.cache"
+    timing = layout.cache_directory(task.request.gpu_product, library.version) / "timing.cache"
     known = timing.read_bytes() if timing.exists() else b""
     engine = tensorrt_library.build(library, graph, shapes, task.request.tensorrt, known)
     if engine.timing_cache and engine.timing_cache != known:

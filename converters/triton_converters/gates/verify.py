@@ -11,7 +11,7 @@ from triton_converters.claim_store.dump import Array, Arrays, Batch
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import Tolerance
-from triton_converters.contract.result import Signature, Tensor
+from triton_converters.contract.results import Signature, Tensor
 from triton_converters.gates.agreement import EQUAL_FRACTION, Agreement, compare, describe
 from triton_converters.gates.samples import Sample, cut, join, regroup, request_sizes
 from triton_converters.model_config.data_types import wire_bytes

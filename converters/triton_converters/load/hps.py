@@ -3,21 +3,21 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_converters.claim_store import hps
+from triton_converters.claim_store import embedding_tables
 from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import ModelCode
 from triton_converters.user.user_code import call
 
-NAMES = {"inputs": [hps.KEYS, hps.NUMKEYS], "outputs": [hps.OUTPUT]}
+NAMES = {"inputs": [embedding_tables.KEYS, embedding_tables.NUMKEYS], "outputs": [embedding_tables.OUTPUT]}
 
 
 @dataclass(frozen=True)
 class Lookup:
     """Embedding tables as a Framework."""
 
-    tables: tuple[hps.Table, ...]
+    tables: tuple[embedding_tables.Table, ...]
     source: Path
     path: str
 
@@ -34,7 +34,7 @@ class Lookup:
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
         """Vectors of the keys of one request; raises StageError(FrameworkFailed) where keys and numbers do not fit."""
         try:
-            return {hps.OUTPUT: hps.lookup(self.tables, inputs)}
+            return {embedding_tables.OUTPUT: embedding_tables.lookup(self.tables, inputs)}
         except ValueError as error:
             raise StageError(Reason.FRAMEWORK_FAILED, f"{self.path}: {error}") from error
 
@@ -59,4 +59,4 @@ def load(source: Path, model: ModelCode, output_format: str) -> Lookup:
     if names != NAMES:
         message = f"{path}: get_model's second item is {names!r:.200}; the hps backend's names are {NAMES}"
         raise StageError(Reason.ENTRYPOINT_INVALID, message)
-    return Lookup(hps.checked_tables(tables, path), source, path)
+    return Lookup(embedding_tables.checked_tables(tables, path), source, path)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from triton_converters.contract.result import Environment
+from triton_converters.contract.results import Environment
 from triton_converters.measuring.server import Server
 
 PROC = Path("/proc")

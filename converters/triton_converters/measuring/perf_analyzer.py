@@ -19,7 +19,7 @@ from math import ceil, isfinite
 from typing import Any
 
 from triton_converters.contract.request import InputShape, Measurement
-from triton_converters.contract.result import Row
+from triton_converters.contract.results import Row
 
 PROGRAM = "perf_analyzer"
 TRIALS = 5

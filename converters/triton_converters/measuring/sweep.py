@@ -10,7 +10,7 @@ from pathlib import Path
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import Measurement, Sweep
-from triton_converters.contract.result import Row
+from triton_converters.contract.results import Row
 from triton_converters.measuring import perf_analyzer
 from triton_converters.measuring.memory import MemoryWatch
 from triton_converters.measuring.perf_analyzer import Point, ReportError, Target, Windows

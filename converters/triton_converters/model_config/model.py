@@ -13,7 +13,7 @@ from tritonclient.grpc import model_config_pb2
 
 from triton_converters.contract.formats import FORMATS, HPS
 from triton_converters.contract.request import ModelConfig
-from triton_converters.contract.result import Signature, Tensor, Tuning
+from triton_converters.contract.results import Signature, Tensor, Tuning
 
 
 @dataclass(frozen=True)

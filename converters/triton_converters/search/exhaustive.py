@@ -1,6 +1,6 @@
 """The exhaustive search: every point of the space, the far apart ones first, so that a budget's end leaves a survey."""
 
-from triton_converters.contract.result import Tuning
+from triton_converters.contract.results import Tuning
 from triton_converters.search.path import Path, Point
 from triton_converters.search.space import Space
 

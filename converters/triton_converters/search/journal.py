@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_converters.contract.document import Document, DocumentError
-from triton_converters.contract.result import Row, Tuning
+from triton_converters.contract.results import Row, Tuning
 from triton_converters.search.path import Point
 from triton_converters.search.space import Load
 

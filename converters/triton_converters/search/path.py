@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 from contextlib import suppress
 from typing import NamedTuple
 
-from triton_converters.contract.result import Row, Tuning
+from triton_converters.contract.results import Row, Tuning
 from triton_converters.search.space import Load
 
 

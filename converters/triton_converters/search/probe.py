@@ -5,13 +5,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from triton_converters.claim_store.dump import read_batches
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import Measurement, SearchRequest, Sweep
-from triton_converters.contract.result import Row, Signature, Tuning
+from triton_converters.contract.results import Row, Signature, Tuning
 from triton_converters.gates import verify
-from triton_converters.measuring.measurement import Bench
+from triton_converters.measuring.bench import Bench
 from triton_converters.measuring.server import Server
 from triton_converters.model_config.model import retuned
 from triton_converters.search.path import Point
@@ -49,7 +49,7 @@ class Probe:
         if self.loaded == tuning:
             return ""
         self.loaded = None
-        config = claim.model_repository(self.request.revision) / self.request.model_name / "config.pbtxt"
+        config = layout.model_repository(self.request.revision) / self.request.model_name / "config.pbtxt"
         if refusal := self.server.reload(retuned(config.read_text(encoding="utf-8"), tuning)):
             return f"tritonserver says: {refusal}"
         self.server.wait_ready()
@@ -71,7 +71,7 @@ class Probe:
         if at_least is not None:
             load = replace(load, measurement=_longer(load.measurement, at_least))
         directory.mkdir(parents=True, exist_ok=True)
-        home = claim.reference_directory(self.request.reference)
+        home = layout.reference_directory(self.request.reference)
         bench = Bench(self.server, load, self.signature, home, directory)
         sweep = Sweep((point.load.batch_size,), (point.load.concurrency,), self.request.sweep.shared_memory)
         measured = bench.sweep(self.request.scenario, sweep, self.output_bytes)
@@ -82,7 +82,7 @@ class Probe:
         """Hold the first samples of the reference against what is served now, in requests of each size."""
         served = replace(self.signature, max_batch_size=tuning.max_batch_size)
         verify.check_signature(self.server.signature(), served, tuning.max_batch_size)
-        batch = next(read_batches(claim.reference_directory(self.request.reference)))
+        batch = next(read_batches(layout.reference_directory(self.request.reference)))
         some = head(batch, tuning.max_batch_size) if tuning.max_batch_size else batch
         answered = verify.serve(self.server.infer, [some], served, self.request.tolerance)
         verify.check(answered, self.request.precision, self.request.tolerance)

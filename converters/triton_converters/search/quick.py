@@ -10,7 +10,7 @@ from math import inf, log, log1p
 from typing import NamedTuple
 
 from triton_converters.contract.request import Constraint, Objective
-from triton_converters.contract.result import Row
+from triton_converters.contract.results import Row
 from triton_converters.contract.scoring import order
 from triton_converters.search.path import Path, Point
 from triton_converters.search.space import BATCHING, DELAY, INSTANCES, MAXIMUM, PREFERRED, Place, Space

@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import product
 
 from triton_converters.contract.request import SearchRequest, Sweep
-from triton_converters.contract.result import Tuning
+from triton_converters.contract.results import Tuning
 
 MAXIMUM_INSTANCES = 5
 """Model Analyzer's default range is 1 to 5 (run_config_search_max_instance_count)."""

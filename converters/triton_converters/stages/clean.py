@@ -21,22 +21,23 @@ from triton_converters.claim_store.digest import is_published
 from triton_converters.claim_store.publish import TEMPORARY_PREFIX
 from triton_converters.claim_store.replay import has_result
 from triton_converters.claim_store.repository import find_conversion
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.document import DocumentError
+from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import HISTORY, is_record, read_record
 from triton_converters.contract.request import CleanRequest
-from triton_converters.contract.result import CleanResult, Outcome, SearchResult, SourceResult
+from triton_converters.contract.results import CleanResult, SearchResult, SourceResult
 from triton_converters.search.journal import is_journal
 
 MARKED = {
-    "source": claim.source_directory,
-    "reference": claim.reference_directory,
-    "convert": claim.revision_directory,
-    "profile": claim.measurement_directory,
-    "search": claim.measurement_directory,
-    "measure": claim.measurement_directory,
+    "source": layout.source_directory,
+    "reference": layout.reference_directory,
+    "convert": layout.revision_directory,
+    "profile": layout.measurement_directory,
+    "search": layout.measurement_directory,
+    "measure": layout.measurement_directory,
 }
 """Where the result of a record lies; of a source by its digest, of all others by the record's key."""
 
@@ -56,7 +57,7 @@ _KEY = re.compile(r"[0-9a-f]{16}|[0-9a-f]{64}")
 _TEMPORARY = re.compile(re.escape(TEMPORARY_PREFIX) + r"([0-9a-f]{16}|removed|damaged)-[a-z0-9_]{8}")
 
 
-def run(request: CleanRequest, root: Path = claim.MOUNT, marks: Path = claim.MARKS_MOUNT) -> CleanResult:
+def run(request: CleanRequest, root: Path = layout.MOUNT, marks: Path = layout.MARKS_MOUNT) -> CleanResult:
     """Remove the unmarked; ages in seconds.
 
     Raises StageError(ResultMissing), with nothing removed, where a mark cannot be read; OSError where the claim cannot
@@ -122,7 +123,7 @@ def _named(outcome: Outcome, root: Path) -> Iterator[Path]:
         name = outcome.result.digest if isinstance(outcome.result, SourceResult) else outcome.key
         yield MARKED[outcome.stage](name, root)
     if isinstance(outcome.result, SearchResult):
-        yield claim.search_directory(outcome.result.search, root)
+        yield layout.search_directory(outcome.result.search, root)
 
 
 def _read(record: Path) -> Outcome:

@@ -12,12 +12,12 @@ from triton_converters.claim_store.ensemble_repository import Part, publish_ense
 from triton_converters.claim_store.publish import publish_directory, temporary_directory
 from triton_converters.claim_store.replay import published_source, read_result
 from triton_converters.claim_store.repository import Conversion, find_conversion, publish_revision, write_conversion
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import FORMATS, THROUGH
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import ConvertRequest
-from triton_converters.contract.result import ConvertResult, ReferenceResult, Signature
+from triton_converters.contract.results import ConvertResult, ReferenceResult, Signature
 from triton_converters.convert.comparison import max_absolute_error
 from triton_converters.convert.example import example_inputs
 from triton_converters.convert.task import ConversionWarning, Task, convert
@@ -47,9 +47,9 @@ def run(request: ConvertRequest) -> ConvertResult:
 
 def _part(request: ConvertRequest) -> Part:
     """One model, converted here unless somebody did it before."""
-    reference = claim.reference_directory(request.reference)
+    reference = layout.reference_directory(request.reference)
     signature = read_result(reference, "reference", request.reference, ReferenceResult).signature
-    candidate = claim.candidate_directory(request.conversion_key)
+    candidate = layout.candidate_directory(request.conversion_key)
     conversion = find_conversion(candidate, request.conversion_key)
     if conversion is None:
         try:
@@ -97,7 +97,7 @@ def _convert(request: ConvertRequest, signature: Signature, target: Path) -> Con
 def write_model(request: ConvertRequest, signature: Signature, directory: Path) -> list[str]:
     """Load the model and write it in the asked format into ``directory``; gives what deserves a warning."""
     model = framework.load(published_source(request.source), request.model, request.format)
-    batches = read_batches(claim.reference_directory(request.reference))
+    batches = read_batches(layout.reference_directory(request.reference))
     dynamo = request.format in ("onnx", *THROUGH) and request.onnx_exporter == "Dynamo"
     example = example_inputs(batches, signature, at_least_two=dynamo)
     with warnings.catch_warnings(record=True) as caught:

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from triton_converters.claim_store.replay import read_result
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.request import MeasureRequest
-from triton_converters.contract.result import MeasureResult, ReferenceResult
+from triton_converters.contract.results import MeasureResult, ReferenceResult
 from triton_converters.gates.verify import check_signature
+from triton_converters.measuring.bench import Bench, publish
 from triton_converters.measuring.environment import observe
-from triton_converters.measuring.measurement import Bench, publish
 from triton_converters.measuring.server import Server
 
 STAGE = "measure"
@@ -25,7 +25,7 @@ def run(request: MeasureRequest) -> MeasureResult:
 
 
 def _measure(request: MeasureRequest, directory: Path) -> MeasureResult:
-    home = claim.reference_directory(request.reference)
+    home = layout.reference_directory(request.reference)
     signature = read_result(home, "reference", request.reference, ReferenceResult).signature
     server = Server(request.load, request.model_name)
     server.wait_ready()

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy
 
-from triton_converters.claim_store import hps
+from triton_converters.claim_store import embedding_tables
 from triton_converters.claim_store.dump import Array, Batch, read_batches, read_sizes, write_batch
 from triton_converters.claim_store.replay import write_result
-from triton_converters.contract.claim import member_key
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.layout import member_key
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import EnsembleCode, Step
-from triton_converters.contract.result import ReferenceResult, Signature, Tensor
+from triton_converters.contract.results import ReferenceResult, Signature, Tensor
 from triton_converters.load.ensemble import Ensemble, Passage
 from triton_converters.user.signature import Observed
 
@@ -86,7 +86,7 @@ def _signature(
     step: Step, inputs: tuple[str, ...], outputs: tuple[str, ...], observed: dict[str, Observed]
 ) -> Signature:
     if step.code.format == "hps":
-        return hps.signature(step.code.max_batch_size)
+        return embedding_tables.signature(step.code.max_batch_size)
     try:
         tensors = {name: each.tensor() for name, each in observed.items()}
     except ValueError as error:

@@ -12,22 +12,24 @@ from pathlib import Path
 from triton_converters.claim_store.dump import read_batches, read_sizes
 from triton_converters.claim_store.replay import read_result
 from triton_converters.claim_store.repository import model_file
-from triton_converters.contract import claim
+from triton_converters.contract import layout
+from triton_converters.contract.envelope import MessageTooLongError, Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import ProfileRequest, ServedModel
-from triton_converters.contract.result import Accuracy, MessageTooLongError, Outcome, ProfileResult, ReferenceResult
-from triton_converters.gates import metrics, verify
+from triton_converters.contract.results import Accuracy, ProfileResult, ReferenceResult
+from triton_converters.contract.text import shortened
+from triton_converters.gates import accuracy, verify
 from triton_converters.gates.precision import check_precision
 from triton_converters.gates.verify import Served
 from triton_converters.measuring import load_input
+from triton_converters.measuring.bench import Bench, publish
 from triton_converters.measuring.environment import observe
-from triton_converters.measuring.measurement import Bench, publish
 from triton_converters.measuring.server import Server
 
 STAGE = "profile"
 METRICS_FILE = "metrics.json"
-MESSAGE_CHARACTERS = 700
+MESSAGE_BYTES = 700
 """Of a gate's message: it shares the termination message with the metrics and the environment."""
 GATES = frozenset(
     {
@@ -65,7 +67,7 @@ def run(request: ProfileRequest) -> ProfileResult:
 
 
 def _profile(request: ProfileRequest, directory: Path) -> ProfileResult:
-    home = claim.reference_directory(request.reference)
+    home = layout.reference_directory(request.reference)
     reference = read_result(home, "reference", request.reference, ReferenceResult)
     load_input.check_shapes(request.load.input_shapes, reference.signature)
     server = Server(request.load, request.model_name)
@@ -76,7 +78,7 @@ def _profile(request: ProfileRequest, directory: Path) -> ProfileResult:
     result = ProfileResult(
         passed=verdict.reason is Reason.PASSED,
         reason=str(verdict.reason),
-        message=verdict.message[:MESSAGE_CHARACTERS],
+        message=shortened(verdict.message, MESSAGE_BYTES),
         max_absolute_error=served.max_absolute_error if served else 0.0,
         accuracy=tuple(each for each in verdict.accuracy if math.isfinite(each.framework + each.served)),
         samples=served.samples if served else 0,
@@ -92,7 +94,7 @@ def _profile(request: ProfileRequest, directory: Path) -> ProfileResult:
 def _judge(request: ProfileRequest, server: Server, reference: ReferenceResult, directory: Path) -> Verdict:
     """Every gate in turn, the cheap ones first."""
     verdict, signature = Verdict(), replace(reference.signature, max_batch_size=request.max_batch_size)
-    batches = claim.reference_directory(request.reference)
+    batches = layout.reference_directory(request.reference)
     try:
         for model in request.members or (ServedModel(request.model_name, request.format, request.precision),):
             check_precision(model_file(request.revision, model.name, model.format), model.format, model.precision)
@@ -110,7 +112,7 @@ def _judge(request: ProfileRequest, server: Server, reference: ReferenceResult, 
         verdict.message = served.describe()
         if request.metrics is not None:
             verdict.accuracy = _accuracy(request, batches, served, directory)
-            metrics.check(verdict.accuracy)
+            accuracy.check(verdict.accuracy)
     except StageError as error:
         if error.reason not in GATES:
             raise
@@ -121,20 +123,20 @@ def _judge(request: ProfileRequest, server: Server, reference: ReferenceResult, 
 def _accuracy(request: ProfileRequest, batches: Path, served: Served, directory: Path) -> tuple[Accuracy, ...]:
     """Metrics and their verdicts; all of them are left in METRICS_FILE, whatever fits into the termination message."""
     assert request.metrics is not None
-    data = metrics.gather(list(read_batches(batches)), served.outputs, request.max_batch_size > 0)
+    data = accuracy.gather(list(read_batches(batches)), served.outputs, request.max_batch_size > 0)
     arguments: dict[str, int | str] = {
         "precision": request.precision,
         "output_format": request.format,
         "batch_size": max(1, request.max_batch_size),
     }
-    source = claim.source_directory(request.source)
-    framework, answered = metrics.calculate(source, request.metrics, arguments, data)
+    source = layout.source_directory(request.source)
+    framework, answered = accuracy.calculate(source, request.metrics, arguments, data)
     document = {"framework": _json(framework), "served": _json(answered)}
     (directory / METRICS_FILE).write_text(json.dumps(document, indent=1, sort_keys=True), encoding="utf-8")
-    return metrics.judge(framework, answered, request.thresholds)
+    return accuracy.judge(framework, answered, request.thresholds)
 
 
-def _json(values: metrics.Values) -> dict[str, float | str]:
+def _json(values: accuracy.Values) -> dict[str, float | str]:
     """JSON has no NaN and no infinity."""
     return {name: value if math.isfinite(value) else str(value) for name, value in values.items()}
 

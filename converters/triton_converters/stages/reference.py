@@ -12,11 +12,11 @@ import numpy
 from triton_converters.claim_store.dump import Array, Arrays, Batch, write_batch
 from triton_converters.claim_store.publish import publish_directory, temporary_directory
 from triton_converters.claim_store.replay import has_result, published_source, read_result, write_result
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import ReferenceRequest
-from triton_converters.contract.result import ReferenceResult, Signature
+from triton_converters.contract.results import ReferenceResult, Signature
 from triton_converters.gates.agreement import beyond, common
 from triton_converters.load import framework
 from triton_converters.load.ensemble import Ensemble
@@ -45,7 +45,7 @@ def run(request: ReferenceRequest) -> ReferenceResult:
     ReferenceNotReproducible, ReferenceConstant.
     """
     started = time.monotonic()
-    source, target = published_source(request.source), claim.reference_directory(request.key)
+    source, target = published_source(request.source), layout.reference_directory(request.key)
     model = framework.load(source, request.model, request.model.format)
     with temporary_directory(target) as directory:
         signature, samples, batches = record(model, request, source, directory)

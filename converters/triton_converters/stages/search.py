@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from triton_converters.claim_store.replay import read_result
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import SearchRequest
-from triton_converters.contract.result import ProfileResult, ReferenceResult, Row, SearchPoint, SearchResult, Tuning
+from triton_converters.contract.results import ProfileResult, ReferenceResult, Row, SearchPoint, SearchResult, Tuning
 from triton_converters.contract.scoring import order
 from triton_converters.measuring import load_input
+from triton_converters.measuring.bench import publish
 from triton_converters.measuring.environment import observe
-from triton_converters.measuring.measurement import publish
 from triton_converters.measuring.server import Server
 from triton_converters.search import PART_POINTS
 from triton_converters.search.exhaustive import sweep
@@ -50,17 +50,17 @@ def run(request: SearchRequest) -> SearchResult:
 
 
 def _search(request: SearchRequest) -> SearchResult:
-    home = claim.reference_directory(request.reference)
+    home = layout.reference_directory(request.reference)
     signature = read_result(home, "reference", request.reference, ReferenceResult).signature
     load_input.check_shapes(request.load.input_shapes, signature)
-    profile_directory = claim.measurement_directory(request.profile)
+    profile_directory = layout.measurement_directory(request.profile)
     profile = read_result(profile_directory, "profile", request.profile, ProfileResult)
     rows: tuple[Row, ...] = getattr(profile, request.scenario)
     profiled = {Point(request.base, Load(row.batch_size, row.concurrency)): row for row in rows}
     server = Server(request.load, request.model_name)
     server.wait_ready()
     space = Space.of(request)
-    journal = Journal(claim.search_directory(request.search))
+    journal = Journal(layout.search_directory(request.search))
     # A server that a Job before this one left behind may serve anything.
     probe = Probe(request, server, signature, None)
     return Search(request, space, journal, probe, profiled).run()

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from triton_converters.claim_store.digest import SourceFile, digest_of, sha256_of
 from triton_converters.claim_store.publish import publish_directory, temporary_directory
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import SourceRequest
-from triton_converters.contract.result import SourceResult
+from triton_converters.contract.results import SourceResult
 
 _UNSPEAKABLE = re.compile(r"[\x00-\x1f\x7f\\]")
 
@@ -36,7 +36,7 @@ def run(request: SourceRequest) -> SourceResult:
     if request.sha256 and digest != request.sha256:
         message = f"{request.uri} has SHA-256 {digest}, spec.source.sha256 is {request.sha256} (docs/source.md)"
         raise StageError(Reason.DIGEST_MISMATCH, message)
-    target = claim.source_directory(digest)
+    target = layout.source_directory(digest)
     if not target.is_dir():
         _publish(files, digest, single, target)
     return SourceResult(digest, len(files), sum((target / file.name).stat().st_size for file in files))
@@ -44,7 +44,7 @@ def run(request: SourceRequest) -> SourceResult:
 
 def _locate(request: SourceRequest) -> Path:
     """What the request names, links resolved, proved to lie on the mount."""
-    mount = claim.SOURCE_MOUNT.resolve()
+    mount = layout.SOURCE_MOUNT.resolve()
     root = (mount / request.path).resolve()
     if not root.is_relative_to(mount):
         raise _invalid(f"{request.uri}: {request.path!r} leads outside of what is mounted")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from triton_converters.claim_store.dump import Array
-from triton_converters.contract.result import Tensor
+from triton_converters.contract.results import Tensor
 from triton_converters.model_config.data_types import triton_type
 
 

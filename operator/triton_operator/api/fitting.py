@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import model_validator
 from pydantic.fields import FieldInfo
 
+from triton_converters.contract.text import shortened
 from triton_operator.api.schema import ApiType
 
 LONGEST_TEXT = 4096
@@ -33,16 +34,6 @@ class StatusType(ApiType):
 def longest(kind: type[ApiType], field: str) -> int:
     """How many items a list of that type may have; raises KeyError where it declares no limit."""
     return _limits(kind)[field]
-
-
-def shortened(message: str, length: int) -> str:
-    """At most ``length`` bytes, the middle left out: what happened stands first, what to do about it last."""
-    # A lone surrogate has no encoding, and no API server takes it.
-    text = message.encode(errors="replace")
-    if len(text) <= length:
-        return text.decode()
-    head = text[: length // 4].decode(errors="ignore")
-    return f"{head} ... {text[-(length - length // 4 - 5) :].decode(errors='ignore')}"
 
 
 @cache

@@ -7,11 +7,14 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.result import Row
+from triton_converters.contract.results import Row
+from triton_converters.contract.text import shortened
 from triton_operator.api.fitting import StatusType
 from triton_operator.api.schema import ApiType, Text, list_map
-from triton_operator.api.searched import ConfigurationStatus, SearchStatus
+from triton_operator.api.search_status import ConfigurationStatus, SearchStatus
 
+CONDITION_MESSAGE_BYTES = 600
+"""The longest message of a condition; the Job's log has the rest."""
 ConditionType = Literal[
     "Ready",
     "Reconciling",
@@ -359,13 +362,12 @@ def merge_conditions(old: Iterable[Condition], new: Iterable[Condition]) -> list
 def condition(
     type: ConditionType, status: bool | None, reason: Reason, message: str, generation: int, now: datetime
 ) -> Condition:
-    """A condition observed now; status None is Unknown. The message is cut at 600 characters, keeping its end."""
-    text = message if len(message) <= 600 else message[:200] + " ... " + message[-395:]
+    """Return a condition that was observed now; a status of None is Unknown. A long message keeps its two ends."""
     return Condition(
         type=type,
         status="Unknown" if status is None else "True" if status else "False",
         reason=str(reason),
-        message=text,
+        message=shortened(message, CONDITION_MESSAGE_BYTES),
         observed_generation=generation,
         last_transition_time=timestamp(now),
     )

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.result import ConvertResult, ProfileResult
+from triton_converters.contract.results import ConvertResult, ProfileResult
 from triton_operator.api.status import CandidateState
 from triton_operator.candidates.combination import Combination
 from triton_operator.observed.pods import Trouble

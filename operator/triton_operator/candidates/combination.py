@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from triton_converters.contract.formats import HPS
-from triton_converters.contract.result import Tuning
+from triton_converters.contract.results import Tuning
 from triton_operator import names
 from triton_operator.api.model import Model
 from triton_operator.api.spec import TritonDeploymentSpec

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from triton_converters.contract.result import Environment
+from triton_converters.contract.results import Environment
 from triton_operator.api.status import EnvironmentStatus
 
 FIELDS = (

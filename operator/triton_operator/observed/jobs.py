@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any, Literal
 
 from triton_converters.contract.document import DocumentError
+from triton_converters.contract.envelope import EXIT_FINAL, Outcome
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.result import EXIT_FINAL, Outcome
 from triton_operator import names
 from triton_operator.observed.pods import (
     Trouble,

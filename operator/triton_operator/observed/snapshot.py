@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from triton_converters.contract.document import DocumentError
+from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import CLAIM, FAILURE, FINISHED, HISTORY, is_record, read_record, record_name
-from triton_converters.contract.result import Outcome
 from triton_operator import names
 from triton_operator.observed.history import History
 from triton_operator.observed.jobs import JobView, Record, job_view

@@ -11,20 +11,21 @@ from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.candidates.combination import combinations
 from triton_operator.context import Context
 from triton_operator.observed.snapshot import Observed
-from triton_operator.planning import conditions, report
+from triton_operator.planning import conditions
 from triton_operator.planning.progress import Progress
+from triton_operator.planning.status import status_of
 from triton_operator.resources.claim import claim
 from triton_operator.resources.network_policy import network_policy
 from triton_operator.resources.results import results
 from triton_operator.settings import Settings
 from triton_operator.stages import (
-    choosing,
     cleaning,
+    contenders,
     conversion,
     profiling,
-    ranking,
     reference,
     searching,
+    selection,
     serving,
     skipping,
     source,
@@ -87,7 +88,7 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
         effects += cleaning.clean(context, history)
     objects = [body for body in (claim(context), network_policy(context)) if body is not None]
     objects.append(results(context, set(effects.needed), effects.failures, history))
-    status = report.status(context, progress)
+    status = status_of(context, progress)
     return Plan(
         objects=(*objects, *effects.objects),
         deletions=_deletions(context, progress, effects.jobs),
@@ -132,10 +133,10 @@ def _walk(context: Context) -> Progress:
     effects += found.effects
     if found.waits is not None:
         verdicts, attempts = (*verdicts, found.waits), found.attempts
-        so_far = tuple(ranking.ranked(context, attempts))
+        so_far = tuple(contenders.ranked(context, attempts))
         return Progress(verdicts, effects, attempts, published, dump.result, so_far, found.searches)
 
-    selected, attempts, choices = choosing.choose(context, found.attempts, found.searches)
+    selected, attempts, choices = selection.choose(context, found.attempts, found.searches)
     verdicts = (*verdicts, selected)
     target = next((attempt for attempt in attempts if attempt.state == "Selected"), None)
     if target is None:

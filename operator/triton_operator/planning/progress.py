@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from triton_converters.contract.result import ReferenceResult, SourceResult
+from triton_converters.contract.results import ReferenceResult, SourceResult
 from triton_operator.candidates.attempt import Attempt
-from triton_operator.candidates.selection import Choice
+from triton_operator.candidates.ranking import Choice
 from triton_operator.stages.searching import Search
 from triton_operator.stages.serving import Rollout
 from triton_operator.stages.step import Effects, Verdict

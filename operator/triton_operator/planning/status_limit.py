@@ -6,7 +6,7 @@ here is not lost: the results ConfigMap holds each Job's whole answer, the Job's
 
 from collections.abc import Callable
 
-from triton_operator.api.fitting import shortened
+from triton_converters.contract.text import shortened
 from triton_operator.api.status import CandidateStatus, TritonDeploymentStatus
 
 LIMIT_BYTES = 32 * 1024

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from triton_converters.contract.document import Document
-from triton_converters.contract.result import EXIT_FINAL
+from triton_converters.contract.envelope import EXIT_FINAL
 from triton_operator import names
 from triton_operator.api.pod import Pod
 from triton_operator.api.quantity import amount

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from triton_converters.contract import claim as layout
+from triton_converters.contract import layout
 from triton_operator import names
 from triton_operator.api.pod import Pod
 from triton_operator.context import Context

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.records import CLAIM, FAILURE, FINISHED, HISTORY, record_name
-from triton_converters.contract.result import Outcome
 from triton_operator import names
 from triton_operator.context import Context
 from triton_operator.observed.history import History

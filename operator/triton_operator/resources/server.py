@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from triton_converters.contract import claim as layout
+from triton_converters.contract import layout
 from triton_converters.contract.formats import HPS
 from triton_operator import names
 from triton_operator.context import Context

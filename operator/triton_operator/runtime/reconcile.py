@@ -16,6 +16,7 @@ from triton_operator import names
 from triton_operator.api.deployment import InvalidSpecError, parse, parse_status
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.kube import ownership
+from triton_operator.kube.bodies import event_body, failed, stalled, status_body
 from triton_operator.kube.cluster import (
     Cluster,
     ClusterError,
@@ -27,7 +28,6 @@ from triton_operator.kube.cluster import (
 from triton_operator.kube.drift import drift
 from triton_operator.kube.kinds import CLAIM, EVENT, JOB, NETWORK_POLICY, TRITON_DEPLOYMENT, Kind, kind_named, kind_of
 from triton_operator.kube.ownership import Control
-from triton_operator.kube.reporting import event_body, failed, stalled, status_body
 from triton_operator.names import GPU_PRODUCT_LABEL
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.plan import Event, Plan, plan

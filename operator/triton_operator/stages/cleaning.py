@@ -1,6 +1,6 @@
 """Clean: once a state that served is one too many, a Job removes from the claim what no record names any more."""
 
-from triton_converters.contract import claim as layout
+from triton_converters.contract import layout
 from triton_converters.contract.request import CleanRequest
 from triton_operator import names
 from triton_operator.context import Context

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from triton_converters.contract import claim as layout
+from triton_converters.contract import layout
 from triton_converters.contract.formats import ENSEMBLE, HPS, THROUGH
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
 from triton_converters.contract.request import ConvertRequest, HpsOptions, ModelConfig, TensorRtOptions
-from triton_converters.contract.result import ConvertResult, Tuning
+from triton_converters.contract.results import ConvertResult, Tuning
+from triton_converters.contract.text import shortened
 from triton_operator import names
 from triton_operator.api.model import DEFAULT_OPSET, DynamicBatching, Model
 from triton_operator.candidates import server_image
@@ -234,7 +235,7 @@ def _verdict(attempts: list[Attempt]) -> Verdict:
         message = f"{done} of {len(attempts)} candidates done; converting {names_}" if running else trouble.message
         return Verdict("Converted", False, trouble.reason or Reason.RUNNING, message)
     if len(failed) == len(attempts):
-        reasons = "; ".join(f"{each.name}: {each.reason}: {each.message[:200]}" for each in failed)
+        reasons = "; ".join(f"{each.name}: {each.reason}: {shortened(each.message, 200)}" for each in failed)
         return Verdict("Converted", False, Reason.ALL_CANDIDATES_FAILED, f"no candidate was converted: {reasons}")
     message = f"{len(attempts) - len(failed)} of {len(attempts)} candidates were converted"
     if failed:

@@ -14,7 +14,8 @@ from triton_converters.contract.request import (
     Threshold,
     Tolerance,
 )
-from triton_converters.contract.result import ProfileResult
+from triton_converters.contract.results import ProfileResult
+from triton_converters.contract.text import shortened
 from triton_operator import names
 from triton_operator.api.performance import ConcurrencyRange, OfflineSweep, OnlineSweep
 from triton_operator.candidates.attempt import Attempt
@@ -185,7 +186,7 @@ def _verdict(context: Context, attempts: list[Attempt]) -> Verdict:
         message = f"profiling {current.name}; {len(busy) - 1} more to go"
         return Verdict("Verified", False, Reason.RUNNING, message)
     if not passed:
-        reasons = "; ".join(f"{each.name}: {each.reason}: {each.message[:200]}" for each in attempts)
+        reasons = "; ".join(f"{each.name}: {each.reason}: {shortened(each.message, 200)}" for each in attempts)
         return Verdict("Verified", False, Reason.ALL_CANDIDATES_FAILED, f"no candidate passed the gates: {reasons}")
     message = f"{', '.join(passed)} of {len(attempts)} candidates passed"
     if not context.spec.accuracy.thresholds:

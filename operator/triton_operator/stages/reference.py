@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from triton_converters.contract import claim as layout
+from triton_converters.contract import layout
 from triton_converters.contract.formats import ENSEMBLE
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import EnsembleCode, Entrypoint, ModelCode, ReferenceRequest, Step
-from triton_converters.contract.result import ReferenceResult, SourceResult, Tensor
+from triton_converters.contract.results import ReferenceResult, SourceResult, Tensor
 from triton_operator import names
 from triton_operator.api.model import Model
 from triton_operator.api.source import UserEntrypoint

@@ -11,9 +11,9 @@ from itertools import pairwise
 
 from triton_converters.contract.document import Document
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.result import Environment, MeasureResult, ProfileResult, Row, SourceResult
+from triton_converters.contract.results import Environment, MeasureResult, ProfileResult, Row, SourceResult
 from triton_operator.candidates.environments import differences
-from triton_operator.candidates.selection import best_row, improvement
+from triton_operator.candidates.ranking import best_row, improvement
 from triton_operator.context import Context
 
 WAYS = {

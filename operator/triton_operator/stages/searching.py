@@ -12,18 +12,19 @@ from math import ceil
 from triton_converters.contract import scoring
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import SearchRequest
-from triton_converters.contract.result import SearchPoint, SearchResult, Tuning
+from triton_converters.contract.results import SearchPoint, SearchResult, Tuning
+from triton_converters.contract.text import shortened
 from triton_operator import names
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.combination import Combination
-from triton_operator.candidates.selection import Choice, best_row, improvement, noise
+from triton_operator.candidates.ranking import Choice, best_row, improvement, noise
 from triton_operator.context import Context
 from triton_operator.observed.pods import Trouble
 from triton_operator.resources.jobs import Work, reloading_sidecar
 from triton_operator.resources.server import serving_inputs
+from triton_operator.stages.contenders import ranked
 from triton_operator.stages.conversion import configuration, convert
 from triton_operator.stages.profiling import LOOPBACK, is_measuring, load, offline, online, profile, tolerance
-from triton_operator.stages.ranking import ranked
 from triton_operator.stages.reference import Dump
 from triton_operator.stages.step import Effects, Verdict, run, waiting
 
@@ -71,7 +72,8 @@ class Search:
     def outcome(self) -> str:
         """How it ended, in words."""
         if self.failure is not None:
-            return f"the search of {self.candidate} failed ({self.failure.reason}: {self.failure.message[:200]})"
+            words = shortened(self.failure.message, 200)
+            return f"the search of {self.candidate} failed ({self.failure.reason}: {words})"
         measured = f"{self.measurements} measurements in a space of {self.size} points"
         budget = {MEASUREMENTS_SPENT: "its measurements are", "TimeSpent": "its time is"}.get(self.ended)
         if budget:

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from triton_converters.contract.reasons import Reason, reason_of
 from triton_converters.contract.request import MeasureRequest
-from triton_converters.contract.result import MeasureResult
+from triton_converters.contract.results import MeasureResult
 from triton_operator import names
 from triton_operator.candidates.attempt import Attempt
-from triton_operator.candidates.selection import best_row
+from triton_operator.candidates.ranking import best_row
 from triton_operator.context import Context
 from triton_operator.observed.jobs import Record
 from triton_operator.observed.snapshot import ServerView

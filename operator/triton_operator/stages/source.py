@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
-from triton_converters.contract import claim as layout
+from triton_converters.contract import layout
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import SourceRequest
-from triton_converters.contract.result import SourceResult
+from triton_converters.contract.results import SourceResult
 from triton_operator import names
 from triton_operator.api.status import Condition
 from triton_operator.context import Context

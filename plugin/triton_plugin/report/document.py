@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from pydantic import Field
 
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.result import ConvertResult, ProfileResult
+from triton_converters.contract.results import ConvertResult, ProfileResult
 from triton_operator.api.model import Model
 from triton_operator.api.schema import ApiType
-from triton_operator.api.searched import ConfigurationStatus, SearchStatus, configuration_status
+from triton_operator.api.search_status import ConfigurationStatus, SearchStatus, configuration_status
 from triton_operator.api.selection import Constraint, Objective
 from triton_operator.api.status import (
     AccuracyStatus,

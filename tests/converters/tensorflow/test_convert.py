@@ -10,8 +10,8 @@ from tests.converters.tensorflow.cases import MAX_BATCH_SIZE, REFERENCE, convert
 from triton_converters.claim_store.dump import Batch, read_batches
 from triton_converters.claim_store.inspection import read
 from triton_converters.claim_store.replay import read_result
-from triton_converters.contract import claim
-from triton_converters.contract.result import ConvertResult, ReferenceResult, Signature
+from triton_converters.contract import layout
+from triton_converters.contract.results import ConvertResult, ReferenceResult, Signature
 from triton_converters.gates.precision import check_precision
 
 pytestmark = pytest.mark.tensorflow
@@ -22,11 +22,11 @@ TOLERANCE = {"fp32": 1e-5, "fp16": 2e-2}
 
 
 def signature() -> Signature:
-    return read_result(claim.reference_directory(REFERENCE), "reference", REFERENCE, ReferenceResult).signature
+    return read_result(layout.reference_directory(REFERENCE), "reference", REFERENCE, ReferenceResult).signature
 
 
 def batches() -> list[Batch]:
-    return list(read_batches(claim.reference_directory(REFERENCE)))
+    return list(read_batches(layout.reference_directory(REFERENCE)))
 
 
 def assert_agrees(format_name: str, precision: str, batch: Batch, rows: slice | None) -> None:

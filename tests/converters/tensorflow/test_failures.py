@@ -9,11 +9,11 @@ import tensorflow as tf
 
 from tests.converters.sources import WriteSource
 from tests.converters.tensorflow.cases import model_code, request
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import Entrypoint, ModelCode
-from triton_converters.contract.result import ConvertResult, ReferenceResult, Signature, Tensor
+from triton_converters.contract.results import ConvertResult, ReferenceResult, Signature, Tensor
 from triton_converters.convert import tf_savedmodel
 from triton_converters.convert.task import Task
 from triton_converters.load import tf_estimator
@@ -29,7 +29,7 @@ def refusal(convert: Convert, *arguments: object, **named: object) -> StageError
         convert(*arguments, **named)
     assert caught.value.final
     for folder in ("candidates", "revisions"):
-        directory = claim.MOUNT / folder
+        directory = layout.MOUNT / folder
         assert not directory.exists() or list(directory.iterdir()) == []
     return caught.value
 
@@ -93,7 +93,7 @@ def test_a_framework_that_proves_nothing_is_refused(refer: Refer, kind: str, rea
         refer(model_code(kind), kind)
     assert caught.value.reason is reason
     assert words in caught.value.message
-    assert list((claim.MOUNT / "references").iterdir()) == []
+    assert list((layout.MOUNT / "references").iterdir()) == []
 
 
 ESTIMATOR = """

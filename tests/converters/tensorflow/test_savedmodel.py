@@ -9,10 +9,10 @@ import tensorflow as tf
 
 from tests.converters.tensorflow.cases import REFERENCE, converted, request, run_file, savedmodel_code
 from triton_converters.claim_store.dump import read_batches
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.result import ReferenceResult, Tensor
+from triton_converters.contract.results import ReferenceResult, Tensor
 from triton_converters.load import tf_savedmodel
 from triton_converters.stages import convert
 
@@ -52,7 +52,7 @@ def test_it_converts_like_a_model_made_of_code(exported: Path, refer: Refer, for
     ]  # fmt: skip
     result = convert.run(request(code, format_name, precision))
     assert result.data_types[0] == {"fp32": "FP32", "fp16": "FP16"}[precision]
-    for batch in read_batches(claim.reference_directory(REFERENCE)):
+    for batch in read_batches(layout.reference_directory(REFERENCE)):
         for name, answer in run_file(format_name, batch.inputs, signature).items():
             numpy.testing.assert_allclose(answer, batch.outputs[name], atol=2e-2 if precision == "fp16" else 1e-5)
 

@@ -15,7 +15,7 @@ from tests.converters.onnx_models import MODELS, Graph, inputs
 from triton_converters.claim_store import inspection
 from triton_converters.claim_store.dump import Batch
 from triton_converters.claim_store.repository import model_file
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import (
@@ -26,7 +26,7 @@ from triton_converters.contract.request import (
     ReferenceRequest,
     TensorRtOptions,
 )
-from triton_converters.contract.result import ConvertResult, Signature, Tensor
+from triton_converters.contract.results import ConvertResult, Signature, Tensor
 from triton_converters.convert import tensorrt_library
 from triton_converters.convert.tensorrt_library import Library
 from triton_converters.convert.trt import computed_types, profile_shapes
@@ -73,7 +73,7 @@ def refer(mount: Path) -> Callable[[Any, list[dict[str, Any]]], None]:
     """Publishes a model with its batches and runs the reference stage."""
 
     def run(model: Any, batches: list[dict[str, Any]]) -> None:
-        source = claim.source_directory(SOURCE)
+        source = layout.source_directory(SOURCE)
         source.mkdir(parents=True)
         onnx.save(model, str(source / "model.onnx"))
         for number, batch in enumerate(batches):
@@ -86,8 +86,8 @@ def refer(mount: Path) -> Callable[[Any, list[dict[str, Any]]], None]:
 
 
 def convert(**changes: Any) -> ConvertResult:
-    shutil.rmtree(claim.candidate_directory(REQUEST.conversion_key), ignore_errors=True)
-    shutil.rmtree(claim.revision_directory(REQUEST.key), ignore_errors=True)
+    shutil.rmtree(layout.candidate_directory(REQUEST.conversion_key), ignore_errors=True)
+    shutil.rmtree(layout.revision_directory(REQUEST.key), ignore_errors=True)
     return convert_stage.run(replace(REQUEST, **changes))
 
 
@@ -176,7 +176,7 @@ def test_a_node_that_tensorrt_does_not_take_is_named(library: Library, refer: Ca
         convert()
     assert caught.value.reason is Reason.CONVERSION_UNSUPPORTED
     assert f"TensorRT {library.version} does not take node 'Det_0' (Det)" in caught.value.message
-    assert not claim.candidate_directory(REQUEST.conversion_key).exists()
+    assert not layout.candidate_directory(REQUEST.conversion_key).exists()
 
 
 def test_a_build_that_fails_is_told_in_tensorrt_s_own_words(library: Library, tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_the_timing_cache_lies_with_its_gpu_and_version(library: Library, refer:
         convert()
         convert()
     assert given == [b"", b"measured"]
-    path = claim.MOUNT / "caches" / GPU / library.version / "timing.cache"
+    path = layout.MOUNT / "caches" / GPU / library.version / "timing.cache"
     assert path.read_bytes() == b"measured"
     assert [each.name for each in path.parent.iterdir()] == ["timing.cache"]
 

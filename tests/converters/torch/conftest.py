@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.converters.torch.cases import REFERENCE, SOURCE, model_code, request
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.request import Entrypoint, ReferenceRequest
-from triton_converters.contract.result import ConvertResult, ReferenceResult
+from triton_converters.contract.results import ConvertResult, ReferenceResult
 from triton_converters.stages import convert as convert_stage
 from triton_converters.stages import reference
 
@@ -17,7 +17,7 @@ from triton_converters.stages import reference
 @pytest.fixture
 def published(mount: Path) -> Path:
     """The source directory on the claim."""
-    directory = claim.source_directory(SOURCE)
+    directory = layout.source_directory(SOURCE)
     shutil.copytree(Path(__file__).parent / "user", directory)
     return directory
 

@@ -13,17 +13,11 @@ from onnx import TensorProto, helper
 
 from tests.converters.torch.cases import CONVERSION, REFERENCE, REVISION, model_code, request
 from triton_converters.claim_store.repository import model_file
-from triton_converters.contract import claim
+from triton_converters.contract import layout
+from triton_converters.contract.envelope import MESSAGE_LIMIT_BYTES, Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.result import (
-    MESSAGE_LIMIT_BYTES,
-    ConvertResult,
-    Outcome,
-    ReferenceResult,
-    Signature,
-    Tensor,
-)
+from triton_converters.contract.results import ConvertResult, ReferenceResult, Signature, Tensor
 from triton_converters.convert import torchscript
 from triton_converters.convert.onnx_graph import check_signature
 from triton_converters.gates.precision import check_precision, weight_data_types
@@ -38,7 +32,7 @@ def refusal(convert: Convert, *arguments: object, **named: object) -> StageError
         convert(*arguments, **named)
     assert caught.value.final
     for folder in ("candidates", "revisions"):
-        directory = claim.MOUNT / folder
+        directory = layout.MOUNT / folder
         assert not directory.exists() or list(directory.iterdir()) == []
     return caught.value
 
@@ -242,5 +236,5 @@ def test_warnings_are_few_and_short(convert: Convert) -> None:
         "a" * 64, 1, ("FP16",), 1.0, ("w" * convert.WARNING_CHARACTERS,) * convert.WARNINGS, "10.13.3.9", 1e-6
     )
     assert len(Outcome("convert", REVISION, longest).to_json().encode()) < MESSAGE_LIMIT_BYTES
-    assert claim.reference_directory(REFERENCE).is_dir()
-    assert claim.candidate_directory(CONVERSION).is_dir()
+    assert layout.reference_directory(REFERENCE).is_dir()
+    assert layout.candidate_directory(CONVERSION).is_dir()

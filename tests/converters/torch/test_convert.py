@@ -11,8 +11,8 @@ from tests.converters.torch.cases import CONVERSION, MAX_BATCH_SIZE, REFERENCE, 
 from triton_converters.claim_store.dump import Batch, read_batches
 from triton_converters.claim_store.replay import read_result
 from triton_converters.claim_store.repository import model_file
-from triton_converters.contract import claim
-from triton_converters.contract.result import ConvertResult, ReferenceResult, Signature
+from triton_converters.contract import layout
+from triton_converters.contract.results import ConvertResult, ReferenceResult, Signature
 from triton_converters.gates.precision import weight_data_types
 
 pytestmark = pytest.mark.torch
@@ -23,11 +23,11 @@ TOLERANCE = {"fp32": 1e-5, "fp16": 2e-2}
 
 
 def signature() -> Signature:
-    return read_result(claim.reference_directory(REFERENCE), "reference", REFERENCE, ReferenceResult).signature
+    return read_result(layout.reference_directory(REFERENCE), "reference", REFERENCE, ReferenceResult).signature
 
 
 def batches() -> list[Batch]:
-    return list(read_batches(claim.reference_directory(REFERENCE)))
+    return list(read_batches(layout.reference_directory(REFERENCE)))
 
 
 def assert_agrees(format_name: str, precision: str, batch: Batch, rows: slice | None) -> None:
@@ -162,8 +162,8 @@ def test_fp16_that_overflows_converts_with_a_warning_and_is_not_clamped(convert:
         assert any("scale has values outside the range of fp16" in warning for warning in result.warnings)
         answers = run_file(format_name, {"x": batches()[0].inputs["x"][:2]}, signature())
         assert not numpy.isfinite(answers["y"]).any()
-        (claim.candidate_directory(CONVERSION) / "result.json").unlink()
-        (claim.revision_directory(REVISION) / "result.json").unlink()
+        (layout.candidate_directory(CONVERSION) / "result.json").unlink()
+        (layout.revision_directory(REVISION) / "result.json").unlink()
 
 
 def test_a_max_batch_size_of_one_stays_a_varying_dimension(convert: Convert, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,11 +15,11 @@ from tests.converters.torch.user.model import Branching, Classifier, Recommender
 from triton_converters.claim_store.dump import read_batches
 from triton_converters.claim_store.replay import read_result
 from triton_converters.claim_store.repository import model_file
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import Entrypoint, ModelCode, ReferenceRequest
-from triton_converters.contract.result import ConvertResult, ReferenceResult
+from triton_converters.contract.results import ConvertResult, ReferenceResult
 from triton_converters.convert import onnx_graph, tensorrt_library
 from triton_converters.convert.tensorrt_library import Engine, Library, Shapes
 from triton_converters.gates.precision import weight_data_types
@@ -80,7 +80,7 @@ def load_batch(published: Path, kind: str, names: str) -> list[numpy.ndarray]:
 
 def check(format_name: str, precision: str, result: ConvertResult) -> None:
     """The file answers what the source's file answered, in the weights it says it has."""
-    home = claim.reference_directory(REFERENCE)
+    home = layout.reference_directory(REFERENCE)
     signature = read_result(home, "reference", REFERENCE, ReferenceResult).signature
     tolerance = {"fp32": 1e-5, "fp16": 2e-2}[precision]
     for batch in read_batches(home):

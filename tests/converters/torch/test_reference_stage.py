@@ -10,10 +10,10 @@ import torch
 from tests.converters.torch.cases import REFERENCE
 from triton_converters.claim_store.dump import read_batches
 from triton_converters.claim_store.replay import read_result
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.result import ReferenceResult, Tensor
+from triton_converters.contract.results import ReferenceResult, Tensor
 
 pytestmark = pytest.mark.torch
 Refer = Callable[..., ReferenceResult]
@@ -24,7 +24,7 @@ def test_the_dump_is_what_the_framework_answers(refer: Refer, published: Path) -
     assert (result.samples, result.batches) == (12, 3)
     assert result.signature.inputs == (Tensor("items", "INT64", (5,)), Tensor("visitor", "FP32", (4,)))
     assert result.signature.outputs == (Tensor("scores", "FP32", (3,)), Tensor("best", "INT64", ()))
-    directory = claim.reference_directory(REFERENCE)
+    directory = layout.reference_directory(REFERENCE)
     assert read_result(directory, "reference", REFERENCE, ReferenceResult) == result
     assert len(json.loads((directory / "perf.json").read_text())["data"]) == 12
     assert sorted(path.name for path in directory.iterdir()) == ["batches", "perf.json", "result.json"]
@@ -61,7 +61,7 @@ def test_a_framework_that_proves_nothing_is_refused(refer: Refer, kind: str, rea
         refer(kind)
     assert caught.value.reason is reason
     assert words in caught.value.message
-    assert list((claim.MOUNT / "references").iterdir()) == []
+    assert list((layout.MOUNT / "references").iterdir()) == []
 
 
 def test_a_layer_left_in_training_mode_is_refused(refer: Refer) -> None:
@@ -96,6 +96,6 @@ def test_wrong_shapes_are_the_framework_s_own_words(refer: Refer, published: Pat
 
 def test_a_second_run_uses_what_is_there(refer: Refer) -> None:
     first = refer("Recommender")
-    inode = claim.reference_directory(REFERENCE).stat().st_ino
+    inode = layout.reference_directory(REFERENCE).stat().st_ino
     assert refer("Recommender") == first
-    assert claim.reference_directory(REFERENCE).stat().st_ino == inode
+    assert layout.reference_directory(REFERENCE).stat().st_ino == inode

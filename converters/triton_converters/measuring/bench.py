@@ -8,10 +8,10 @@ from typing import TypeVar
 
 from triton_converters.claim_store.publish import publish_directory, temporary_directory
 from triton_converters.claim_store.replay import has_result, read_result, write_result
-from triton_converters.contract import claim
+from triton_converters.contract import layout
 from triton_converters.contract.document import Document
 from triton_converters.contract.request import InputShape, Load, Sweep
-from triton_converters.contract.result import Signature
+from triton_converters.contract.results import Signature
 from triton_converters.measuring import load_input
 from triton_converters.measuring.perf_analyzer import Target
 from triton_converters.measuring.server import Server
@@ -25,7 +25,7 @@ ROOM = 2
 
 def publish(stage: str, key: str, kind: type[Result], fill: Callable[[Path], Result]) -> Result:
     """Publish ``measurements/<key>/`` with what ``fill`` leaves in its directory; gives the first one published."""
-    target = claim.measurement_directory(key)
+    target = layout.measurement_directory(key)
     with temporary_directory(target) as directory:
         result = fill(directory)
         write_result(directory, stage, key, result)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from triton_converters.contract.reasons import Reason
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.environments import differences
-from triton_operator.candidates.selection import Choice, comparison, improvement, within_noise
+from triton_operator.candidates.ranking import Choice, comparison, improvement, within_noise
 from triton_operator.context import Context
 from triton_operator.observed.pods import Trouble
-from triton_operator.stages.ranking import ranked
+from triton_operator.stages.contenders import ranked
 from triton_operator.stages.searching import Search
 from triton_operator.stages.step import Verdict
 

@@ -16,7 +16,7 @@ from triton_converters.claim_store.dump import Array, Arrays, Batch
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import Entrypoint, Threshold
-from triton_converters.contract.result import Accuracy
+from triton_converters.contract.results import Accuracy
 from triton_converters.user import user_code
 
 CLASS = "MetricsCalculator"

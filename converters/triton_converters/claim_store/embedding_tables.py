@@ -17,7 +17,7 @@ from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import HpsOptions
-from triton_converters.contract.result import Signature, Tensor
+from triton_converters.contract.results import Signature, Tensor
 
 KEYS, NUMKEYS, OUTPUT = "KEYS", "NUMKEYS", "OUTPUT0"
 """The only names that hps_backend takes (model_state.cpp)."""

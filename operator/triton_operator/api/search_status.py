@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from triton_converters.contract.result import Tuning
+from triton_converters.contract.results import Tuning
 from triton_operator.api.fitting import StatusType
 from triton_operator.api.schema import Text
 

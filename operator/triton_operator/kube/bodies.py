@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from triton_converters.contract.reasons import Reason
-from triton_operator.api.fitting import shortened
+from triton_converters.contract.text import shortened
 from triton_operator.api.status import ConditionType, TritonDeploymentStatus, condition, merge_conditions, timestamp
 
 COMPONENT = "triton-operator"

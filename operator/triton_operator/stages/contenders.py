@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from triton_converters.contract.result import Row
+from triton_converters.contract.results import Row
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.combination import Combination
-from triton_operator.candidates.selection import Choice, Contender, rank
+from triton_operator.candidates.ranking import Choice, Contender, rank
 from triton_operator.context import Context
 
 

@@ -6,7 +6,7 @@ from math import exp, inf
 
 from triton_converters.contract import scoring
 from triton_converters.contract.request import Constraint as Bound
-from triton_converters.contract.result import Row
+from triton_converters.contract.results import Row
 from triton_converters.contract.scoring import THROUGHPUT, Violation
 from triton_operator.api.selection import Constraint, Objective
 

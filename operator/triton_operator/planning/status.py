@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from triton_converters.contract.result import Accuracy, MeasureResult, ProfileResult, Row, Signature, Tensor
-from triton_operator.api.fitting import longest, shortened
-from triton_operator.api.searched import SearchStatus, configuration_status
+from triton_converters.contract.results import Accuracy, MeasureResult, ProfileResult, Row, Signature, Tensor
+from triton_converters.contract.text import shortened
+from triton_operator.api.fitting import longest
+from triton_operator.api.search_status import SearchStatus, configuration_status
 from triton_operator.api.status import (
     AccuracyStatus,
     CandidateStatus,
@@ -23,7 +24,7 @@ from triton_operator.api.status import (
     row_status,
 )
 from triton_operator.candidates.attempt import Attempt
-from triton_operator.candidates.selection import Choice, best_row, load
+from triton_operator.candidates.ranking import Choice, best_row, load
 from triton_operator.context import Context
 from triton_operator.planning.conditions import conditions
 from triton_operator.planning.progress import Progress
@@ -35,7 +36,7 @@ MESSAGE_BYTES = 480
 """Of a candidate: what fails is explained in a sentence or two; the Job's log has the rest."""
 
 
-def status(context: Context, progress: Progress) -> TritonDeploymentStatus:
+def status_of(context: Context, progress: Progress) -> TritonDeploymentStatus:
     """The whole status; what serves is carried over while another revision is on its way."""
     old = context.deployment.status
     digest = f"sha256:{progress.source.digest}" if progress.source else ""
