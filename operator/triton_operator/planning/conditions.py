@@ -7,9 +7,8 @@ from typing import get_args
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.status import Condition, ConditionType, TritonDeploymentStatus, condition
 from triton_operator.context import Context
-from triton_operator.planning.progress import Progress
-from triton_operator.stages.serving import available
-from triton_operator.stages.step import Verdict
+from triton_operator.stages.serving import RolledOut, available
+from triton_operator.stages.step import Progress, Verdict
 
 UNDECIDED = {
     Reason.PENDING,
@@ -54,19 +53,18 @@ def _not_reached(context: Context, kind: ConditionType) -> Verdict:
 
 def _summary(context: Context, progress: Progress, stages: Sequence[Verdict]) -> list[Verdict]:
     """Ready, Reconciling and Stalled, as kstatus reads them."""
-    rollout = progress.rollout
     clear = Verdict("Stalled", False, Reason.NO_STALL, "nothing is in the way")
-    if rollout is not None and rollout.serves and rollout.blocking is None:
+    if isinstance(progress, RolledOut) and progress.rollout.is_complete:
         return [
             Verdict("Ready", True, Reason.READY, f"{context.name} serves, verified and measured"),
             Verdict("Reconciling", False, Reason.READY, "nothing is left to do"),
             clear,
         ]
-    if rollout is None:
+    if not isinstance(progress, RolledOut):
         first = next(verdict for verdict in stages if not verdict.status)
     else:
         flip = Verdict("Available", False, Reason.ROLLING_OUT, "the Service is about to point to the new revision")
-        first = rollout.blocking or flip
+        first = progress.rollout.blocking or flip
     ready = Verdict("Ready", False, first.reason, first.message)
     if progress.stalled:
         stopped = Verdict("Reconciling", False, first.reason, "nothing more is tried until something changes")

@@ -1,5 +1,6 @@
 """From a snapshot to the whole intent: objects, deletions, status, events. Pure; the flow of data is told here."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -8,11 +9,9 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import HISTORY, record_name
 from triton_operator.api.deployment import TritonDeployment
 from triton_operator.api.status import TritonDeploymentStatus
-from triton_operator.candidates.combination import combinations
 from triton_operator.context import Context
 from triton_operator.observed.snapshot import Observed
 from triton_operator.planning import conditions
-from triton_operator.planning.progress import Progress
 from triton_operator.planning.status import status_of
 from triton_operator.resources.claim import claim
 from triton_operator.resources.network_policy import network_policy
@@ -20,7 +19,6 @@ from triton_operator.resources.results import results
 from triton_operator.settings import Settings
 from triton_operator.stages import (
     cleaning,
-    contenders,
     conversion,
     profiling,
     reference,
@@ -29,15 +27,28 @@ from triton_operator.stages import (
     serving,
     skipping,
     source,
-    step,
 )
-from triton_operator.stages.step import Verdict
+from triton_operator.stages.serving import RolledOut
+from triton_operator.stages.step import Progress, is_unseen
 
 DEADLINE_SECONDS = 5.0
 """How often it is looked whether a deadline of ours has passed, while one is set; a reason is due within 10 s."""
 
 NODES_AGAIN_SECONDS = 60.0
 """How often a missing GPU product is looked for."""
+
+
+STEPS: tuple[Callable[[Context, Any], Progress], ...] = (
+    source.resolve,
+    skipping.refuse,
+    reference.refer,
+    conversion.convert,
+    profiling.profile,
+    searching.search,
+    selection.choose,
+    serving.serve,
+)
+"""The flow. Each step takes what the step before it returned, by its type."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +89,10 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
     context = Context(deployment, observed, settings, now)
     progress = _walk(context)
     effects, history = progress.effects, observed.history
-    if progress.rollout is None:
+    if not isinstance(progress, RolledOut):
         effects += serving.keep_serving(context)
-    elif progress.rollout.serves and progress.rollout.blocking is None:
-        served = next(attempt for attempt in progress.attempts if attempt.state == "Selected")
-        profile = record_name("profile", served.profile_key)
+    elif progress.rollout.is_complete:
+        profile = record_name("profile", progress.target.profile_key)
         if HISTORY not in observed.unreadable:
             history = history.advanced(effects.needed, profile, deployment.spec.repository.revision_history_limit)
         effects += cleaning.clean(context, history)
@@ -99,77 +109,20 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
 
 
 def _walk(context: Context) -> Progress:
-    """Through the stages in order; the first that must wait ends the walk."""
-    attempts = skipping.first_attempts(context)
-    if lost := source.claim_lost(context):
-        return Progress((lost,), step.Effects(), attempts, stalled=True)
-    resolved, effects, published, stalled = source.resolve(context)
-    if published is None:
-        return Progress((resolved,), effects, attempts, stalled=stalled)
-
-    if nothing := skipping.nothing_to_try(context):
-        return Progress((resolved, nothing), effects, attempts, published, stalled=True)
-
-    referred, more, dump = reference.refer(context, published)
-    effects += more
-    if dump is None:
-        stalled = bool(more.failures)
-        return Progress((resolved, referred), effects, attempts, published, stalled=stalled)
-
-    converted, more, attempts = conversion.convert(context, dump, combinations(context.spec))
-    effects += more
-    verdicts: tuple[Verdict, ...] = (resolved, converted)
-    if not converted.status:
-        stalled = converted.reason is Reason.ALL_CANDIDATES_FAILED
-        return Progress(verdicts, effects, attempts, published, dump.result, stalled=stalled)
-
-    verified, more, attempts = profiling.profile(context, dump, attempts)
-    effects, verdicts = effects + more, (*verdicts, verified)
-    if not verified.status:
-        stalled = verified.reason is Reason.ALL_CANDIDATES_FAILED
-        return Progress(verdicts, effects, attempts, published, dump.result, stalled=stalled)
-
-    found = searching.search(context, dump, attempts)
-    effects += found.effects
-    if found.waits is not None:
-        verdicts, attempts = (*verdicts, found.waits), found.attempts
-        so_far = tuple(contenders.ranked(context, attempts))
-        return Progress(verdicts, effects, attempts, published, dump.result, so_far, found.searches)
-
-    selected, attempts, choices = selection.choose(context, found.attempts, found.searches)
-    verdicts = (*verdicts, selected)
-    target = next((attempt for attempt in attempts if attempt.state == "Selected"), None)
-    if target is None:
-        return Progress(
-            verdicts,
-            effects,
-            attempts,
-            published,
-            dump.result,
-            tuple(choices),
-            found.searches,
-            stalled=selected.reason is not Reason.AWAITING_APPROVAL,
-        )
-
-    rollout = serving.serve(context, dump, target)
-    return Progress(
-        verdicts=(*verdicts, rollout.available, rollout.measured),
-        effects=effects + rollout.effects,
-        attempts=attempts,
-        source=published,
-        reference=dump.result,
-        ranking=tuple(choices),
-        searches=found.searches,
-        rollout=rollout,
-        stalled=rollout.stalled,
-    )
+    """Take the steps in order, as far as they go on."""
+    progress = Progress(attempts=skipping.first_attempts(context))
+    for step in STEPS:
+        progress = step(context, progress)
+        if progress.waits:
+            break
+    return progress
 
 
 def _deletions(context: Context, progress: Progress, jobs: frozenset[str]) -> tuple[Reference, ...]:
     """Jobs the plan does not know, and Deployments that neither serve nor are to serve."""
     gone = [Reference("batch/v1", "Job", name) for name in context.observed.jobs if name not in jobs]
     serves = {context.serving}
-    if progress.rollout is not None:
+    if isinstance(progress, RolledOut):
         serves = {progress.rollout.server, None if progress.rollout.serves else context.serving}
     gone += [Reference("apps/v1", "Deployment", name) for name in context.observed.servers if name not in serves]
     return tuple(gone)
@@ -182,8 +135,8 @@ def _requeue(context: Context, progress: Progress, status: TritonDeploymentStatu
     """
     found = {condition.type: condition for condition in status.conditions}
     missing = found["SourceResolved"].reason == Reason.SOURCE_NOT_FOUND
-    rolling = progress.rollout is not None and found["Reconciling"].status == "True"
-    unseen = any(step.is_unseen(context, job) for job in context.observed.jobs.values())
+    rolling = isinstance(progress, RolledOut) and found["Reconciling"].status == "True"
+    unseen = any(is_unseen(context, job) for job in context.observed.jobs.values())
     if missing or rolling or unseen or skipping.is_patient(context):
         return DEADLINE_SECONDS
     # No watch tells of nodes.

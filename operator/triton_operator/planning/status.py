@@ -27,10 +27,13 @@ from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.ranking import Choice, best_row, load
 from triton_operator.context import Context
 from triton_operator.planning.conditions import conditions
-from triton_operator.planning.progress import Progress
 from triton_operator.planning.status_limit import bounded
 from triton_operator.resources.services import endpoint
-from triton_operator.stages.searching import Search
+from triton_operator.stages.reference import Referred
+from triton_operator.stages.searching import Search, Searched
+from triton_operator.stages.serving import RolledOut
+from triton_operator.stages.source import Sourced
+from triton_operator.stages.step import Progress
 
 MESSAGE_BYTES = 480
 """Of a candidate: what fails is explained in a sentence or two; the Job's log has the rest."""
@@ -39,17 +42,18 @@ MESSAGE_BYTES = 480
 def status_of(context: Context, progress: Progress) -> TritonDeploymentStatus:
     """The whole status; what serves is carried over while another revision is on its way."""
     old = context.deployment.status
-    digest = f"sha256:{progress.source.digest}" if progress.source else ""
+    digest = f"sha256:{progress.source.digest}" if isinstance(progress, Sourced) else ""
     up = context.serving is not None
+    ranking, searches = (progress.ranking, progress.searches) if isinstance(progress, Searched) else ((), ())
     serving, accuracy, performance = _of_what_serves(context, progress)
     whole = TritonDeploymentStatus(
         observed_generation=context.deployment.generation,
         conditions=merge_conditions(old.conditions, conditions(context, progress)),
         images=context.images,
-        source=SourceStatus(digest=digest, revision=context.spec.source.revision) if progress.source else None,
-        signature=_signature(progress.reference.signature) if progress.reference else None,
-        candidates=[_candidate(attempt, progress.ranking) for attempt in progress.attempts],
-        search=[_search(each) for each in progress.searches],
+        source=SourceStatus(digest=digest, revision=context.spec.source.revision) if digest else None,
+        signature=_signature(progress.dump.result.signature) if isinstance(progress, Referred) else None,
+        candidates=[_candidate(attempt, ranking) for attempt in progress.attempts],
+        search=[_search(each) for each in searches],
         serving=serving if up else None,
         target=_target(progress),
         endpoint=endpoint(context) if up else None,
@@ -128,20 +132,20 @@ def _search(search: Search) -> SearchStatus:
 
 
 def _target(progress: Progress) -> TargetStatus | None:
-    if progress.rollout is None or progress.rollout.serves:
+    if not isinstance(progress, RolledOut) or progress.rollout.serves:
         return None
-    attempt = _chosen(progress)
-    return TargetStatus(revision=attempt.key, candidate=attempt.name)
+    return TargetStatus(revision=progress.target.key, candidate=progress.target.name)
 
 
 def _of_what_serves(
     context: Context, progress: Progress
 ) -> tuple[ServingStatus | None, list[AccuracyStatus], PerformanceStatus | None]:
     """Of the target once the Service points to it and it was measured; else as it was last written."""
-    old, rollout = context.deployment.status, progress.rollout
-    if rollout is None or not rollout.serves or rollout.record is None:
+    old = context.deployment.status
+    if not isinstance(progress, RolledOut) or not progress.rollout.serves or progress.rollout.record is None:
         return old.serving, old.accuracy, old.performance
-    attempt, measured = _chosen(progress), rollout.record.outcome.result
+    attempt, rollout = progress.target, progress.rollout
+    measured = progress.rollout.record.outcome.result
     profile = attempt.profile
     assert isinstance(measured, MeasureResult)
     assert profile is not None
@@ -159,13 +163,9 @@ def _of_what_serves(
         offline=_rows(context, attempt, profile.offline),
         online=_rows(context, attempt, measured.online),
         environment=_environment(context, rollout.server, profile, measured),
-        measured_at=rollout.record.finished_at,
+        measured_at=progress.rollout.record.finished_at,
     )
     return serving, _accuracy(profile), performance
-
-
-def _chosen(progress: Progress) -> Attempt:
-    return next(attempt for attempt in progress.attempts if attempt.state == "Selected")
 
 
 def _accuracy(profile: ProfileResult) -> list[AccuracyStatus]:

@@ -14,19 +14,22 @@ from triton_operator import names
 from triton_operator.api.model import DEFAULT_OPSET, DynamicBatching, Model
 from triton_operator.candidates import server_image
 from triton_operator.candidates.attempt import Attempt
-from triton_operator.candidates.combination import Combination, Member
+from triton_operator.candidates.combination import Combination, Member, combinations
 from triton_operator.context import Context
 from triton_operator.observed.pods import Trouble
 from triton_operator.resources.jobs import Work
-from triton_operator.stages.reference import Dump, data_volumes, examples_key, model_code, served_code
+from triton_operator.stages.reference import Dump, Referred, data_volumes, examples_key, model_code, served_code
 from triton_operator.stages.skipping import no_product, patience, refused
-from triton_operator.stages.step import Effects, Verdict, run, waiting
+from triton_operator.stages.step import Effects, Round, Verdict, run, waiting
 
 
-def convert(
-    context: Context, dump: Dump, candidates: Sequence[Combination]
-) -> tuple[Verdict, Effects, tuple[Attempt, ...]]:
-    """The condition, the wishes and every candidate as far as it came."""
+def convert(context: Context, progress: Referred) -> Referred:
+    """Go on once every candidate of the spec was converted or has failed, and one was converted."""
+    return progress.after(converted(context, progress.dump, combinations(context.spec)))
+
+
+def converted(context: Context, dump: Dump, candidates: Sequence[Combination]) -> Round:
+    """Return what became of the candidates' conversions."""
     works = [convert_work(context, dump, candidate) for candidate in candidates]
     free = context.spec.conversion.parallelism - sum(_is_active(context, work) for work in works)
     attempts, effects = [], Effects()
@@ -60,7 +63,7 @@ def convert(
             reason, words = waiting(f"candidate {candidate.name}: conversion", this, context)
             state = "Converting" if this.active else "Pending"
             attempts.append(attempt.now(state, Trouble(reason, words)))  # type: ignore[arg-type]
-    return _verdict(attempts), effects, tuple(attempts)
+    return Round(_verdict(attempts), effects, tuple(attempts))
 
 
 def convert_work(context: Context, dump: Dump, candidate: Combination) -> Work:

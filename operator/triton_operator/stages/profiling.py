@@ -24,18 +24,21 @@ from triton_operator.context import Context
 from triton_operator.observed.pods import Trouble
 from triton_operator.resources.jobs import Work, sidecar
 from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, serving_inputs
-from triton_operator.stages.reference import Dump, data_volumes, entrypoint
-from triton_operator.stages.step import Effects, Verdict, run, waiting
+from triton_operator.stages.reference import Dump, Referred, data_volumes, entrypoint
+from triton_operator.stages.step import Effects, Round, Verdict, run, waiting
 
 LOOPBACK = "127.0.0.1"
 """By address: tritonserver listens on IPv4, and `localhost` may be ::1 first."""
 DEFAULT_TOLERANCES = {"fp32": Tolerance(1e-4, 1e-4), "fp16": Tolerance(1e-2, 1e-2)}
 
 
-def profile(
-    context: Context, dump: Dump, converted: tuple[Attempt, ...]
-) -> tuple[Verdict, Effects, tuple[Attempt, ...]]:
-    """The condition, the wishes and every candidate as far as it came.
+def profile(context: Context, progress: Referred) -> Referred:
+    """Go on once every converted candidate was profiled, and one passed the gates."""
+    return progress.after(profiled(context, progress.dump, progress.attempts))
+
+
+def profiled(context: Context, dump: Dump, converted: Sequence[Attempt]) -> Round:
+    """Return what became of the candidates' profiles.
 
     One Job at a time, and none while another runs: candidates must not disturb each other's figures.
     """
@@ -60,7 +63,7 @@ def profile(
             attempts.append(attempt.now("Profiling" if this.active else "Converted", Trouble(reason, words)))
         else:
             attempts.append(attempt.now("Converted", Trouble(Reason.WAITING, "waits for its turn to be profiled")))
-    return _verdict(context, attempts), effects, tuple(attempts)
+    return Round(_verdict(context, attempts), effects, tuple(attempts))
 
 
 def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:

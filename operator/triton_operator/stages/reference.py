@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from triton_converters.contract import layout
 from triton_converters.contract.formats import ENSEMBLE
-from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import EnsembleCode, Entrypoint, ModelCode, ReferenceRequest, Step
 from triton_converters.contract.results import ReferenceResult, SourceResult, Tensor
 from triton_operator import names
@@ -13,7 +12,8 @@ from triton_operator.api.model import Model
 from triton_operator.api.source import UserEntrypoint
 from triton_operator.context import Context
 from triton_operator.resources.jobs import Work, claim_volume
-from triton_operator.stages.step import Effects, Verdict, run, waiting
+from triton_operator.stages.source import Sourced
+from triton_operator.stages.step import Verdict, run, waiting
 
 
 @dataclass(frozen=True)
@@ -25,23 +25,35 @@ class Dump:
     result: ReferenceResult
 
 
-def refer(context: Context, source: SourceResult) -> tuple[Verdict, Effects, Dump | None]:
-    """The condition while it lasts, the wishes, and the dump once it is there.
+@dataclass(frozen=True, kw_only=True)
+class Referred(Sourced):
+    """The framework has run."""
+
+    dump: Dump
+
+
+def refer(context: Context, progress: Sourced) -> Sourced:
+    """Return Referred once the framework has run.
 
     The framework's own run is part of converting: candidates are converted with its batches.
     """
-    work = reference_work(context, source)
+    work = reference_work(context, progress.source)
     this = run(context, work)
     if this.record is not None:
         result = this.record.outcome.result
         assert isinstance(result, ReferenceResult)
-        message = f"the framework ran over {result.samples} samples"
-        return Verdict("Converted", False, Reason.RUNNING, message), this.effects, Dump(source, work.key, result)
+        return Referred(
+            attempts=progress.attempts,
+            verdicts=progress.verdicts,
+            effects=progress.effects + this.effects,
+            source=progress.source,
+            dump=Dump(progress.source, work.key, result),
+        )
     if this.failure is not None:
         verdict = Verdict("Converted", False, this.failure.reason, f"reference: {this.failure.message}")
-        return verdict, this.effects, None
+        return progress.waiting(verdict, this.effects, stalled=True)
     reason, message = waiting("the framework's own run over the dataloader", this, context)
-    return Verdict("Converted", False, reason, message), this.effects, None
+    return progress.waiting(Verdict("Converted", False, reason, message), this.effects)
 
 
 def reference_work(context: Context, source: SourceResult) -> Work:

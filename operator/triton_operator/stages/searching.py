@@ -23,10 +23,10 @@ from triton_operator.observed.pods import Trouble
 from triton_operator.resources.jobs import Work, reloading_sidecar
 from triton_operator.resources.server import serving_inputs
 from triton_operator.stages.contenders import ranked
-from triton_operator.stages.conversion import configuration, convert
-from triton_operator.stages.profiling import LOOPBACK, is_measuring, load, offline, online, profile, tolerance
-from triton_operator.stages.reference import Dump
-from triton_operator.stages.step import Effects, Verdict, run, waiting
+from triton_operator.stages.conversion import configuration, converted
+from triton_operator.stages.profiling import LOOPBACK, is_measuring, load, offline, online, profiled, tolerance
+from triton_operator.stages.reference import Dump, Referred
+from triton_operator.stages.step import Effects, Round, Verdict, run, waiting
 
 SEARCHED = 2
 """The best candidates of the format round: the first is not always the one with the most to gain."""
@@ -83,7 +83,7 @@ class Search:
 
 @dataclass(frozen=True)
 class Found:
-    """What the stage answers."""
+    """How far the searches came, and the candidates that they found."""
 
     attempts: tuple[Attempt, ...]
     """The format round's, then what the searches found."""
@@ -109,7 +109,31 @@ class Budget:
         return Budget(self.measurements - search.measurements, self.seconds - ceil(search.seconds))
 
 
-def search(context: Context, dump: Dump, profiled: tuple[Attempt, ...]) -> Found:
+@dataclass(frozen=True, kw_only=True)
+class Searched(Referred):
+    """The searches have begun, or none is asked for."""
+
+    searches: tuple[Search, ...]
+    ranking: tuple[Choice, ...]
+    """The candidates that passed every gate, from best to worst."""
+
+
+def search(context: Context, progress: Referred) -> Searched:
+    """Go on once every search has ended, and what it found has passed the gates or failed at one."""
+    found = _found(context, progress.dump, progress.attempts)
+    searched = Searched(
+        attempts=found.attempts,
+        verdicts=progress.verdicts,
+        effects=progress.effects + found.effects,
+        source=progress.source,
+        dump=progress.dump,
+        searches=found.searches,
+        ranking=tuple(ranked(context, found.attempts)),
+    )
+    return searched.waiting(found.waits) if found.waits else searched
+
+
+def _found(context: Context, dump: Dump, profiled: tuple[Attempt, ...]) -> Found:
     """Search for the best candidates' configurations one after the other, then let what is better pass the gates."""
     asked = context.spec.selection.search
     if asked.mode == "None":
@@ -258,15 +282,20 @@ def _proved(context: Context, dump: Dump, found: Found, better: Sequence[Combina
     """What was found, as far as it came through conversion and profile; that all of it fails stops nothing."""
     if not better:
         return found
-    converted, more, attempts = convert(context, dump, better)
-    found = replace(found, effects=found.effects + more, attempts=found.attempts + attempts)
-    if not converted.status:
-        return found if converted.reason is Reason.ALL_CANDIDATES_FAILED else replace(found, waits=_of(converted))
-    verified, more, attempts = profile(context, dump, attempts)
-    found = replace(found, effects=found.effects + more, attempts=(*found.attempts[: -len(attempts)], *attempts))
-    if not verified.status and verified.reason is not Reason.ALL_CANDIDATES_FAILED:
-        found = replace(found, waits=_of(verified))
-    return found
+    found, waits = _through(found, found.attempts, converted(context, dump, better))
+    if waits:
+        return found
+    tuned = found.attempts[-len(better) :]
+    return _through(found, found.attempts[: -len(better)], profiled(context, dump, tuned))[0]
+
+
+def _through(found: Found, others: tuple[Attempt, ...], round: Round) -> tuple[Found, bool]:
+    """What was found after a stage, and whether the next stage has to wait or has nothing to do."""
+    found = replace(found, effects=found.effects + round.effects, attempts=others + round.attempts)
+    if round.verdict.status:
+        return found, False
+    failed = round.verdict.reason is Reason.ALL_CANDIDATES_FAILED
+    return (found if failed else replace(found, waits=_of(round.verdict))), True
 
 
 def _waits(searches: Sequence[Search], most: int) -> Verdict:

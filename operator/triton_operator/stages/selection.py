@@ -1,7 +1,7 @@
 """Select: the candidate that is to serve, and a reason for each other."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from triton_converters.contract.reasons import Reason
 from triton_operator.candidates.attempt import Attempt
@@ -9,8 +9,7 @@ from triton_operator.candidates.environments import differences
 from triton_operator.candidates.ranking import Choice, comparison, improvement, within_noise
 from triton_operator.context import Context
 from triton_operator.observed.pods import Trouble
-from triton_operator.stages.contenders import ranked
-from triton_operator.stages.searching import Search
+from triton_operator.stages.searching import Searched
 from triton_operator.stages.step import Verdict
 
 NAMED = 3
@@ -49,21 +48,39 @@ class _Decision:
     message: str
 
 
-def choose(
-    context: Context, attempts: Sequence[Attempt], searches: Sequence[Search]
-) -> tuple[Verdict, tuple[Attempt, ...], list[Choice]]:
-    """The condition, every candidate with its reason, and the ranking; the one of state Selected is taken, if any."""
-    choices = ranked(context, attempts)
+@dataclass(frozen=True, kw_only=True)
+class Chosen(Searched):
+    """A candidate is to serve."""
+
+    target: Attempt
+
+
+def choose(context: Context, progress: Searched) -> Searched:
+    """Return Chosen if a candidate may serve; every other candidate gets its reason."""
+    attempts, choices = progress.attempts, progress.ranking
     if not choices:
         scenario = context.spec.selection.scenario
         message = f"no candidate has a row of scenario {scenario}: add performance.{scenario.lower()}"
-        return Verdict("Selected", False, Reason.ALL_CANDIDATES_FAILED, message), tuple(attempts), choices
+        return progress.waiting(Verdict("Selected", False, Reason.ALL_CANDIDATES_FAILED, message), stalled=True)
     ranking = _Ranking(choices, {attempt.name: attempt for attempt in attempts})
     decision = _decide(context, ranking)
-    message = "; ".join([decision.message, *(search.outcome for search in searches)])
+    message = "; ".join([decision.message, *(search.outcome for search in progress.searches)])
     by_name = {choice.name: choice for choice in choices}
     judged = tuple(_judge(each, by_name.get(each.name), ranking.best, decision) for each in attempts)
-    return Verdict("Selected", decision.taken is not None, decision.reason, message), judged, choices
+    verdict = Verdict("Selected", decision.taken is not None, decision.reason, message)
+    if decision.taken is None:
+        stalled = decision.reason is not Reason.AWAITING_APPROVAL
+        return replace(progress, attempts=judged).waiting(verdict, stalled=stalled)
+    return Chosen(
+        attempts=judged,
+        verdicts=(*progress.verdicts, verdict),
+        effects=progress.effects,
+        source=progress.source,
+        dump=progress.dump,
+        searches=progress.searches,
+        ranking=choices,
+        target=next(attempt for attempt in judged if attempt.state == "Selected"),
+    )
 
 
 def _decide(context: Context, ranking: _Ranking) -> _Decision:

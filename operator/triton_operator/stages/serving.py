@@ -19,6 +19,7 @@ from triton_operator.stages import rollout
 from triton_operator.stages.profiling import load, online
 from triton_operator.stages.reference import Dump
 from triton_operator.stages.regression import compared
+from triton_operator.stages.selection import Chosen
 from triton_operator.stages.step import Effects, Run, Verdict, run, waiting
 
 
@@ -42,8 +43,37 @@ class Rollout:
     record: Record | None
     """The measurement through the preview Service."""
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether the target revision serves and nothing of it is left to do."""
+        return self.serves and self.blocking is None
 
-def serve(context: Context, dump: Dump, target: Attempt) -> Rollout:
+
+@dataclass(frozen=True, kw_only=True)
+class RolledOut(Chosen):
+    """The target revision is on its way, or serves."""
+
+    rollout: Rollout
+
+
+def serve(context: Context, progress: Chosen) -> RolledOut:
+    """Roll the target revision out as far as it may go now."""
+    rollout = _rollout(context, progress.dump, progress.target)
+    return RolledOut(
+        attempts=progress.attempts,
+        verdicts=(*progress.verdicts, rollout.available, rollout.measured),
+        effects=progress.effects + rollout.effects,
+        stalled=rollout.stalled,
+        source=progress.source,
+        dump=progress.dump,
+        searches=progress.searches,
+        ranking=progress.ranking,
+        target=progress.target,
+        rollout=rollout,
+    )
+
+
+def _rollout(context: Context, dump: Dump, target: Attempt) -> Rollout:
     """Bring the target up beside what serves, measure it, and let the Service point to it."""
     body = server(context, target.key, target.engine_cache)
     name = body["metadata"]["name"]

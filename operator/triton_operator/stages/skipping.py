@@ -9,6 +9,7 @@ from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.combination import Combination, combinations
 from triton_operator.context import Context
 from triton_operator.observed.pods import Trouble
+from triton_operator.stages.source import Sourced
 from triton_operator.stages.step import Verdict
 
 
@@ -28,13 +29,14 @@ def first_attempts(context: Context) -> tuple[Attempt, ...]:
     return tuple(found)
 
 
-def nothing_to_try(context: Context) -> Verdict | None:
-    """The condition where every candidate is refused, so that the framework need not run either."""
+def refuse(context: Context, progress: Sourced) -> Sourced:
+    """Wait if every candidate is refused, so that the framework need not run either."""
     refusals = [(candidate.name, refused(context, candidate)) for candidate in combinations(context.spec)]
     if not all(trouble for _, trouble in refusals):
-        return None
+        return progress
     reasons = "; ".join(f"{name}: {trouble.message}" for name, trouble in refusals if trouble)
-    return Verdict("Converted", False, Reason.ALL_CANDIDATES_FAILED, f"no candidate can be tried: {reasons}")
+    message = f"no candidate can be tried: {reasons}"
+    return progress.waiting(Verdict("Converted", False, Reason.ALL_CANDIDATES_FAILED, message), stalled=True)
 
 
 def refused(context: Context, candidate: Combination) -> Trouble | None:

@@ -1,5 +1,6 @@
 """Source: one Job reads what spec.source names and publishes it on the claim under its digest."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from triton_converters.contract import layout
@@ -10,7 +11,7 @@ from triton_operator import names
 from triton_operator.api.status import Condition
 from triton_operator.context import Context
 from triton_operator.resources.jobs import Work, claim_volume, job
-from triton_operator.stages.step import Effects, Verdict, run, waiting
+from triton_operator.stages.step import Effects, Progress, Verdict, run, waiting
 
 RETRY_SECONDS, LONGEST_RETRY_SECONDS = 15, 300
 """A source that is not there may be on its way (GitOps applies everything at once), so it is looked for again: at first
@@ -19,15 +20,30 @@ STALLED_SECONDS = 60
 """A source that is missing for so long is an error of the user's."""
 
 
-def resolve(context: Context) -> tuple[Verdict, Effects, SourceResult | None, bool]:
-    """The condition, the wishes, the source once it is published, and whether the object is stalled."""
+@dataclass(frozen=True, kw_only=True)
+class Sourced(Progress):
+    """The source is published."""
+
+    source: SourceResult
+
+
+def resolve(context: Context, progress: Progress) -> Progress:
+    """Return Sourced once the source is published."""
+    if lost := _claim_lost(context):
+        return progress.waiting(lost, stalled=True)
     work = _work(context)
     this = run(context, work)
     if this.record is not None:
         result = this.record.outcome.result
         assert isinstance(result, SourceResult)
         message = f"{context.spec.source.uri} is published as sha256:{result.digest}"
-        return Verdict("SourceResolved", True, Reason.RESOLVED, message), this.effects, result, False
+        verdict = Verdict("SourceResolved", True, Reason.RESOLVED, message)
+        return Sourced(
+            attempts=progress.attempts,
+            verdicts=(*progress.verdicts, verdict),
+            effects=progress.effects + this.effects,
+            source=result,
+        )
     old = _condition(context)
     missing = old is not None and old.reason == Reason.SOURCE_NOT_FOUND
     age = (context.now - datetime.fromisoformat(old.last_transition_time)).total_seconds() if old else 0.0
@@ -35,16 +51,17 @@ def resolve(context: Context) -> tuple[Verdict, Effects, SourceResult | None, bo
         if this.failure.reason is Reason.SOURCE_NOT_FOUND:
             verdict = Verdict("SourceResolved", False, this.failure.reason, f"{this.failure.message}; looked for again")
             effects = Effects(needed=this.effects.needed) if _is_due(context, work, age) else this.effects
-            return verdict, effects, None, age >= STALLED_SECONDS
-        return Verdict("SourceResolved", False, this.failure.reason, this.failure.message), this.effects, None, True
+            return progress.waiting(verdict, effects, stalled=age >= STALLED_SECONDS)
+        verdict = Verdict("SourceResolved", False, this.failure.reason, this.failure.message)
+        return progress.waiting(verdict, this.effects, stalled=True)
     if missing and old is not None and this.active and this.pending is None:
         verdict = Verdict("SourceResolved", False, Reason.SOURCE_NOT_FOUND, old.message)
-        return verdict, this.effects, None, age >= STALLED_SECONDS
+        return progress.waiting(verdict, this.effects, stalled=age >= STALLED_SECONDS)
     reason, message = waiting(f"reading {context.spec.source.uri}", this, context)
-    return Verdict("SourceResolved", False, reason, message), this.effects, None, False
+    return progress.waiting(Verdict("SourceResolved", False, reason, message), this.effects)
 
 
-def claim_lost(context: Context) -> Verdict | None:
+def _claim_lost(context: Context) -> Verdict | None:
     """The condition where the claim's volume is gone, and every result with it."""
     claim = context.observed.claim
     if claim is None or claim.get("status", {}).get("phase") != "Lost":
