@@ -15,14 +15,14 @@ from hack.deploy.environment import set_up, step
 from hack.devcluster.paths import ClusterError
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
-from triton_plugin import tables
+from triton_plugin import tables, terminal
 
 GRPC_PORT = 8001
 
 
 def main() -> int:
     """Run the demonstration; returns the exit status, 0 only where everything is as it should be."""
-    console = Console(highlight=False)
+    console = terminal.console()
     start = time.monotonic()
     try:
         cluster = set_up()
@@ -64,13 +64,12 @@ def show(cluster: Cluster, digits: Example, status: TritonDeploymentStatus, cons
     console.print("\n$ kubectl get td --namespace", digits.namespace)
     columns = cluster.run("kubectl", "get", "td", "--namespace", digits.namespace)
     console.print(columns, markup=False, soft_wrap=True)
-    # Wrapped lines of a table are read more easily here than its rows one below the other.
-    wide = Console(width=max(console.width, tables.WIDTH), highlight=False)
     if status.performance:
-        wide.print(tables.performance("Offline", status.performance.offline))
-        wide.print(tables.performance("Online", status.performance.online))
-    wide.print(tables.accuracy(status.accuracy))
-    wide.print(tables.candidates(status.candidates))
+        console.print(tables.performance("Offline", status.performance.offline))
+        console.print(tables.performance("Online", status.performance.online))
+    console.print(tables.accuracy(status.accuracy))
+    console.print(tables.candidates(status.candidates))
+    console.print(tables.reasons(status.candidates))
 
 
 def answer(cluster: Cluster, digits: Example, console: Console) -> None:

@@ -16,6 +16,7 @@ from hack.deploy.command import Cluster, CommandError
 from hack.deploy.environment import set_up
 from hack.devcluster.paths import ClusterError
 from triton_operator.api.spec import TritonDeploymentSpec
+from triton_plugin import terminal
 
 
 def main() -> int:
@@ -25,7 +26,7 @@ def main() -> int:
     parser.add_argument("--record", type=Path, help="folder for each object and its results as they ended: NAME.yaml")
     parser.add_argument("--keep", action="store_true", help="leave what was made in the cluster")
     options = parser.parse_args()
-    console = Console(highlight=False)
+    console = terminal.console()
     try:
         chosen = [read(name) for name in options.names] or find()
         cluster = set_up()

@@ -1,14 +1,12 @@
 """`kubectl triton COMMAND`: what a TritonDeployment does and did, and whether a file would be taken."""
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import yaml
-from rich.console import Console
 
 from triton_plugin import tables
 from triton_plugin.compare import Comparison, compare
@@ -20,6 +18,7 @@ from triton_plugin.python_files import FolderError
 from triton_plugin.report.document import Report, report
 from triton_plugin.source import Cluster, is_file, read_file
 from triton_plugin.subject import Subject, SubjectError
+from triton_plugin.terminal import console
 from triton_plugin.validation.validate import check, deployments
 from triton_plugin.watch import watch
 
@@ -129,7 +128,7 @@ def _watch(options: argparse.Namespace) -> int:
     cluster = Cluster(options.context, options.namespace)
     name = options.name
     return watch(
-        lambda: cluster.deployment(name), lambda: cluster.measured(name), _console(), time.monotonic, time.sleep
+        lambda: cluster.deployment(name), lambda: cluster.measured(name), console(), time.monotonic, time.sleep
     )
 
 
@@ -140,24 +139,25 @@ def _explain(options: argparse.Namespace) -> int:
 
 def _compare(options: argparse.Namespace) -> int:
     left, right = (report(_subject(options, name)) for name in (options.left, options.right))
-    _print_comparison(_console(), left.name, right.name, compare(left, right))
+    _print_comparison(left.name, right.name, compare(left, right))
     return OK
 
 
-def _print_comparison(console: Console, left: str, right: str, found: Comparison) -> None:
+def _print_comparison(left: str, right: str, found: Comparison) -> None:
+    out = console()
     if left == right:
         left, right = f"{left} (A)", f"{right} (B)"
-    console.print(tables.Grid("Where they differ", ("Parameter", left, right), found.parameters))
-    console.print(tables.Grid("Accuracy, served", ("Metric", left, right), found.accuracy))
+    out.print(tables.Grid("Where they differ", ("Parameter", left, right), found.parameters))
+    out.print(tables.Grid("Accuracy, served", ("Metric", left, right), found.accuracy))
     if found.obstacles:
-        console.print("Figures are not compared, for they were not measured alike:", markup=False)
+        out.print("Figures are not compared, for they were not measured alike:", markup=False)
         for each in found.obstacles:
-            console.print(f"  {each}", markup=False, soft_wrap=True)
+            out.print(f"  {each}", markup=False, soft_wrap=True)
         return
     headings = ("Scenario", "Load", "Figure", left, right, "Change")
-    console.print(tables.Grid("Measured alike (latencies in microseconds)", headings, found.rows))
+    out.print(tables.Grid("Measured alike (latencies in µs)", headings, found.rows))
     if found.unmatched:
-        console.print(f"{found.unmatched} loads are of one of the two only, and left out", markup=False)
+        out.print(f"{found.unmatched} loads are of one of the two only, and left out", markup=False)
 
 
 def _validate(options: argparse.Namespace) -> int:
@@ -191,12 +191,6 @@ def _init(options: argparse.Namespace) -> int:
         raise FolderError(f"the object would not be valid: {'; '.join(map(str, faults))}")
     sys.stdout.write(text)
     return OK
-
-
-def _console() -> Console:
-    """Wide enough for a table of figures where the terminal does not say otherwise."""
-    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else tables.WIDTH
-    return Console(highlight=False, width=width)
 
 
 if __name__ == "__main__":

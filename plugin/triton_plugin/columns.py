@@ -12,6 +12,8 @@ class Column(NamedTuple):
     """The source documents' words."""
     field: str
     """Of RowStatus."""
+    short: str
+    """The heading where a terminal leaves little room."""
 
 
 class Component(NamedTuple):
@@ -21,6 +23,8 @@ class Component(NamedTuple):
     field: str
     steps: tuple[int, ...]
     """The steps of a request that it covers."""
+    short: str
+    """The heading where a terminal leaves little room."""
 
 
 STEPS = (
@@ -36,29 +40,29 @@ STEPS = (
 """A request's way, numbered from 1 as in the source documents."""
 
 COMPONENTS = (
-    Component("Client Send", "client_send", (1,)),
-    Component("Network+server Send/recv", "network", (2, 3, 6, 7)),
-    Component("Server Queue", "queue", (4,)),
-    Component("Server Compute Input", "compute_input", (5,)),
-    Component("Server Compute Infer", "compute_infer", (5,)),
-    Component("Server Compute Output", "compute_output", (5,)),
-    Component("Client Recv", "client_receive", (8,)),
+    Component("Client Send", "client_send", (1,), "Send"),
+    Component("Network+server Send/recv", "network", (2, 3, 6, 7), "Network"),
+    Component("Server Queue", "queue", (4,), "Queue"),
+    Component("Server Compute Input", "compute_input", (5,), "Input"),
+    Component("Server Compute Infer", "compute_infer", (5,), "Infer"),
+    Component("Server Compute Output", "compute_output", (5,), "Output"),
+    Component("Client Recv", "client_receive", (8,), "Recv"),
 )
 """In microseconds; their sum is the average latency."""
 
-_PRECISION = Column("Precision", "precision")
-_ACCELERATOR = Column("Backend Accelerator", "accelerator")
-_SHAPE = Column("Input Shape", "input_shape")
-_BATCH = Column("Client Batch Size", "batch_size")
-_CONCURRENCY = Column("Concurrent client requests", "concurrency")
-_THROUGHPUT = Column("Inferences/second", "throughput")
-_P50, _P90, _P95, _P99 = (Column(f"P{number} Latency", f"p{number}") for number in (50, 90, 95, 99))
-_AVERAGE = Column("Avg Latency", "average")
-_STABLE = Column("Stable", "stable")
-_SPREAD = Column("Spread (%)", "spread_percent")
-_CLIENT_BOUND = Column("Client bound", "client_bound")
-_MEMORY = Column("Used memory (bytes)", "used_memory_bytes")
-_COMPONENTS = tuple(Column(each.heading, each.field) for each in COMPONENTS)
+_PRECISION = Column("Precision", "precision", "Precision")
+_ACCELERATOR = Column("Backend Accelerator", "accelerator", "Accelerator")
+_SHAPE = Column("Input Shape", "input_shape", "Input shape")
+_BATCH = Column("Client Batch Size", "batch_size", "Batch size")
+_CONCURRENCY = Column("Concurrent client requests", "concurrency", "Concurrency")
+_THROUGHPUT = Column("Inferences/second", "throughput", "Inf/s")
+_P50, _P90, _P95, _P99 = (Column(f"P{number} Latency", f"p{number}", f"P{number}") for number in (50, 90, 95, 99))
+_AVERAGE = Column("Avg Latency", "average", "Average")
+_STABLE = Column("Stable", "stable", "Stable")
+_SPREAD = Column("Spread (%)", "spread_percent", "Spread (%)")
+_CLIENT_BOUND = Column("Client bound", "client_bound", "Client bound")
+_MEMORY = Column("Used memory (bytes)", "used_memory_bytes", "Memory (bytes)")
+_COMPONENTS = tuple(Column(each.heading, each.field, each.short) for each in COMPONENTS)
 
 ALL = (
     *(_PRECISION, _ACCELERATOR, _SHAPE, _BATCH, _CONCURRENCY, _THROUGHPUT),
@@ -70,6 +74,12 @@ OFFLINE = (_PRECISION, _ACCELERATOR, _SHAPE, _BATCH, _THROUGHPUT, _P90, _P95, _P
 """Of the source documents' offline tables."""
 ONLINE = (_SHAPE, _CONCURRENCY, _THROUGHPUT, *_COMPONENTS, _P50, _P90, _P95, _P99, _AVERAGE)
 """Of the source documents' online tables."""
+LOAD = (_PRECISION, _ACCELERATOR, _SHAPE, _BATCH, _CONCURRENCY, _STABLE, _CLIENT_BOUND)
+"""What tells one measurement of a sweep from another; most of it is the same in all of them."""
+LATENCIES = (_THROUGHPUT, _P50, _P90, _P95, _P99, _AVERAGE, _SPREAD, _MEMORY)
+"""What a measurement found."""
+COMPONENT_LATENCIES = _COMPONENTS
+"""What its average latency is made of."""
 
 
 def cell(value: object) -> str:

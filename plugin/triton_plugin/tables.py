@@ -3,8 +3,10 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
@@ -15,22 +17,20 @@ from triton_operator.api.status import (
     CandidateStatus,
     RowStatus,
 )
-from triton_plugin.columns import ALL, cell, cells, filled
+from triton_plugin.columns import COMPONENT_LATENCIES, LATENCIES, LOAD, Column, cell, cells, filled
 
-WIDTH = 180
-"""Characters, where no terminal says otherwise."""
-WORDS = 20
+WORDS = 12
 """Characters of a column of words: a narrower one is hard to read."""
-HEADINGS = (20, 8, 5)
-"""Characters of a column's heading, the first that the console has room for; the rest of a word goes below it."""
-FIGURE = re.compile(r"[+-]?[0-9.]+( %)?")
+LONGEST_WORD = 30
+"""Characters of a word in a cell; a longer one, such as a digest, may go on in the next line."""
+FIGURE = re.compile(r"[+-]?[0-9.]+(e[+-][0-9]+)?( %)?")
 
 
 @dataclass(frozen=True)
 class Grid:
     """Cells under headings, without the columns that are empty in every row.
 
-    A table where the console is wide enough for it, else one row after the other: nothing is ever cut off.
+    A table if the console is wide enough for it, else one row after the other: nothing is ever cut off.
     """
 
     title: str
@@ -40,36 +40,46 @@ class Grid:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Rendered by Console.print."""
         kept = [number for number in range(len(self.headings)) if any(row[number] for row in self.rows)]
-        for heading in HEADINGS:
-            widths = [self._width(number, heading) for number in kept]
-            # Two spaces and a line for each column.
-            if sum(widths) + 3 * len(widths) + 1 <= options.max_width:
-                yield self._table(kept, widths)
+        yield Text(f"\n{self.title}", "italic")
+        for gap in (2, 1):
+            room = options.max_width - gap * (len(kept) - 1)
+            if sum(map(self._least, kept)) <= room:
+                yield self._table(self._widths(kept, room), gap)
                 return
         yield from self._records(kept)
 
-    def _width(self, number: int, heading: int) -> int:
-        """What a column needs for its whole figures, or to read its words in, and for `heading` letters above."""
-        longest = max(len(row[number]) for row in self.rows)
-        word = max(map(len, self.headings[number].split()))
-        return max(longest if self._is_figure(number) else min(longest, WORDS), min(word, heading))
+    def _least(self, number: int) -> int:
+        """The width that a column needs for its figures and its heading's words, or to read its own words in."""
+        heading = _longest_word(self.headings[number])
+        if self._is_figure(number):
+            return max(heading, self._longest(number))
+        word = min(LONGEST_WORD, max(_longest_word(row[number]) for row in self.rows))
+        return max(heading, word, min(self._longest(number), WORDS))
+
+    def _longest(self, number: int) -> int:
+        return max(len(row[number]) for row in self.rows)
 
     def _is_figure(self, number: int) -> bool:
         return all(FIGURE.fullmatch(row[number]) for row in self.rows if row[number])
 
-    def _table(self, kept: Sequence[int], widths: Sequence[int]) -> Table:
-        made = Table(title=self.title, title_justify="left", header_style="bold")
-        for number, width in zip(kept, widths, strict=True):
-            if self._is_figure(number):
-                made.add_column(self.headings[number], justify="right", width=width, overflow="fold")
-            else:
-                made.add_column(self.headings[number], overflow="fold")
+    def _widths(self, kept: Sequence[int], room: int) -> dict[int, int]:
+        """Width by column: what each needs, then room for whole cells, first for the columns that lack least."""
+        widths = {number: self._least(number) for number in kept}
+        lacking = {number: max(0, self._longest(number) - width) for number, width in widths.items()}
+        for number in sorted(kept, key=lambda number: lacking[number]):
+            widths[number] += min(lacking[number], room - sum(widths.values()))
+        return widths
+
+    def _table(self, widths: dict[int, int], gap: int) -> Table:
+        made = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, gap - 1, 0, 0), header_style="bold")
+        for number, width in widths.items():
+            justify: Literal["left", "right"] = "right" if self._is_figure(number) else "left"
+            made.add_column(self.headings[number], justify=justify, width=width, overflow="fold")
         for row in self.rows:
-            made.add_row(*(Text(row[number]) for number in kept))
+            made.add_row(*(Text(row[number]) for number in widths))
         return made
 
     def _records(self, kept: Sequence[int]) -> RenderResult:
-        yield Text(f"\n{self.title}", "italic")
         for row in self.rows:
             yield Rule(style="dim")
             record = Table(box=None, show_header=False, pad_edge=False)
@@ -81,11 +91,28 @@ class Grid:
             yield record
 
 
-def performance(scenario: str, rows: Sequence[RowStatus]) -> Grid:
-    """One sweep, with every column."""
-    columns = filled(ALL, list(rows))
-    headings = [column.heading for column in columns]
-    return Grid(f"{scenario} (latencies in microseconds)", headings, [cells(row, columns) for row in rows])
+def _longest_word(text: str) -> int:
+    return max(map(len, text.split()), default=0)
+
+
+def performance(scenario: str, rows: Sequence[RowStatus]) -> RenderableType:
+    """One sweep: throughput and latency of each measurement, then the components of its average latency.
+
+    What all measurements have in common is in the first title.
+    """
+    load = filled(LOAD, list(rows))
+    common = [each for each in load if len({getattr(row, each.field) for row in rows}) == 1]
+    varied = tuple(each for each in load if each not in common)
+    words = ", ".join(f"{each.short.lower()} {cell(getattr(rows[0], each.field))}" for each in common)
+    title = f"{scenario}: {words}" if words else scenario
+    return Group(
+        _measurements(f"{title} (latencies in µs)", (*varied, *LATENCIES), rows),
+        _measurements(f"{scenario}: average latency by component (µs)", (*varied, *COMPONENT_LATENCIES), rows),
+    )
+
+
+def _measurements(title: str, columns: tuple[Column, ...], rows: Sequence[RowStatus]) -> Grid:
+    return Grid(title, [column.short for column in columns], [cells(row, columns) for row in rows])
 
 
 def accuracy(rows: Sequence[AccuracyStatus]) -> Grid:
@@ -103,28 +130,33 @@ def ranked(rows: Sequence[CandidateStatus]) -> list[CandidateStatus]:
 
 
 def candidates(rows: Sequence[CandidateStatus]) -> Grid:
-    """Each candidate in the order of rank, with what became of it and why."""
+    """Each candidate in the order of rank, with its best measurement; ``reasons`` says why."""
     lines = [
         [
             cell(row.rank),
             row.name,
             row.state,
-            row.reason,
             row.throughput,
             cell(row.p99_latency_microseconds),
             row.load,
-            margin(row),
             cell(row.pareto),
             row.max_absolute_error,
-            row.message,
         ]
         for row in ranked(rows)
     ]
-    headings = (
-        *("Rank", "Candidate", "State", "Reason", "Inferences/s", "P99", "At"),
-        *("Margin", "Pareto", "Max error", "Message"),
-    )
+    headings = ("Rank", "Candidate", "State", "Inf/s", "P99 (µs)", "At", "Pareto", "Max error")
     return Grid("Candidates", headings, lines)
+
+
+def reasons(rows: Sequence[CandidateStatus]) -> RenderableType:
+    """Why each candidate stands where it does, and how far it is from a constraint, in the order of rank."""
+    return Group(
+        *(
+            Text(f"{row.name}: {'; '.join(filter(None, (row.reason, row.message, margin(row))))}")
+            for row in ranked(rows)
+            if row.reason
+        )
+    )
 
 
 def margin(row: CandidateStatus) -> str:
@@ -151,5 +183,5 @@ def searches(rows: Sequence[SearchStatus]) -> Grid:
         ]
         for row in rows
     ]
-    headings = ("Candidate", "Ended", "Measurements", "Best configuration", "Inferences/s", "P99", "At", "Message")
+    headings = ("Candidate", "Ended", "Measured", "Best configuration", "Inf/s", "P99 (µs)", "At", "Message")
     return Grid("Searches", headings, lines)

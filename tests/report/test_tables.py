@@ -1,8 +1,14 @@
 import io
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from rich.console import Console
+from rich.console import Console, RenderableType
 
+from tests.report.subjects import FOLDER, RECORDED, searched
+from triton_operator.api.status import TritonDeploymentStatus
+from triton_plugin import tables
+from triton_plugin.source import read_file
 from triton_plugin.tables import Grid
 
 ROWS = [
@@ -12,26 +18,84 @@ ROWS = [
 GRID = Grid("Candidates", ("Candidate", "Inferences/second", "Change", "Nobody's", "Message"), ROWS)
 
 
-def printed(width: int) -> str:
+def printed(shown: RenderableType, width: int) -> str:
     console = Console(width=width, file=io.StringIO())
-    console.print(GRID)
+    console.print(shown)
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert max(map(len, text.splitlines())) <= width
     return str(text)
 
 
+def is_table(text: str) -> bool:
+    """Whether headings stand above a line, not each to the left of its cell."""
+    return not any(line and set(line) == {"─"} and not above.strip() for above, line in pairs(text))
+
+
+def pairs(text: str) -> Iterator[tuple[str, str]]:
+    lines = text.splitlines()
+    return zip(["", *lines], lines, strict=False)
+
+
 @pytest.mark.parametrize("width", range(36, 200, 8))
 def test_no_figure_and_no_word_is_cut_off_however_narrow_the_terminal(width: int) -> None:
-    text = printed(width)
-    for whole in ("12345678.9", "1.5", "-3.4 %", *ROWS[0][4].split()):
+    text = printed(GRID, width)
+    for whole in ("12345678.9", "1.5", "-3.4 %", *ROWS[0][4].split(), "Inferences/second", "Candidate", "Message"):
         assert whole in text
     assert "…" not in text
 
 
 def test_it_is_a_table_where_there_is_room_and_one_row_after_the_other_elsewhere() -> None:
-    assert "━" in printed(100)
-    narrow = printed(40)
-    assert "━" not in narrow
+    wide, narrow = printed(GRID, 100), printed(GRID, 40)
+    assert wide.index("Message") < wide.index("12345678.9") < wide.index("script")
     assert "Change             -3.4 %" in narrow
     assert narrow.count("Message") == 1, "what a row lacks is not named"
-    assert "Nobody's" not in printed(100) + narrow
+    assert "Nobody's" not in wide + narrow
+
+
+def test_room_that_is_left_goes_to_the_words_that_need_it() -> None:
+    assert ROWS[0][4] in printed(GRID, 120)
+
+
+def all_tables(status: TritonDeploymentStatus) -> Iterator[RenderableType]:
+    if status.performance is not None:
+        yield tables.performance("Offline", status.performance.offline)
+        yield tables.performance("Online", status.performance.online)
+    yield tables.accuracy(status.accuracy)
+    yield tables.candidates(status.candidates)
+
+
+@pytest.mark.parametrize("width", [80, 100, 180])
+@pytest.mark.parametrize("recorded", RECORDED, ids=lambda path: path.stem)
+def test_what_a_real_run_measured_fits_a_terminal_as_tables(recorded: Path, width: int) -> None:
+    status = read_file(str(recorded)).status
+    for shown in all_tables(status):
+        text = printed(shown, width)
+        assert "─" in text
+        assert is_table(text)
+        assert "…" not in text
+    assert status.performance is not None
+    rows = [*status.performance.offline, *status.performance.online]
+    text = " ".join(printed(shown, width) for shown in all_tables(status))
+    for row in rows:
+        for figure in (row.throughput, row.p50, row.p99, row.average, row.client_send, row.compute_infer):
+            assert f" {figure} " in text
+    for heading in ("Inf/s", "P50", "P90", "P95", "P99", "Average", "Network", "Infer", "Candidate", "Framework"):
+        assert heading in text
+
+
+def test_what_all_rows_have_in_common_is_said_once() -> None:
+    status = read_file(str(FOLDER / "digits.yaml")).status
+    assert status.performance is not None
+    text = printed(tables.performance("Online", status.performance.online), 100)
+    assert text.splitlines()[1] == (
+        "Online: precision fp32, accelerator none, batch size 1, stable yes (latencies in µs)"
+    )
+    assert text.count("fp32") == 1
+
+
+def test_why_each_candidate_stands_where_it_does_is_said_in_full() -> None:
+    status = searched().status
+    text = " ".join(printed(tables.reasons(status.candidates), 80).split())
+    for each in status.candidates:
+        assert f"{each.name}: {each.reason}" in text
+        assert each.message in text
