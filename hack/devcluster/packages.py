@@ -4,6 +4,7 @@ import shutil
 
 from hack.devcluster.commands import run
 from hack.devcluster.paths import ClusterError
+from hack.progress import step
 
 PACKAGES = (
     "buildah",
@@ -57,8 +58,8 @@ def install_packages() -> None:
     missing = missing_packages()
     if not missing:
         return
-    print(f"installing Debian packages: {' '.join(missing)}", flush=True)
     environment = {"DEBIAN_FRONTEND": "noninteractive"}
-    run(["apt-get", "update", "-qq"], environment=environment, timeout=APT_SECONDS)
     install = ["apt-get", "install", "-qq", "--no-install-recommends", "-y", *missing]
-    run(install, environment=environment, timeout=APT_SECONDS)
+    with step(f"Debian packages: {' '.join(missing)}", "30 s"):
+        run(["apt-get", "update", "-qq"], environment=environment, timeout=APT_SECONDS)
+        run(install, environment=environment, timeout=APT_SECONDS)

@@ -6,18 +6,26 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from hack import progress
 from hack.imagebuild import base, inputs, machine
 from hack.imagebuild.engine import Buildah, Engine, Run
 from hack.imagebuild.inputs import Image
 
 KEPT_ARCHIVES = 6  # of each image: several checkouts may share this cache
+USUAL = {
+    "base": "30 s",
+    "operator": "30 s",
+    "converter": "90 s",
+    "converter-tensorflow": "2 min",
+    "tritonserver-cpu": "15 s",
+    "digits-trainer": "15 s",
+}
+"""How long a step takes; the images after the converter share its large layer."""
 
 
 class BuildError(Exception):
@@ -79,7 +87,7 @@ class Store:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                say("waiting for another process that builds images")
+                progress.say("images: waiting for another process that builds images")
                 fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
@@ -90,9 +98,9 @@ class Store:
     def _build(self, image: Image) -> None:
         self._remove_abandoned()
         if base.is_made_here(self.engine) and not self._exists(self.base):
-            with self._step("base", self.base) as (work, log):
+            with self._step("base") as (work, log):
                 base.make(self.engine, self.base, work, log)
-        with self._step(image.name, image.reference) as (work, log):
+        with self._step(image.name) as (work, log):
             context = work / "context"
             secrets = work / "secrets"
             for folder in (context, secrets):
@@ -110,17 +118,16 @@ class Store:
     def _save(self, image: Image, archive: Path) -> None:
         partial = archive.with_suffix(".partial")
         partial.unlink(missing_ok=True)
-        with self._step(f"{image.name} archive", str(archive)) as (_, log):
+        with self._step(f"{image.name} archive") as (_, log):
             subprocess.run(self.engine.save(image.reference, partial), check=True, stdout=log, stderr=log)  # noqa: S603
         partial.rename(archive)
 
     @contextlib.contextmanager
-    def _step(self, what: str, result: str) -> Iterator[tuple[Path, int]]:
-        """Give a step a folder to work in and a log; say how long it took, or raise BuildError with the log's end."""
+    def _step(self, what: str) -> Iterator[tuple[Path, int]]:
+        """Give a step a folder to work in and a log; say how long it takes, or raise BuildError with the log's end."""
         log = self.cache / f"{what.replace(' ', '-')}.log"
-        start = time.monotonic()
-        say(f"{what}: making {result}")
-        with tempfile.TemporaryDirectory(dir=self.cache, prefix="work-") as work, log.open("w+b") as file:
+        words = progress.step(f"images: {what}", USUAL.get(what, ""))
+        with words, tempfile.TemporaryDirectory(dir=self.cache, prefix="work-") as work, log.open("w+b") as file:
             try:
                 yield Path(work), file.fileno()
             except subprocess.CalledProcessError as error:
@@ -129,7 +136,6 @@ class Store:
                 raise BuildError(
                     f"{what}: {error.cmd[0]} exited with {error.returncode}; {log} ends:\n{tail}"
                 ) from None
-        say(f"{what}: {time.monotonic() - start:.0f} s")
 
     def _prune(self, name: str) -> None:
         """Remove all but the most recently used archives of an image, and their images."""
@@ -193,8 +199,3 @@ def contained(pid: int) -> int:
 def as_json(images: list[Built]) -> str:
     """Render the images as a JSON list of objects with `name`, `reference` and `archive`."""
     return json.dumps([asdict(image) for image in images], indent=2)
-
-
-def say(message: str) -> None:
-    """Print progress where it does not mix with results."""
-    print(f"images: {message}", file=sys.stderr, flush=True)
