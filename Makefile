@@ -16,9 +16,10 @@ help: ## List the targets
 venv: $(VENV)/.done ## The development environment, from the lock file
 # Its name is a hash of the lock file: a fresh clone finds it and leaves it alone.
 $(VENV)/.done:
-	python3 -m venv --clear $(VENV)
-	$(VENV)/bin/pip install --quiet --require-hashes -r requirements/dev.txt
-	touch $@
+	@echo "Python packages of requirements/dev.txt, usually 1 min on two cores ..."; SECONDS=0; \
+	  python3 -m venv --clear $(VENV); \
+	  $(VENV)/bin/pip install --quiet --require-hashes -r requirements/dev.txt; \
+	  touch $@; echo "Python packages of requirements/dev.txt: $$SECONDS s"
 
 lock: ## Resolve the dependencies of pyproject.toml and of the images anew
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra operator pyproject.toml -o requirements/operator.txt
@@ -30,9 +31,12 @@ lock: ## Resolve the dependencies of pyproject.toml and of the images anew
 	  -c requirements/image-converter.txt -o requirements/image-converter-tensorflow.txt
 	$(LOCK_IMAGE) images/digits-trainer/requirements.in -o requirements/image-digits-trainer.txt
 
-.PHONY: images cluster-up cluster-down cluster-binaries
+.PHONY: images cluster-prepare cluster-up cluster-down cluster-binaries
 images: ## Build every container image that changed, into the cache
 	python3 -m hack.imagebuild build
+
+cluster-prepare: ## Download what cluster-up and Helm are built from
+	python3 -m hack.devcluster prepare
 
 cluster-up: ## A real single-node Kubernetes on this machine, or the one KUBECONFIG names
 	python3 -m hack.devcluster up
@@ -44,7 +48,8 @@ cluster-binaries: ## Build Kubernetes, etcd, CoreDNS, Helm and kubeconform into 
 	python3 -m hack.devcluster binaries
 
 .PHONY: demo examples bench bench-latency
-demo: venv ## From nothing to a measured server and an answer from it, on real handwritten digits
+demo: ## From nothing to a measured server and an answer from it, on real handwritten digits
+	@$(MAKE) --no-print-directory --silent --jobs 2 venv cluster-prepare
 	python3 -m demo
 
 examples: venv ## Every example of manifests/examples on a cluster, one line each; NAME="a b" for some

@@ -17,8 +17,9 @@ from bench.overhead import Overhead
 from examples.example import read
 from examples.waiting import ExampleError, Watcher
 from hack.deploy.command import ROOT, Cluster, CommandError
-from hack.deploy.environment import set_up, step
+from hack.deploy.environment import set_up
 from hack.devcluster.paths import ClusterError
+from hack.progress import step
 
 RESULTS = ROOT / "bench/results"
 

@@ -11,13 +11,16 @@ from examples import diagnosis, verdict
 from examples.example import Example, apply, build, read, remove
 from examples.waiting import ExampleError, Watcher
 from hack.deploy.command import Cluster, CommandError
-from hack.deploy.environment import set_up, step
+from hack.deploy.environment import set_up
 from hack.devcluster.paths import ClusterError
+from hack.progress import step
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_plugin import tables, terminal
 
 GRPC_PORT = 8001
+TRAINER = "digits-trainer"
+"""The image of the example's training Job."""
 
 
 def main() -> int:
@@ -25,10 +28,11 @@ def main() -> int:
     console = terminal.console()
     start = time.monotonic()
     try:
-        cluster = set_up()
+        cluster = set_up(TRAINER)
     except (CommandError, ClusterError) as error:
         console.print(f"demo: set-up failed: {error}", style="red", markup=False, soft_wrap=True)
         return 1
+    is_set_up = time.monotonic()
     digits = read("digits")
     try:
         demonstrate(cluster, digits, console)
@@ -36,13 +40,14 @@ def main() -> int:
         console.print(diagnosis.report(cluster, digits), markup=False, soft_wrap=True)
         console.print(f"\ndemo: failed: {error}", style="red", markup=False, soft_wrap=True)
         return 1
-    console.print(f"demo: done in {time.monotonic() - start:.0f} s")
+    end = time.monotonic()
+    console.print(f"demo: done in {end - start:.0f} s: set-up {is_set_up - start:.0f} s, model {end - is_set_up:.0f} s")
     return 0
 
 
 def demonstrate(cluster: Cluster, digits: Example, console: Console) -> None:
     """Train, deploy, wait, and show. Raises CommandError, ExampleError or InferenceServerException."""
-    with step("trainer's image"):
+    with step("trainer's image into the cluster"):
         images = build(cluster, digits)
     with step("namespace, emptied"):
         remove(cluster, digits)

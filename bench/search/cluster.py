@@ -15,8 +15,9 @@ from bench.search.candidate import USER
 from examples.example import apply, of, remove, render
 from examples.waiting import ExampleError, Watcher
 from hack.deploy.command import ROOT, CommandError
-from hack.deploy.environment import set_up, step
+from hack.deploy.environment import set_up
 from hack.devcluster.paths import ClusterError
+from hack.progress import step
 from triton_operator.api.status import TritonDeploymentStatus
 
 

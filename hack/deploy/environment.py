@@ -1,38 +1,37 @@
 """From a bare machine to a cluster that runs this tree's operator; what the demo and the benchmarks start with."""
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from hack.deploy.command import Cluster
-from hack.deploy.install import install
+from hack.deploy.install import IMAGES, install
+from hack.deploy.together import together
+from hack.devcluster.cluster import set_up_modules
 from hack.devcluster.kubeconfig import foreign_kubeconfig
 from hack.devcluster.paths import cluster_paths
+from hack.progress import step
 
 UP_SECONDS = 3600
-"""The first start builds Kubernetes from its Go modules."""
+"""Also for what comes before: another process may hold the cluster while it builds Kubernetes."""
 
 
-def set_up() -> Cluster:
+def set_up(*images: str) -> Cluster:
     """The cluster KUBECONFIG names, else the development cluster, with the operator of this tree in it.
 
+    Builds the named images too, for later: compiling Kubernetes leaves the network to the images.
     Raises CommandError where a step fails, and devcluster.paths.ClusterError where the machine has no place for it.
     """
     paths = cluster_paths()
     foreign = foreign_kubeconfig(paths)
     cluster = Cluster(Path(foreign) if foreign else paths.kubeconfig)
+    cluster.run("python3", "-m", "hack.devcluster", "prepare", timeout=UP_SECONDS, show=True)
+    modules = set_up_modules(foreign=foreign is not None)
+    builds = [("hack.imagebuild", "build", *IMAGES, *images)]
+    if modules:
+        builds.append(("hack.devcluster", "binaries", *modules))
+    with step("programs and images, side by side"):
+        together(*builds)
     with step("cluster"):
         cluster.run("python3", "-m", "hack.devcluster", "up", timeout=UP_SECONDS, show=True)
-    with step("images and operator"):
+    with step("images into the cluster, and the operator"):
         install(cluster.kubeconfig)
     return cluster
-
-
-@contextmanager
-def step(what: str) -> Iterator[None]:
-    """Say what is done, and how long it took."""
-    start = time.monotonic()
-    print(f"{what} ...", flush=True)
-    yield
-    print(f"{what}: {time.monotonic() - start:.1f} s", flush=True)

@@ -5,11 +5,12 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from hack.devcluster.apiserver import ApiServer
-from hack.devcluster.binaries import MODULES, build_all, built
-from hack.devcluster.cluster import Cluster
+from hack.devcluster.binaries import MODULES, build_all, built, download_all
+from hack.devcluster.cluster import Cluster, require_root, set_up_modules
 from hack.devcluster.commands import run
 from hack.devcluster.kubeconfig import foreign_kubeconfig
 from hack.devcluster.paths import ClusterError, ClusterPaths, cluster_paths
@@ -33,6 +34,7 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="devcluster", description="A real single-node Kubernetes for development.")
     verbs = parser.add_subparsers(dest="verb", required=True)
+    verbs.add_parser("prepare", help="fetch what `up` and helm need: Debian packages, and sources of what is not built")
     verbs.add_parser("up", help="start the cluster, or use the one KUBECONFIG names")
     verbs.add_parser("down", help="remove the cluster and whatever killed ones left")
     verbs.add_parser("env", help="print the shell variables that reach the cluster and its programs")
@@ -50,6 +52,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _dispatch(chosen: argparse.Namespace, paths: ClusterPaths) -> None:
     match chosen.verb:
+        case "prepare":
+            _prepare(paths)
         case "up":
             _up(paths)
         case "down":
@@ -66,6 +70,17 @@ def _dispatch(chosen: argparse.Namespace, paths: ClusterPaths) -> None:
             print(server.kubeconfig)
         case "apiserver-down":
             ApiServer(chosen.folder).down()
+
+
+def _prepare(paths: ClusterPaths) -> None:
+    foreign = foreign_kubeconfig(paths) is not None
+    if not foreign:
+        require_root()
+    with ThreadPoolExecutor() as pool:
+        sources = pool.submit(download_all, set_up_modules(foreign=foreign))
+        if not foreign:
+            Cluster(paths).prepare()
+        sources.result()
 
 
 def _up(paths: ClusterPaths) -> None:

@@ -4,12 +4,14 @@ import hashlib
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from hack.devcluster.commands import run
 from hack.devcluster.lock import exclusive
 from hack.devcluster.paths import ClusterError, cache_home
+from hack.progress import step
 
 MODULES_FOLDER = Path(__file__).parent / "modules"
 BUILD_SECONDS = 3600
@@ -25,7 +27,9 @@ class GoModule:
     source: str
     """The required module whose version is the programs' version."""
     packages: Mapping[str, str]
-    """Program name -> Go package."""
+    """Program name -> Go package. Where a module has several, Go's name of each is the program's."""
+    usual: str
+    """How long the build takes on two cores."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Go string variable -> value set at link time; `{version}`, `{major}` and `{minor}` are filled in."""
 
@@ -80,6 +84,7 @@ MODULES = {
             "kubernetes",
             "k8s.io/kubernetes",
             {name: f"k8s.io/kubernetes/cmd/{name}" for name in KUBERNETES_PROGRAMS},
+            "8 min",
             {
                 "k8s.io/component-base/version.gitVersion": "{version}",
                 "k8s.io/component-base/version.gitMajor": "{major}",
@@ -90,18 +95,21 @@ MODULES = {
             "etcd",
             "go.etcd.io/etcd/server/v3",
             {"etcd": "go.etcd.io/etcd/server/v3"},
+            "20 s",
         ),
-        GoModule("coredns", "github.com/coredns/coredns", {"coredns": "github.com/coredns/coredns"}),
+        GoModule("coredns", "github.com/coredns/coredns", {"coredns": "github.com/coredns/coredns"}, "2 min"),
         GoModule(
             "local-path-provisioner",
             "github.com/rancher/local-path-provisioner",
             {"local-path-provisioner": "github.com/rancher/local-path-provisioner"},
+            "20 s",
             {"main.VERSION": "{version}"},
         ),
         GoModule(
             "helm",
             "helm.sh/helm/v3",
             {"helm": "helm.sh/helm/v3/cmd/helm"},
+            "1 min",
             {
                 "helm.sh/helm/v3/internal/version.version": "{version}",
                 # The Kubernetes that `helm template` and `helm lint` assume when they talk to no cluster.
@@ -115,6 +123,7 @@ MODULES = {
             "kubeconform",
             "github.com/yannh/kubeconform",
             {"kubeconform": "github.com/yannh/kubeconform/cmd/kubeconform"},
+            "10 s",
             {"main.version": "{version}"},
         ),
     )
@@ -131,20 +140,48 @@ def build(module: GoModule) -> Path:
     """Build what is missing of a module and return its folder of programs; builds nothing when all are there.
 
     Raises:
-        ClusterError: Go is not installed, or a build failed.
+        ClusterError: Go is not installed, or the build failed.
 
     """
     target = module.target()
     with exclusive(cache_home() / "bin" / f"{module.name}.lock", f"the build of {module.name}"):
-        for program, package in module.packages.items():
-            if not (target / program).exists():
-                print(f"building {program} {module.version}", flush=True)
-                _compile(module, package, target / program)
+        missing = [program for program in module.packages if not (target / program).exists()]
+        if missing:
+            with step(f"programs: {module.name} {module.version} from Go modules", module.usual):
+                _compile(module, missing)
     return target
 
 
+def download(module: GoModule) -> None:
+    """Download the sources that a build of the module needs, unless its programs are in the cache.
+
+    Raises:
+        ClusterError: Go is not installed, or a source cannot be had.
+
+    """
+    if not built(module):
+        argv = [_go(module), "mod", "download"]
+        run(argv, folder=module.folder, environment=BUILD_ENVIRONMENT, timeout=BUILD_SECONDS)
+
+
+def download_all(names: Sequence[str]) -> None:
+    """Download the sources of the named modules side by side, except of those whose programs are in the cache.
+
+    Raises:
+        ClusterError: Go is not installed, or a source cannot be had.
+
+    """
+    missing = [MODULES[name] for name in names if not built(MODULES[name])]
+    if missing:
+        what = ", ".join(module.name for module in missing)
+        with step(f"Go modules of {what}", "1 min"), ThreadPoolExecutor(len(missing)) as pool:
+            list(pool.map(download, missing))
+
+
 def build_all(names: Sequence[str] = ()) -> list[Path]:
-    """Build the named modules, all by default, one after the other; returns their folders of programs.
+    """Build the named modules, all by default; returns their folders of programs.
+
+    One is compiled after the other, for each uses all cores; the sources of the later ones arrive meanwhile.
 
     Raises:
         ClusterError: a name is unknown, Go is not installed, or a build failed.
@@ -153,7 +190,14 @@ def build_all(names: Sequence[str] = ()) -> list[Path]:
     unknown = sorted(set(names) - set(MODULES))
     if unknown:
         raise ClusterError(f"no module {', '.join(unknown)}: there are {', '.join(MODULES)}")
-    return [build(MODULES[name]) for name in names or MODULES]
+    chosen = [MODULES[name] for name in names or MODULES]
+    with ThreadPoolExecutor(len(chosen)) as pool:
+        sources = [pool.submit(download, module) for module in chosen]
+        folders = []
+        for module, source in zip(chosen, sources, strict=True):
+            source.result()
+            folders.append(build(module))
+    return folders
 
 
 def program(name: str) -> Path:
@@ -166,13 +210,24 @@ def program(name: str) -> Path:
     return build(PROGRAMS[name]) / name
 
 
-def _compile(module: GoModule, package: str, destination: Path) -> None:
-    """Compile one package next to its destination and rename, so that a killed build leaves no half program."""
-    go = shutil.which("go")
-    if go is None:
-        raise ClusterError(f"{destination.name} must be built and `go` is not on PATH: install Go 1.26 or later")
-    destination.parent.mkdir(parents=True, exist_ok=True)
-    partial = destination.with_name(f".{destination.name}.partial")
-    argv = [go, "build", *BUILD_FLAGS, "-ldflags", module.ldflags(), "-o", str(partial), package]
+def _compile(module: GoModule, programs: Sequence[str]) -> None:
+    """Compile programs in one go, next to their folder, and rename them: a killed build leaves no half program."""
+    go, target = _go(module), module.target()
+    partial = target.with_name(f".{target.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    target.mkdir(exist_ok=True)
+    output = partial / programs[0] if len(programs) == 1 else partial
+    packages = [module.packages[name] for name in programs]
+    argv = [go, "build", *BUILD_FLAGS, "-ldflags", module.ldflags(), "-o", str(output), *packages]
     run(argv, folder=module.folder, environment=BUILD_ENVIRONMENT, timeout=BUILD_SECONDS)
-    partial.rename(destination)
+    for name in programs:
+        (partial / name).rename(target / name)
+    partial.rmdir()
+
+
+def _go(module: GoModule) -> str:
+    found = shutil.which("go")
+    if found is None:
+        raise ClusterError(f"{module.name} must be built and `go` is not on PATH: install Go 1.26 or later")
+    return found

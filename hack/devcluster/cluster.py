@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -65,6 +66,12 @@ API_SERVER = Identity(
 RUNTIME_MODULES = ("kubernetes", "etcd", "coredns", "local-path-provisioner")
 
 
+def set_up_modules(*, foreign: bool) -> tuple[str, ...]:
+    """The Go modules of a cluster with the operator in it; `foreign`: somebody else runs the cluster."""
+    runtime = () if foreign else RUNTIME_MODULES
+    return runtime if shutil.which("helm") else (*runtime, "helm")
+
+
 def lock_path() -> Path:
     """The lock every change to the cluster holds."""
     return cache_home() / "cluster.lock"
@@ -86,7 +93,7 @@ class Cluster:
 
         """
         self.paths.check_lengths()
-        _require_root()
+        require_root()
         with exclusive(lock_path(), "the cluster"):
             install_packages()
             if self.healthy():
@@ -103,6 +110,17 @@ class Cluster:
                 raise
             print(f"cluster ready in {time.monotonic() - began:.1f} s: {self.paths.kubeconfig}", flush=True)
 
+    def prepare(self) -> None:
+        """Install the Debian packages that `up` and the image builds need.
+
+        Raises:
+            ClusterError: not root, or apt failed.
+
+        """
+        require_root()
+        with exclusive(lock_path(), "the cluster"):
+            install_packages()
+
     def down(self) -> None:
         """Remove the cluster and what killed ones left; keeps programs, images and logs.
 
@@ -110,7 +128,7 @@ class Cluster:
             ClusterError: not root, or something resists.
 
         """
-        _require_root()
+        require_root()
         with exclusive(lock_path(), "the cluster"):
             remove_cluster(self.paths)
 
@@ -227,7 +245,13 @@ class Cluster:
         return run(self._kubectl_argv(*words), stdin=stdin)
 
 
-def _require_root() -> None:
+def require_root() -> None:
+    """Refuse a user who cannot run a cluster.
+
+    Raises:
+        ClusterError: not root.
+
+    """
     if os.geteuid() != 0:
         raise ClusterError("a cluster needs root: run as root, or set KUBECONFIG to use a cluster you have")
 

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hack.progress import say
+
 
 @contextmanager
 def exclusive(path: Path, what: str) -> Iterator[None]:
@@ -14,6 +16,6 @@ def exclusive(path: Path, what: str) -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            print(f"waiting for another process that holds {what} ({path})", flush=True)
+            say(f"waiting for another process that holds {what} ({path})")
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield

@@ -16,9 +16,11 @@ from pathlib import Path
 import pytest
 
 from hack.devcluster import binaries, cgroups, images, kubeconfig, mounts, node, process
-from hack.devcluster.cluster import Cluster
+from hack.devcluster.cluster import Cluster, set_up_modules
 from hack.devcluster.lock import exclusive
 from hack.devcluster.paths import ClusterError, ClusterPaths, cluster_paths
+
+ROOT = Path(binaries.__file__).parents[2]
 
 
 @pytest.fixture
@@ -59,6 +61,99 @@ def test_build_names_the_missing_compiler(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ClusterError, match=r"etcd must be built and `go` is not on PATH: install Go"):
         binaries.program("etcd")
+
+
+STAND_IN_FOR_GO = f"""#!{sys.executable}
+import json, os, pathlib, sys
+here = pathlib.Path(__file__).parent
+with open(here / "calls", "a") as file:
+    file.write(json.dumps([pathlib.Path.cwd().name, *sys.argv[1:]]) + chr(10))
+if sys.argv[1] == "build":
+    if (here / "broken").exists():
+        sys.exit("undefined: x")
+    output = pathlib.Path(sys.argv[sys.argv.index("-o") + 1])
+    packages = sys.argv[sys.argv.index("-o") + 2:]
+    for path in [output / package.split("/")[-1] for package in packages] if output.is_dir() else [output]:
+        path.write_text("program")
+        path.chmod(0o755)
+"""
+
+
+@pytest.fixture
+def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a stand-in for Go that notes its calls and writes programs; empty caches."""
+    folder = tmp_path / "go"
+    folder.mkdir()
+    (folder / "go").write_text(STAND_IN_FOR_GO)
+    (folder / "go").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return folder
+
+
+def go_calls(folder: Path) -> list[list[str]]:
+    return [json.loads(line) for line in (folder / "calls").read_text().splitlines()]
+
+
+def test_all_programs_of_a_module_are_compiled_in_one_go(go: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder,) = binaries.build_all(["kubernetes"])
+    assert {path.name for path in folder.iterdir()} == set(binaries.KUBERNETES_PROGRAMS)
+    (build,) = [call for call in go_calls(go) if call[1] == "build"]
+    assert build[-6:] == [f"k8s.io/kubernetes/cmd/{name}" for name in binaries.KUBERNETES_PROGRAMS]
+    assert "programs: kubernetes v1.34.4 from Go modules, usually 8 min on two cores ..." in capsys.readouterr().err
+    assert [path.name for path in folder.parent.iterdir() if "partial" in path.name] == []
+
+
+def test_only_what_is_missing_is_built(go: Path) -> None:
+    (folder,) = binaries.build_all(["kubernetes"])
+    (folder / "kubectl").unlink()
+    (go / "calls").unlink()
+    binaries.build_all(["kubernetes"])
+    assert (folder / "kubectl").exists()
+    (build,) = [call for call in go_calls(go) if call[1] == "build"]
+    assert build[-1:] == ["k8s.io/kubernetes/cmd/kubectl"]
+    (go / "calls").unlink()
+    binaries.build_all(["kubernetes"])
+    assert not (go / "calls").exists()
+
+
+def test_sources_of_every_module_are_asked_for_before_the_first_is_compiled_to_its_end(go: Path) -> None:
+    binaries.build_all(["etcd", "helm"])
+    calls = go_calls(go)
+    assert [call[0] for call in calls if call[1] == "build"] == ["etcd", "helm"]
+    assert sorted(call[0] for call in calls if call[1:] == ["mod", "download"]) == ["etcd", "helm"]
+
+
+def test_a_program_named_otherwise_by_go_has_its_own_name(go: Path) -> None:
+    assert binaries.program("etcd").read_text() == "program"
+
+
+def test_a_failed_build_quotes_the_compiler_and_leaves_no_program(go: Path) -> None:
+    (go / "broken").touch()
+    with pytest.raises(ClusterError, match="undefined: x"):
+        binaries.build_all(["kubernetes", "etcd"])
+    assert not any(map(binaries.built, binaries.MODULES.values()))
+
+
+def test_what_the_demo_needs_is_no_linter_and_for_a_cluster_of_somebody_else_no_kubernetes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert set_up_modules(foreign=False) == ("kubernetes", "etcd", "coredns", "local-path-provisioner", "helm")
+    assert set_up_modules(foreign=True) == ("helm",)
+
+
+def test_helm_of_the_machine_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "helm").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert set_up_modules(foreign=True) == ()
+
+
+def test_it_runs_before_any_package_is_installed() -> None:
+    root = str(ROOT)
+    argv = [sys.executable, "-S", "-m", "hack.devcluster", "--help"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, cwd=root, env={"PYTHONPATH": root})
+    assert "prepare" in done.stdout
 
 
 def test_unknown_module_lists_the_known() -> None:
@@ -246,7 +341,7 @@ def test_process_dies_with_its_parent(tmp_path: Path) -> None:
         "p = Path(sys.argv[1]);"
         "print(start(Daemon('child', ['sleep', '300']), records=p, logs=p, die_with_parent=True).pid)"
     )
-    root = str(Path(binaries.__file__).parents[2])
+    root = str(ROOT)
     parent = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)],
         capture_output=True,
@@ -268,15 +363,16 @@ def test_lock_excludes_and_says_whom_it_waits_for(tmp_path: Path, capfd: pytest.
         "import sys; from pathlib import Path; from hack.devcluster.lock import exclusive\n"
         "with exclusive(Path(sys.argv[1]), 'the cluster'): print('got it')"
     )
-    root = str(Path(binaries.__file__).parents[2])
+    root = str(ROOT)
     with exclusive(path, "the cluster"):
         other = subprocess.Popen(
             [sys.executable, "-c", code, str(path)],
             stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONPATH": root},
         )
-        assert other.stdout is not None
-        assert "waiting for another process that holds the cluster" in other.stdout.readline()
+        assert other.stderr is not None
+        assert "waiting for another process that holds the cluster" in other.stderr.readline()
         assert other.poll() is None
     assert other.communicate(timeout=10)[0] == "got it\n"
