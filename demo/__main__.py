@@ -12,7 +12,8 @@ from examples.example import Example, apply, build, read, remove
 from examples.waiting import ExampleError, Watcher
 from hack.deploy.command import Cluster, CommandError
 from hack.deploy.environment import set_up
-from hack.devcluster.paths import ClusterError
+from hack.devcluster.kubeconfig import foreign_kubeconfig
+from hack.devcluster.paths import ClusterError, cluster_paths
 from hack.progress import step
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
@@ -41,6 +42,7 @@ def main() -> int:
         console.print(f"\ndemo: failed: {error}", style="red", markup=False, soft_wrap=True)
         return 1
     end = time.monotonic()
+    console.print(next_steps(digits, foreign=foreign_kubeconfig(cluster_paths()) is not None), markup=False)
     console.print(f"demo: done in {end - start:.0f} s: set-up {is_set_up - start:.0f} s, model {end - is_set_up:.0f} s")
     return 0
 
@@ -89,6 +91,19 @@ def answer(cluster: Cluster, digits: Example, console: Console) -> None:
     console.print(f"written: {given.digit}   read: {given.prediction}   probability: {given.probability:.4f}")
     if given.prediction != given.digit:
         raise ExampleError(f"the server read {given.prediction} where {given.digit} was written")
+
+
+def next_steps(digits: Example, *, foreign: bool) -> str:
+    """Return commands to go on with; `foreign`: somebody else runs the cluster, so only what was made in it goes."""
+    place = f"{digits.name} --namespace {digits.namespace}"
+    lines = (
+        "\nWhat to type next, in this folder:",
+        '  eval "$(python3 -m hack.devcluster env)"   # KUBECONFIG and PATH of this shell',
+        f"  kubectl triton explain {place}",
+        f"  kubectl triton report {place} --output digits.html",
+        f"  kubectl delete namespace {digits.namespace}" if foreign else "  make cluster-down",
+    )
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

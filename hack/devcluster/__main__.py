@@ -16,6 +16,8 @@ from hack.devcluster.kubeconfig import foreign_kubeconfig
 from hack.devcluster.paths import ClusterError, ClusterPaths, cluster_paths
 
 SYSTEM_FOLDERS = ("/usr/sbin", "/sbin")
+PLUGIN_FOLDER = Path(__file__).parents[1] / "bin"
+"""Holds kubectl-triton, which kubectl finds on PATH."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -117,7 +119,7 @@ def _load_images(archives: Sequence[Path], paths: ClusterPaths) -> None:
 
 
 def _print_environment(paths: ClusterPaths) -> None:
-    folders = [str(module.target()) for module in MODULES.values() if built(module)]
+    folders = [str(PLUGIN_FOLDER), *(str(module.target()) for module in MODULES.values() if built(module))]
     kubeconfig = foreign_kubeconfig(paths) or str(paths.kubeconfig)
     print(f"export KUBECONFIG={shlex.quote(kubeconfig)}")
     print(f"export PATH={shlex.quote(os.pathsep.join([*folders, os.environ.get('PATH', os.defpath)]))}")

@@ -156,6 +156,27 @@ def test_it_runs_before_any_package_is_installed() -> None:
     assert "prepare" in done.stdout
 
 
+def test_the_shell_that_asks_for_it_finds_the_cluster_and_the_plugin(
+    tmp_path: Path, go: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    binaries.build_all(["kubernetes"])
+    lock = hashlib.sha256((ROOT / "requirements/dev.txt").read_bytes()).hexdigest()[:12]
+    python = tmp_path / "cache/triton-operator" / f"venv-{lock}" / "bin/python3"
+    python.parent.mkdir(parents=True)
+    python.write_text('#!/bin/sh\necho "$PYTHONPATH" "$@"\n')
+    python.chmod(0o755)
+    script = f'eval "$({sys.executable} -m hack.devcluster env)"; cd /; echo $KUBECONFIG; command -v kubectl'
+    argv = ["bash", "-euc", f"{script}; kubectl-triton explain 'a b'"]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True)
+    kubeconfig, kubectl, ran = done.stdout.splitlines()
+    assert kubeconfig == str(cluster_paths().kubeconfig)
+    assert kubectl == str(binaries.program("kubectl"))
+    path, said = ran.split(" ", 1)
+    assert path.split(":") == [str(ROOT / name) for name in ("operator", "converters", "plugin")]
+    assert said == "-m triton_plugin explain a b"
+
+
 def test_unknown_module_lists_the_known() -> None:
     with pytest.raises(ClusterError, match="no module docker: there are kubernetes, etcd"):
         binaries.build_all(["docker"])

@@ -8,8 +8,9 @@ import yaml
 from rich.console import Console
 
 from demo import inference
+from demo.__main__ import next_steps
 from examples import verdict
-from examples.example import FOLDER
+from examples.example import FOLDER, Example
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import (
     AccuracyStatus,
@@ -21,6 +22,7 @@ from triton_operator.api.status import (
     TritonDeploymentStatus,
 )
 from triton_plugin import progress, tables
+from triton_plugin.__main__ import _parser
 
 SPEC = TritonDeploymentSpec.model_validate(
     yaml.safe_load((FOLDER / "digits/tritondeployment.yaml").read_text(encoding="utf-8"))["spec"]
@@ -180,6 +182,20 @@ def test_candidates_are_listed_by_rank_and_those_without_one_last() -> None:
     ]
     text = text_of(tables.candidates(rows))
     assert text.index("first") < text.index("second") < text.index("failed")
+
+
+def test_the_commands_to_go_on_with_are_ones_that_exist() -> None:
+    digits = Example(FOLDER / "digits", {"metadata": {"name": "digits", "namespace": "digits"}}, (), ())
+    lines = [line.strip() for line in next_steps(digits, foreign=False).splitlines()]
+    assert 'eval "$(python3 -m hack.devcluster env)"   # KUBECONFIG and PATH of this shell' in lines
+    for line in lines:
+        if line.startswith("kubectl triton "):
+            _parser().parse_args(line.split()[2:])
+    assert lines[-1] == "make cluster-down"
+    assert "cluster-down:" in (FOLDER.parents[1] / "Makefile").read_text(encoding="utf-8")
+    assert next_steps(digits, foreign=True).endswith("kubectl delete namespace digits"), (
+        "the cluster is not ours to end"
+    )
 
 
 def test_softmax_sums_to_one_and_bears_large_logits() -> None:
