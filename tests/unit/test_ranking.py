@@ -229,7 +229,8 @@ def test_whoever_is_taken_meets_every_constraint_if_anyone_does(given_rows: dict
     assert bool(choices and choices[0].violation is None) == anyone
     if anyone:
         best = max(each.throughput for found in given_rows.values() for each in found if each.p99 <= 2000)
-        assert choices[0].row.throughput == best
+        # Two figures may differ by less than their logarithms can tell.
+        assert choices[0].row.throughput == pytest.approx(best, rel=1e-12)
 
 
 @given(st.lists(rows, max_size=12))
