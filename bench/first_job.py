@@ -9,7 +9,7 @@ from typing import Any
 from kubernetes import client, config
 
 from bench.recorder import Recorder
-from hack.deploy.command import Cluster
+from hack.deploy.command import TargetCluster
 
 NAMESPACE = "bench-latency"
 COUNT = 50
@@ -49,7 +49,7 @@ def claim() -> dict[str, Any]:
     }
 
 
-def measure(cluster: Cluster) -> list[float]:
+def measure(cluster: TargetCluster) -> list[float]:
     """Milliseconds from sending each object to receiving its first Job from a watch; in order of creation.
 
     Raises CommandError or TimeoutError.
@@ -82,7 +82,7 @@ def _first_jobs(recorder: Recorder) -> dict[str, float]:
     return found
 
 
-def _delete_namespace(cluster: Cluster) -> None:
+def _delete_namespace(cluster: TargetCluster) -> None:
     cluster.run("kubectl", "delete", "namespace", NAMESPACE, "--ignore-not-found", "--timeout=180s", timeout=200)
 
 

@@ -16,7 +16,7 @@ from bench.machine import cpu_model
 from bench.overhead import Overhead
 from examples.example import read
 from examples.waiting import ExampleError, Watcher
-from hack.deploy.command import ROOT, Cluster, CommandError
+from hack.deploy.command import ROOT, CommandError, TargetCluster
 from hack.deploy.environment import set_up
 from hack.devcluster.paths import ClusterError
 from hack.progress import step
@@ -73,7 +73,7 @@ def path_table(run: Overhead) -> Table:
     return table
 
 
-def write(cluster: Cluster, milliseconds: list[float], run: Overhead) -> Path:
+def write(cluster: TargetCluster, milliseconds: list[float], run: Overhead) -> Path:
     """Write everything that was measured, with where it was; returns the file."""
     now = datetime.now(UTC)
     document: dict[str, Any] = {

@@ -9,7 +9,7 @@ from bench.critical_path import Span, critical_path, gaps
 from bench.recorder import Recorder, Resource
 from examples.example import Example, apply, build, remove, status_of
 from examples.waiting import Watcher
-from hack.deploy.command import Cluster
+from hack.deploy.command import TargetCluster
 from triton_plugin.progress import is_ready
 
 READY_SECONDS = 900
@@ -39,7 +39,7 @@ class Overhead:
         return sum(self.gaps)
 
 
-def measure(cluster: Cluster, example: Example, watcher: Watcher) -> Overhead:
+def measure(cluster: TargetCluster, example: Example, watcher: Watcher) -> Overhead:
     """Train once, then create the TritonDeployment alone and follow it until it is ready.
 
     Raises CommandError, ExampleError or TimeoutError.

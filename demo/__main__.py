@@ -10,7 +10,7 @@ from demo import endpoint, inference
 from examples import diagnosis, verdict
 from examples.example import Example, apply, build, read, remove
 from examples.waiting import ExampleError, Watcher
-from hack.deploy.command import Cluster, CommandError
+from hack.deploy.command import CommandError, TargetCluster
 from hack.deploy.environment import set_up
 from hack.devcluster.kubeconfig import foreign_kubeconfig
 from hack.devcluster.paths import ClusterError, cluster_paths
@@ -47,7 +47,7 @@ def main() -> int:
     return 0
 
 
-def demonstrate(cluster: Cluster, digits: Example, console: Console) -> None:
+def demonstrate(cluster: TargetCluster, digits: Example, console: Console) -> None:
     """Train, deploy, wait, and show. Raises CommandError, ExampleError or InferenceServerException."""
     with step("trainer's image into the cluster"):
         images = build(cluster, digits)
@@ -66,7 +66,7 @@ def demonstrate(cluster: Cluster, digits: Example, console: Console) -> None:
         raise ExampleError("; ".join(faults))
 
 
-def show(cluster: Cluster, digits: Example, status: TritonDeploymentStatus, console: Console) -> None:
+def show(cluster: TargetCluster, digits: Example, status: TritonDeploymentStatus, console: Console) -> None:
     """Print the object's columns and its tables."""
     console.print("\n$ kubectl get td --namespace", digits.namespace)
     columns = cluster.run("kubectl", "get", "td", "--namespace", digits.namespace)
@@ -79,7 +79,7 @@ def show(cluster: Cluster, digits: Example, status: TritonDeploymentStatus, cons
     console.print(tables.reasons(status.candidates))
 
 
-def answer(cluster: Cluster, digits: Example, console: Console) -> None:
+def answer(cluster: TargetCluster, digits: Example, console: Console) -> None:
     """Ask the Service to read one held-out picture. Raises ExampleError where it reads another digit."""
     with endpoint.address(cluster, digits.namespace, digits.name, GRPC_PORT) as url:
         console.print(f"\none inference request to {url}, model {digits.name}:")

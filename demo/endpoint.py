@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hack.deploy.command import Cluster, CommandError, executable
+from hack.deploy.command import CommandError, TargetCluster, executable
 
 CONNECT_SECONDS = 3
 FORWARD_SECONDS = 20
@@ -16,7 +16,7 @@ FORWARDING = re.compile(r"Forwarding from (127\.0\.0\.1:\d+)")
 
 
 @contextmanager
-def address(cluster: Cluster, namespace: str, service: str, port: int) -> Iterator[str]:
+def address(cluster: TargetCluster, namespace: str, service: str, port: int) -> Iterator[str]:
     """host:port of the Service's port, valid inside the block.
 
     Raises CommandError where it is reached neither way.
@@ -38,7 +38,7 @@ def _connects(host: str, port: int) -> bool:
 
 
 @contextmanager
-def _forwarded(cluster: Cluster, namespace: str, service: str, port: int) -> Iterator[str]:
+def _forwarded(cluster: TargetCluster, namespace: str, service: str, port: int) -> Iterator[str]:
     argv = [executable("kubectl"), "port-forward", "--namespace", namespace, f"service/{service}", f":{port}"]
     with subprocess.Popen(argv, env=cluster.environment(), stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
         try:

@@ -12,7 +12,7 @@ from examples.example import Example, apply, build, find, read, remove, train
 from examples.line import heading, line
 from examples.recording import record
 from examples.waiting import ExampleError, Watcher
-from hack.deploy.command import Cluster, CommandError
+from hack.deploy.command import CommandError, TargetCluster
 from hack.deploy.environment import set_up
 from hack.devcluster.paths import ClusterError
 from triton_operator.api.spec import TritonDeploymentSpec
@@ -50,7 +50,7 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def run(cluster: Cluster, example: Example, console: Console, folder: Path | None) -> str:
+def run(cluster: TargetCluster, example: Example, console: Console, folder: Path | None) -> str:
     """Train, apply, wait until it is Ready, judge; returns the example's line. Raises CommandError or ExampleError.
 
     The TritonDeployment is applied once its source is there: by itself it would look for that ever less often.

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from examples.example import Example, status_of
-from hack.deploy.command import Cluster, CommandError
+from hack.deploy.command import CommandError, TargetCluster
 from hack.deploy.install import NAMESPACE as OPERATOR_NAMESPACE
 from hack.deploy.install import RELEASE
 
@@ -13,7 +13,7 @@ LINES = 25
 LINE_CHARACTERS = 500
 
 
-def report(cluster: Cluster, example: Example) -> str:
+def report(cluster: TargetCluster, example: Example) -> str:
     """Everything worth reading, as text; what cannot be had is said in its place."""
     parts = [(title, _attempt(partial(read, cluster, example))) for title, read in SECTIONS]
     return "\n\n".join(f"--- {title}\n{text}" for title, text in parts)
@@ -27,18 +27,18 @@ def _attempt(read: Callable[[], str]) -> str:
     return "\n".join(line[:LINE_CHARACTERS] for line in text.splitlines())
 
 
-def _conditions(cluster: Cluster, example: Example) -> str:
+def _conditions(cluster: TargetCluster, example: Example) -> str:
     status = status_of(cluster.get("tritondeployment", example.name, "--namespace", example.namespace))
     lines = [f"{c.type}={c.status} {c.reason}: {c.message}" for c in status.conditions]
     return "\n".join([*lines, *(f"{c.name}: {c.state} {c.reason}: {c.message}" for c in status.candidates)])
 
 
-def _events(cluster: Cluster, example: Example) -> str:
+def _events(cluster: TargetCluster, example: Example) -> str:
     text = cluster.run("kubectl", "get", "events", "--namespace", example.namespace, "--sort-by=.lastTimestamp")
     return "\n".join(text.splitlines()[-LINES:])
 
 
-def _pods(cluster: Cluster, example: Example) -> str:
+def _pods(cluster: TargetCluster, example: Example) -> str:
     text = cluster.run("kubectl", "get", "pods", "--namespace", example.namespace, "--output", "wide")
     made = cluster.get("pods", "--namespace", example.namespace, "--sort-by=.metadata.creationTimestamp")["items"]
     names = [pod["metadata"]["name"] for pod in made[-PODS:]]
@@ -47,13 +47,13 @@ def _pods(cluster: Cluster, example: Example) -> str:
     )
 
 
-def _log(cluster: Cluster, namespace: str, *what: str) -> str:
+def _log(cluster: TargetCluster, namespace: str, *what: str) -> str:
     # A container that has not started yet has no log, which is no error of the others.
     shown = ("--all-containers", "--ignore-errors", "--prefix", f"--tail={LINES}")
     return cluster.run("kubectl", "logs", *what, "--namespace", namespace, *shown)
 
 
-def _operator(cluster: Cluster, example: Example) -> str:
+def _operator(cluster: TargetCluster, example: Example) -> str:
     return _log(cluster, OPERATOR_NAMESPACE, f"deployment/{RELEASE}", "--all-pods")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from hack.deploy.command import ROOT, Cluster, executable
+from hack.deploy.command import ROOT, TargetCluster, executable
 from hack.deploy.images import load
 from triton_operator.api.status import TritonDeploymentStatus
 
@@ -84,7 +84,7 @@ def of(folder: Path, objects: list[dict[str, Any]]) -> Example | None:
     )
 
 
-def build(cluster: Cluster, example: Example) -> dict[str, str]:
+def build(cluster: TargetCluster, example: Example) -> dict[str, str]:
     """Build this tree's images that the example uses, load them, and return the references by name.
 
     Raises CommandError.
@@ -92,7 +92,7 @@ def build(cluster: Cluster, example: Example) -> dict[str, str]:
     return load(cluster, *example.images) if example.images else {}
 
 
-def train(cluster: Cluster, example: Example, images: Mapping[str, str], patches: Patches = ()) -> str:
+def train(cluster: TargetCluster, example: Example, images: Mapping[str, str], patches: Patches = ()) -> str:
     """Apply all but the TritonDeployment: the Jobs that make its source start.
 
     Returns what kubectl says. Raises CommandError.
@@ -106,7 +106,7 @@ def train(cluster: Cluster, example: Example, images: Mapping[str, str], patches
     return apply(cluster, example, images, [*patches, {"patch": yaml.safe_dump(removal)}])
 
 
-def apply(cluster: Cluster, example: Example, images: Mapping[str, str], patches: Patches = ()) -> str:
+def apply(cluster: TargetCluster, example: Example, images: Mapping[str, str], patches: Patches = ()) -> str:
     """`kubectl apply -k` with images by their references, and with patches of kustomize's form.
 
     Returns what kubectl says. Raises CommandError.
@@ -123,7 +123,7 @@ def apply(cluster: Cluster, example: Example, images: Mapping[str, str], patches
         return cluster.run("kubectl", "apply", "--kustomize", overlay)
 
 
-def remove(cluster: Cluster, example: Example) -> None:
+def remove(cluster: TargetCluster, example: Example) -> None:
     """Delete the example's namespace with all that is in it, and wait until it is gone. Raises CommandError."""
     cluster.run(
         "kubectl", "delete", "namespace", example.namespace, "--ignore-not-found", "--timeout=180s", timeout=200

@@ -5,14 +5,14 @@ from typing import Any
 import yaml
 
 from examples.example import Example
-from hack.deploy.command import Cluster
+from hack.deploy.command import TargetCluster
 from triton_operator import names
 
 KEPT = ("name", "namespace", "generation", "creationTimestamp")
 """Of the metadata; the rest is the API server's own."""
 
 
-def record(cluster: Cluster, example: Example) -> str:
+def record(cluster: TargetCluster, example: Example) -> str:
     """The TritonDeployment and the ConfigMap of its results as one YAML List. Raises CommandError."""
     wanted = (f"tritondeployment/{example.name}", f"configmap/{names.results(example.name)}")
     items = cluster.get(*wanted, "--namespace", example.namespace)["items"]

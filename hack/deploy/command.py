@@ -19,7 +19,7 @@ class CommandError(Exception):
 
 
 @dataclass(frozen=True)
-class Cluster:
+class TargetCluster:
     """The cluster that a kubeconfig file names."""
 
     kubeconfig: Path

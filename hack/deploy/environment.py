@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hack.deploy.command import Cluster
+from hack.deploy.command import TargetCluster
 from hack.deploy.install import IMAGES, install
 from hack.deploy.together import together
 from hack.devcluster.cluster import set_up_modules
@@ -14,7 +14,7 @@ UP_SECONDS = 3600
 """Also for what comes before: another process may hold the cluster while it builds Kubernetes."""
 
 
-def set_up(*images: str) -> Cluster:
+def set_up(*images: str) -> TargetCluster:
     """The cluster KUBECONFIG names, else the development cluster, with the operator of this tree in it.
 
     Builds the named images too, for later: compiling Kubernetes leaves the network to the images.
@@ -22,7 +22,7 @@ def set_up(*images: str) -> Cluster:
     """
     paths = cluster_paths()
     foreign = foreign_kubeconfig(paths)
-    cluster = Cluster(Path(foreign) if foreign else paths.kubeconfig)
+    cluster = TargetCluster(Path(foreign) if foreign else paths.kubeconfig)
     cluster.run("python3", "-m", "hack.devcluster", "prepare", timeout=UP_SECONDS, show=True)
     modules = set_up_modules(foreign=foreign is not None)
     builds = [("hack.imagebuild", "build", *IMAGES, *images)]

@@ -2,13 +2,13 @@
 
 import json
 
-from hack.deploy.command import Cluster
+from hack.deploy.command import TargetCluster
 
 BUILD_SECONDS = 3600
 LOAD_SECONDS = 1200
 
 
-def load(cluster: Cluster, *names: str) -> dict[str, str]:
+def load(cluster: TargetCluster, *names: str) -> dict[str, str]:
     """Build the named images where they are not in the cache, load them, and return the references by name.
 
     Raises CommandError where one cannot be built, or the cluster takes no archives.
@@ -21,6 +21,6 @@ def load(cluster: Cluster, *names: str) -> dict[str, str]:
     return {image["name"]: image["reference"] for image in built}
 
 
-def reference(cluster: Cluster, name: str) -> str:
+def reference(cluster: TargetCluster, name: str) -> str:
     """What the image of this tree is called; it is neither built nor loaded. Raises CommandError."""
     return cluster.run("python3", "-m", "hack.imagebuild", "reference", name).strip()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml
 
-from hack.deploy.command import Cluster, CommandError
+from hack.deploy.command import CommandError, TargetCluster
 from hack.deploy.images import load, reference
 
 RELEASE = "triton-operator"
@@ -34,7 +34,7 @@ def install(kubeconfig: str | Path) -> None:
     Doing it again with nothing changed leaves the running operator alone.
     Raises deploy.command.CommandError where a step fails.
     """
-    cluster = Cluster(Path(kubeconfig))
+    cluster = TargetCluster(Path(kubeconfig))
     references = load(cluster, *IMAGES) | {LATER: reference(cluster, LATER)}
     try:
         cluster.run(
@@ -46,7 +46,7 @@ def install(kubeconfig: str | Path) -> None:
         raise CommandError(f"{error}\nThe operator's log ends:\n{_last_words(cluster)}") from error
 
 
-def _last_words(cluster: Cluster) -> str:
+def _last_words(cluster: TargetCluster) -> str:
     """The end of the operator's log, or why it has none."""
     try:
         log = cluster.run(

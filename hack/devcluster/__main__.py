@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hack.devcluster.apiserver import ApiServer
 from hack.devcluster.binaries import MODULES, build_all, built, download_all
-from hack.devcluster.cluster import Cluster, require_root, set_up_modules
+from hack.devcluster.cluster import DevCluster, require_root, set_up_modules
 from hack.devcluster.commands import run
 from hack.devcluster.kubeconfig import foreign_kubeconfig
 from hack.devcluster.paths import ClusterError, ClusterPaths, cluster_paths
@@ -81,14 +81,14 @@ def _prepare(paths: ClusterPaths) -> None:
     with ThreadPoolExecutor() as pool:
         sources = pool.submit(download_all, set_up_modules(foreign=foreign))
         if not foreign:
-            Cluster(paths).prepare()
+            DevCluster(paths).prepare()
         sources.result()
 
 
 def _up(paths: ClusterPaths) -> None:
     foreign = foreign_kubeconfig(paths)
     if foreign is None:
-        Cluster(paths).up()
+        DevCluster(paths).up()
         return
     print(f"using the cluster of KUBECONFIG={foreign}, building none:", flush=True)
     print(run(["kubectl", "get", "nodes", "--request-timeout=10s"]), end="")
@@ -100,13 +100,13 @@ def _down(paths: ClusterPaths) -> None:
         print(f"leaving the cluster of KUBECONFIG={foreign} alone", flush=True)
         if os.geteuid() != 0:
             return
-    Cluster(paths).down()
+    DevCluster(paths).down()
 
 
 def _load_images(archives: Sequence[Path], paths: ClusterPaths) -> None:
     foreign = foreign_kubeconfig(paths)
     if foreign is None:
-        Cluster(paths).load_images(archives)
+        DevCluster(paths).load_images(archives)
         return
     context = run(["kubectl", "config", "current-context"]).strip()
     if not context.startswith("kind-"):

@@ -77,7 +77,7 @@ def lock_path() -> Path:
     return cache_home() / "cluster.lock"
 
 
-class Cluster:
+class DevCluster:
     """The full cluster of this machine."""
 
     def __init__(self, paths: ClusterPaths) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hack.devcluster.cluster import Cluster
+from hack.devcluster.cluster import DevCluster
 from hack.devcluster.paths import ClusterPaths, cluster_paths
 from tests.devcluster.kubectl import Kubectl
 from tests.devcluster.machine import machine_state
@@ -18,7 +18,7 @@ def paths() -> ClusterPaths:
 @pytest.fixture(scope="module")
 def untouched_machine(paths: ClusterPaths) -> Iterator[dict[str, object]]:
     """The machine without a cluster; one that was up before is up again afterwards."""
-    cluster = Cluster(paths)
+    cluster = DevCluster(paths)
     was_up = cluster.healthy()
     cluster.down()
     yield machine_state(paths)
@@ -29,13 +29,13 @@ def untouched_machine(paths: ClusterPaths) -> Iterator[dict[str, object]]:
 
 
 @pytest.fixture
-def cluster(paths: ClusterPaths, untouched_machine: dict[str, object]) -> Cluster:
+def cluster(paths: ClusterPaths, untouched_machine: dict[str, object]) -> DevCluster:
     """A healthy cluster; started where the test before removed or broke it."""
-    found = Cluster(paths)
+    found = DevCluster(paths)
     found.up()
     return found
 
 
 @pytest.fixture
-def kubectl(cluster: Cluster) -> Kubectl:
+def kubectl(cluster: DevCluster) -> Kubectl:
     return Kubectl(cluster.paths.kubeconfig)

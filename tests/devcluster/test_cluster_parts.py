@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from hack.devcluster import binaries, cgroups, images, kubeconfig, mounts, node, process
-from hack.devcluster.cluster import Cluster, set_up_modules
+from hack.devcluster.cluster import DevCluster, set_up_modules
 from hack.devcluster.lock import exclusive
 from hack.devcluster.paths import ClusterError, ClusterPaths, cluster_paths
 
@@ -273,7 +273,7 @@ def test_without_any_cgroup_hierarchy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_only_root_changes_the_cluster(paths: ClusterPaths, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    for change in (Cluster(paths).up, Cluster(paths).down):
+    for change in (DevCluster(paths).up, DevCluster(paths).down):
         with pytest.raises(ClusterError, match="run as root, or set KUBECONFIG"):
             change()
 
@@ -305,7 +305,7 @@ def test_kubeconfig_is_private(paths: ClusterPaths) -> None:
 def test_cache_folder_too_long_for_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", f"/{'x' * 80}")
     with pytest.raises(ClusterError, match="set XDG_CACHE_HOME so that it has at most"):
-        Cluster(cluster_paths()).up()
+        DevCluster(cluster_paths()).up()
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ import pytest
 from hack.devcluster.addresses import API_SERVICE_ADDRESS
 from hack.devcluster.apiserver import ApiServer
 from hack.devcluster.binaries import program
-from hack.devcluster.cluster import Cluster
+from hack.devcluster.cluster import DevCluster
 from hack.devcluster.commands import run
 from hack.devcluster.images import ctr, read_archive
 from hack.devcluster.paths import ClusterError, ClusterPaths
@@ -64,7 +64,7 @@ def namespace(kubectl: Kubectl, volume: Path) -> Iterator[Kubectl]:
 
 
 @pytest.fixture
-def kept_image(cluster: Cluster, tmp_path: Path) -> Iterator[Path]:
+def kept_image(cluster: DevCluster, tmp_path: Path) -> Iterator[Path]:
     """The archive of an image that is loaded, and that nobody but the test has."""
     archive = tmp_path / "kept.tar"
     write_labelled_archive(archive, KEPT_IMAGE, "first")
@@ -190,7 +190,7 @@ def test_audit_log_has_every_write_and_no_read(kubectl: Kubectl, paths: ClusterP
     assert all("requestObject" not in event for event in events)
 
 
-def test_images_are_loaded_once_and_replaced_when_they_change(cluster: Cluster, kept_image: Path) -> None:
+def test_images_are_loaded_once_and_replaced_when_they_change(cluster: DevCluster, kept_image: Path) -> None:
     assert "is there already" in devcluster("load-image", str(kept_image)).stdout
     listing = [*ctr(cluster.paths), "images", "list", "--quiet"]
     before = run(listing).split()
@@ -201,13 +201,13 @@ def test_images_are_loaded_once_and_replaced_when_they_change(cluster: Cluster, 
     assert "is there already" in devcluster("load-image", str(kept_image)).stdout
 
 
-def test_up_keeps_a_healthy_cluster(cluster: Cluster) -> None:
+def test_up_keeps_a_healthy_cluster(cluster: DevCluster) -> None:
     before = recorded_processes(cluster.paths.processes)
     assert "the cluster is up already" in devcluster("up").stdout
     assert recorded_processes(cluster.paths.processes) == before
 
 
-def test_api_server_alone_runs_beside_the_cluster(cluster: Cluster, tmp_path: Path) -> None:
+def test_api_server_alone_runs_beside_the_cluster(cluster: DevCluster, tmp_path: Path) -> None:
     with ApiServer(tmp_path / "a") as server:
         kubectl = Kubectl(server.kubeconfig)
         kubectl("create", "namespace", "alone")
@@ -228,7 +228,7 @@ def test_api_server_by_command_line(tmp_path: Path) -> None:
     assert processes_mentioning(tmp_path) == []
 
 
-def test_killed_cluster_is_replaced(cluster: Cluster, namespace: Kubectl, volume: Path, kept_image: Path) -> None:
+def test_killed_cluster_is_replaced(cluster: DevCluster, namespace: Kubectl, volume: Path, kept_image: Path) -> None:
     """SIGKILL for every process of ours, at once and without `down`; pods keep running, mounts and all."""
     namespace.wait("pod/web", "condition=Ready")
     for recorded in recorded_processes(cluster.paths.processes):
@@ -256,7 +256,7 @@ def test_killed_cluster_is_replaced(cluster: Cluster, namespace: Kubectl, volume
     check_service(namespace)
 
 
-def test_interrupted_start_is_cleaned_up(cluster: Cluster) -> None:
+def test_interrupted_start_is_cleaned_up(cluster: DevCluster) -> None:
     """SIGKILL for `up` itself, after its first processes: some of them even without a record."""
     cluster.down()
     command = [sys.executable, "-m", "hack.devcluster", "up"]
@@ -271,11 +271,11 @@ def test_interrupted_start_is_cleaned_up(cluster: Cluster) -> None:
     assert cluster_processes(cluster.paths) == []
 
 
-def names_of_processes(cluster: Cluster) -> set[str]:
+def names_of_processes(cluster: DevCluster) -> set[str]:
     return {Path(line.split()[0]).name for line in cluster_processes(cluster.paths)}
 
 
-def test_down_leaves_nothing(cluster: Cluster, untouched_machine: dict[str, object]) -> None:
+def test_down_leaves_nothing(cluster: DevCluster, untouched_machine: dict[str, object]) -> None:
     devcluster("down")
     assert leftovers(cluster.paths) == []
     assert machine_state(cluster.paths) == untouched_machine
@@ -284,7 +284,7 @@ def test_down_leaves_nothing(cluster: Cluster, untouched_machine: dict[str, obje
     devcluster("down")
 
 
-def test_two_ups_at_once_start_one_cluster(cluster: Cluster) -> None:
+def test_two_ups_at_once_start_one_cluster(cluster: DevCluster) -> None:
     cluster.down()
     outputs: list[str] = []
     threads = [threading.Thread(target=lambda: outputs.append(devcluster("up").stdout)) for _ in range(2)]
@@ -297,7 +297,7 @@ def test_two_ups_at_once_start_one_cluster(cluster: Cluster) -> None:
     assert cluster.healthy()
 
 
-def test_named_cluster_is_used_and_nothing_is_built(cluster: Cluster, tmp_path: Path) -> None:
+def test_named_cluster_is_used_and_nothing_is_built(cluster: DevCluster, tmp_path: Path) -> None:
     """KUBECONFIG of another cluster: here an API server alone, which has no node."""
     with ApiServer(tmp_path / "a") as server:
         kubectl_folder = str(program("kubectl").parent)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from hack.deploy.command import Cluster
+from hack.deploy.command import TargetCluster
 from hack.deploy.images import load
 from hack.deploy.install import NAMESPACE, RELEASE, install
 from hack.devcluster.binaries import program
@@ -64,14 +64,14 @@ def kubeconfig() -> Path:
     """A running cluster: KUBECONFIG's, or ours, started if need be."""
     paths = cluster_paths()
     named = Path(os.environ.get("KUBECONFIG") or paths.kubeconfig)
-    Cluster(named).run("python3", "-m", "hack.devcluster", "up", timeout=1800, show=True)
+    TargetCluster(named).run("python3", "-m", "hack.devcluster", "up", timeout=1800, show=True)
     return named
 
 
 @pytest.fixture(scope="session")
 def installed(kubeconfig: Path) -> Iterator[str]:
     """The operator of this tree, installed as a user would; gives the converter's image."""
-    cluster = Cluster(kubeconfig)
+    cluster = TargetCluster(kubeconfig)
     before = cluster.run("helm", "list", "--namespace", NAMESPACE, "--short").split()
     install(kubeconfig)
     yield load(cluster, "converter")["converter"]

@@ -13,7 +13,7 @@ from rich.console import Console
 from examples import diagnosis, verdict
 from examples.example import Example, apply, build, read, remove, train
 from examples.waiting import ExampleError, Watcher
-from hack.deploy.command import Cluster
+from hack.deploy.command import TargetCluster
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
 
@@ -76,7 +76,7 @@ class Outcome:
     status: TritonDeploymentStatus
 
 
-def run(cluster: Cluster, example: Example, images: Mapping[str, str]) -> Outcome:
+def run(cluster: TargetCluster, example: Example, images: Mapping[str, str]) -> Outcome:
     """Train, apply, wait, remove."""
     fewer = patches(EXAMPLES[example.namespace])
     remove(cluster, example)
@@ -99,7 +99,7 @@ def outcomes(request: pytest.FixtureRequest, kubeconfig: Path, installed: str) -
     collected = (getattr(item, "callspec", None) for item in request.session.items)
     names = (spec.params.get("name") for spec in collected if spec is not None)
     chosen = [read(name) for name in names if name in EXAMPLES]
-    cluster = Cluster(kubeconfig)
+    cluster = TargetCluster(kubeconfig)
     images = {example.namespace: build(cluster, example) for example in chosen}
     with ThreadPoolExecutor(AT_A_TIME) as executor:
         yield {

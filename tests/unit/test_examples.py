@@ -12,7 +12,7 @@ from tritonclient.grpc import model_config_pb2
 
 from examples.example import FOLDER, apply, find, read, render, train
 from examples.line import heading, line
-from hack.deploy.command import Cluster as Tools
+from hack.deploy.command import TargetCluster as Tools
 from hack.deploy.command import executable
 from tests.e2e.test_examples import EXAMPLES, patches
 from tests.simulation.answers import GOOD, Fate

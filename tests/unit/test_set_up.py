@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from hack.deploy import environment
-from hack.deploy.command import Cluster
+from hack.deploy.command import TargetCluster
 
 
 @pytest.fixture
 def done(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     """What set_up does, in words; none of it happens. The machine has neither helm nor a cluster."""
     noted: list[str] = []
-    monkeypatch.setattr(Cluster, "run", lambda _, *argv, **__: noted.append(" ".join(argv[2:])))
+    monkeypatch.setattr(TargetCluster, "run", lambda _, *argv, **__: noted.append(" ".join(argv[2:])))
     monkeypatch.setattr(environment, "together", lambda *commands: noted.extend(map(" ".join, commands)))
     monkeypatch.setattr(environment, "install", lambda kubeconfig: noted.append(f"install {kubeconfig}"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

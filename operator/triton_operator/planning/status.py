@@ -30,7 +30,7 @@ from triton_operator.planning.conditions import conditions
 from triton_operator.planning.status_limit import bounded
 from triton_operator.resources.services import endpoint
 from triton_operator.stages.reference import Referred
-from triton_operator.stages.searching import Search, Searched
+from triton_operator.stages.searching import CandidateSearch, Searched
 from triton_operator.stages.serving import RolledOut
 from triton_operator.stages.source import Sourced
 from triton_operator.stages.step import Progress
@@ -115,7 +115,7 @@ def _standing(choice: Choice) -> dict[str, Any]:
     }
 
 
-def _search(search: Search) -> SearchStatus:
+def _search(search: CandidateSearch) -> SearchStatus:
     row = search.best.row if search.best else None
     return SearchStatus(
         candidate=search.candidate,

@@ -39,7 +39,7 @@ MEASUREMENTS_SPENT = "MeasurementsSpent"
 
 
 @dataclass(frozen=True)
-class Search:
+class CandidateSearch:
     """What is known of the search for one candidate's best configuration."""
 
     candidate: str
@@ -88,7 +88,7 @@ class Found:
     attempts: tuple[Attempt, ...]
     """The format round's, then what the searches found."""
     effects: Effects = field(default_factory=Effects)
-    searches: tuple[Search, ...] = ()
+    searches: tuple[CandidateSearch, ...] = ()
     waits: Verdict | None = None
     """While a search, or a Job of what one found, goes on."""
 
@@ -104,7 +104,7 @@ class Budget:
         """The first one's part, rounded up."""
         return Budget(ceil(self.measurements / of), ceil(self.seconds / of))
 
-    def without(self, search: Search) -> "Budget":
+    def without(self, search: CandidateSearch) -> "Budget":
         """What is left."""
         return Budget(self.measurements - search.measurements, self.seconds - ceil(search.seconds))
 
@@ -113,7 +113,7 @@ class Budget:
 class Searched(Referred):
     """The searches have begun, or none is asked for."""
 
-    searches: tuple[Search, ...]
+    searches: tuple[CandidateSearch, ...]
     ranking: tuple[Choice, ...]
     """The candidates that passed every gate, from best to worst."""
 
@@ -159,9 +159,9 @@ def _found(context: Context, dump: Dump, profiled: tuple[Attempt, ...]) -> Found
     return _proved(context, dump, Found(profiled, effects, tuple(searches)), better)
 
 
-def _search(context: Context, dump: Dump, attempt: Attempt, budget: Budget) -> tuple[Search, Effects]:
+def _search(context: Context, dump: Dump, attempt: Attempt, budget: Budget) -> tuple[CandidateSearch, Effects]:
     """One candidate's search as far as it came, and the wishes."""
-    known, effects = Search(attempt.name), Effects()
+    known, effects = CandidateSearch(attempt.name), Effects()
     busy = is_measuring(context)
     # A part adds at least one point, or it ends the search.
     for part in range(budget.measurements):
@@ -248,7 +248,7 @@ def search_work(context: Context, dump: Dump, attempt: Attempt, budget: Budget, 
     )
 
 
-def _with_best(context: Context, known: Search) -> Search:
+def _with_best(context: Context, known: CandidateSearch) -> CandidateSearch:
     selection = context.spec.selection
     objectives = tuple(each.asked() for each in selection.objectives)
     constraints = tuple(each.asked() for each in selection.constraints)
@@ -265,7 +265,7 @@ def _takes_requests(context: Context, tuning: Tuning) -> bool:
     return tuning.max_batch_size == 0 or tuning.max_batch_size >= (asked.batch_size if asked else 1)
 
 
-def _tuned(context: Context, attempt: Attempt, base: Choice, found: Search) -> Combination | None:
+def _tuned(context: Context, attempt: Attempt, base: Choice, found: CandidateSearch) -> Combination | None:
     """The candidate with the configuration that was found; None where it is no better than the spec's own."""
     best, selection = found.best, context.spec.selection
     (member,) = attempt.candidate.members
@@ -298,7 +298,7 @@ def _through(found: Found, others: tuple[Attempt, ...], round: Round) -> tuple[F
     return (found if failed else replace(found, waits=_of(round.verdict))), True
 
 
-def _waits(searches: Sequence[Search], most: int) -> Verdict:
+def _waits(searches: Sequence[CandidateSearch], most: int) -> Verdict:
     """The condition while a search goes on."""
     current = searches[-1]
     pending = current.pending or Trouble(Reason.RUNNING, "")

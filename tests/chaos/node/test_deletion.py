@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hack.deploy.command import Cluster
+from hack.deploy.command import TargetCluster
 from hack.deploy.install import NAMESPACE, RELEASE, install
 from tests.apiserver.operator_process import eventually
 from tests.chaos.node.place import Place, all_at_once, left, operator_away
@@ -56,7 +56,7 @@ def test_deleted_while_the_operator_is_away(place: Place, serving: list[Applied]
 def test_the_operator_is_uninstalled_first(place: Place, serving: list[Applied], fault: Fault) -> None:
     what = "operator uninstalled, then the object deleted"
     fault(what)
-    Cluster(place.kubectl.kubeconfig).run("helm", "uninstall", RELEASE, "--namespace", NAMESPACE, "--wait")
+    TargetCluster(place.kubectl.kubeconfig).run("helm", "uninstall", RELEASE, "--namespace", NAMESPACE, "--wait")
     assert serving[1].children("deployments"), "it serves without its operator"
     seconds = seconds_until_gone(place, serving[1].name)
     fault(what, 1, f"all gone after {seconds:.0f} s; the pods' grace is {GRACE_SECONDS} s")
