@@ -31,9 +31,12 @@ lock: ## Resolve the dependencies of pyproject.toml and of the images anew
 	  -c requirements/image-converter.txt -o requirements/image-converter-tensorflow.txt
 	$(LOCK_IMAGE) images/digits-trainer/requirements.in -o requirements/image-digits-trainer.txt
 
-.PHONY: images cluster-prepare cluster-up cluster-down cluster-binaries
+.PHONY: images install cluster-prepare cluster-up cluster-down cluster-binaries
 images: ## Build every container image that changed, into the cache
 	python3 -m hack.imagebuild build
+
+install: venv ## The operator of this tree, into the development cluster or the one that KUBECONFIG names
+	python3 -m hack.deploy
 
 cluster-prepare: ## Download what cluster-up and Helm are built from
 	python3 -m hack.devcluster prepare
