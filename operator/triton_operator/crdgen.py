@@ -93,7 +93,8 @@ def crd() -> dict[str, Any]:
         "x-kubernetes-validations": [
             {
                 "rule": f"self.metadata.name.matches('{NAME_PATTERN}')",
-                "message": "metadata.name is at most 40 of a-z, 0-9 and -, begins with a letter, does not end with -",
+                "message": "metadata.name must have at most 40 characters (a-z, 0-9 and -), begin with a letter"
+                " and not end with -",
             }
         ],
     }

@@ -114,14 +114,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "unknown scenario": ({"spec.selection.scenario": "Both"}, 'supported values: "Online", "Offline"'),
     "unknown metric": ({"spec.selection.objectives.0.metric": "Speed"}, 'supported values: "Throughput"'),
     "no candidate": ({CANDIDATES: []}, "candidates in body should have at least 1 items"),
-    "candidates missing": ({CANDIDATES: ...}, "candidates is required; format hps takes none"),
+    "candidates missing": ({CANDIDATES: ...}, "candidates is required, but format hps takes none"),
     "too many candidates": ({CANDIDATES: SEVENTEEN}, "must have at most 16 items"),
     "candidate twice": ({f"{CANDIDATES}.1.name": "onnx-trt-fp16"}, "Duplicate value"),
     "candidate's name too long": ({f"{CANDIDATES}.0.name": "a" * 31}, "Too long: may not be more than 30"),
     "no model": ({"spec.models": []}, "models in body should have at least 1 items"),
     "two models": (
         {"spec.models": [*FULL["spec"]["models"], *MINIMAL["spec"]["models"]]},
-        "several models, and one of format hps, need spec.ensemble",
+        "several models, or a model of format hps, need an ensemble",
     ),
     "no source": ({"spec.source": ...}, "spec.source: Required value"),
     "no dataloader": ({"spec.dataloader": ...}, "spec.dataloader: Required value"),
@@ -129,7 +129,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "source of an unknown scheme": ({"spec.source.uri": "s3://bucket/model"}, "spec.source.uri in body should match"),
     "digest not hexadecimal": ({"spec.source.sha256": "x" * 64}, "spec.source.sha256 in body should match"),
     "entrypoint not Python": ({f"{MODEL}.entrypoint": "model.sh"}, "entrypoint in body should match"),
-    "argument's name": ({f"{MODEL}.arguments": {"a b": "1"}}, "argument names are Python identifiers"),
+    "argument's name": ({f"{MODEL}.arguments": {"a b": "1"}}, "argument names must begin with a letter or _"),
     "argument too long": ({f"{MODEL}.arguments": {"a": "x" * 1025}}, "Too long: may not be more than 1024"),
     "too many arguments": (
         {f"{MODEL}.arguments": {f"a{i}": "" for i in range(65)}},
@@ -137,25 +137,31 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "accelerators without a GPU": ({"spec.gpu": ...}, "accelerators cuda, trt and amp need a GPU: set spec.gpu"),
     "accelerators with no GPU counted": ({"spec.gpu.count": 0}, "accelerators cuda, trt and amp need a GPU"),
-    "a GPU of any product": ({"spec.gpu.product": ...}, "accelerator trt build for one GPU: set spec.gpu.product"),
+    "a GPU of any product": (
+        {"spec.gpu.product": ...},
+        "accelerator trt build for one GPU product: set spec.gpu.product",
+    ),
     "a GPU of no product": ({"spec.gpu.product": ""}, "format trt or tf-trt and accelerator trt build for one GPU"),
     "opset too old": ({f"{MODEL}.onnx.opset": 10}, "should be greater than or equal to 11"),
     "opset too new": ({f"{MODEL}.onnx.opset": 24}, "should be less than or equal to 23"),
     "no workspace": ({f"{MODEL}.tensorrt.workspaceBytes": 0}, "should be greater than or equal to 1"),
     "workspace of a petabyte": ({f"{MODEL}.tensorrt.workspaceBytes": 2**50}, "should be less than or equal to"),
     "builder level": ({f"{MODEL}.tensorrt.builderOptimizationLevel": 6}, "should be less than or equal to 5"),
-    "code with a path": ({f"{MODEL}.path": "model.onnx"}, "takes entrypoint, a Python file, and no path"),
-    "code without an entrypoint": ({f"{MODEL}.entrypoint": ...}, "takes entrypoint, a Python file, and no path"),
-    "file with an entrypoint": ({f"{MODEL}.format": "onnx"}, "takes path, the model's own file"),
+    "code with a path": ({f"{MODEL}.path": "model.onnx"}, "is a Python file: set entrypoint, and remove path"),
+    "code without an entrypoint": ({f"{MODEL}.entrypoint": ...}, "is a Python file: set entrypoint, and remove path"),
+    "file with an entrypoint": ({f"{MODEL}.format": "onnx"}, "is a file of the source: set path"),
     "file with arguments": (
         {f"{MODEL}.format": "onnx", f"{MODEL}.entrypoint": ..., f"{MODEL}.path": "model.onnx"},
-        "neither entrypoint nor arguments",
+        "remove entrypoint and arguments",
     ),
     "negative GPUs": ({"spec.gpu.count": -1}, "should be greater than or equal to 0"),
-    "thresholds without metrics": ({"spec.metrics": ...}, "accuracy.thresholds need metrics.entrypoint"),
+    "thresholds without metrics": (
+        {"spec.metrics": ...},
+        "accuracy.thresholds need a MetricsCalculator: set spec.metrics",
+    ),
     "threshold without a bound": (
         {"spec.accuracy.thresholds": [{"metric": "accuracy"}]},
-        "a threshold needs minimum, maximum or maximumDegradation",
+        "a threshold needs a bound: set minimum, maximum or maximumDegradation",
     ),
     "threshold no number": (
         {"spec.accuracy.thresholds.0.minimum": "97%"},
@@ -164,7 +170,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "threshold a YAML number": ({"spec.accuracy.thresholds.0.minimum": 0.97}, "must be of type string"),
     "constraint without a bound": (
         {"spec.selection.constraints": [{"metric": "Throughput"}]},
-        "a constraint needs minimum or maximum",
+        "a constraint needs a bound: set minimum or maximum",
     ),
     "metric of no row": ({"spec.selection.objectives.0.metric": "Speed"}, 'supported values: "Throughput"'),
     "constraint twice": (
@@ -181,10 +187,13 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.selection.search.durationSeconds": 86401},
         "should be less than or equal to 86400",
     ),
-    "approved without approval": ({"spec.selection.approval": ...}, "approvedRevision needs approval: Manual"),
+    "approved without approval": (
+        {"spec.selection.approval": ...},
+        "approvedRevision needs manual approval: set approval to Manual",
+    ),
     "approved all the same": (
         {"spec.selection.approval": "Automatic"},
-        "approvedRevision needs approval: Manual",
+        "approvedRevision needs manual approval: set approval to Manual",
     ),
     "approved by name": (
         {"spec.selection.approvedRevision": "onnx-trt-fp16"},
@@ -204,28 +213,28 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "batch over the maximum": (
         {f"{MODEL}.config.maxBatchSize": 64},
-        "performance.offline.batchSizes are at most config.maxBatchSize",
+        "performance.offline.batchSizes must not exceed maxBatchSize",
     ),
     "batch over the default maximum": (
         {f"{MODEL}.config": ..., "spec.performance.offline.batchSizes": [1, 2]},
-        "performance.offline.batchSizes are at most config.maxBatchSize",
+        "performance.offline.batchSizes must not exceed maxBatchSize",
     ),
     "online batch over the maximum": (
         {"spec.performance.online.batchSize": 129},
-        "performance.online.batchSize is at most config.maxBatchSize",
+        "performance.online.batchSize must not exceed maxBatchSize",
     ),
     "preferred batch over the maximum": (
         {f"{MODEL}.config.dynamicBatching.preferredBatchSizes": [64, 129]},
-        "dynamicBatching.preferredBatchSizes are at most maxBatchSize",
+        "dynamicBatching.preferredBatchSizes must not exceed maxBatchSize",
     ),
     "dynamic batching without batches": (
         {f"{MODEL}.config.maxBatchSize": 0, f"{MODEL}.config.dynamicBatching": {}},
-        "dynamicBatching needs maxBatchSize of at least 1",
+        "dynamicBatching needs a batch dimension: set maxBatchSize to at least 1",
     ),
-    "range upside down": ({"spec.performance.online.concurrency.start": 300}, "end is at least start"),
-    "too many points": ({"spec.performance.online.concurrency.step": 8}, "at most 16 concurrencies"),
+    "range upside down": ({"spec.performance.online.concurrency.start": 300}, "end must not be less than start"),
+    "too many points": ({"spec.performance.online.concurrency.step": 8}, "more than 16 concurrencies"),
     "step 0": ({"spec.performance.online.concurrency.step": 0}, "should be greater than or equal to 1"),
-    "two claims": ({"spec.repository.claimName": "models"}, "claimName or claimTemplate, not both"),
+    "two claims": ({"spec.repository.claimName": "models"}, "claimName and claimTemplate exclude each other"),
     "size no quantity": ({"spec.repository.claimTemplate.size": "20 GB"}, "size in body should match"),
     "backend config with a blank": ({"spec.serving.backendConfig.0.value": "a b"}, "value in body should match"),
     "too many replicas": ({"spec.serving.replicas": 101}, "should be less than or equal to 100"),
@@ -260,7 +269,7 @@ def test_every_route_is_taken_and_no_other(kubectl_shared: Kubectl, source: str)
             assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
         else:
             message = refusal(kubectl_shared, body)
-            assert f"a model of format {source} converts into {', '.join(list(routes)[:-1])} or" in message
+            assert f"a model of format {source} only converts into {', '.join(list(routes)[:-1])} or" in message
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -271,7 +280,7 @@ def test_every_accelerator_goes_with_its_formats_alone(kubectl_shared: Kubectl, 
         if accelerator in FORMATS[target].accelerators:
             assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
         else:
-            assert f"format {target} takes accelerator none" in refusal(kubectl_shared, body)
+            assert f"format {target} does not have this accelerator: set none" in refusal(kubectl_shared, body)
 
 
 def test_an_engine_may_be_listed_in_an_object_for_the_cpu(kubectl_shared: Kubectl) -> None:
@@ -290,15 +299,15 @@ def test_unknown_fields_are_named(kubectl: Kubectl) -> None:
 
 def test_every_field_is_explained(kubectl: Kubectl) -> None:
     text = kubectl("explain", "td.spec.performance.measurement.intervalMilliseconds")
-    assert "Default 5000" in text
+    assert "Default: 5000" in text
     assert "DESCRIPTION" in kubectl("explain", "td.status.performance.online.p99")
     for field, words in (
         ("format", "tf-keras"),
         ("path", "a directory for tf-savedmodel"),
         ("candidates.accelerator", "automatic mixed precision"),
-        ("onnx.optimized", "Default false"),
-        ("tensorrt.workspaceBytes", "Default 1 GiB"),
-        ("tensorrt.builderOptimizationLevel", "Default 3"),
+        ("onnx.optimized", "Default: false"),
+        ("tensorrt.workspaceBytes", "Default: 1073741824 (1 GiB)"),
+        ("tensorrt.builderOptimizationLevel", "Default: 3"),
     ):
         assert words in " ".join(kubectl("explain", f"td.spec.models.{field}").split())
 

@@ -29,61 +29,61 @@ def test_every_size_may_be_asked_of_a_model_without_batch_dimension(kubectl: Kub
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "several models alone": ({"spec.ensemble": ...}, "several models, and one of format hps, need spec.ensemble"),
+    "several models alone": ({"spec.ensemble": ...}, "several models, or a model of format hps, need an ensemble"),
     "tables alone": (
         {"spec.ensemble": ..., "spec.models": BODY["spec"]["models"][:1]},
-        "several models, and one of format hps, need spec.ensemble",
+        "several models, or a model of format hps, need an ensemble",
     ),
-    "a step of no model": ({f"{STEPS}.0.model": "other"}, "ensemble.steps has one step for each of spec.models"),
+    "a step of no model": ({f"{STEPS}.0.model": "other"}, "ensemble.steps must have one step for each of spec.models"),
     "a model without step": ({STEPS: BODY["spec"]["ensemble"]["steps"][:1]}, "one step for each of spec.models"),
     "a model twice": ({f"{STEPS}.0.model": "dense"}, "Duplicate value"),
-    "the ensemble's name": ({"spec.ensemble.name": "dense"}, "ensemble.name is not a model's name"),
+    "the ensemble's name": ({"spec.ensemble.name": "dense"}, "ensemble.name must differ from the models' names"),
     "a tensor from nowhere": (
         {f"{STEPS}.1.inputMap.0.tensor": "NOTHING"},
-        "every tensor of an inputMap is an input of the ensemble or in the outputMap of another step",
+        "every tensor of an inputMap must be an input of the ensemble or in the outputMap of another step",
     ),
     "a step that feeds itself": (
         {f"{STEPS}.1.inputMap.0.tensor": "DENSE_OUTPUT"},
-        "every tensor of an inputMap is an input of the ensemble or in the outputMap of another step",
+        "every tensor of an inputMap must be an input of the ensemble or in the outputMap of another step",
     ),
     "an output that nobody makes": (
         {"spec.ensemble.outputs.0.name": "OTHER"},
-        "every output of the ensemble is a tensor of a step's outputMap",
+        "every output of the ensemble must be a tensor of a step's outputMap",
     ),
     "an input that nobody takes": (
         {"spec.ensemble.inputs.0.name": "OTHER"},
-        "every input of the ensemble is a tensor of a step's inputMap",
+        "every input of the ensemble must be a tensor of a step's inputMap",
     ),
     "a search": (
         {"spec.selection.search": {"mode": "Quick"}},
-        "selection.search is not for an ensemble: set mode None",
+        "an ensemble cannot be searched: set selection.search.mode to None",
     ),
     "unknown type": ({"spec.ensemble.inputs.0.dataType": "FP64"}, "Unsupported value"),
-    "candidates of tables": ({"spec.models.0.candidates": MANY[:1]}, "format hps takes none: it is served in one way"),
+    "candidates of tables": ({"spec.models.0.candidates": MANY[:1]}, "format hps takes none"),
     "no candidates of a model": ({"spec.models.1.candidates": ...}, "candidates is required"),
-    "tables' options of a model": ({"spec.models.1.hps": {"keysPerSample": 2}}, "hps goes with format hps"),
+    "tables' options of a model": ({"spec.models.1.hps": {"keysPerSample": 2}}, "hps applies to format hps only"),
     "cache of no percent": ({"spec.models.0.hps": {"gpuCachePercent": 0}}, "greater than or equal to 1"),
     "too many combinations": (
         {
             "spec.models.0": BODY["spec"]["models"][1] | {"name": "sparse", "candidates": MANY[:2]},
             "spec.models.1.candidates": MANY,
         },
-        "the product of the models' candidates is at most 16",
+        "the models' candidates have more than 16 combinations",
     ),
     "a model of smaller batches": (
         {"spec.ensemble.maxBatchSize": 8, "spec.models.1.config.maxBatchSize": 4},
-        "config.maxBatchSize of an ensemble's model is 0 or at least ensemble.maxBatchSize",
+        "config.maxBatchSize of an ensemble's model must be 0 or at least ensemble.maxBatchSize",
     ),
     "batches beyond the ensemble's": (
         {"spec.ensemble.maxBatchSize": 128},
-        "performance.offline.batchSizes are at most config.maxBatchSize",
+        "performance.offline.batchSizes must not exceed maxBatchSize",
     ),
     "two frameworks": (
         {
             "spec.models.0": BODY["spec"]["models"][1] | {"name": "sparse", "candidates": MANY[:1]},
             "spec.models.1": FAMILY,
         },
-        "models of an ensemble are all TensorFlow's or none is",
+        "one image converts all models of an ensemble",
     ),
 }
 
@@ -96,4 +96,4 @@ def test_what_is_refused_and_why(kubectl_shared: Kubectl, case: str) -> None:
 
 
 def test_the_name_is_explained(kubectl: Kubectl) -> None:
-    assert "what clients ask for" in kubectl("explain", "td.spec.ensemble.name")
+    assert "which clients send their requests to" in kubectl("explain", "td.spec.ensemble.name")

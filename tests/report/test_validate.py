@@ -41,7 +41,7 @@ def test_every_rule_of_the_crd_refuses_something_that_the_api_server_is_shown() 
 
 @pytest.mark.parametrize("name", ["a" * 41, "1digits", "digits.v2", "digits-", "Digits", "a_b", "a\n"])
 def test_names_that_a_service_cannot_have(name: str) -> None:
-    assert "metadata.name is at most 40" in said(named(name))
+    assert "metadata.name must have at most 40" in said(named(name))
 
 
 @pytest.mark.parametrize("name", ["a", "a-1", "a" * 40, "digits-v2"])

@@ -1,1 +1,1 @@
-"""The API: spec and status of a TritonDeployment, in the order its fields are read."""
+"""The API: the spec and the status of a TritonDeployment. A module for each part of the spec."""

@@ -11,12 +11,12 @@ from triton_operator.names import API_VERSION, KIND
 
 
 class InvalidSpecError(ValueError):
-    """The spec is not one this operator understands; the message names the fields."""
+    """The operator does not understand the spec; the message names the fields."""
 
 
 @dataclass(frozen=True)
 class TritonDeployment:
-    """Identity, spec and last written status."""
+    """The identity, the spec and the last written status of an object."""
 
     namespace: str
     name: str
@@ -27,7 +27,7 @@ class TritonDeployment:
 
     @property
     def owner_reference(self) -> dict[str, Any]:
-        """Puts a child under the garbage collector's care."""
+        """The owner reference that lets the garbage collector delete a child with this object."""
         return {
             "apiVersion": API_VERSION,
             "kind": KIND,
@@ -39,7 +39,7 @@ class TritonDeployment:
 
 
 def parse(body: dict[str, Any]) -> TritonDeployment:
-    """Read an object of the API; raises InvalidSpecError."""
+    """Return the object that a body of the API describes. Raises InvalidSpecError."""
     metadata = body["metadata"]
     try:
         spec = TritonDeploymentSpec.model_validate(body.get("spec", {}))
@@ -57,7 +57,7 @@ def parse(body: dict[str, Any]) -> TritonDeployment:
 
 
 def parse_status(body: dict[str, Any]) -> TritonDeploymentStatus:
-    """The last written status; one that this operator does not understand counts as none."""
+    """Return the last written status, or an empty one if this operator does not understand it."""
     try:
         return TritonDeploymentStatus.model_validate(body.get("status", {}))
     except ValidationError:

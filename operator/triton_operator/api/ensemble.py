@@ -1,4 +1,4 @@
-"""Several models as one: Triton's ensemble, and the options of an embedding table's server."""
+"""Several models that answer one request together (Triton's ensemble), and the options of embedding tables."""
 
 from typing import Annotated, Literal
 
@@ -8,45 +8,47 @@ from triton_operator.api.schema import ApiType, TensorName, TritonName, list_map
 
 Dim = Annotated[int, Field(ge=-1, le=2147483647)]
 Connected = Annotated[str, StringConstraints(max_length=63, pattern=r"^[A-Za-z_][A-Za-z0-9_.:/-]*$")]
-"""A tensor of the ensemble: shorter than TensorName, for the API server's cost of comparing every pair."""
+"""Name of a tensor of the ensemble. It is shorter than TensorName, because the API server's cost estimate of the rules
+multiplies it by every pair of tensors."""
 
 
 class EnsembleTensor(ApiType):
     """An input or output of the ensemble."""
 
     name: Connected
-    """Of the ensemble's tensor: the dataloader's name of an input."""
+    """Name of the ensemble's tensor. An input has the name that the dataloader yields."""
     data_type: Literal[
         "BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP32", "BYTES"
     ]
-    """Triton's name of the type."""
+    """Data type of the tensor, by Triton's name."""
     dims: Annotated[list[Dim], Field(min_length=1, max_length=8)]
-    """Without the batch dimension where the ensemble has one; -1: varies."""
+    """Dimensions of the tensor, without the batch dimension if `maxBatchSize` is above 0. A dimension of -1 varies."""
 
 
 class InputConnection(ApiType):
-    """Which tensor of the ensemble an input of a model is."""
+    """The connection of a model's input to a tensor of the ensemble."""
 
     input: TensorName
-    """The model's input."""
+    """Name of the model's input."""
     tensor: Connected
-    """An input of the ensemble, or an output of an earlier step."""
+    """Name of an input of the ensemble, or of a tensor that an earlier step's `outputMap` names."""
 
 
 class OutputConnection(ApiType):
-    """Which tensor of the ensemble an output of a model becomes."""
+    """The connection of a model's output to a tensor of the ensemble."""
 
     output: TensorName
-    """The model's output."""
+    """Name of the model's output."""
     tensor: Connected
-    """Free to choose; an output of the ensemble has its name."""
+    """Name that the ensemble gives to the tensor. Choose any name; an output of the ensemble must have the name in
+    `outputs`."""
 
 
 class EnsembleStep(ApiType):
-    """One model and how its tensors are connected."""
+    """One model of the ensemble and the connections of its tensors."""
 
     model: TritonName
-    """A name of spec.models."""
+    """Name of the model, one of `spec.models`."""
     input_map: Annotated[
         list[InputConnection],
         Field(
@@ -55,7 +57,7 @@ class EnsembleStep(ApiType):
             json_schema_extra=list_map("input"),
         ),
     ]
-    """Every input of the model."""
+    """Connections of the model's inputs. Every input needs one."""
     output_map: Annotated[
         list[OutputConnection],
         Field(
@@ -64,33 +66,35 @@ class EnsembleStep(ApiType):
             json_schema_extra=list_map("output"),
         ),
     ]
-    """The outputs that somebody uses."""
+    """Connections of the model's outputs. Leave out an output that nothing uses."""
 
 
 class Ensemble(ApiType):
-    """Steps that together answer one request; source, dataloader, metrics and sweeps are of the whole."""
+    """Several models that answer one request together; source, dataloader, metrics and sweeps belong to the whole."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
             (
                 "self.steps.all(s, s.inputMap.all(i, self.inputs.exists(t, t.name == i.tensor)"
                 " || self.steps.exists(o, o.model != s.model && o.outputMap.exists(t, t.tensor == i.tensor))))",
-                "every tensor of an inputMap is an input of the ensemble or in the outputMap of another step",
+                "every tensor of an inputMap must be an input of the ensemble or in the outputMap of another step",
             ),
             (
                 "self.outputs.all(t, self.steps.exists(s, s.outputMap.exists(o, o.tensor == t.name)))",
-                "every output of the ensemble is a tensor of a step's outputMap",
+                "every output of the ensemble must be a tensor of a step's outputMap: correct its name",
             ),
             (
                 "self.inputs.all(t, self.steps.exists(s, s.inputMap.exists(i, i.tensor == t.name)))",
-                "every input of the ensemble is a tensor of a step's inputMap",
+                "every input of the ensemble must be a tensor of a step's inputMap: connect or remove it",
             ),
         )
     )
     name: TritonName
-    """Triton's name of the ensemble: what clients ask for."""
+    """Triton's name of the ensemble, which clients send their requests to. It must differ from the names of the
+    models."""
     max_batch_size: Annotated[int, Field(ge=0, le=65536)] = 0
-    """Samples; 0: no batch dimension, and an item of the dataloader is one request. Default 0."""
+    """Largest number of samples in a request. With 0 the ensemble has no batch dimension, and an item of the dataloader
+    is one request. Default: 0."""
     inputs: Annotated[
         list[EnsembleTensor],
         Field(
@@ -99,7 +103,7 @@ class Ensemble(ApiType):
             json_schema_extra=list_map("name"),
         ),
     ]
-    """What the dataloader yields."""
+    """Inputs of the ensemble, which the dataloader yields. Each must be connected to a step."""
     outputs: Annotated[
         list[EnsembleTensor],
         Field(
@@ -108,7 +112,8 @@ class Ensemble(ApiType):
             json_schema_extra=list_map("name"),
         ),
     ]
-    """What is compared, judged and served."""
+    """Outputs of the ensemble, which are compared with the reference and sent to clients. Each must come from a
+    step."""
     steps: Annotated[
         list[EnsembleStep],
         Field(
@@ -117,20 +122,21 @@ class Ensemble(ApiType):
             json_schema_extra=list_map("model"),
         ),
     ]
-    """One a model, in the order of the flow: a step's tensors are the ensemble's inputs or come from earlier steps."""
+    """One step for each of `spec.models`, in the order in which data flows. A step uses inputs of the ensemble and
+    outputs of earlier steps."""
 
 
 MAX_BATCH_SIZE = (
     "(has(self.ensemble) ? (has(self.ensemble.maxBatchSize) ? self.ensemble.maxBatchSize : 0)"
     " : has(self.models[0].config) && has(self.models[0].config.maxBatchSize) ? self.models[0].config.maxBatchSize : 1)"
 )
-"""Of a spec, as CEL: samples of a request to what is served; 0: no batch dimension."""
+"""CEL expression on a spec: the largest number of samples in a client's request; 0 means no batch dimension."""
 MODELS = 8
 COMBINATIONS = 16
 
 
 def ensemble_rules() -> list[tuple[str, str]]:
-    """Of a spec: models and ensemble belong together."""
+    """Return the rules of a spec that keep `models` and `ensemble` consistent."""
     several = "(self.models.size() > 1 || self.models[0].format == 'hps')"
     count = " * ".join(
         f"(self.models.size() > {i} && has(self.models[{i}].candidates) ? self.models[{i}].candidates.size() : 1)"
@@ -138,31 +144,36 @@ def ensemble_rules() -> list[tuple[str, str]]:
     )
     batch = "(has(m.config) && has(m.config.maxBatchSize) ? m.config.maxBatchSize : 1)"
     return [
-        (f"!{several} || has(self.ensemble)", "several models, and one of format hps, need spec.ensemble"),
+        (
+            f"!{several} || has(self.ensemble)",
+            "several models, or a model of format hps, need an ensemble: set spec.ensemble",
+        ),
         (
             "!has(self.ensemble) || (self.ensemble.steps.all(s, self.models.exists(m, m.name == s.model))"
             " && self.models.all(m, self.ensemble.steps.exists(s, s.model == m.name)))",
-            "ensemble.steps has one step for each of spec.models",
+            "ensemble.steps must have one step for each of spec.models: add or correct the steps",
         ),
         (
             "!has(self.ensemble) || !self.models.exists(m, m.name == self.ensemble.name)",
-            "ensemble.name is not a model's name",
+            "ensemble.name must differ from the models' names: choose another",
         ),
         (
             f"!has(self.ensemble) || self.models.all(m, {batch} == 0 || {batch} >= {MAX_BATCH_SIZE})",
-            "config.maxBatchSize of an ensemble's model is 0 or at least ensemble.maxBatchSize",
+            "config.maxBatchSize of an ensemble's model must be 0 or at least ensemble.maxBatchSize: raise it",
         ),
         (
             f"{count} <= {COMBINATIONS}",
-            f"the product of the models' candidates is at most {COMBINATIONS}",
+            f"the models' candidates have more than {COMBINATIONS} combinations: remove some of the candidates",
         ),
     ]
 
 
 class HpsOptions(ApiType):
-    """How Merlin's Hierarchical Parameter Server keeps embedding tables."""
+    """Options of Merlin's Hierarchical Parameter Server (HPS), which serves embedding tables."""
 
     gpu_cache_percent: Annotated[int, Field(ge=1, le=100)] = 25
-    """Share of each table's vectors in the GPU's memory, where spec.gpu asks for one. Default 25."""
+    """Share of each table that is cached in GPU memory, in percent. It applies only if `spec.gpu` asks for a GPU.
+    Default: 25."""
     keys_per_sample: Annotated[int, Field(ge=1, le=4096)] = 1
-    """Most keys of a sample in one table; with config.maxBatchSize the size of the server's buffers. Default 1."""
+    """Largest number of keys that a sample has in one table. Together with `config.maxBatchSize` it sets the size of
+    the server's buffers. Default: 1."""

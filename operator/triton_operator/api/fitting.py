@@ -1,4 +1,4 @@
-"""How a status is made of anything: what is too long for its field is cut, never refused."""
+"""How a status is fitted to its schema: a value that is too long for its field is cut, never refused."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -11,15 +11,15 @@ from triton_converters.contract.text import shortened
 from triton_operator.api.schema import ApiType
 
 LONGEST_TEXT = 4096
-"""Characters of a text whose field declares no limit: the kubelet keeps no more of what a container says."""
+"""The limit in characters of a text whose field declares none. The kubelet keeps no more of a termination message."""
 LARGEST_NUMBER = 2**63 - 1
-"""The API server's integers have 64 bits."""
+"""The largest integer that the API server takes; its integers have 64 bits."""
 
 
 class StatusType(ApiType):
-    """Base of what was observed. Lists, texts and numbers that exceed what their field allows are cut as it is made.
+    """The base of every type of the status. It cuts lists, texts and numbers that exceed their field's limit.
 
-    Users' code knows nothing of these limits, and a status that cannot be written tells nobody why.
+    User code knows nothing of these limits, and a status that cannot be written tells nobody why.
     """
 
     @model_validator(mode="before")
@@ -32,13 +32,13 @@ class StatusType(ApiType):
 
 
 def longest(kind: type[ApiType], field: str) -> int:
-    """How many items a list of that type may have; raises KeyError where it declares no limit."""
+    """Return the largest number of items in a list field of a type. Raises KeyError if the field declares no limit."""
     return _limits(kind)[field]
 
 
 @cache
 def _limits(kind: type[ApiType]) -> Mapping[str, int]:
-    """The declared max_length by the field's name and by its name on the wire."""
+    """Return the declared max_length by the field's Python name and by its name on the wire."""
     return {
         name: limit
         for field, info in kind.model_fields.items()

@@ -1,4 +1,4 @@
-"""What may be set on pods: GPU, resources, where they run."""
+"""The settings of pods: GPU, resources, and where they run."""
 
 from typing import Annotated, Any, Literal
 
@@ -8,73 +8,74 @@ from triton_operator.api.schema import ApiType, DnsName, Image, Labels, Quantity
 
 
 class Gpu(ApiType):
-    """The GPU that conversion, profiling and serving share."""
+    """The GPU that conversion, profiling and serving use."""
 
     product: Annotated[
         str, StringConstraints(max_length=63, pattern=r"^([A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?)?$")
     ] = ""
-    """Value of the node label nvidia.com/gpu.product. Default: any."""
+    """Value that the node label nvidia.com/gpu.product must have. Required for the formats trt and tf-trt and for
+    accelerator trt, which are built for one product. Default: any product."""
     resource_name: Annotated[str, StringConstraints(max_length=128, pattern=r"^[a-z0-9.-]+/[a-zA-Z0-9._-]+$")] = (
         "nvidia.com/gpu"
     )
-    """Extended resource to ask for."""
+    """Extended resource that pods request. Default: nvidia.com/gpu."""
     count: Annotated[int, Field(ge=0, le=1024)] = 1
-    """GPUs of a pod; 0: CPU. Default 1."""
+    """Number of GPUs in a pod. With 0 everything runs on the CPU. Default: 1."""
 
 
 class Toleration(ApiType):
     """A Kubernetes toleration."""
 
     key: Annotated[str, StringConstraints(max_length=317)] = ""
-    """Taint key."""
+    """Key of the taint. Default: every key, which needs operator Exists."""
     operator: Literal["Exists", "Equal"] = "Equal"
-    """How key and value are compared."""
+    """How the taint is matched: `Exists` by its key only, `Equal` by key and value. Default: Equal."""
     value: Annotated[str, StringConstraints(max_length=63)] = ""
-    """Taint value."""
+    """Value of the taint. Default: the empty value."""
     effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = ""
-    """Taint effect; empty: all."""
+    """Effect of the taint. Default: every effect."""
     toleration_seconds: Annotated[int, Field(ge=0)] | None = None
-    """Only with NoExecute."""
+    """How long the pod stays on a tainted node, in seconds. It applies to effect NoExecute only. Default: forever."""
 
 
 class Resources(ApiType):
-    """A container's requests and limits."""
+    """The resource requests and limits of a container."""
 
     requests: Annotated[dict[str, Quantity], Field(max_length=16)] = Field(default_factory=dict)
-    """By resource name."""
+    """Requests by resource name. Default: none."""
     limits: Annotated[dict[str, Quantity], Field(max_length=16)] = Field(default_factory=dict)
-    """By resource name."""
+    """Limits by resource name. Default: none."""
 
 
 class LocalReference(ApiType):
-    """A name in the object's own namespace."""
+    """A reference to an object in the same namespace."""
 
     name: DnsName
-    """Of the object referred to."""
+    """Name of the object."""
 
 
 class Pod(ApiType):
-    """What may be set on a pod made for this object. No volumes and no security context: those are the operator's."""
+    """Settings of a pod that the operator creates. Volumes and the security context are the operator's alone."""
 
     image: Image = ""
-    """Default: the operator's settings."""
+    """Image of the main container. Default: the image in the operator's settings."""
     resources: Resources = Field(default_factory=Resources)
-    """Of the main container, in addition to the GPU limit."""
+    """Resource requests and limits of the main container. The operator adds the limit of GPUs."""
     node_selector: Labels = Field(default_factory=dict)
-    """Node labels the pod needs."""
+    """Labels that a node must have to run the pod. Default: none."""
     tolerations: Annotated[list[Toleration], Field(max_length=16)] = Field(default_factory=list)
-    """Taints the pod bears."""
+    """Taints that the pod tolerates. Default: none."""
     affinity: Annotated[
         dict[str, Any] | None, Field(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})
     ] = None
-    """As in a pod's spec."""
+    """Affinity of the pod, as in a pod's spec. Default: none."""
     priority_class_name: Annotated[str, StringConstraints(max_length=253)] = ""
-    """PriorityClass of the pod."""
+    """Name of the pod's PriorityClass. Default: none."""
     runtime_class_name: Annotated[str, StringConstraints(max_length=253)] = ""
-    """RuntimeClass of the pod."""
+    """Name of the pod's RuntimeClass. Default: none."""
     image_pull_secrets: Annotated[list[LocalReference], Field(max_length=8)] = Field(default_factory=list)
-    """Secrets of type kubernetes.io/dockerconfigjson."""
+    """Secrets of type kubernetes.io/dockerconfigjson, in the same namespace. Default: none."""
     labels: Labels = Field(default_factory=dict)
-    """Added to the pod's own."""
+    """Labels to add to the pod. They do not replace the operator's labels. Default: none."""
     annotations: Labels = Field(default_factory=dict)
-    """Added to the pod's own."""
+    """Annotations to add to the pod. Default: none."""

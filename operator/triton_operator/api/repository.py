@@ -1,4 +1,4 @@
-"""The claim that holds everything the Jobs make."""
+"""The repository claim, which holds everything that the Jobs make."""
 
 from typing import Annotated, Literal
 
@@ -8,39 +8,43 @@ from triton_operator.api.schema import ApiType, DnsName, Quantity, rules
 
 
 class ClaimTemplate(ApiType):
-    """The PersistentVolumeClaim the operator makes."""
+    """The PersistentVolumeClaim that the operator creates."""
 
     size: Quantity = "20Gi"
-    """Default 20Gi."""
+    """Storage that the claim requests. Default: 20Gi."""
     storage_class_name: Annotated[str, StringConstraints(max_length=253)] = ""
-    """Default: the cluster's default StorageClass."""
+    """Name of the claim's StorageClass. Default: the default StorageClass of the cluster."""
     access_modes: tuple[Literal["ReadWriteOnce", "ReadWriteMany"], ...] = Field(
         default=("ReadWriteOnce",), min_length=1, max_length=1
     )
-    """ReadWriteOnce: the object's pods are kept on one node. Default ReadWriteOnce."""
+    """Access mode of the claim. With ReadWriteOnce the operator keeps all pods of the object on one node. Default:
+    ReadWriteOnce."""
 
 
 class RetentionPolicy(ApiType):
-    """What becomes of the claim the operator made."""
+    """What happens to the claim that the operator created."""
 
     when_deleted: Literal["Delete", "Retain"] = "Delete"
-    """When the object is deleted. Default Delete."""
+    """What happens to the claim when the object is deleted. Default: Delete."""
 
 
 class Repository(ApiType):
-    """The claim that holds sources, references, candidates, revisions and measurements."""
+    """The claim with the sources, the references, the model repository and the measurements."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
-            ("!(has(self.claimName) && has(self.claimTemplate))", "claimName or claimTemplate, not both"),
+            (
+                "!(has(self.claimName) && has(self.claimTemplate))",
+                "claimName and claimTemplate exclude each other: set one of them",
+            ),
         )
     )
     claim_name: DnsName | None = None
-    """An existing claim; it is not deleted with the object."""
+    """Name of an existing claim. The operator does not delete it with the object. It excludes `claimTemplate`."""
     claim_template: ClaimTemplate | None = None
-    """Default: a claim of 20Gi."""
+    """The claim that the operator creates. It excludes `claimName`. Default: a claim of 20Gi."""
     retention_policy: RetentionPolicy = Field(default_factory=RetentionPolicy)
-    """Only for the claim the operator made."""
+    """What happens to the claim that the operator created. It does not apply to `claimName`."""
     revision_history_limit: int = Field(default=3, ge=0, le=20)
-    """Revisions that served before and stay on the claim with all that was measured of them, so that going back to one
-    is a matter of seconds. Default 3."""
+    """Number of earlier active revisions that stay on the claim with their records, so that going back to one takes
+    seconds. Default: 3."""

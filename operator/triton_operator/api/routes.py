@@ -1,6 +1,6 @@
-"""CEL rules from the registry of formats: what the API server takes is what the converters can do.
+"""CEL rules from the registry of formats, so that the API server accepts exactly what the converters can do.
 
-Each is a pair of expression and message; the message names what works.
+Each rule is a pair of expression and message; the message names what works.
 """
 
 from collections.abc import Iterable
@@ -9,19 +9,19 @@ from triton_converters.contract.formats import CONVERTER_TENSORFLOW, ENSEMBLE, F
 
 Rule = tuple[str, str]
 MODELS = {name: source for name, source in SOURCES.items() if name != ENSEMBLE}
-"""What spec.models[].format may be."""
+"""The values of spec.models[].format."""
 NEEDING_GPU = tuple(name for name, form in FORMATS.items() if form.needs_gpu)
-"""Formats that are built for one GPU product, and served on it alone."""
+"""Formats that are built for one GPU product and served only on it."""
 HAS_GPU = "(has(self.gpu) && (!has(self.gpu.count) || self.gpu.count > 0))"
-"""Of a spec: it asks for GPUs."""
+"""CEL expression on a spec: whether it asks for GPUs."""
 
 
 def accelerator_rules() -> list[Rule]:
-    """Of a candidate: its accelerator goes with its format."""
+    """Return the rules of a candidate: its format takes its accelerator."""
     return [
         (
             f"self.format != '{name}' || !has(self.accelerator) || self.accelerator in {_list(form.accelerators)}",
-            f"format {name} takes accelerator {_or(form.accelerators)}",
+            f"format {name} does not have this accelerator: set {_or(form.accelerators)}",
         )
         for name, form in FORMATS.items()
         if name != HPS
@@ -29,12 +29,12 @@ def accelerator_rules() -> list[Rule]:
 
 
 def conversion_rules() -> list[Rule]:
-    """Of a model: every candidate's format can be made from its own."""
+    """Return the rules of a model: every candidate's format can be made from the model's format."""
     return [
         (
             f"self.format != '{name}' || !has(self.candidates)"
             f" || self.candidates.all(c, c.format in {_list(source.converters)})",
-            f"a model of format {name} converts into {_or(source.converters)}",
+            f"a model of format {name} only converts into {_or(source.converters)}: correct its candidates' format",
         )
         for name, source in MODELS.items()
         if name != HPS
@@ -42,49 +42,49 @@ def conversion_rules() -> list[Rule]:
 
 
 def hps_rules() -> list[Rule]:
-    """Of a model: embedding tables are served in one way."""
+    """Return the rules of a model: embedding tables are served in one way."""
     return [
         (
             f"(self.format == '{HPS}') != has(self.candidates)",
-            f"candidates is required; format {HPS} takes none: it is served in one way",
+            f"candidates is required, but format {HPS} takes none: add candidates, or remove them for {HPS}",
         ),
-        (f"self.format == '{HPS}' || !has(self.hps)", f"hps goes with format {HPS}"),
+        (f"self.format == '{HPS}' || !has(self.hps)", f"hps applies to format {HPS} only: remove it"),
     ]
 
 
 def image_rule() -> Rule:
-    """Of a spec: the models of an ensemble run in one Job."""
+    """Return the rule of a spec that one image can run all models of an ensemble."""
     tensorflow = _list(name for name, source in MODELS.items() if source.image == CONVERTER_TENSORFLOW)
     return (
         f"self.models.all(m, m.format in {tensorflow} || m.format == '{HPS}')"
         f" || !self.models.exists(m, m.format in {tensorflow})",
-        "models of an ensemble are all TensorFlow's or none is: one image converts them",
+        "one image converts all models of an ensemble: use TensorFlow for all of them or for none",
     )
 
 
 def entrypoint_rules() -> list[Rule]:
-    """Of a model: either a Python file with arguments, or a path."""
+    """Return the rules of a model: it comes as a Python file with arguments, or as a path."""
     code = [name for name, source in MODELS.items() if not source.is_file]
     files = [name for name, source in MODELS.items() if source.is_file]
     return [
         (
             f"!(self.format in {_list(code)}) || (has(self.entrypoint) && !has(self.path))",
-            f"format {_or(code)} takes entrypoint, a Python file, and no path",
+            f"a model of format {_or(code)} is a Python file: set entrypoint, and remove path",
         ),
         (
             f"!(self.format in {_list(files)}) || (has(self.path) && !has(self.entrypoint) && !has(self.arguments))",
-            f"format {_or(files)} takes path, the model's own file, and neither entrypoint nor arguments",
+            f"a model of format {_or(files)} is a file of the source: set path, and remove entrypoint and arguments",
         ),
     ]
 
 
 def product_rule() -> Rule:
-    """Of a spec: where there is a GPU, whatever is built for one product names it."""
+    """Return the rule of a spec with GPUs: whatever is built for one product needs its name."""
     bound = f"c.format in {_list(NEEDING_GPU)} || (has(c.accelerator) && c.accelerator == 'trt')"
     return (
         f"!{HAS_GPU} || (has(self.gpu.product) && self.gpu.product != '')"
         f" || !self.models.exists(m, has(m.candidates) && m.candidates.exists(c, {bound}))",
-        f"format {_or(NEEDING_GPU)} and accelerator trt build for one GPU: set spec.gpu.product",
+        f"format {_or(NEEDING_GPU)} and accelerator trt build for one GPU product: set spec.gpu.product",
     )
 
 

@@ -1,4 +1,4 @@
-"""What every type of the API is made of: its base, CEL rules, and bounded strings and numbers.
+"""The parts that every type of the API is made of: a base, CEL rules, and bounded strings and numbers.
 
 Strings, lists and maps are bounded: an unbounded one exceeds the API server's cost budget for CEL. Numbers are integers
 with the unit in the name, or decimal strings: the API conventions allow no floats.
@@ -11,17 +11,17 @@ from pydantic.alias_generators import to_camel
 
 
 def rules(*pairs: tuple[str, str]) -> dict[str, Any]:
-    """CEL rules for a schema: pairs of expression and message."""
+    """Return the part of a schema that holds CEL rules, from pairs of expression and message."""
     return {"x-kubernetes-validations": [{"rule": rule, "message": message} for rule, message in pairs]}
 
 
 def list_map(key: str) -> dict[str, Any]:
-    """A list whose items are told apart, and merged, by a field."""
+    """Return the part of a schema that makes a list a map: a field tells its items apart and merges them."""
     return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key]}
 
 
 class ApiType(BaseModel):
-    """Base of every type of the API: camelCase on the wire, immutable, described by its docstrings."""
+    """The base of every type of the API: camelCase on the wire, immutable, described by its docstrings."""
 
     model_config = ConfigDict(
         alias_generator=to_camel, populate_by_name=True, frozen=True, use_attribute_docstrings=True, extra="ignore"
@@ -48,7 +48,11 @@ Arguments = Annotated[
     Field(
         max_length=64,
         json_schema_extra=rules(
-            ("self.all(k, k.matches('^[A-Za-z_][A-Za-z0-9_-]{0,62}$'))", "argument names are Python identifiers")
+            (
+                "self.all(k, k.matches('^[A-Za-z_][A-Za-z0-9_-]{0,62}$'))",
+                "argument names must begin with a letter or _, have only letters, digits, _ and -,"
+                " and be at most 63 characters long",
+            )
         ),
     ),
 ]

@@ -1,4 +1,4 @@
-"""What the status says of searches."""
+"""The status of searches."""
 
 from typing import Annotated
 
@@ -10,23 +10,23 @@ from triton_operator.api.schema import Text
 
 
 class ConfigurationStatus(StatusType):
-    """What a search varies of a model's configuration."""
+    """The settings of a model's configuration that a search varies."""
 
     max_batch_size: int
-    """Samples; 0: no batch dimension."""
+    """Largest number of samples in a batch; 0 means no batch dimension."""
     instances: int
-    """Model instances on each GPU (or on the CPU)."""
+    """Number of model instances on each GPU, or on the CPU if there is none."""
     dynamic_batching: bool
-    """Whether requests are put together."""
+    """Whether the dynamic batcher is on."""
     preferred_batch_sizes: Annotated[list[int], Field(max_length=16)] = Field(default_factory=list)
-    """Sizes that are sent without waiting for more."""
+    """Batch sizes that the batcher sends without waiting for more requests."""
     max_queue_delay_microseconds: int = 0
-    """How long a request may wait for others."""
+    """Longest time that a request waits for others, in microseconds."""
     cuda_graphs: bool = False
-    """Whether CUDA graphs are captured."""
+    """Whether Triton captures CUDA graphs."""
 
     def __str__(self) -> str:
-        """In words."""
+        """Return the configuration in words."""
         words = [f"max batch {self.max_batch_size}", f"{self.instances} instance{'s' * (self.instances > 1)}"]
         if self.dynamic_batching:
             words.append(f"queue delay {self.max_queue_delay_microseconds} us")
@@ -41,27 +41,27 @@ class SearchStatus(StatusType):
     """The search for a better configuration of one candidate."""
 
     candidate: str
-    """Its name."""
+    """Name of the candidate."""
     measurements: int
-    """Points tried so far, and the best of them once more at the end; the candidate's own rows are not among them."""
+    """Number of measurements so far, including the repeated ones at the end. The candidate's profile is not counted."""
     size: int = 0
-    """Points of the whole space; 0: not known yet."""
+    """Number of points in the whole space; 0 means not known yet."""
     ended: str = ""
-    """Converged, Complete, MeasurementsSpent, TimeSpent or Failed; empty: it goes on."""
+    """How the search ended: Converged, Complete, MeasurementsSpent, TimeSpent or Failed. Empty while it runs."""
     message: Text = ""
-    """Of a search that failed: how."""
+    """What went wrong, if the search failed."""
     configuration: ConfigurationStatus | None = None
-    """Of the best point."""
+    """Configuration of the best point."""
     throughput: str = ""
-    """Decimal: inferences per second of the best point."""
+    """Throughput of the best point, in inferences per second, as a decimal string."""
     p99_latency_microseconds: int | None = None
-    """Of the best point."""
+    """P99 latency of the best point, in microseconds."""
     load: str = ""
-    """Of the best point: "batch 1, concurrency 16"."""
+    """Load of the best point, such as "batch 1, concurrency 16"."""
     records: Annotated[list[str], Field(max_length=64)] = Field(default_factory=list)
-    """All points are entries `search.RECORD` of the ConfigMap NAME-results."""
+    """Names of the search's records. Its points are the entries `search.RECORD` of the ConfigMap NAME-results."""
 
 
 def configuration_status(tuning: Tuning) -> ConfigurationStatus:
-    """A configuration of a search."""
+    """Return the status of a configuration that a search found."""
     return ConfigurationStatus(**{**vars(tuning), "preferred_batch_sizes": list(tuning.preferred_batch_sizes)})

@@ -1,4 +1,4 @@
-"""How the chosen revision serves."""
+"""How the active revision serves."""
 
 from typing import Annotated
 
@@ -9,41 +9,44 @@ from triton_operator.api.schema import ApiType, Image, Quantity
 
 
 class BackendConfig(ApiType):
-    """tritonserver's --backend-config=BACKEND,NAME=VALUE."""
+    """A setting of a Triton backend: the tritonserver option `--backend-config=BACKEND,NAME=VALUE`."""
 
     backend: Annotated[str, StringConstraints(max_length=63, pattern=r"^[a-z0-9_]*$")] = ""
-    """Empty: for all backends."""
+    """Name of the backend. Default: all backends."""
     name: Annotated[str, StringConstraints(max_length=63, pattern=r"^[a-zA-Z0-9_-]+$")]
-    """Setting's name."""
+    """Name of the setting."""
     value: Annotated[str, StringConstraints(max_length=512, pattern=r"^[A-Za-z0-9_.:,=/-]*$")]
-    """Setting's value."""
+    """Value of the setting."""
 
 
 class CudaMemoryPool(ApiType):
-    """tritonserver's --cuda-memory-pool-byte-size=DEVICE:BYTES."""
+    """A CUDA memory pool: the tritonserver option `--cuda-memory-pool-byte-size=DEVICE:BYTES`."""
 
     device: Annotated[int, Field(ge=0, le=63)]
-    """GPU number inside the pod."""
+    """Number of the GPU inside the pod."""
     bytes: Annotated[int, Field(ge=0, le=2**40)]
-    """Pool size."""
+    """Size of the pool, in bytes."""
 
 
 class Serving(ApiType):
-    """How the chosen revision serves."""
+    """The Deployment that serves the active revision."""
 
     replicas: Annotated[int, Field(ge=0, le=100)] = 1
-    """Server pods. Default 1."""
+    """Number of server pods. Default: 1."""
     image: Image = ""
-    """tritonserver's image. Default: the operator's settings, pinned in status."""
+    """Image of tritonserver. The operator pins it in `status.images`. Default: the image of `pod`, or else the one in
+    the operator's settings."""
     backend_config: Annotated[list[BackendConfig], Field(max_length=16)] = Field(default_factory=list)
-    """Backend settings."""
+    """Settings of Triton's backends. Default: none."""
     pinned_memory_pool_bytes: Annotated[int, Field(ge=0, le=2**40)] = 268435456
-    """Default 256 MiB, tritonserver's own."""
+    """Size of tritonserver's pinned memory pool, in bytes. Default: 268435456 (256 MiB), as in tritonserver."""
     cuda_memory_pool_bytes: Annotated[list[CudaMemoryPool], Field(max_length=64)] = Field(default_factory=list)
-    """Default: tritonserver's own, 64 MiB a GPU."""
+    """Sizes of tritonserver's CUDA memory pools. Default: 64 MiB for each GPU, as in tritonserver."""
     shared_memory_size: Quantity = "1Gi"
-    """Of /dev/shm. Default 1Gi: the container runtime's 64 MiB is too small for Python backends and shared memory."""
+    """Size of /dev/shm. The container runtime's 64 MiB is too small for Python backends and shared memory. Default:
+    1Gi."""
     progress_deadline_seconds: Annotated[int, Field(ge=10, le=86400)] = 600
-    """How long a server may take to load its model. Default 600."""
+    """How long a server may take to load its model, in seconds. Default: 600."""
     pod: Pod = Field(default_factory=Pod)
-    """Of server pods, and of the server that a profile Job holds; that Job's pod runs where server pods do."""
+    """Settings of the server pods. They also apply to the server in a profile or search Job, whose pod is placed by
+    them."""

@@ -17,29 +17,31 @@ DataUri = Annotated[str, StringConstraints(max_length=1024, pattern=rf"^pvc://[a
 
 
 class Source(ApiType):
-    """Where the model's code and checkpoint lie."""
+    """Where the model's code and checkpoint are."""
 
     uri: SourceUri
-    """`pvc://CLAIM/PATH` or `configmap://NAME`, in the object's own namespace."""
+    """URI of the source: `pvc://CLAIM/PATH` or `configmap://NAME`, in the namespace of the object."""
     revision: Revision = ""
-    """Opaque: change it to have the URI read again."""
+    """Any text. Change it to make the operator read the URI again. Default: empty."""
     sha256: Annotated[str, StringConstraints(max_length=64, pattern=r"^([0-9a-f]{64})?$")] = ""
-    """Expected SHA-256: of the file, or of the sorted `sha256sum` lines of a directory's files (docs/source.md)."""
+    """Expected SHA-256 in hexadecimal: of the file, or of the sorted `sha256sum` lines of a directory's files (see
+    docs/source.md). Default: not checked."""
 
 
 class Data(ApiType):
-    """What the dataloader reads: mounted read-only at /data, never copied, never digested."""
+    """The data that the dataloader reads. It is mounted read-only at /data; it is not copied and has no digest."""
 
     uri: DataUri
-    """`pvc://CLAIM/PATH`."""
+    """URI of the data: `pvc://CLAIM/PATH`, in the namespace of the object."""
     revision: Revision = ""
-    """Opaque: change it when the data changes, and the reference is computed anew."""
+    """Any text. Change it when the data changes, so that the reference is computed again. Default: empty."""
 
 
 class UserEntrypoint(ApiType):
-    """A Python file of the source and the arguments of its function or class."""
+    """A Python file of the source, and the arguments of its function or class."""
 
     entrypoint: PythonFile
-    """Path below the source."""
+    """Path of the Python file below the source."""
     arguments: Arguments = Field(default_factory=dict)
-    """By name; `$(DATA)` is replaced by the path of spec.data. Strings become the annotated or argparse type."""
+    """Arguments by name. The operator replaces `$(DATA)` by the path of `spec.data`, and strings are converted to the
+    annotated or argparse type. Default: none."""

@@ -1,7 +1,7 @@
-"""The spec of a TritonDeployment: parsed here, and the source of the CRD's schema.
+"""The spec of a TritonDeployment, parsed here, and the source of the CRD's schema.
 
-Every field's docstring becomes `kubectl explain`. Defaults live here alone: none is written into the object, so a
-GitOps tool sees no drift.
+Every field's docstring becomes its text in `kubectl explain`. Defaults exist only here: none is written into the
+object, so a GitOps tool sees no drift.
 """
 
 from typing import Annotated
@@ -23,51 +23,53 @@ from triton_operator.api.source import Data, Source, UserEntrypoint
 
 
 class TritonDeploymentSpec(ApiType):
-    """What to serve and how well."""
+    """The model to serve, and the requirements that it must meet."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
             (
                 "!has(self.accuracy) || !has(self.accuracy.thresholds) || self.accuracy.thresholds.size() == 0"
                 " || has(self.metrics)",
-                "accuracy.thresholds need metrics.entrypoint",
+                "accuracy.thresholds need a MetricsCalculator: set spec.metrics",
             ),
             (
                 "!self.models.exists(m, has(m.candidates)"
                 " && m.candidates.exists(c, has(c.accelerator) && c.accelerator != 'none'))"
                 f" || {HAS_GPU}",
-                "accelerators cuda, trt and amp need a GPU: set spec.gpu",
+                "accelerators cuda, trt and amp need a GPU: set spec.gpu, with a count of at least 1",
             ),
             product_rule(),
             (
                 "!has(self.performance) || !has(self.performance.offline)"
                 f" || self.performance.offline.batchSizes.all(b, b <= {MAX_BATCH_SIZE} || {MAX_BATCH_SIZE} == 0)",
-                "performance.offline.batchSizes are at most config.maxBatchSize",
+                "performance.offline.batchSizes must not exceed maxBatchSize of the model or ensemble: lower them",
             ),
             (
                 "!has(self.performance) || !has(self.performance.online) || !has(self.performance.online.batchSize)"
                 f" || self.performance.online.batchSize <= {MAX_BATCH_SIZE} || {MAX_BATCH_SIZE} == 0",
-                "performance.online.batchSize is at most config.maxBatchSize",
+                "performance.online.batchSize must not exceed maxBatchSize of the model or ensemble: lower it",
             ),
             (
                 "!has(self.ensemble) || !has(self.selection) || !has(self.selection.search)"
                 " || self.selection.search.mode == 'None'",
-                "selection.search is not for an ensemble: set mode None",
+                "an ensemble cannot be searched: set selection.search.mode to None",
             ),
             *ensemble_rules(),
             image_rule(),
         )
     )
     suspend: bool = False
-    """True: start no new Job; what serves stays up. Default false."""
+    """Whether the operator starts no new Job. The active revision keeps serving. Default: false."""
     source: Source
-    """Code and checkpoint."""
+    """Where the model's code and checkpoint are."""
     data: Data | None = None
-    """What the dataloader reads."""
+    """The data that the dataloader reads. Default: none."""
     dataloader: UserEntrypoint
-    """File with `get_dataloader_fn(**arguments)` -> a function that yields (ids, {input: array}, {output: array})."""
+    """Python file with `get_dataloader_fn(**arguments)`, which returns a function that yields (ids, {input: array},
+    {output: array})."""
     metrics: UserEntrypoint | None = None
-    """File with `class MetricsCalculator`. Default: outputs are compared numerically only."""
+    """Python file with `class MetricsCalculator`, which computes the metrics of `accuracy.thresholds`. Default: none;
+    outputs are only compared numerically."""
     models: Annotated[
         list[Model],
         Field(
@@ -76,35 +78,36 @@ class TritonDeploymentSpec(ApiType):
             json_schema_extra=list_map("name"),
         ),
     ]
-    """The model; several are connected by `ensemble`."""
+    """The model to serve. Several models need `ensemble`, which connects them."""
     ensemble: Ensemble | None = None
-    """How several models answer one request together. Default: the one model is served."""
+    """How several models answer one request together. Required for several models and for format hps. Default: none;
+    the one model is served."""
     gpu: Gpu | None = None
-    """Default: none, everything runs on CPU."""
+    """The GPU that conversion, profiling and serving use. Default: none; everything runs on the CPU."""
     conversion: Conversion = Field(default_factory=Conversion)
-    """Conversion Jobs."""
+    """Settings of the conversion Jobs and of the agreement gate."""
     accuracy: AccuracyGate = Field(default_factory=AccuracyGate)
-    """Gates."""
+    """Accuracy thresholds that a candidate must meet before it can serve."""
     performance: Performance = Field(default_factory=Performance)
-    """Sweeps."""
+    """The sweeps of each candidate, and how its measurements are made."""
     selection: Selection = Field(default_factory=Selection)
-    """Choice."""
+    """How the candidate to serve is chosen: objectives, constraints, search and approval."""
     repository: Repository = Field(default_factory=Repository)
-    """The claim."""
+    """The repository claim: the PersistentVolumeClaim with the model repository."""
     serving: Serving = Field(default_factory=Serving)
-    """The server."""
+    """The Deployment that serves the active revision."""
 
     @property
     def served_name(self) -> str:
-        """Triton's name of what clients ask for: the ensemble, or the one model."""
+        """Triton's name of the ensemble, or of the one model, which clients send their requests to."""
         return self.ensemble.name if self.ensemble else self.models[0].name
 
     @property
     def max_batch_size(self) -> int:
-        """Samples, of what clients ask for; 0: no batch dimension."""
+        """Largest number of samples in a client's request; 0 means no batch dimension."""
         return self.ensemble.max_batch_size if self.ensemble else self.models[0].config.max_batch_size
 
     @property
     def gpu_count(self) -> int:
-        """GPUs of a pod; 0: CPU."""
+        """Number of GPUs in a pod; 0 means that everything runs on the CPU."""
         return self.gpu.count if self.gpu else 0

@@ -1,4 +1,4 @@
-"""The status of a TritonDeployment: what was observed, written whole by one apply at the end of a pass."""
+"""The status of a TritonDeployment, written whole by one apply at the end of a pass."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -33,138 +33,142 @@ class Condition(StatusType):
     """A Kubernetes condition (metav1.Condition)."""
 
     type: ConditionType
-    """What is observed."""
+    """What the condition is about."""
     status: Literal["True", "False", "Unknown"]
-    """Whether it holds."""
+    """Whether the condition holds."""
     reason: Annotated[str, StringConstraints(max_length=63)]
-    """CamelCase; docs/reasons.md explains each."""
+    """Why the condition has this status; docs/reasons.md explains each reason."""
     message: Text
-    """What happened, to which object, what to do next."""
+    """What happened, to which object, and what to do next."""
     observed_generation: int
-    """Generation of the spec it was observed for."""
+    """Generation of the spec that the condition was observed for."""
     last_transition_time: str
-    """RFC 3339, UTC: when status last changed."""
+    """When `status` last changed, in RFC 3339 and UTC."""
 
 
 class SourceStatus(StatusType):
     """The published source."""
 
     digest: str
-    """sha256:HEX."""
+    """Digest of the source, as sha256:HEX."""
     revision: str = ""
-    """The spec's, as it was read."""
+    """The `revision` of the spec's source when it was read."""
 
 
 class TensorStatus(StatusType):
     """An input or output of the served model."""
 
     name: str
-    """Tensor's name."""
+    """Name of the tensor."""
     data_type: str
-    """Triton's name of the type."""
+    """Data type of the tensor, by Triton's name."""
     dims: Annotated[list[int], Field(max_length=16)]
-    """Without the batch dimension; -1: varies."""
+    """Dimensions without the batch dimension. A dimension of -1 varies."""
 
 
 class SignatureStatus(StatusType):
-    """What every candidate serves."""
+    """The inputs and outputs that every candidate serves."""
 
     inputs: Annotated[list[TensorStatus], Field(max_length=64)]
-    """In the framework's order."""
+    """Inputs in the framework's order."""
     outputs: Annotated[list[TensorStatus], Field(max_length=64)]
-    """In the framework's order."""
+    """Outputs in the framework's order."""
     omitted: int | None = None
-    """Inputs and outputs that are left out here; the server's metadata has them all."""
+    """Number of inputs and outputs that are left out here; the server's metadata has them all."""
     max_batch_size: int
-    """Samples; 0: no batch dimension."""
+    """Largest number of samples in a batch; 0 means no batch dimension."""
 
 
 class MetricValue(StatusType):
     """One metric of one candidate."""
 
     metric: str
-    """Its name."""
+    """Name of the metric."""
     value: str
-    """Decimal, of the served outputs."""
+    """Value for the served outputs, as a decimal string."""
 
 
 class CandidateStatus(StatusType):
-    """What became of a candidate."""
+    """The state of a candidate, and its best measurement."""
 
     name: str
-    """As in the spec."""
+    """Name of the candidate, as in the spec. In an ensemble the names of its models' candidates are joined by dots; a
+    configuration that a search found ends in `.tuned`."""
     members: Annotated[list[str], Field(max_length=8)] = Field(default_factory=list)
     """FORMAT-PRECISION-ACCELERATOR of each model."""
     state: CandidateState
-    """Where it stands."""
+    """State of the candidate."""
     reason: str = ""
-    """Why it stands there; docs/reasons.md explains each."""
+    """Why the candidate is in this state; docs/reasons.md explains each reason."""
     message: Text = ""
-    """What happened and what to do next."""
+    """What happened, and what to do next."""
     key: str = ""
-    """Of its revision on the claim."""
+    """Key of the candidate's revision on the repository claim, which `selection.approvedRevision` takes."""
     profile: str = ""
-    """Of its profile: all its rows are entry `profile.KEY` of the ConfigMap NAME-results."""
+    """Key of the candidate's profile. All its measurements are in entry `profile.KEY` of the ConfigMap NAME-results."""
     max_absolute_error: str = ""
-    """Decimal: largest difference of a served output from the framework's."""
+    """Largest absolute difference between a served output and the framework's, as a decimal string."""
     metrics: Annotated[list[MetricValue], Field(max_length=16)] = Field(default_factory=list)
-    """Of the served outputs: those that failed first, then those that have a threshold."""
+    """Metrics of the served outputs: first those that failed, then those that have a threshold."""
     omitted_metrics: int | None = None
-    """Metrics that are left out here; the entry that `profile` names has more."""
+    """Number of metrics that are left out here; the entry that `profile` names has more."""
     throughput: str = ""
-    """Decimal: inferences per second of its best row."""
+    """Throughput of the candidate's best measurement, in inferences per second, as a decimal string."""
     p99_latency_microseconds: int | None = None
-    """Of its best row."""
+    """P99 latency of the candidate's best measurement, in microseconds."""
     load: str = ""
-    """Of its best row: "batch 1, concurrency 16"."""
+    """Load of the candidate's best measurement, such as "batch 1, concurrency 16"."""
     satisfies_constraints: bool | None = None
-    """Whether a row of the judged scenario meets every constraint."""
+    """Whether a measurement of the ranked scenario meets every constraint."""
     binding_constraint: str = ""
-    """The constraint that its best row is closest to breaking, or breaks by most: "P99LatencyMicroseconds maximum
-    10000"."""
+    """The constraint that the best measurement is closest to breaking, or breaks by most, such as
+    "P99LatencyMicroseconds maximum 10000"."""
     margin_percent: str = ""
-    """Decimal: how far its best row is within that bound; negative: beyond it."""
+    """How far the best measurement is within the bound of `bindingConstraint`, in percent, as a decimal string.
+    Negative: beyond the bound."""
     rank: int | None = None
-    """1: the best."""
+    """Rank of the candidate; 1 is the best."""
     pareto: bool | None = None
-    """Whether one of its rows is beaten by no other candidate's in throughput and p99 latency both, or in all of the
-    objectives' metrics where there are several."""
+    """Whether no other candidate beats one of its measurements in both throughput and p99 latency. With several
+    objectives, in all of their metrics."""
     stable: bool | None = None
-    """Whether perf_analyzer called its best row stable."""
+    """Whether perf_analyzer called the best measurement stable."""
     spread_percent: str = ""
-    """Decimal: how far the throughputs of its best row's windows differ, relative to their mean."""
+    """How far the throughputs of the best measurement's windows differ, in percent of their mean, as a decimal
+    string."""
     client_bound: bool | None = None
-    """True: at its best row the client was the limit, so the server could do more."""
+    """Whether the client limited the best measurement, so that the server could do more."""
     configuration: ConfigurationStatus | None = None
-    """What a search found, where that is what it is served with; absent: the spec's."""
+    """The configuration that a search found. Absent for a candidate with the spec's configuration."""
 
 
 class ServingStatus(StatusType):
-    """What the Service points to."""
+    """The active revision, which the Service points to."""
 
     revision: str
-    """Key of the revision on the claim."""
+    """Key of the revision on the repository claim."""
     candidate: str
-    """Its candidate's name."""
+    """Name of the candidate."""
     format: str
-    """Its format."""
+    """Format of the candidate."""
     precision: str
-    """Its precision."""
+    """Precision of the candidate."""
     throughput: str = ""
-    """Decimal: inferences per second of the best row measured through the preview Service."""
+    """Throughput of the best measurement through the preview Service, in inferences per second, as a decimal string."""
     p99_latency_microseconds: int | None = None
-    """Of that row."""
+    """P99 latency of the best measurement through the preview Service, in microseconds."""
     accuracy: str = ""
-    """Decimal: the first threshold's metric, or the first metric, of the served outputs."""
+    """Value of the first threshold's metric, or of the first metric if there is no threshold, for the served outputs,
+    as a decimal string."""
 
 
 class TargetStatus(StatusType):
-    """What is to serve next."""
+    """The target revision, which is being rolled out or measured to become active."""
 
     revision: str
-    """Key of the revision on the claim."""
+    """Key of the revision on the repository claim."""
     candidate: str
-    """Its candidate's name."""
+    """Name of the candidate."""
 
 
 class Endpoint(StatusType):
@@ -173,164 +177,166 @@ class Endpoint(StatusType):
     http: str
     """URL of Triton's HTTP endpoint."""
     grpc: str
-    """host:port of Triton's gRPC endpoint."""
+    """Triton's gRPC endpoint, as host:port."""
     metrics: str
-    """URL of the Prometheus metrics."""
+    """URL of Triton's Prometheus metrics."""
 
 
 class AccuracyStatus(StatusType):
-    """A metric of the chosen candidate."""
+    """A metric of the active revision."""
 
     metric: str
-    """Its name."""
+    """Name of the metric."""
     framework: str
-    """Decimal: of the framework's outputs."""
+    """Value for the framework's outputs, as a decimal string."""
     served: str
-    """Decimal: of the served outputs."""
+    """Value for the served outputs, as a decimal string."""
     samples: int
-    """How many it was computed on."""
+    """Number of samples that the metric was computed on."""
     threshold: str = ""
-    """In words; empty: none."""
+    """The threshold in words; empty if there is none."""
     passed: bool
     """Whether the threshold holds."""
 
 
 class RowStatus(StatusType):
-    """One measured point; latencies in microseconds. The columns of the five source documents' tables."""
+    """One measurement. Latencies are in microseconds; the components are averages and add up to `average`."""
 
     precision: str
-    """Of the candidate."""
+    """Precision of the candidate."""
     accelerator: str
-    """Of the candidate."""
+    """Accelerator of the candidate."""
     input_shape: str = ""
-    """"INPUT__0:3x224x224" where dimensions vary (or the sequence length)."""
+    """Shapes from `performance.inputShapes`, such as "INPUT__0:3x224x224"; empty if none are set."""
     batch_size: int
-    """Samples of a request."""
+    """Samples in a request."""
     concurrency: int
     """Requests in flight."""
     throughput: str
-    """Decimal: inferences (samples) per second."""
+    """Throughput in inferences (samples) per second, as a decimal string."""
     client_send: int
-    """Client serialises and sends (step 1)."""
+    """Time in which the client serializes and sends the request (step 1), in microseconds."""
     network: int
-    """Network and server send/receive (steps 2, 3, 6 and 7)."""
+    """Time of the network and of the server's send and receive (steps 2, 3, 6 and 7), in microseconds."""
     queue: int
-    """In the server's queue (step 4)."""
+    """Time in the server's queue (step 4), in microseconds."""
     compute_input: int
-    """Inputs are made ready (part of step 5)."""
+    """Time in which inputs are prepared (part of step 5), in microseconds."""
     compute_infer: int
-    """The model runs (part of step 5)."""
+    """Time in which the model runs (part of step 5), in microseconds."""
     compute_output: int
-    """Outputs are made ready (part of step 5)."""
+    """Time in which outputs are prepared (part of step 5), in microseconds."""
     client_receive: int
-    """Client receives and parses (step 8)."""
+    """Time in which the client receives and parses the response (step 8), in microseconds."""
     p50: int
-    """Median latency."""
+    """Median latency, in microseconds."""
     p90: int
-    """90th percentile."""
+    """90th percentile of the latency, in microseconds."""
     p95: int
-    """95th percentile."""
+    """95th percentile of the latency, in microseconds."""
     p99: int
-    """99th percentile."""
+    """99th percentile of the latency, in microseconds."""
     average: int
-    """Mean latency."""
+    """Mean latency, in microseconds."""
     stable: bool
-    """False: no three windows agreed; the row is three windows merged whatever they show."""
+    """Whether three windows agreed. If not, the figures are the average over three windows that differ."""
     spread_percent: str = ""
-    """Decimal: how far the throughputs of the windows differ, relative to their mean."""
+    """How far the throughputs of the windows differ, in percent of their mean, as a decimal string."""
     client_bound: bool | None = None
-    """True: the client was the limit, so the server could do more."""
+    """Whether the client limited the measurement, so that the server could do more."""
     used_memory_bytes: int | None = None
-    """Most memory in use meanwhile: of the GPUs; without a GPU of the node, whatever uses it."""
+    """Largest amount of memory in use during the measurement, in bytes: of the GPUs, or without a GPU of the node, by
+    any process."""
 
 
 class EnvironmentStatus(StatusType):
-    """Where it was measured."""
+    """Where the measurements were made."""
 
     device: str
-    """cpu or gpu."""
+    """Device that the model ran on, cpu or gpu."""
     gpu_product: str = ""
-    """GPU's name."""
+    """Name of the GPU."""
     tensorrt_version: str = ""
-    """Of the server's image."""
+    """Version of TensorRT in the server's image."""
     server_version: str
-    """tritonserver's."""
+    """Version of tritonserver."""
     image: str
-    """The server's image."""
+    """Image of the server."""
     image_digest: str = ""
-    """As the kubelet reports it."""
+    """Digest of the server's image, as the kubelet reports it."""
     cpu: str
-    """Model and number of cores."""
+    """Model of the processor and number of cores."""
     perf_analyzer: Annotated[list[str], Field(max_length=4)]
-    """Its command line, one a scenario."""
+    """Command lines of perf_analyzer, one for each scenario."""
 
 
 class PerformanceStatus(StatusType):
-    """Sweeps of what serves: offline on the profile pod's private server, online through the preview Service."""
+    """The sweeps of the active revision."""
 
     offline: Annotated[list[RowStatus], Field(max_length=24)] = Field(default_factory=list)
-    """Static batches."""
+    """Measurements of the offline sweep, made on the profile pod's private server."""
     online: Annotated[list[RowStatus], Field(max_length=24)] = Field(default_factory=list)
-    """Concurrencies."""
+    """Measurements of the online sweep, made through the preview Service."""
     environment: EnvironmentStatus | None = None
-    """Where."""
+    """Where the measurements were made."""
     measured_at: str = ""
-    """RFC 3339, UTC: when the measurement ended."""
+    """When the measurement ended, in RFC 3339 and UTC."""
 
 
 class Images(ApiType):
-    """Images pinned for this generation: a newer operator neither reconverts nor rolls out."""
+    """Images that are pinned until the generation changes: a newer operator neither converts again nor rolls out."""
 
     converter: str
-    """Of the Jobs' own containers."""
+    """Image of the Jobs' main containers."""
     converter_tensorflow: str = ""
-    """Of those that run TensorFlow."""
+    """Image of the Jobs that run TensorFlow."""
     server: str
-    """Of tritonserver."""
+    """Image of tritonserver."""
     server_arguments: Annotated[list[str], Field(max_length=32)] = Field(default_factory=list)
-    """Flags of tritonserver that come from the operator's settings, as they go with its image."""
+    """Flags of tritonserver from the operator's settings, which belong to its image."""
 
 
 class TritonDeploymentStatus(StatusType):
-    """What was observed."""
+    """The observed state of a TritonDeployment."""
 
     observed_generation: int = -1
-    """Generation of the spec this status is of; -1: not seen yet."""
+    """Generation of the spec that the status describes; -1 until the operator has seen the object."""
     conditions: Annotated[
         list[Condition],
         Field(max_length=16, json_schema_extra=list_map("type")),
     ] = Field(default_factory=list)
-    """Ready, Reconciling and Stalled sum the others up (kstatus)."""
+    """Conditions of the object. Ready, Reconciling and Stalled sum up the others (kstatus)."""
     images: Images | None = None
-    """Pinned until the generation changes."""
+    """Images that are pinned until the generation changes."""
     source: SourceStatus | None = None
     """The published source."""
     signature: SignatureStatus | None = None
-    """What every candidate serves."""
+    """The inputs and outputs that every candidate serves."""
     candidates: Annotated[
         list[CandidateStatus],
         Field(max_length=18, json_schema_extra=list_map("name")),
     ] = Field(default_factory=list)
-    """In the spec's order; then what searches found."""
+    """Candidates in the spec's order, followed by those that searches found."""
     search: Annotated[
         list[SearchStatus],
         Field(max_length=2, json_schema_extra=list_map("candidate")),
     ] = Field(default_factory=list)
-    """The searches of selection.search, in the order in which they run."""
+    """Searches of `selection.search`, in the order in which they run."""
     serving: ServingStatus | None = None
-    """What the Service points to."""
+    """The active revision, which the Service points to."""
     target: TargetStatus | None = None
-    """What is to serve next; the old revision serves until it has passed."""
+    """The target revision, which is being rolled out or measured to become active. The active revision serves until
+    then."""
     endpoint: Endpoint | None = None
     """Where clients connect."""
     accuracy: Annotated[list[AccuracyStatus], Field(max_length=16)] = Field(default_factory=list)
-    """Of what serves."""
+    """Metrics of the active revision."""
     performance: PerformanceStatus | None = None
-    """Of what serves."""
+    """The sweeps of the active revision."""
 
 
 def row_status(row: Row, precision: str, accelerator: str, input_shape: str) -> RowStatus:
-    """A measured row with what it is a row of."""
+    """Return the status of a measured row of a candidate."""
     return RowStatus(
         precision=precision,
         accelerator=accelerator,
@@ -342,12 +348,12 @@ def row_status(row: Row, precision: str, accelerator: str, input_shape: str) -> 
 
 
 def timestamp(now: datetime) -> str:
-    """RFC 3339 with seconds, as Kubernetes writes it. ``now``: aware."""
+    """Return a time in RFC 3339 with seconds, as Kubernetes writes it. ``now`` has a time zone."""
     return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def merge_conditions(old: Iterable[Condition], new: Iterable[Condition]) -> list[Condition]:
-    """Keep lastTransitionTime of a condition whose status did not flip: else no status ever equals the last one."""
+    """Return the new conditions, with the old lastTransitionTime unless the status changed; else no two are equal."""
     times = {(condition.type, condition.status): condition.last_transition_time for condition in old}
     return [
         condition.model_copy(
