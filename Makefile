@@ -74,13 +74,15 @@ RENDER := helm template triton-operator charts/triton-operator --namespace trito
 # Programs that devcluster built come first: they are of known versions.
 WITH_PROGRAMS = eval "$$(python3 -m hack.devcluster env)"
 
-generate: venv ## The CRD, its copy in the chart and manifests/install.yaml, from the types and the chart
+generate: venv ## The CRD, its copy in the chart, manifests/install.yaml and the generated documentation
 	python3 -m triton_operator.crdgen
+	python3 -m hack.docs
 	python3 -m hack.devcluster binaries helm
 	python3 -m hack.lint.install_manifest
 
 verify-generated: venv ## Fails where a generated file differs from what `make generate` writes
 	python3 -m triton_operator.crdgen --check
+	python3 -m hack.docs --check
 	python3 -m hack.devcluster binaries helm
 	python3 -m hack.lint.install_manifest --check
 

@@ -1,4 +1,4 @@
-"""Writes the plugin's copy of the advice in docs/troubleshooting.md: `python3 -m hack.docs.advice`."""
+"""The plugin's copy of the advice in docs/troubleshooting.md."""
 
 import json
 import re
@@ -11,7 +11,7 @@ LINK = re.compile(r"\[([^\]]+)\]\(([^)]+)\)")
 
 
 def advice() -> dict[str, str]:
-    """What to do by reason, as plain text; links become their words and, where it is another page, its name."""
+    """Return what to do about each reason, as plain text; a link becomes its words and the name of its page."""
     rows = ROW.findall(PAGE.read_text(encoding="utf-8"))
     return {reason: _plain(text) for reason, text in sorted(rows)}
 
@@ -20,10 +20,6 @@ def _plain(text: str) -> str:
     return LINK.sub(lambda link: f"{link[1]} (docs/{link[2].partition('#')[0]})", text).replace("`", "")
 
 
-def page() -> str:
-    """The whole file."""
-    return json.dumps(advice(), indent=2, ensure_ascii=False) + "\n"
-
-
-if __name__ == "__main__":
-    COPY.write_text(page(), encoding="utf-8")
+def pages() -> dict[Path, str]:
+    """Return the file by its path."""
+    return {COPY: json.dumps(advice(), indent=2, ensure_ascii=False) + "\n"}

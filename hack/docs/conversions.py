@@ -1,19 +1,21 @@
-"""Writes the tables of docs/converters.md from the registry: `python3 -m hack.docs.conversions`."""
+"""The tables of docs/converters.md, from the registry of formats."""
 
 from pathlib import Path
 
 from triton_converters.contract.formats import ENSEMBLE, FORMATS, HPS, SOURCES, THROUGH, Format
 
 PAGE = Path(__file__).parents[2] / "docs/converters.md"
-BEGIN = "<!-- made from the registry by `python3 -m hack.docs.conversions` -->\n"
+BEGIN = "<!-- made from the registry of formats by `make generate` -->\n"
 END = "<!-- end -->\n"
 
 
-def page(text: str) -> str:
-    """The page with its tables made anew."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{_sources()}\n{_formats()}\n{END}{after}"
+def pages() -> dict[Path, str]:
+    """Return the page with its tables made anew, by its path."""
+    before, begin, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{PAGE} has no place for the tables: put them between {BEGIN!r} and {END!r}")
+    return {PAGE: f"{before}{BEGIN}\n{_sources()}\n{_formats()}\n{END}{after}"}
 
 
 def _sources() -> str:
@@ -51,7 +53,3 @@ def _place(each: Format) -> str:
     if each.backend == HPS:
         served = "images with HugeCTR's backend, and `tritonserver-cpu`"
     return f"{where} | {served} | {', '.join(f'`{name}`' for name in each.accelerators)}"
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Writes the measured tables of docs/examples from recorded runs: `python3 -m hack.docs.examples`.
+"""The measured tables of docs/examples, from recorded runs.
 
 A run is recorded by `python3 -m examples NAME --record docs/examples/recorded`: the TritonDeployment as it ended, and
 its Jobs' results. In a page, what lies between `<!-- table: NAME -->` and `<!-- end -->` is this program's.
@@ -45,7 +45,7 @@ ONLINE = {
     "Average": "average",
     "Stable": "stable",
 }
-"""Headings of the seeds' tables and the fields of a row, for each sweep."""
+"""The headings of a sweep's table, and the field of a row under each."""
 LEGEND = """\
 | Column | Step of a request |
 |---|---|
@@ -135,8 +135,14 @@ TABLES: dict[str, Callable[[Subject], str]] = {
 }
 
 
-def page(name: str) -> str:
-    """The page of an example with its tables from the recorded run; where there is none, the page says so."""
+def pages() -> dict[Path, str]:
+    """Return the pages with tables by their paths."""
+    return {page: _page(page) for page in sorted(PAGES.glob("*.md")) if BLOCK.search(page.read_text(encoding="utf-8"))}
+
+
+def _page(page: Path) -> str:
+    """Return the page of an example with its tables from the recorded run; without a run, the page says so."""
+    name = page.stem
     record = PAGES / "recorded" / f"{name}.yaml"
     subject = read_file(str(record)) if record.exists() else None
 
@@ -149,12 +155,7 @@ def page(name: str) -> str:
             text = TABLES[match.group(2)](subject)
         return match.group(1) + text + match.group(3)
 
-    return BLOCK.sub(block, (PAGES / f"{name}.md").read_text(encoding="utf-8"))
-
-
-def names() -> list[str]:
-    """Examples that have a page with tables."""
-    return sorted(file.stem for file in PAGES.glob("*.md") if BLOCK.search(file.read_text(encoding="utf-8")))
+    return BLOCK.sub(block, page.read_text(encoding="utf-8"))
 
 
 def _performance(subject: Subject) -> PerformanceStatus:
@@ -175,8 +176,3 @@ def _text(value: object) -> str:
     if value is None:
         return ""
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)
-
-
-if __name__ == "__main__":
-    for name in names():
-        (PAGES / f"{name}.md").write_text(page(name), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Write docs/reasons.md from the reasons in the code: `python3 -m hack.docs.reasons`."""
+"""docs/reasons.md, from the reasons in the code."""
 
 from pathlib import Path
 
@@ -9,17 +9,13 @@ HEAD = """\
 # Reasons
 
 Every reason that a condition, a candidate or an event can have. [Troubleshooting](troubleshooting.md) says what to do
-about the reasons that stop you. This page is generated: `python3 -m hack.docs.reasons`.
+about the reasons that stop you. This page is generated: `make generate`.
 
 | Reason | Meaning |
 |---|---|
 """
 
 
-def page() -> str:
-    """The whole page."""
-    return HEAD + "".join(f"| `{reason}` | {reason.doc} |\n" for reason in Reason)
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+def pages() -> dict[Path, str]:
+    """Return the page by its path."""
+    return {PAGE: HEAD + "".join(f"| `{reason}` | {reason.doc} |\n" for reason in Reason)}

@@ -74,10 +74,6 @@ def test_a_source_that_could_not_be_compared_with_the_last_is_said_to_be_one() -
     assert "to do: Nothing is wrong" in text
 
 
-def test_the_advice_is_that_of_the_page() -> None:
-    assert generate_advice.COPY.read_text(encoding="utf-8") == generate_advice.page(), "python3 -m hack.docs.advice"
-
-
 def test_every_reason_that_stops_somebody_has_advice() -> None:
     members = list(Reason)
     stopping = members[members.index(Reason.INVALID_SPEC) :]

@@ -1,12 +1,15 @@
 """The CRD that is generated from the API's types."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from triton_operator import crdgen
+from triton_operator.api.schema import ApiType
+from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.crdgen import NotStructuralError, crd, files, structural
 
 ROOT = Path(__file__).parents[2]
@@ -20,6 +23,16 @@ def nodes(schema: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
     for keyword in ("items", "additionalProperties"):
         if isinstance(schema.get(keyword), dict):
             yield from nodes(schema[keyword], f"{path}.{keyword}")
+
+
+def types(kind: Any) -> Iterator[type[ApiType]]:
+    """The types of the API in an annotation, and those in their fields."""
+    if isinstance(kind, type) and issubclass(kind, ApiType):
+        yield kind
+        for field in kind.model_fields.values():
+            yield from types(field.annotation)
+    for argument in get_args(kind):
+        yield from types(argument)
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +63,18 @@ def test_everything_in_the_spec_is_bounded_and_explained(root: dict[str, Any]) -
             assert any(bound in schema for bound in bounds[schema["type"]]), f"spec{path} has no bound"
         if not path.endswith((".items", ".additionalProperties")):
             assert schema.get("description"), f"spec{path} has no description"
+
+
+@pytest.mark.parametrize("kind", sorted(set(types(TritonDeploymentSpec)), key=str))
+def test_the_description_of_a_field_tells_its_default(kind: type[ApiType]) -> None:
+    """No default is in the CRD, so the description is the only place where a user sees one."""
+    for name, field in kind.model_fields.items():
+        default = field.default[0] if isinstance(field.default, tuple) else field.default
+        if field.is_required() or field.default_factory or default in (None, ""):
+            continue
+        told = str(default).lower() if isinstance(default, bool) else str(default)
+        _, _, words = " ".join((field.description or "").split()).partition("Default: ")
+        assert re.match(rf"{re.escape(told)}\b", words), f"{kind.__name__}.{name}: says {words!r}, not {told}"
 
 
 def test_nothing_is_a_float(root: dict[str, Any]) -> None:

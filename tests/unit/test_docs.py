@@ -2,11 +2,14 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
-from hack.docs import conversions as generate_conversions
-from hack.docs import examples as generate_examples
-from hack.docs import reasons as generate_reasons
+from hack.docs import __main__ as generated
+from hack.docs import api as generate_api
+from tests.apiserver.custom_resources import MINIMAL
 from triton_converters.contract.reasons import Reason
+from triton_plugin.validation.structural import faults
+from triton_plugin.validation.validate import check, schema
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("manifests/**/*.md")])
@@ -50,14 +53,39 @@ def test_the_readme_is_short_and_names_both_commands() -> None:
     assert {"make demo", "make test"} <= set(re.findall(r"make (?:demo|test)\b", text))
 
 
-def test_the_page_of_reasons_is_what_the_generator_writes() -> None:
-    assert generate_reasons.PAGE.read_text(encoding="utf-8") == generate_reasons.page()
+def test_generated_pages_are_what_the_generators_write() -> None:
+    assert sorted(generated.differing()) == [], "run `make generate`"
 
 
-def test_the_tables_of_conversions_are_what_the_generator_writes() -> None:
-    text = generate_conversions.PAGE.read_text(encoding="utf-8")
-    assert generate_conversions.BEGIN in text
-    assert text == generate_conversions.page(text)
+def test_check_names_the_files_that_differ_and_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "api.md"
+    monkeypatch.setattr(generated, "ROOT", tmp_path)
+    monkeypatch.setattr(generated, "differing", lambda: {page: "text"})
+    assert generated.main(["--check"]) == 1
+    assert capsys.readouterr().out == "api.md: differs: run `make generate`\n"
+    assert not page.exists()
+    assert generated.main([]) == 0
+    assert page.read_text() == "text"
+
+
+def test_every_section_of_the_api_has_an_example_and_no_other() -> None:
+    sections = {f"{part}.{name}" for part in ("spec", "status") for name in generate_api.sections(part)}
+    assert generate_api.examples().keys() == sections
+
+
+@pytest.mark.parametrize("section", generate_api.examples())
+def test_the_examples_of_the_api_are_valid(section: str) -> None:
+    part, _, field = section.partition(".")
+    given = yaml.safe_load(generate_api.examples()[section])
+    assert given.keys() == {part}
+    assert field in given[part]
+    if part == "status":
+        assert list(faults(given[part], schema()["properties"]["status"], part)) == []
+    else:
+        models = [MINIMAL["spec"]["models"][0] | {"config": {"maxBatchSize": 16}}]
+        assert check(MINIMAL | {"spec": MINIMAL["spec"] | {"models": models} | given[part]}) == []
 
 
 def test_troubleshooting_names_only_reasons_that_exist() -> None:
@@ -65,8 +93,3 @@ def test_troubleshooting_names_only_reasons_that_exist() -> None:
     named = set(re.findall(r"^\| `([A-Z][A-Za-z]+)`", text, re.MULTILINE))
     assert named
     assert named <= {str(reason) for reason in Reason}
-
-
-@pytest.mark.parametrize("name", generate_examples.names())
-def test_the_tables_of_an_example_are_those_of_its_recorded_run(name: str) -> None:
-    assert (generate_examples.PAGES / f"{name}.md").read_text(encoding="utf-8") == generate_examples.page(name)

@@ -39,5 +39,6 @@ class AccuracyGate(ApiType):
         list[MetricThreshold],
         Field(max_length=16, json_schema_extra=list_map("metric")),
     ] = Field(default_factory=list)
-    """Thresholds that must all hold. They need `spec.metrics`. Without thresholds only the numerical agreement is
-    checked, and the condition Verified has the reason NumericalOnly. Default: none."""
+    """Thresholds that must all hold. Each needs `minimum`, `maximum` or `maximumDegradation`, and all need
+    `spec.metrics`. Without thresholds only the numerical agreement is checked, and the condition Verified has the
+    reason NumericalOnly. Default: none."""

@@ -33,8 +33,8 @@ class Conversion(ApiType):
             json_schema_extra=list_map("precision"),
         ),
     ] = Field(default_factory=list)
-    """Tolerances of the agreement gate by precision. Default: 1e-4 absolute and relative for fp32, 1e-2 absolute and
-    relative for fp16."""
+    """Tolerances of the agreement gate by precision: |served - framework| <= absolute + relative * |framework|.
+    Default: 1e-4 absolute and relative for fp32, 1e-2 absolute and relative for fp16."""
     pod: Pod = Field(default_factory=Pod)
     """Settings of the Jobs' pods. `image` applies to reference and conversion Jobs only; it needs Python 3.11 or later,
     the framework, and the packages that your model and dataloader import. The operator copies its converters into that

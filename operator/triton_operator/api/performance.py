@@ -42,7 +42,7 @@ class OnlineSweep(ApiType):
     batch_size: BatchSize = 1
     """Samples in a request, at most `maxBatchSize`, unless that is 0. Default: 1."""
     concurrency: ConcurrencyRange
-    """Numbers of requests in flight to measure."""
+    """Numbers of requests in flight to measure: start, start + step and so on, up to end; at most 16."""
 
 
 class InputDims(ApiType):

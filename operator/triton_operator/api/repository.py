@@ -40,7 +40,8 @@ class Repository(ApiType):
         )
     )
     claim_name: DnsName | None = None
-    """Name of an existing claim. The operator does not delete it with the object. It excludes `claimTemplate`."""
+    """Name of an existing claim. The operator does not delete it with the object. It excludes `claimTemplate`. Default:
+    none; the operator creates a claim."""
     claim_template: ClaimTemplate | None = None
     """The claim that the operator creates. It excludes `claimName`. Default: a claim of 20Gi."""
     retention_policy: RetentionPolicy = Field(default_factory=RetentionPolicy)

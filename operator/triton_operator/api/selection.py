@@ -88,10 +88,10 @@ class Selection(ApiType):
         list[Constraint],
         Field(max_length=7, json_schema_extra=list_map("metric")),
     ] = Field(default_factory=list)
-    """Bounds that a measurement must meet, all of them. Default: none."""
+    """Bounds that a measurement must meet, all of them. Each needs `minimum` or `maximum`. Default: none."""
     search: Search = Field(default_factory=lambda: Search(mode="None"))
-    """Whether other configurations of the two best candidates are measured. An ensemble cannot be searched. Default:
-    mode None."""
+    """Search of other configurations for the two best candidates: batching, instances, queue delay and CUDA graphs. An
+    ensemble cannot be searched. Default: mode None."""
     approval: Literal["Automatic", "Manual"] = "Automatic"
     """With `Manual` the operator rolls out only the revision that `approvedRevision` names, and the active revision
     keeps serving meanwhile. Default: Automatic."""
