@@ -74,7 +74,7 @@ def sweep(columns: dict[str, str], rows: Sequence[RowStatus]) -> str:
 
 
 def candidates(subject: Subject) -> str:
-    """What became of each candidate, in the spec's order; a message only where something was not as it should be."""
+    """Return what became of each candidate, in the spec's order. A candidate that passed has no message."""
     rows = []
     for each in subject.status.candidates:
         made, served = subject.conversion(each), each.state in ("Passed", "Selected")
@@ -94,7 +94,7 @@ def ranking(subject: Subject) -> str:
 
 
 def accuracy(subject: Subject) -> str:
-    """Each metric of what serves, beside the framework's own."""
+    """Return each metric of the active revision, next to the framework's own."""
     rows = [
         [each.metric, each.framework, each.served, each.threshold, str(each.samples)]
         for each in subject.status.accuracy
@@ -103,7 +103,7 @@ def accuracy(subject: Subject) -> str:
 
 
 def agreement(subject: Subject) -> str:
-    """How far every candidate's outputs are from the framework's: the file run outside Triton, and served by it."""
+    """Return how far each candidate's outputs are from the framework's, outside Triton and served by it."""
     tried = [each for each in subject.status.candidates if each.key and subject.conversion(each)]
     metrics = list(dict.fromkeys(value.metric for each in tried for value in each.metrics))
     rows = [[each.name, _outside(subject, each), each.max_absolute_error, *_values(each, metrics)] for each in tried]
