@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from hack.docs import advice, api, conversions, examples, reasons
+from hack.docs import advice, api, conversions, examples, reasons, rooms
 
 ROOT = Path(__file__).parents[2]
 
@@ -16,7 +16,9 @@ ROOT = Path(__file__).parents[2]
 def differing() -> dict[Path, str]:
     """Return the files that are not as generated, by path, with the text that they should have."""
     pages = {
-        path: text for each in (advice, api, conversions, examples, reasons) for path, text in each.pages().items()
+        path: text
+        for each in (advice, api, conversions, examples, reasons, rooms)
+        for path, text in each.pages().items()
     }
     return {path: text for path, text in pages.items() if not path.exists() or path.read_text(encoding="utf-8") != text}
 

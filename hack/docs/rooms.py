@@ -9,10 +9,11 @@ PAGE = ROOT / "docs/architecture.md"
 BLOCK = re.compile(r"(<!-- rooms of (?P<package>[\w.]+), from \.importlinter -->\n```\n).*?(```\n)", re.DOTALL)
 
 
-def page(text: str) -> str:
-    """Return the page with each figure made anew."""
+def pages() -> dict[Path, str]:
+    """Return the page by its path, with each figure made anew."""
     layers = _layers()
-    return BLOCK.sub(lambda found: found[1] + _figure(layers[found["package"]]) + found[3], text)
+    text = PAGE.read_text(encoding="utf-8")
+    return {PAGE: BLOCK.sub(lambda found: found[1] + _figure(layers[found["package"]]) + found[3], text)}
 
 
 def _layers() -> dict[str, list[list[str]]]:
@@ -33,7 +34,3 @@ def _figure(layers: list[list[str]]) -> str:
     width = max(len(row) for row in rows)
     arrow = "|".center(width).rstrip()
     return f"\n{arrow}\n".join(row.center(width).rstrip() for row in rows) + "\n"
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
