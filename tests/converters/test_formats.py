@@ -74,4 +74,4 @@ def test_tensorflow_s_backend_ends_with_25_02(target: str, release: str, served:
     assert (message is None) is served
     if message is not None:
         assert target in message
-        assert "use format onnx or trt, or an image of 25.02 or older" in message
+        assert "use format onnx or trt, or set spec.serving.image to an image of 25.02 or older" in message

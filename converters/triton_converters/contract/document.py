@@ -1,7 +1,7 @@
 """Frozen dataclasses to and from compact JSON; the base of requests and results. Standard library only.
 
-Users' code may have written what is read here. So types are checked before anything is done with a value, errors name
-places and types but quote no value, and only DocumentError comes out.
+User code may have written what is read here. So types are checked before a value is used, errors name places and types
+but quote no value, and DocumentError is the only exception.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any, Self, Union, get_args, get_origin, get_type_hints
 LARGEST_INTEGER = 2**63 - 1
 """The API's integers have 64 bits."""
 DEPTH_LIMIT = 32
-"""Lists and objects within each other; an ensemble's request has the most, about a dozen."""
+"""Most levels of nested lists and objects; an ensemble's request has about a dozen, more than any other."""
 
 
 class DocumentError(ValueError):
@@ -22,37 +22,37 @@ class DocumentError(ValueError):
 
 @dataclass(frozen=True)
 class Document:
-    """Base of every request and result: unknown fields are refused, and missing ones that have no default."""
+    """Base of every request and result; refuses unknown fields, and missing fields that have no default."""
 
     def to_json(self) -> str:
-        """The document, keys sorted, so that equal documents are equal strings.
+        """Return the document with sorted keys, so that equal documents are equal strings.
 
-        Fields at their default are left out: the Job of a newer operator that asks for nothing new is the same Job, and
-        the older converter image that an object is pinned to understands it.
+        Fields at their default are left out: a newer operator that asks for nothing new creates the same Job, and an
+        older converter image that an object is pinned to understands it.
         """
         return json.dumps(self, sort_keys=True, separators=(",", ":"), default=given)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Parse a document; raises DocumentError where it is not one of this kind."""
+        """Parse a document; raises DocumentError if it is not one of this kind."""
         return cls.from_value(decode(text))
 
     @classmethod
     def from_value(cls, value: Any) -> Self:
-        """Build the document from what ``decode`` returned; raises DocumentError where it does not fit."""
+        """Build the document from what ``decode`` returned; raises DocumentError if it does not fit."""
         built = _build(cls, value, cls.__name__)
         assert isinstance(built, cls)
         return built
 
 
 def given(value: Any) -> dict[str, Any]:
-    """A dataclass's fields by name, without those at their default; raises TypeError of any other value."""
+    """Return a dataclass's fields by name, without those at their default; raises TypeError for any other value."""
     found = ((field, getattr(value, field.name)) for field in fields(value))
     return {field.name: each for field, each in found if each != field.default}
 
 
 def decode(text: str) -> Any:
-    """Decoded JSON; raises DocumentError where the text is none, or holds what no document may."""
+    """Return the decoded JSON; raises DocumentError if the text is not JSON or holds what no document may hold."""
     try:
         value = json.loads(text)
     except RecursionError as error:
@@ -64,20 +64,20 @@ def decode(text: str) -> Any:
 
 
 def wrong_type(place: str, wanted: str, value: Any) -> DocumentError:
-    """The error of a value that is of another type."""
-    return DocumentError(f"{place}: takes {wanted}, not {type(value).__name__}")
+    """Return the error for a value of the wrong type."""
+    return DocumentError(f"{place} must be {wanted}, not {type(value).__name__}")
 
 
 def _check(value: Any, levels: int) -> None:
-    """Refuse half characters, numbers that are infinite or too large, and more levels than that."""
+    """Refuse unpaired surrogates, infinite or too large numbers, and more than ``levels`` levels of nesting."""
     if isinstance(value, str):
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise DocumentError("a text holds half a surrogate pair") from None
+            raise DocumentError("a string holds half a surrogate pair") from None
     elif isinstance(value, int):
         if abs(value) > LARGEST_INTEGER:
-            raise DocumentError("an integer takes more than 64 bits")
+            raise DocumentError("an integer needs more than 64 bits")
     elif isinstance(value, float):
         if not math.isfinite(value):
             raise DocumentError("a number is not finite")
@@ -104,7 +104,9 @@ def _build(kind: Any, value: Any, place: str) -> Any:
         names = {field.name for field in fields(kind)}
         needed = {field.name for field in fields(kind) if field.default is MISSING}
         if not needed <= set(value) <= names:
-            raise DocumentError(f"{place}: takes the fields {', '.join(sorted(names))}")
+            raise DocumentError(
+                f"{place} lacks a field or has an unknown one; its fields are {', '.join(sorted(names))}"
+            )
         hints = get_type_hints(kind)
         return kind(**{name: _build(hints[name], each, f"{place}.{name}") for name, each in value.items()})
     if origin is tuple:

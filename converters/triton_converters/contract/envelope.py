@@ -1,10 +1,10 @@
 """The envelope of a Job's answer: one JSON document of at most 4,000 bytes in its container's termination message.
 
-The kubelet cuts a message at 4,096 bytes without a word, so a longer one is refused here. The same document lies as
+The kubelet silently cuts a message at 4,096 bytes, so a longer one is refused here. The same document is stored as
 ``result.json`` in the directory of its key on the claim. The Jobs write it and the operator reads it; standard library
 only.
 
-User code runs in the Jobs and can write all of this itself, so the reader trusts nothing of it.
+User code runs in the Jobs and can write all of this itself, so the reader does not trust it.
 """
 
 import base64
@@ -21,13 +21,14 @@ from triton_converters.contract.text import printable, shortened
 
 MESSAGE_LIMIT_BYTES = 4000
 FAILURE_LIMIT_BYTES = MESSAGE_LIMIT_BYTES // 4
-"""The longest message of a failure. JSON doubles backslashes, quotes and line ends; a quarter always fits."""
+"""Longest message of a failure. JSON doubles backslashes, quotes and line ends, so a quarter of the limit always
+fits."""
 MESSAGE_CUT_BYTES = 4096
-"""Where the kubelet cuts; what is longer was never a termination message."""
+"""Length at which the kubelet cuts; a longer text was never a termination message."""
 INFLATED_LIMIT_BYTES = 64 * 1024
-"""Of a deflated result's JSON."""
+"""Longest JSON of a deflated result, once inflated."""
 EXIT_FINAL = 42
-"""Exit code of a failure that running the same Job again cannot mend; its podFailurePolicy fails the Job at once."""
+"""Exit code of a failure that a second run of the same Job cannot fix; the podFailurePolicy fails the Job at once."""
 
 
 class MessageTooLongError(ValueError):
@@ -36,7 +37,7 @@ class MessageTooLongError(ValueError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """The envelope: which stage and key, and either a result or a reason with a message."""
+    """The envelope: a stage and a key, and either a result or a reason with a message."""
 
     stage: str
     key: str
@@ -45,9 +46,9 @@ class Outcome:
     message: str = ""
 
     def to_json(self) -> str:
-        """Compact JSON with rows as arrays; a result that is too long is deflated, a failure's message shortened.
+        """Return compact JSON with rows as arrays; deflates a result that is too long and shortens a failure's message.
 
-        Raises MessageTooLongError where a result exceeds MESSAGE_LIMIT_BYTES all the same, or INFLATED_LIMIT_BYTES.
+        Raises MessageTooLongError if a result still exceeds MESSAGE_LIMIT_BYTES, or exceeds INFLATED_LIMIT_BYTES.
         """
         if self.result is None:
             message = shortened(printable(self.message), FAILURE_LIMIT_BYTES)
@@ -57,7 +58,9 @@ class Outcome:
         if len(text.encode()) > MESSAGE_LIMIT_BYTES:
             text = self._envelope(deflated=_deflate(_compact(packed)))
         if len(text.encode()) > MESSAGE_LIMIT_BYTES:
-            raise MessageTooLongError(f"{self.stage}: {len(text.encode())} bytes, at most {MESSAGE_LIMIT_BYTES}")
+            raise MessageTooLongError(
+                f"{self.stage}: the result has {len(text.encode())} bytes, the limit is {MESSAGE_LIMIT_BYTES}"
+            )
         return text
 
     def _envelope(self, **content: Any) -> str:
@@ -65,14 +68,14 @@ class Outcome:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Parse an envelope; raises DocumentError where it is not one, whatever else the text is."""
+        """Parse an envelope; raises DocumentError if the text is anything else."""
         if len(text) > MESSAGE_CUT_BYTES or len(text.encode(errors="replace")) > MESSAGE_CUT_BYTES:
             raise DocumentError(f"the message is longer than {MESSAGE_CUT_BYTES} bytes")
         envelope = _Envelope.from_json(text)
         packed = envelope.result if envelope.deflated is None else decode(_inflate(envelope.deflated))
         if packed is not None:
             if envelope.stage not in RESULTS:
-                raise DocumentError("the message's stage is none that has results")
+                raise DocumentError("the message names a stage that has no results")
             return cls(envelope.stage, envelope.key, RESULTS[envelope.stage].from_value(_unpack(packed)))
         if envelope.reason is None or envelope.message is None:
             raise DocumentError("the message holds neither a result nor a reason with a message")
@@ -85,7 +88,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class _Envelope(Document):
-    """What every message says; then a result, a deflated one, or a reason with a message."""
+    """What every message holds, and one of: a result, a deflated result, a reason with a message."""
 
     stage: str
     key: str
@@ -98,21 +101,23 @@ class _Envelope(Document):
 def _deflate(text: str) -> str:
     plain = text.encode()
     if len(plain) > INFLATED_LIMIT_BYTES:
-        raise MessageTooLongError(f"{len(plain)} bytes before they are deflated, at most {INFLATED_LIMIT_BYTES}")
+        raise MessageTooLongError(
+            f"the result has {len(plain)} bytes before compression, the limit is {INFLATED_LIMIT_BYTES}"
+        )
     return base64.b85encode(zlib.compress(plain, 9)).decode()
 
 
 def _inflate(text: str) -> str:
     inflation = zlib.decompressobj()
     try:
-        # One byte more than is allowed, so that a result of the largest size comes to its end.
+        # One byte more than allowed, so that inflating a result of the largest size reaches its end.
         plain = inflation.decompress(base64.b85decode(text), INFLATED_LIMIT_BYTES + 1)
         decoded = plain.decode()
     except (ValueError, zlib.error) as error:
         raise DocumentError(f"the deflated result cannot be read: {error}") from error
     if len(plain) > INFLATED_LIMIT_BYTES or not inflation.eof or inflation.unused_data:
         raise DocumentError(
-            f"the deflated result is longer than {INFLATED_LIMIT_BYTES} bytes, is cut, or something follows it"
+            f"the deflated result is longer than {INFLATED_LIMIT_BYTES} bytes, is cut short, or has something after it"
         )
     return decoded
 
@@ -134,7 +139,7 @@ _POINT_COLUMNS = tuple(SearchPoint.__dataclass_fields__)
 
 
 def _pack(result: dict[str, Any]) -> dict[str, Any]:
-    """Rows, points and metrics become arrays in the order of their fields: names would take twice the bytes."""
+    """Turn rows, points and metrics into arrays in the order of their fields; names would double their length."""
     packed = dict(result)
     for scenario in packed.keys() & _SCENARIOS:
         packed[scenario] = [_pack_row(row) for row in packed[scenario]]
@@ -171,10 +176,10 @@ def _list(value: Any, place: str) -> list[Any]:
 
 
 def _named(value: Any, columns: tuple[str, ...], place: str, least: int | None = None) -> dict[str, Any]:
-    """The values of a list by the names of its columns, of which it has all, or at least so many."""
+    """Return a list's values by the names of its columns; the list has all columns, or at least ``least`` of them."""
     found = _list(value, place)
     if not (len(columns) if least is None else least) <= len(found) <= len(columns):
-        raise DocumentError(f"{place}: {len(found)} columns; there are {len(columns)}")
+        raise DocumentError(f"{place} has {len(found)} columns, not {len(columns)}")
     return dict(zip(columns, found, strict=False))
 
 
@@ -203,7 +208,7 @@ def _unpack_row(row: Any, place: str) -> dict[str, Any]:
 
 
 def _flagged(named: dict[str, Any], flags: Iterable[str], place: str) -> dict[str, Any]:
-    """The same with 0 and 1 as flags."""
+    """Return the values with 0 and 1 of the flags turned into bool."""
     given = {flag: named[flag] for flag in flags if flag in named}
     for flag, value in given.items():
         if not isinstance(value, int):

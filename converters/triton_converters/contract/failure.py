@@ -1,4 +1,4 @@
-"""How a stage says that it failed."""
+"""The exception with which a stage reports its failure."""
 
 from triton_converters.contract.reasons import Reason
 
@@ -6,7 +6,7 @@ from triton_converters.contract.reasons import Reason
 class StageError(Exception):
     """A failure with a reason and a message for the person who reads the status.
 
-    ``final``: running the same Job again cannot mend it (the process exits with EXIT_FINAL).
+    ``final``: a second run of the same Job cannot fix it (the process exits with EXIT_FINAL).
     """
 
     def __init__(self, reason: Reason, message: str, *, final: bool = True) -> None:

@@ -1,6 +1,6 @@
-"""What a model may come as, what it may be served as, and what converts the one into the other.
+"""The formats in which a model may be given and served, and the modules that convert between them.
 
-Shared by the Jobs and the controller; standard library only. docs/converters.md holds the same as tables.
+Shared by the Jobs and the controller; standard library only. docs/converters.md shows the same in tables.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from triton_converters.contract.reasons import Reason
 
 CONVERTER = "converter"
 CONVERTER_TENSORFLOW = "converter-tensorflow"
-"""The images whose Jobs load and convert a source; PyTorch and TensorFlow have one each."""
+"""Images of the Jobs that load and convert a source, one for PyTorch and one for TensorFlow."""
 
 
 @dataclass(frozen=True)
@@ -18,36 +18,36 @@ class Format:
     """A format that Triton serves."""
 
     file: str
-    """Triton's default file or directory name of the backend: config.pbtxt need not repeat it."""
+    """The backend's default file or directory name, which config.pbtxt need not repeat."""
     backend: str
     platform: str
-    """Only where the backend needs it; empty otherwise."""
+    """config.pbtxt's platform if the backend needs it; otherwise empty."""
     needs_gpu: bool
-    """Neither made nor served without one."""
+    """Whether both conversion and serving need a GPU."""
     last_release: str
-    """Newest NVIDIA image (YY.MM) whose server has the backend; empty: the current ones have it."""
+    """Newest NVIDIA image (YY.MM) whose server has the backend; empty: current images still have it."""
     accelerators: tuple[str, ...]
-    """What spec.models[].candidates[].accelerator may be."""
+    """Values that spec.models[].candidates[].accelerator may have."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A format that a model comes as."""
+    """A format in which a model may be given."""
 
     loader: str
     """Module that has ``load(source, model, output_format) -> Framework``."""
     image: str
-    """Of the reference and convert Jobs."""
+    """Image of the reference and convert Jobs."""
     is_file: bool
-    """The entrypoint is the model itself, a file or directory of the source, not a Python file."""
+    """Whether the entrypoint is the model itself, a file or directory of the source, and not a Python file."""
     converters: Mapping[str, str]
-    """By format: the module that has ``convert(task, directory)``."""
+    """The module that has ``convert(task, directory)``, by target format."""
 
 
 HPS = "hps"
 """Embedding tables of Merlin's Hierarchical Parameter Server: source and target, only inside an ensemble."""
 ENSEMBLE = "ensemble"
-"""Several models as one; each of them has a source and a target of its own."""
+"""Several models served as one; each of them has its own source and target."""
 
 FORMATS: Mapping[str, Format] = {
     "ts-trace": Format("model.pt", "pytorch", "pytorch_libtorch", False, "", ("none", "cuda")),
@@ -60,7 +60,7 @@ FORMATS: Mapping[str, Format] = {
     "tf-trt": Format("model.savedmodel", "tensorflow", "tensorflow_savedmodel", True, "25.02", ("none", "cuda", "amp")),
     HPS: Format("tables.json", "hps", "", False, "", ("none",)),
 }
-"""By the format's name in spec.models[].candidates[]."""
+"""The formats by their names in spec.models[].candidates[]."""
 
 _TORCH = {
     "ts-trace": "triton_converters.convert.ts_trace",
@@ -90,37 +90,37 @@ SOURCES: Mapping[str, Source] = {
     HPS: Source("triton_converters.load.hps", CONVERTER, False, {HPS: "triton_converters.convert.hps"}),
     ENSEMBLE: Source("triton_converters.load.ensemble", CONVERTER, False, {}),
 }
-"""By the format's name in spec.models[]."""
+"""The sources by their names in spec.models[]."""
 
 THROUGH = {"trt": "onnx"}
-"""Formats that are made from another one: ``convert.trt`` first takes the source's own way to ONNX."""
+"""Formats that are made from another one: ``convert.trt`` first converts the source to ONNX."""
 
 
 def refusal(source: str, target: str, accelerator: str) -> tuple[Reason, str] | None:
-    """Why a model of format ``source`` cannot be a candidate of format ``target`` with that accelerator, or None.
+    """Return why a model of format ``source`` cannot be a candidate of format ``target`` with the accelerator, or None.
 
-    The message names what can. Raises KeyError for a format that does not exist.
+    The message names what is possible. Raises KeyError for a format that does not exist.
     """
     known = SOURCES[source].converters
     if target not in known:
-        message = f"{source} does not convert into {target}; it converts into {', '.join(known)}"
+        message = f"format {source} cannot be converted to {target}; it can be converted to {', '.join(known)}"
         return Reason.CONVERSION_UNSUPPORTED, message
     allowed = FORMATS[target].accelerators
     if accelerator not in allowed:
-        message = f"accelerator {accelerator} does not go with format {target}; that takes {', '.join(allowed)}"
+        message = f"format {target} does not support accelerator {accelerator}; it supports {', '.join(allowed)}"
         return Reason.INVALID_SPEC, message
     return None
 
 
 def unserved(target: str, release: str) -> str | None:
-    """Why a server of that release does not serve the format, or None.
+    """Return why a server of that release cannot serve the format, or None.
 
-    ``release``: of NVIDIA's image, as YY.MM; empty where it is not known. Such releases compare as text.
+    ``release``: the release of NVIDIA's image as YY.MM, or empty if unknown. Such releases compare as text.
     """
     last = FORMATS[target].last_release
     if not last or not release or release <= last:
         return None
     return (
-        f"format {target} is not served by release {release}: its backend {FORMATS[target].backend} left Triton after"
-        f" {last}; use format onnx or trt, or an image of {last} or older in spec.serving.image"
+        f"release {release} does not serve format {target}: its backend {FORMATS[target].backend} left Triton after"
+        f" {last}; use format onnx or trt, or set spec.serving.image to an image of {last} or older"
     )

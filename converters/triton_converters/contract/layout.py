@@ -1,29 +1,29 @@
-"""Where things lie on the repository claim; shared by the Jobs and the controller, standard library only.
+"""The directories of the repository claim; shared by the Jobs and the controller, standard library only.
 
-Every directory of the first list is written once, under a temporary name, and renamed into place::
+Every directory of this list is written once, under a temporary name, and renamed into place::
 
     sources/<digest>/                       the user's files
     references/<key>/result.json            signature, counts
                      batches/00000.npz      ids, inputs/<name>, labels/<name>, outputs/<name> of one batch
                      perf.json              perf_analyzer's --input-data, made of real samples
-                     perf-<n>.json          instead, without batch dimension: of requests of n samples
+                     perf-<n>.json          instead, without a batch dimension: requests of n samples
                      sizes/batches/*.npz    the first request of each other size
-                     members/<model>/       of an ensemble: a model's own reference
+                     members/<model>/       the reference of one model of an ensemble
     candidates/<conversion key>/result.json what the file is
                                 model.onnx | model.pt | model.plan | model.savedmodel/
-                                inspection.json   of the last two: what their runtime said of them
+                                inspection.json   what the runtime reports about the last two
     revisions/<key>/result.json             the convert Job's result
                     models/<model>/config.pbtxt
                                    1/model.onnx | model.pt      (a hard link to the candidate's file)
                                    warmup/<input>               raw tensors of a reference batch
-                    ps.json                        of an ensemble with embedding tables
+                    ps.json                        only for an ensemble with embedding tables
     measurements/<key>/result.json          a profile, search or measure Job's result, with perf_analyzer's CSV files
 
-A search's points are added one by one, each with an fsync, by its Jobs in turn::
+The Jobs of a search add its points one by one, each with an fsync::
 
     searches/<search key>/points.jsonl
 
-What compilers keep is theirs to fill, and may go at any time::
+Compilers fill their caches, which may be deleted at any time::
 
     caches/<GPU product>/<TensorRT version>/timing.cache  TensorRT's timing cache, replaced whole
 """
@@ -31,13 +31,13 @@ What compilers keep is theirs to fill, and may go at any time::
 from pathlib import Path
 
 MOUNT = Path("/repository")
-"""Where a Job's and a server's container see the claim."""
+"""Mount path of the claim in the containers of Jobs and servers."""
 SOURCE_MOUNT = Path("/source")
-"""Where the source Job sees the claim or ConfigMap that spec.source names, read-only."""
+"""Read-only mount path, in the source Job, of the claim or ConfigMap that spec.source names."""
 DATA_MOUNT = Path("/data")
-"""Where Jobs that run user code see spec.data, read-only."""
+"""Read-only mount path of spec.data in the Jobs that run user code."""
 MARKS_MOUNT = Path("/marks")
-"""Where a clean Job sees the results ConfigMap of each TritonDeployment that uses the claim, by its name."""
+"""Mount path, in a clean Job, of the results ConfigMaps of all TritonDeployments that use the claim, by their names."""
 
 
 def source_directory(digest: str, root: Path = MOUNT) -> Path:
@@ -51,7 +51,7 @@ def reference_directory(key: str, root: Path = MOUNT) -> Path:
 
 
 def member_key(reference: str, model: str) -> str:
-    """Key of the reference that one model of an ensemble has; it is also its path below ``references``."""
+    """Return the key of the reference of one model of an ensemble; it is also its path below ``references``."""
     return f"{reference}/members/{model}"
 
 
@@ -66,12 +66,12 @@ def revision_directory(key: str, root: Path = MOUNT) -> Path:
 
 
 def model_repository(key: str, root: Path = MOUNT) -> Path:
-    """What tritonserver's --model-repository is given for a revision."""
+    """Value of tritonserver's --model-repository for a revision."""
     return revision_directory(key, root) / "models"
 
 
 PARAMETER_SERVER = "ps.json"
-"""Of a revision with embedding tables: what --backend-config=hps,ps= names."""
+"""File that --backend-config=hps,ps= names, in a revision with embedding tables."""
 
 
 def parameter_server(key: str, root: Path = MOUNT) -> Path:
@@ -90,5 +90,5 @@ def search_directory(search: str, root: Path = MOUNT) -> Path:
 
 
 def cache_directory(gpu_product: str, tensorrt_version: str, root: Path = MOUNT) -> Path:
-    """Directory of the caches of one GPU product and TensorRT; a product's name is a label's value, so a file name."""
+    """Directory of the caches of a GPU product and TensorRT version; a product is a label's value, so a valid name."""
     return root / "caches" / (gpu_product or "any") / tensorrt_version

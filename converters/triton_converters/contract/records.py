@@ -1,4 +1,4 @@
-"""The entries of a results ConfigMap: the controller writes them, and a clean Job takes them for marks.
+"""The entries of a results ConfigMap: the controller writes them, and a clean Job keeps what they name.
 
 Standard library only.
 """
@@ -7,13 +7,13 @@ from triton_converters.contract.document import DocumentError
 from triton_converters.contract.envelope import Outcome
 
 CLAIM = "claim"
-"""Entry: uid of the claim that the results lie on. On another claim they are not."""
+"""Entry with the uid of the claim that holds the results; another claim does not have them."""
 HISTORY = "history"
-"""Entry: the names of the records that each state that served needs."""
+"""Entry with the names of the records that each once active state needs."""
 FAILURE = "failure."
-"""Begins the entry of a Job's failure."""
+"""Prefix of an entry with a Job's failure."""
 FINISHED = "finished."
-"""Begins the entry that says when a record's Job finished."""
+"""Prefix of an entry with the time at which a record's Job finished."""
 
 
 def record_name(stage: str, key: str) -> str:
@@ -22,13 +22,13 @@ def record_name(stage: str, key: str) -> str:
 
 
 def is_record(name: str) -> bool:
-    """Whether an entry of the name is, or may be, a record: a newer version may have kinds that are not known here."""
+    """Whether an entry with the name is or may be a record; a newer version may have kinds that are unknown here."""
     return name not in (CLAIM, HISTORY) and not name.startswith((FAILURE, FINISHED))
 
 
 def read_record(name: str, text: str) -> Outcome:
-    """The result that an entry holds; raises DocumentError where it holds none of that name."""
+    """Return the result that an entry holds; raises DocumentError if it does not hold the result of that name."""
     outcome = Outcome.from_json(text)
     if outcome.result is None or name != record_name(outcome.stage, outcome.key):
-        raise DocumentError(f"not the result {name}")
+        raise DocumentError(f"it does not hold the result {name}")
     return outcome

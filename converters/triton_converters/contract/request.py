@@ -1,7 +1,7 @@
-"""What the controller asks of a Job: one JSON document, the container's only argument after the stage's name.
+"""The requests to the Jobs: one JSON document, the container's only argument after the stage's name.
 
 Shared by the Jobs and the controller; standard library only. ``key`` names the result: it is a hash of everything that
-can change it, so a Job that finds a valid result of its key on the claim replays it.
+can change the result, so a Job that finds a valid result with its key on the claim replays it.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from triton_converters.contract.results import Tensor, Tuning
 class Entrypoint:
     """A user's Python file and the arguments of its function or class; or a model's own file, without arguments.
 
-    ``path`` is relative to the source's directory; ``$(DATA)`` in a value was already replaced by DATA_MOUNT.
+    ``path`` is relative to the source's directory; ``$(DATA)`` in a value is already replaced by DATA_MOUNT.
     """
 
     path: str
@@ -24,7 +24,7 @@ class Entrypoint:
 
 @dataclass(frozen=True)
 class SourceRequest(Document):
-    """Publish what lies at ``path`` below SOURCE_MOUNT (empty: all of it) as ``sources/<digest>/``."""
+    """Publish ``path`` below SOURCE_MOUNT (empty: all of it) as ``sources/<digest>/``."""
 
     key: str
     uri: str
@@ -40,11 +40,11 @@ class ModelCode:
     format: str
     """A key of ``formats.SOURCES``."""
     entrypoint: Entrypoint
-    """Holds ``get_model``; the model's own file or directory where the format is a file."""
+    """The file with ``get_model``; for a format that is a file, the model's own file or directory."""
     max_batch_size: int
     """Samples; 0: the model has no batch dimension."""
     ensemble: "EnsembleCode | None" = None
-    """Of format ``ensemble``, whose entrypoint is empty: the models it is made of."""
+    """The models of an ensemble (format ``ensemble``), whose own entrypoint is empty."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,11 @@ class Step:
     """A model of an ensemble and how its tensors are connected."""
 
     model: str
-    """Triton's name."""
+    """Its name in Triton."""
     inputs: Mapping[str, str]
-    """The ensemble's tensor by the model's input."""
+    """Maps the model's inputs to the ensemble's tensors."""
     outputs: Mapping[str, str]
-    """The ensemble's tensor by the model's output, of those that somebody uses."""
+    """Maps the model's outputs that are used to the ensemble's tensors."""
     code: ModelCode
 
 
@@ -67,7 +67,7 @@ class EnsembleCode:
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     steps: tuple[Step, ...]
-    """In the order of the flow: a step's inputs are the ensemble's or come from earlier steps."""
+    """The steps in data-flow order: a step's inputs are the ensemble's or come from earlier steps."""
 
 
 @dataclass(frozen=True)
@@ -75,14 +75,14 @@ class HpsOptions:
     """How Merlin's Hierarchical Parameter Server keeps tables."""
 
     gpu_cache_percent: int
-    """Share of each table's vectors in the GPU's memory."""
+    """Share of each table's vectors that is kept in GPU memory."""
     keys_per_sample: int
-    """Most keys of a sample in one table."""
+    """Largest number of keys that a sample has in one table."""
 
 
 @dataclass(frozen=True)
 class ReferenceRequest(Document):
-    """Run the framework in fp32 over the dataloader and dump what went in and came out."""
+    """Run the framework in fp32 over the dataloader and store its inputs and outputs."""
 
     key: str
     source: str
@@ -91,10 +91,10 @@ class ReferenceRequest(Document):
     dataloader: Entrypoint
     max_samples: int
     needs_labels: bool
-    """True where a threshold is set: a dataloader without labels is then an error."""
+    """True if an accuracy threshold is set; a dataloader without labels is then an error."""
     batch_sizes: tuple[int, ...] = ()
-    """Of a model without batch dimension: how many samples the dataloader is asked to put into a request. The largest
-    is what the reference is made of; of each other one there is one request too."""
+    """Request sizes to prepare, in samples, for a model without a batch dimension. The reference uses the largest;
+    every other size gets one request."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class ModelConfig:
     warmup: bool
     parameters: Mapping[str, str]
     max_batch_size: int = 0
-    """Samples that are served at most, where a search found fewer to be better than the model's; 0: the model's."""
+    """Largest batch to serve, in samples, if a search chose another than the model's; 0: the model's."""
 
 
 @dataclass(frozen=True)
@@ -119,9 +119,9 @@ class TensorRtOptions:
     """How TensorRT builds an engine."""
 
     workspace_bytes: int
-    """Limit of the memory that the builder's tactics, and the engine's layers, may use beside weights."""
+    """Most memory that the builder's tactics and the engine's layers may use in addition to the weights."""
     builder_optimization_level: int
-    """0 to 5: more finds faster kernels and takes longer; TensorRT's own default is 3."""
+    """0 to 5; a higher level finds faster kernels and takes longer. TensorRT's own default is 3."""
 
 
 @dataclass(frozen=True)
@@ -129,12 +129,12 @@ class ConvertRequest(Document):
     """Convert the model for one candidate and publish the revision that serves it."""
 
     key: str
-    """Of the revision: the conversion and the server's configuration."""
+    """Key of the revision: of the conversion and the server's configuration."""
     conversion_key: str
-    """Of the model file alone; two revisions that differ in configuration share it."""
+    """Key of the model file alone; revisions that differ only in configuration share it."""
     source: str
     reference: str
-    """Key of the reference: it holds the signature and the example batches."""
+    """Key of the reference, which holds the signature and the example batches."""
     model_name: str
     model: ModelCode
     candidate: str
@@ -145,24 +145,24 @@ class ConvertRequest(Document):
     accelerator: str
     """``none``, ``cuda``, ``trt`` or ``amp``."""
     onnx_opset: int
-    """0: of a source of format onnx, its own."""
+    """The operator set; 0: the one that a source of format onnx has."""
     onnx_exporter: str
-    """``Dynamo`` or ``TorchScript``; of torch's models alone."""
+    """``Dynamo`` or ``TorchScript``; only for torch models."""
     onnx_optimized: bool
     """Whether the graph is simplified before it is served or given to TensorRT."""
     tensorrt: TensorRtOptions
     gpu_product: str
-    """spec.gpu.product: what an engine is built for; empty: not asked for."""
+    """spec.gpu.product, for which an engine is built; empty: not set."""
     engine_cache: str
-    """Where the server's ONNX Runtime keeps TensorRT's engines, an absolute path; empty unless accelerator is trt."""
+    """Absolute path where the server's ONNX Runtime keeps TensorRT engines; empty unless accelerator is trt."""
     config: ModelConfig
     gpu_count: int = 0
     """spec.gpu.count; 0: CPU."""
     hps: HpsOptions | None = None
-    """Of format ``hps``."""
+    """Options of format ``hps``."""
     members: tuple["ConvertRequest", ...] = ()
-    """Of format ``ensemble``: one for each of its models, with the revision's own key. What converts a file is said
-    there alone; a member's reference is its own part of the ensemble's (``claim.member_key``)."""
+    """Requests for the models of an ensemble (format ``ensemble``), with the revision's key. Only they say how a file
+    is converted; a member's reference is its part of the ensemble's reference (``layout.member_key``)."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Threshold:
-    """A bound on a metric; of the three bounds those that are not None hold."""
+    """Bounds on a metric; those that are not None apply."""
 
     metric: str
     minimum: float | None
@@ -205,28 +205,28 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Points of one scenario: the product of batch sizes and concurrencies."""
+    """The points of one scenario: the product of batch sizes and concurrencies."""
 
     batch_sizes: tuple[int, ...]
     concurrencies: tuple[int, ...]
     shared_memory: bool
-    """System shared memory: client and server share /dev/shm."""
+    """Whether requests use system shared memory; client and server then share /dev/shm."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """What is common to all points measured against one server."""
+    """What all points measured against one server have in common."""
 
     url: str
     """host:port of the protocol's endpoint."""
     protocol: str
     """``grpc`` or ``http``."""
     http_url: str
-    """host:port of Triton's HTTP endpoint: statistics, configuration, metadata."""
+    """host:port of Triton's HTTP endpoint, for statistics, configuration and metadata."""
     input_shapes: tuple[InputShape, ...]
     measurement: Measurement
     metrics_url: str = ""
-    """host:port of Triton's metrics; empty: its default port on the HTTP endpoint's host."""
+    """host:port of Triton's metrics; empty: the default port on the HTTP endpoint's host."""
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ class ServedModel:
 
 @dataclass(frozen=True)
 class ProfileRequest(Document):
-    """Hold the served candidate against the reference, compute metrics, then sweep it on its private server."""
+    """Compare the served candidate with the reference, compute metrics, then sweep it on its private server."""
 
     key: str
     revision: str
@@ -257,12 +257,12 @@ class ProfileRequest(Document):
     offline: Sweep
     online: Sweep
     members: tuple[ServedModel, ...] = ()
-    """Of format ``ensemble``: its models."""
+    """The models of an ensemble (format ``ensemble``)."""
 
 
 @dataclass(frozen=True)
 class Objective:
-    """What is better, and how much it counts beside the others."""
+    """A metric to improve, and its weight relative to the other objectives."""
 
     metric: str
     """A key of ``scoring.METRICS``."""
@@ -271,7 +271,7 @@ class Objective:
 
 @dataclass(frozen=True)
 class Constraint:
-    """What a row must keep; of the two bounds those that are not None hold."""
+    """Bounds that a measurement must meet; those that are not None apply."""
 
     metric: str
     minimum: float | None
@@ -282,32 +282,32 @@ class Constraint:
 class SearchRequest(Document):
     """Measure other configurations of a revision on its private server, until no step helps or the budget is spent.
 
-    One search is a row of Jobs, since a termination message holds few points. Each walks the search's path from its
-    start; what lies in the file of points is not measured again. Part n answers with the points from
+    One search is a series of Jobs, because a termination message holds few points. Each Job walks the search's path
+    from the start and does not measure again what is in the file of points. Part n answers with the points from
     ``n * search.PART_POINTS`` on.
     """
 
     key: str
     search: str
-    """Names the file of points on the claim; a hash of what changes a point's figures, so neither of the budget nor of
-    what is wanted: another search of the same revision finds what this one measured."""
+    """Name of the file of points on the claim: a hash of what changes a point's figures. It excludes the budget and the
+    objectives, so another search of the same revision finds what this one measured."""
     part: int
-    """0, 1, ...: which of the Jobs."""
+    """Number of the Job: 0, 1, ..."""
     revision: str
     reference: str
     profile: str
-    """Key of the revision's profile: its rows are points that are known."""
+    """Key of the revision's profile, whose measurements are known points."""
     model_name: str
     max_batch_size: int
-    """Samples, of the revision's own configuration; 0: no batch dimension."""
+    """Largest batch of the revision's own configuration, in samples; 0: no batch dimension."""
     precision: str
     tolerance: Tolerance
-    """A configuration that answers otherwise than the reference is refused."""
+    """A configuration whose outputs differ from the reference by more than this is refused."""
     scenario: str
-    """``offline`` or ``online``: the sweep whose rows are judged."""
+    """``offline`` or ``online``: the sweep whose measurements are judged."""
     load: Load
     sweep: Sweep
-    """The loads every configuration may be measured with."""
+    """The loads with which configurations may be measured."""
     mode: str
     """``Quick`` or ``Exhaustive``."""
     base: Tuning
@@ -317,14 +317,15 @@ class SearchRequest(Document):
     objectives: tuple[Objective, ...]
     constraints: tuple[Constraint, ...]
     measurements: int
-    """Most points and repeats on the path, of all parts together, whoever measured them; the profile's are free."""
+    """Most points and repeats on the path, in all parts together, whichever search measured them; the profile's are
+    free."""
     seconds: int
-    """Most time that measuring them took; a point that runs is finished."""
+    """Most time that measuring them may take; a point that is being measured is finished."""
 
 
 @dataclass(frozen=True)
 class MeasureRequest(Document):
-    """Sweep a server that is about to serve, through its preview Service."""
+    """Sweep the target revision's server through its preview Service."""
 
     key: str
     revision: str
@@ -337,10 +338,10 @@ class MeasureRequest(Document):
 
 @dataclass(frozen=True)
 class CleanRequest(Document):
-    """Remove from the claim what no record names any more."""
+    """Remove from the claim what no record names any longer."""
 
     key: str
     minimum_age_seconds: int
-    """Of a directory since it was written or replayed from."""
+    """Shortest time since a directory was written or replayed, before it is removed."""
     minimum_temporary_age_seconds: int
-    """Of what a killed Job left; a Job that runs writes into such a directory too."""
+    """The same for what a killed Job left; a running Job writes into such a directory too."""

@@ -1,4 +1,4 @@
-"""The results that Jobs answer with, one type for each stage. Standard library only."""
+"""The results of the Jobs, one type for each stage. Standard library only."""
 
 from dataclasses import dataclass
 
@@ -11,24 +11,24 @@ class Tensor(Document):
 
     name: str
     data_type: str
-    """Triton's name: FP32, INT64, BOOL, BYTES, ..."""
+    """Triton's name of the type: FP32, INT64, BOOL, BYTES, ..."""
     dims: tuple[int, ...]
-    """Without the batch dimension; -1: varies."""
+    """Dimensions without the batch; -1: varies."""
 
 
 @dataclass(frozen=True)
 class Signature(Document):
-    """Names, types and shapes every candidate serves."""
+    """The names, types and shapes that every candidate serves."""
 
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     max_batch_size: int
-    """Samples; 0: no batch dimension."""
+    """Largest batch, in samples; 0: no batch dimension."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One measured point. Latencies in microseconds; perf_analyzer's CSV columns in its order.
+    """One measurement. Latencies are in microseconds; the columns are those of perf_analyzer's CSV, in its order.
 
     perf_analyzer reports network and server send/receive as one figure, so seven components stand for the eight steps
     of a request: client send, network + server send/receive (three steps), queue, compute input, infer and output,
@@ -52,14 +52,15 @@ class Row:
     p99: int
     average: int
     stable: bool
-    """False: no three windows agreed within the stability percentage; the row is three merged whatever they show."""
+    """False: no three windows agreed within the stability percentage, so the row merges three that differ by more."""
     spread: float = 0.0
-    """How much the merged windows' throughput differs: (largest - smallest) / mean, per cent; 0.0 where unknown."""
+    """How much the throughput of the merged windows differs: (largest - smallest) / mean, in per cent; 0.0 if
+    unknown."""
     client_bound: bool = False
-    """True: the client itself was the limit, so the server could do more."""
+    """True: the client was the limit, so the server could do more."""
     memory_bytes: int = 0
-    """Most memory in use while the row was measured, in whole MiB: of the GPUs as Triton's metrics say; without a GPU
-    of the whole node, whatever uses it. 0 where unknown."""
+    """Most memory in use during the measurement, in bytes, rounded down to whole MiB: of the GPUs, from Triton's
+    metrics; without a GPU of the whole node, whatever uses it. 0 if unknown."""
 
 
 @dataclass(frozen=True)
@@ -70,22 +71,22 @@ class Accuracy(Document):
     framework: float
     served: float
     threshold: str
-    """What was asked, in words ("minimum 0.95"); empty where nothing was."""
+    """The threshold in words ("minimum 0.95"); empty if there is none."""
     passed: bool
 
 
 @dataclass(frozen=True)
 class Environment(Document):
-    """Where a measurement was taken; results are comparable only where these agree."""
+    """Where a measurement was taken; results are comparable only if their environments agree."""
 
     server_version: str
     device: str
-    """``cpu`` or ``gpu``: read back from the loaded model's instance groups and the server's metrics."""
+    """``cpu`` or ``gpu``, read back from the loaded models' instance groups."""
     gpu_product: str
     tensorrt_version: str
     cpu: str
     perf_analyzer: tuple[str, ...]
-    """The argv of one invocation per scenario; only -b and --concurrency-range differ between its points."""
+    """Command line of one invocation per scenario; only -b and --concurrency-range differ between its points."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class SourceResult(Document):
 
 @dataclass(frozen=True)
 class ReferenceResult(Document):
-    """The framework's dump."""
+    """The recorded reference."""
 
     signature: Signature
     samples: int
@@ -115,21 +116,22 @@ class ConvertResult(Document):
     file_sha256: str
     file_bytes: int
     data_types: tuple[str, ...]
-    """Floating point types of the file's own weights, read back after the conversion."""
+    """Floating point types of the file's weights, read back after the conversion."""
     seconds: float
     warnings: tuple[str, ...]
     tensorrt_version: str
-    """Of the TensorRT that made the file; empty where none did."""
+    """Version of the TensorRT that made the file; empty if none did."""
     max_absolute_error: float | None
-    """Against the framework's floating point outputs, of the file run by its own runtime in the Job, without Triton.
+    """Largest error against the framework's floating point outputs when the Job runs the file without Triton.
 
-    Over the first samples of the reference; None where the Job has no runtime of the format.
+    Taken over the first samples of the reference; None if the Job has no runtime of the format, or the file fails in
+    it.
     """
 
 
 @dataclass(frozen=True)
 class ProfileResult(Document):
-    """The gates' verdict and the sweeps of one candidate; where a gate failed the sweeps are empty."""
+    """The gates' verdict and the sweeps of one candidate; if a gate failed, the sweeps are empty."""
 
     passed: bool
     reason: str
@@ -145,7 +147,7 @@ class ProfileResult(Document):
 
 @dataclass(frozen=True)
 class MeasureResult(Document):
-    """The online sweep of the server that is about to serve."""
+    """The online sweep of the target revision's server."""
 
     online: tuple[Row, ...]
     environment: Environment
@@ -153,10 +155,10 @@ class MeasureResult(Document):
 
 @dataclass(frozen=True)
 class Tuning:
-    """What a search varies of a model's configuration; the same fields of ``request.ModelConfig``."""
+    """The fields of ``request.ModelConfig`` that a search varies."""
 
     max_batch_size: int
-    """Samples; 0: no batch dimension."""
+    """Largest batch, in samples; 0: no batch dimension."""
     instances: int
     dynamic_batching: bool
     preferred_batch_sizes: tuple[int, ...]
@@ -166,37 +168,38 @@ class Tuning:
 
 @dataclass(frozen=True)
 class SearchPoint:
-    """A configuration and one row of it; or a configuration that cannot be served, and why."""
+    """A configuration with one of its measurements, or with the reason why it cannot be served."""
 
     tuning: Tuning
     row: Row | None
     refused: str = ""
-    """Where there is no row: how it failed, in words."""
+    """How the configuration failed, in words, if there is no row."""
 
 
 @dataclass(frozen=True)
 class SearchResult(Document):
-    """What one Job of a search measured."""
+    """The measurements of one Job of a search."""
 
     search: str
-    """Names the file of all parts' points on the claim."""
+    """Name of the file with all parts' points on the claim."""
     points: tuple[SearchPoint, ...]
-    """In the path's order; not those of earlier parts, nor the profile's."""
+    """Points in the path's order, without those of earlier parts and of the profile."""
     ended: str
-    """``Converged``, ``Complete`` (exhaustive), ``MeasurementsSpent``, ``TimeSpent``; empty: another part goes on."""
+    """``Converged``, ``Complete`` (exhaustive), ``MeasurementsSpent`` or ``TimeSpent``; empty: another part
+    continues."""
     size: int
-    """Points of the whole space: what an exhaustive search would measure."""
+    """Number of points of the whole space, all of which an exhaustive search would measure."""
     seconds: float
-    """That measuring took, of this part's points and those before it."""
+    """Time that measuring this part's points and those before them took."""
     environment: Environment
     repeats: tuple[SearchPoint, ...] = ()
-    """Of the last part, where something better than the base was found: the best point, and the best of another
-    configuration, measured once more with longer windows."""
+    """The best point and the best of another configuration, measured once more with longer windows; only in the last
+    part, if something better than the base was found."""
 
 
 @dataclass(frozen=True)
 class CleanResult(Document):
-    """What was removed."""
+    """How many directories were removed."""
 
     directories: int
     temporary: int
@@ -211,4 +214,4 @@ RESULTS: dict[str, type[Document]] = {
     "measure": MeasureResult,
     "clean": CleanResult,
 }
-"""The result's type by stage."""
+"""The type of result of each stage."""

@@ -1,7 +1,7 @@
-"""Which row or point is the best, and which constraint a row misses by how much. Pure; standard library only.
+"""Which row or point is the best, and by how much a row misses a constraint. Pure; standard library only.
 
-Score of a row: the sum over objectives of weight * ln(throughput), or -weight * ln(latency or memory), divided by the
-sum of weights. Differences of scores are weighted relative gains, as Model Analyzer's objectives are; unlike its
+The score of a row is the sum over objectives of weight * ln(throughput), or -weight * ln(latency or memory), divided by
+the sum of weights. Differences of scores are weighted relative gains, as Model Analyzer's objectives are; unlike its
 comparison of pairs, this one is an order (transitive), so that neither the candidates' order nor a baseline decides.
 """
 
@@ -13,7 +13,7 @@ from triton_converters.contract.request import Constraint, Objective
 from triton_converters.contract.results import Row, SearchPoint
 
 THROUGHPUT = "Throughput"
-"""The one metric of which more is better."""
+"""The only metric of which more is better."""
 METRICS = {
     THROUGHPUT: "throughput",
     "P50LatencyMicroseconds": "p50",
@@ -23,7 +23,7 @@ METRICS = {
     "AverageLatencyMicroseconds": "average",
     "UsedMemoryBytes": "memory_bytes",
 }
-"""Row's fields by the names that objectives and constraints use."""
+"""The fields of Row, by the metric names that objectives and constraints use."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Violation:
     """How far the value is beyond the bound, relative to the bound."""
 
     def __str__(self) -> str:
-        """In words: metric, value and bound."""
+        """Return the metric, its value and the bound in words."""
         minimum, maximum = self.constraint.minimum, self.constraint.maximum
         bound = f"maximum {maximum:.15g}" if maximum is not None else ""
         if minimum is not None and self.value < minimum:
@@ -45,33 +45,33 @@ class Violation:
 
 
 def value(row: Row, metric: str) -> float:
-    """A row's figure: inferences per second, microseconds or bytes; infinite where memory was not measured."""
+    """Return a row's figure in inferences per second, microseconds or bytes; infinite if memory was not measured."""
     if metric == "UsedMemoryBytes" and not row.memory_bytes:
         return inf
     return float(getattr(row, METRICS[metric]))
 
 
 def score(row: Row, objectives: Sequence[Objective]) -> float:
-    """More is better; without objectives throughput alone counts."""
+    """Return a row's score: more is better. Without objectives only throughput counts."""
     wanted = objectives or (Objective(THROUGHPUT, 1),)
     total = sum(objective.weight for objective in wanted)
     return sum(objective.weight * _gain(row, objective.metric) for objective in wanted) / total
 
 
 def violation(row: Row, constraints: Sequence[Constraint]) -> Violation | None:
-    """The constraint that a row misses by most; None where it meets all."""
+    """Return the constraint that a row misses by most; None if it meets all."""
     missed = [found for constraint in constraints if (found := _miss(row, constraint))]
     return max(missed, key=lambda each: each.distance, default=None)
 
 
 def distance(row: Row, constraints: Sequence[Constraint]) -> float:
-    """How far the row is beyond the bound that it misses by most, relative to that bound; 0.0 where it meets all."""
+    """Return how far a row is beyond the bound it misses by most, relative to that bound; 0.0 if it meets all."""
     missed = violation(row, constraints)
     return missed.distance if missed else 0.0
 
 
 def order(row: Row, objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> tuple[float, float]:
-    """A key that sorts rows from best to worst: first those that meet every constraint, by score, then by distance."""
+    """Return a key that sorts rows from best to worst: those that meet every constraint by score, then by distance."""
     return distance(row, constraints), -score(row, objectives)
 
 
@@ -81,10 +81,10 @@ def best_point(
     objectives: Sequence[Objective],
     constraints: Sequence[Constraint],
 ) -> SearchPoint | None:
-    """The best of those measured once more, or else of all; None where nothing was measured.
+    """Return the best of the repeated points, or else of all points; None if nothing was measured.
 
-    Of many points the best one was also the luckiest; those measured again, for longer, are judged by that. What was
-    refused then counts nowhere.
+    The best of many points was also the luckiest, so points that were measured again, for longer, are judged by the
+    repeat. A configuration that was refused then does not count.
     """
     refused = {point.tuning for point in repeats if point.row is None}
 

@@ -1,4 +1,4 @@
-"""Text that people read, and that anybody may have written. Standard library only."""
+"""Safe handling of text that people read and that anybody may have written. Standard library only."""
 
 
 def printable(text: str, replacement: str = " ") -> str:
@@ -7,8 +7,8 @@ def printable(text: str, replacement: str = " ") -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Return at most ``limit`` bytes of UTF-8: what happened stands first and what to do last, so the middle goes."""
-    # A lone surrogate has no encoding, and no API server takes it.
+    """Return at most ``limit`` bytes of UTF-8, cut in the middle: what happened comes first, what to do comes last."""
+    # A lone surrogate has no encoding, and the API server refuses it.
     plain = text.encode(errors="replace")
     if len(plain) <= limit:
         return plain.decode()
