@@ -194,7 +194,7 @@ def test_nothing_goes_where_no_results_are_mounted(root: Path, tmp_path: Path) -
     before = names(root)
     (tmp_path / "marks").mkdir()
     for marks in (tmp_path / "marks", tmp_path / "missing"):
-        with pytest.raises(StageError, match="nothing is removed"):
+        with pytest.raises(StageError, match="nothing was removed"):
             run(REQUEST, root, marks)
     assert names(root) == before
 

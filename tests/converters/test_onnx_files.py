@@ -193,7 +193,7 @@ def test_a_batch_that_the_file_fixes_cannot_be_served_in_batches(bring: Callable
     with pytest.raises(StageError) as caught:
         bring(model, {"x": numpy.arange(6, dtype=numpy.float32).reshape(2, 3)})
     assert caught.value.reason is Reason.FRAMEWORK_FAILED
-    assert "a batch of 2 works, of 1 fails" in caught.value.message
+    assert "a batch of 2 works, but a batch of 1 fails" in caught.value.message
 
 
 def test_strings_are_bytes_on_the_wire_from_the_dataloader_to_perf_analyzer_s_file(bring: Callable[..., None]) -> None:

@@ -177,11 +177,11 @@ def break_with_name(root: Path) -> None:
 @pytest.mark.parametrize(
     ("break_source", "words"),
     [
-        (break_with_absolute_link, ["nested/passwd", "/etc/passwd", "outside of the source"]),
-        (break_with_relative_link, ["secret", "../secret", "outside of the source"]),
-        (break_with_directory_link, ["everything", "outside of the source"]),
-        (break_with_loop, ["nested/again", "above it"]),
-        (break_with_dangling_link, ["gone.py", "link to nothing"]),
+        (break_with_absolute_link, ["nested/passwd", "/etc/passwd", "outside the source"]),
+        (break_with_relative_link, ["secret", "../secret", "outside the source"]),
+        (break_with_directory_link, ["everything", "outside the source"]),
+        (break_with_loop, ["nested/again", "a directory that contains it"]),
+        (break_with_dangling_link, ["gone.py", "a broken link"]),
         (break_with_pipe, ["pipe", "not a regular file"]),
         (break_with_name, ["two\\nlines.py", "control character"]),
     ],
@@ -211,7 +211,7 @@ def test_a_missing_path_says_what_is_there(mounted: Path, path: str) -> None:
     with pytest.raises(StageError) as caught:
         source.run(request(path))
     assert caught.value.reason is Reason.SOURCE_NOT_FOUND
-    assert "its folder holds" in caught.value.message
+    assert "the folder has" in caught.value.message
 
 
 def test_a_path_cannot_leave_the_mount(mounted: Path) -> None:

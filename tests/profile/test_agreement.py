@@ -159,8 +159,8 @@ def test_nothing_compared_is_never_a_pass() -> None:
 @pytest.mark.parametrize(
     ("served", "words"),
     [
-        (numpy.zeros((2, 1), numpy.float64), "served float64"),
-        (numpy.zeros((2, 1, 1), numpy.float32), r"served float32\[2, 1, 1\], not float32\[2, 1\]"),
+        (numpy.zeros((2, 1), numpy.float64), "served as float64"),
+        (numpy.zeros((2, 1, 1), numpy.float32), r"served as float32\[2, 1, 1\], not float32\[2, 1\]"),
         (numpy.zeros((3, 1), numpy.float32), "for 2 samples"),
     ],
 )
@@ -186,7 +186,7 @@ def test_the_message_names_output_sample_both_values_and_counts() -> None:
 
 def test_the_message_about_integers_says_how_many_must_be_equal() -> None:
     found = compare("CLASS", integers(1, 2), integers(1, 3), ["a", "b"], TOLERANCE)
-    assert "output CLASS: 1 of 2 elements are not equal, all must be" in describe(found, TOLERANCE, 1.0)
+    assert "output CLASS: 1 of 2 elements are not equal, but all must be" in describe(found, TOLERANCE, 1.0)
     assert "99% must be" in describe(found, TOLERANCE, 0.99)
 
 
@@ -195,4 +195,4 @@ def test_strings_agree_where_they_are_equal() -> None:
     found = compare("words", framework, served, ["0", "1"], Tolerance(1.0, 1.0))
     assert (found.elements, found.outside, found.is_floating) == (4, 1, False)
     assert not found.holds(1.0)
-    assert describe(found, Tolerance(1.0, 1.0), 1.0) == "output words: 1 of 4 elements are not equal, all must be"
+    assert describe(found, Tolerance(1.0, 1.0), 1.0) == "output words: 1 of 4 elements are not equal, but all must be"

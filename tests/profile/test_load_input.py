@@ -78,9 +78,9 @@ def test_inputs_with_varying_dimensions_are_named_with_their_shape() -> None:
 @pytest.mark.parametrize(
     ("shape", "words"),
     [
-        (InputShape("IDS", (3,)), "there is no input 'IDS'; the model has: TOKENS, MASK, FLAG"),
-        (InputShape("TOKENS", (3, 1)), r"\[3, 1\] does not fit input TOKENS of dimensions \[-1\]"),
-        (InputShape("MASK", (3, 1)), r"\[3, 1\] does not fit input MASK of dimensions \[2, -1\]"),
+        (InputShape("IDS", (3,)), "the model has no input 'IDS'; it has: TOKENS, MASK, FLAG"),
+        (InputShape("TOKENS", (3, 1)), r"\[3, 1\] does not fit input TOKENS, whose dimensions are \[-1\]"),
+        (InputShape("MASK", (3, 1)), r"\[3, 1\] does not fit input MASK, whose dimensions are \[2, -1\]"),
     ],
 )
 def test_a_shape_that_does_not_fit_is_the_specs_fault(shape: InputShape, words: str) -> None:

@@ -88,7 +88,7 @@ def test_a_server_that_is_gone_after_a_reset_is_named(small: SmallServer, monkey
 )
 def test_what_the_server_says_of_the_model_is_an_answer(small: SmallServer, code: StatusCode, words: str) -> None:
     small.errors = [(code, words)]
-    with pytest.raises(StageError, match="linear: tritonserver says: ") as error:
+    with pytest.raises(StageError, match="tritonserver refused a request to model linear: ") as error:
         ask(small)
     assert (error.value.reason, error.value.final) == (Reason.INFERENCE_FAILED, True)
     assert words in error.value.message

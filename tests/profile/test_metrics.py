@@ -83,9 +83,9 @@ def test_the_class_gets_the_arguments_of_the_spec(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ("return None", "gives NoneType, not a dict"),
-        ("return {'accuracy': 'good'}", "gives a metric that is no number"),
-        ("return {'accuracy': [1, 2]}", "gives a metric that is no number"),
+        ("return None", "returned NoneType, not a dict"),
+        ("return {'accuracy': 'good'}", "returned a metric that is not a number"),
+        ("return {'accuracy': [1, 2]}", "returned a metric that is not a number"),
         ("raise RuntimeError('boom')", "RuntimeError: boom"),
     ],
 )
@@ -165,7 +165,7 @@ def test_all_bounds_of_a_threshold_must_hold() -> None:
     assert not verdict.passed
     assert verdict.threshold == "minimum 0.5, maximum 0.95, maximumDegradation 0.05"
     with pytest.raises(
-        StageError, match=r"m of the served outputs is 0\.8 \(framework 0\.9\), asked for minimum"
+        StageError, match=r"m of the served outputs is 0\.8 \(framework 0\.9\), but the threshold is minimum"
     ) as error:
         check([verdict])
     assert error.value.reason is Reason.THRESHOLD_NOT_MET
@@ -173,7 +173,7 @@ def test_all_bounds_of_a_threshold_must_hold() -> None:
 
 def test_a_metric_that_nobody_computed_names_those_that_exist() -> None:
     with pytest.raises(
-        StageError, match="no metric 'top5' was computed; the metrics entrypoint gives: loss, top1"
+        StageError, match="the metrics entrypoint did not compute the metric 'top5'; it computed: loss, top1"
     ) as error:
         judge({"top1": 1.0, "loss": 0.1}, {"top1": 1.0, "loss": 0.1}, [minimum("top5", 0.5)])
     assert error.value.reason is Reason.METRIC_MISSING

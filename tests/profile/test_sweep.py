@@ -127,7 +127,7 @@ def test_a_report_that_cannot_be_read_is_a_failure(tmp_path: Path) -> None:
         (directory / value(argv, "-f")).write_text("what?\n")
         return Invocation(0, "")
 
-    assert "report that cannot be used: 0 rows" in failure(tmp_path, broken).message
+    assert "report that cannot be used: it has 0 rows" in failure(tmp_path, broken).message
 
 
 def test_an_endless_invocation_is_a_failure(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_the_message_names_the_other_outputs_that_are_outside() -> None:
     verdict = gate(mutated(swap))
     assert verdict is not None
     assert "output LOGITS" in verdict.message
-    assert "outside too: SCALED" in verdict.message
+    assert "these outputs do not agree either: SCALED" in verdict.message
 
 
 def test_an_empty_reference_is_never_a_pass() -> None:

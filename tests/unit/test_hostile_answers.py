@@ -181,7 +181,7 @@ def test_whatever_changes_in_an_answer_it_is_read_or_refused(stage: str, packed:
 def test_an_error_names_the_place_and_both_types_and_never_quotes() -> None:
     with pytest.raises(DocumentError) as caught:
         Outcome.from_json(measured("a secret", column=3))
-    assert str(caught.value) == "MeasureResult.online[0].client_send: must be int, not str"
+    assert str(caught.value) == "MeasureResult.online[0].client_send must be int, not str"
     for text in (measured("a secret"), failed("a secret", ""), json.dumps({"a secret": 1})):
         with pytest.raises(DocumentError) as caught:
             Outcome.from_json(text)

@@ -1,7 +1,7 @@
 """The accuracy gate: the user's MetricsCalculator on the framework's and on the served outputs, against thresholds.
 
-The whole set is handed over at once. Where a dimension varies between samples, shorter ones are padded with NaN at the
-end, integers turned to float64 for that; a class that offers only ``update`` and ``metrics`` gets one update.
+The calculator gets the whole set at once. If a dimension varies between samples, shorter ones are padded with NaN at
+the end, and integers become float64 for that. A class that offers only ``update`` and ``metrics`` gets one update.
 """
 
 import math
@@ -35,15 +35,15 @@ class DataSet:
 
 
 def gather(batches: Sequence[Batch], served: Sequence[Arrays], batched: bool) -> DataSet:
-    """Join the reference's batches and the served outputs, one entry a sample.
+    """Join the reference's batches and the served outputs, with one entry for each sample.
 
-    Without batch dimension (``batched`` false) a batch is one request: where the first dimension of all its arrays
-    counts its ids, the arrays are joined along it, else each becomes one entry.
+    Without a batch dimension (``batched`` false) a batch is one request. If the first dimension of all its arrays is as
+    long as its ids, the arrays are joined along it; otherwise each becomes one entry.
     """
     answers: Sequence[Arrays]
     if batched:
         along = True
-        # One by one: within a batch of the reference served shapes may differ.
+        # One by one: the served shapes may differ within a batch of the reference.
         answers = [{name: array[None] for name, array in sample.items()} for sample in served]
     else:
         groups = [(batch.inputs, batch.labels, batch.outputs) for batch in batches]
@@ -66,9 +66,9 @@ def gather(batches: Sequence[Batch], served: Sequence[Arrays], batched: bool) ->
 def calculate(
     source: Path, entrypoint: Entrypoint, arguments: Mapping[str, int | str], data: DataSet
 ) -> tuple[Values, Values]:
-    """Metrics of the framework's and of the served outputs, each by a calculator of its own.
+    """Return the metrics of the framework's and of the served outputs, each from its own calculator.
 
-    ``arguments``: of the stage, by name. Raises StageError: MetricFailed, and what ``user_code.call`` raises.
+    ``arguments``: the stage's arguments by name. Raises StageError: MetricFailed, and what ``user_code.call`` raises.
     """
     framework, served = (
         _calculate(user_code.call(source, entrypoint, CLASS, arguments), source, entrypoint.path, data, outputs)
@@ -78,15 +78,15 @@ def calculate(
 
 
 def judge(framework: Values, served: Values, thresholds: Sequence[Threshold]) -> tuple[Accuracy, ...]:
-    """Every metric with its verdict: those with a threshold first, in the thresholds' order, then the others by name.
+    """Return every metric with its verdict: first those with a threshold, in that order, then the others by name.
 
-    A metric without threshold passes, and is left out where either value is no finite number. Raises
-    StageError(MetricMissing) where nobody computed a threshold's metric.
+    A metric without a threshold passes, and is left out if either value is not finite. Raises
+    StageError(MetricMissing) if a threshold's metric was not computed.
     """
     for threshold in thresholds:
         if threshold.metric not in framework or threshold.metric not in served:
             known = ", ".join(sorted(served)) or "none"
-            message = f"no metric {threshold.metric!r} was computed; the metrics entrypoint gives: {known}"
+            message = f"the metrics entrypoint did not compute the metric {threshold.metric!r}; it computed: {known}"
             raise StageError(Reason.METRIC_MISSING, message)
     bound = {threshold.metric for threshold in thresholds}
     free = sorted(name for name in served if name in framework and name not in bound)
@@ -101,12 +101,12 @@ def judge(framework: Values, served: Values, thresholds: Sequence[Threshold]) ->
 
 
 def check(accuracy: Sequence[Accuracy]) -> None:
-    """Raise StageError(ThresholdNotMet) that names every metric outside its threshold."""
+    """Raise StageError(ThresholdNotMet), which names every metric outside its threshold, if there is one."""
     failed = [each for each in accuracy if not each.passed]
     if failed:
         parts = [
-            f"{each.metric} of the served outputs is {each.served:.6g} (framework {each.framework:.6g}), asked for"
-            f" {each.threshold}"
+            f"{each.metric} of the served outputs is {each.served:.6g} (framework {each.framework:.6g}), but the"
+            f" threshold is {each.threshold}"
             for each in failed
         ]
         raise StageError(Reason.THRESHOLD_NOT_MET, "; ".join(parts))
@@ -114,7 +114,7 @@ def check(accuracy: Sequence[Accuracy]) -> None:
 
 def _judge(threshold: Threshold, framework: float, served: float) -> Accuracy:
     degradation = abs(framework - served)
-    # Written so that a comparison with NaN is never a pass.
+    # Written so that NaN never passes.
     bounds = [
         ("minimum", threshold.minimum, threshold.minimum is None or served >= threshold.minimum),
         ("maximum", threshold.maximum, threshold.maximum is None or served <= threshold.maximum),
@@ -130,7 +130,7 @@ def _judge(threshold: Threshold, framework: float, served: float) -> Accuracy:
 
 
 def _calculate(calculator: Any, source: Path, path: str, data: DataSet, outputs: Arrays) -> Values:
-    """Metrics by name; what both calculators see is copied, so that one cannot change it for the other."""
+    """Return metrics by name; what both calculators get is copied, so that one cannot change it for the other."""
     arguments = {
         "ids": data.ids.copy(),
         "y_pred": outputs,
@@ -144,11 +144,13 @@ def _calculate(calculator: Any, source: Path, path: str, data: DataSet, outputs:
             calculator.update(**arguments)
             values = calculator.metrics
     if not isinstance(values, Mapping):
-        raise StageError(Reason.METRIC_FAILED, f"{path}: {CLASS} gives {type(values).__name__}, not a dict")
+        raise StageError(Reason.METRIC_FAILED, f"{path}: {CLASS} returned {type(values).__name__}, not a dict")
     try:
         return {str(name): float(value) for name, value in values.items()}
     except (TypeError, ValueError) as error:
-        raise StageError(Reason.METRIC_FAILED, f"{path}: {CLASS} gives a metric that is no number: {error}") from error
+        raise StageError(
+            Reason.METRIC_FAILED, f"{path}: {CLASS} returned a metric that is not a number: {error}"
+        ) from error
 
 
 def _copy(arrays: Arrays) -> dict[str, Array]:
@@ -156,7 +158,7 @@ def _copy(arrays: Arrays) -> dict[str, Array]:
 
 
 def _join(parts: Sequence[Arrays], along: bool) -> dict[str, Array]:
-    """Concatenate along the first dimension, or stack; padded to the largest of every other dimension."""
+    """Concatenate along the first dimension, or stack; pad every other dimension to its largest size."""
     names = parts[0].keys() if parts else ()
     return {name: _pad([part[name] if along else part[name][None] for part in parts]) for name in names}
 

@@ -1,9 +1,9 @@
 """How far served outputs are from the framework's: counts that add up over requests. Pure NumPy.
 
-Floating point: an element agrees where |served - framework| <= absolute + relative * |framework|. Integers and booleans
-agree where they are equal. NaN and infinity are counted on what the server sent, before anything is padded or cut.
-Where a dimension that varies has another size, the common prefix is compared. Of what only one side has, zeros are
-padding (a batch is as long as its longest sample, and the server makes batches of its own); every other element is
+A floating point element agrees if |served - framework| <= absolute + relative * |framework|; integers and booleans
+agree if they are equal. NaN and infinity are counted in what the server sent, before anything is padded or cut. If a
+varying dimension has another size, the common prefix is compared. Zeros that only one side has are padding (a batch is
+as long as its longest sample, and the server makes its own batches); every other element that only one side has is
 outside.
 """
 
@@ -19,45 +19,45 @@ from triton_converters.model_config.data_types import triton_type
 EQUAL_FRACTION = {"fp32": 1.0, "fp16": 0.99}
 """Fraction of an integer output's elements that must be equal, by the candidate's precision.
 
-fp32: a class number changes with the last bit of nobody's scores. fp16 rounds scores to 11 bits, which turns a near tie
-now and then; 0.99 is one element in a hundred.
+In fp32 the last bit of the scores does not change a class number. fp16 rounds scores to 11 bits, which sometimes
+reverses a near tie; 0.99 allows one element in a hundred.
 """
 
 
 @dataclass(frozen=True)
 class Element:
-    """One element of an output where both sides stand."""
+    """One element of an output with the values of both sides."""
 
     sample: str
     position: tuple[int, ...]
-    """Within the sample, without the batch dimension."""
+    """Index within the sample, without the batch dimension."""
     served: float
     framework: float
     excess: float
-    """How far beyond the tolerance, in the output's unit; infinite where the server sent no finite number."""
+    """How far the error exceeds the tolerance, in the output's unit; infinite if the server sent no finite number."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Counts of one output over any number of requests; ``+`` joins two of the same output."""
+    """The counts of one output over any number of requests; ``+`` adds two of the same output."""
 
     output: str
     is_floating: bool
     elements: int = 0
-    """All that were compared or had no counterpart; without padding."""
+    """Elements that were compared or had no counterpart, without padding."""
     outside: int = 0
-    """Elements that do not agree, those without a counterpart included."""
+    """Elements that do not agree, including those without a counterpart."""
     not_finite: int = 0
-    """NaN or infinite served elements where the framework has a finite one, or none."""
+    """NaN or infinite served elements for which the framework has a finite element or none."""
     other_lengths: int = 0
-    """Samples of which one side has more than padding beyond the other's end."""
+    """Samples in which one side has more than padding beyond the other's end."""
     max_absolute_error: float = 0.0
     """Largest finite |served - framework|; 0.0 for integers."""
     worst: Element | None = None
     """The element that is farthest outside."""
 
     def __add__(self, other: "Agreement") -> "Agreement":
-        """Join the counts; raises ValueError where the outputs are not the same."""
+        """Add the counts; raises ValueError if the outputs are not the same."""
         if (self.output, self.is_floating) != (other.output, other.is_floating):
             raise ValueError(f"{self.output} and {other.output} are different outputs")
         worst = [element for element in (self.worst, other.worst) if element is not None]
@@ -73,7 +73,7 @@ class Agreement:
         )
 
     def holds(self, equal_fraction: float) -> bool:
-        """Whether something was compared and enough of it agrees; floating point: all of it."""
+        """Whether something was compared and enough of it agrees; floating point elements must all agree."""
         if self.elements == 0 or self.not_finite:
             return False
         if self.is_floating:
@@ -82,16 +82,18 @@ class Agreement:
 
 
 def compare(output: str, framework: Array, served: Array, samples: Sequence[str], tolerance: Tolerance) -> Agreement:
-    """Hold one request's output against the framework's.
+    """Compare one request's output with the framework's.
 
-    Both arrays are [len(samples), ...] and of one type and rank; ``samples`` names the first dimension's entries.
-    Raises ValueError where type, rank or the number of samples differ.
+    Both arrays are [len(samples), ...] with the same type and rank; ``samples`` names the first dimension's entries.
+    Raises ValueError if type, rank or the number of samples differ.
     """
     shapes = framework.shape, served.shape
     if triton_type(framework.dtype) != triton_type(served.dtype) or framework.ndim != served.ndim:
-        raise ValueError(f"{output}: served {served.dtype}{list(shapes[1])}, not {framework.dtype}{list(shapes[0])}")
+        raise ValueError(
+            f"output {output} is served as {served.dtype}{list(shapes[1])}, not {framework.dtype}{list(shapes[0])}"
+        )
     if not framework.shape[:1] == served.shape[:1] == (len(samples),):
-        raise ValueError(f"{output}: served {list(shapes[1])} for {len(samples)} samples")
+        raise ValueError(f"output {output} is served with shape {list(shapes[1])} for {len(samples)} samples")
     expected, actual = common(framework, served)
     longer = [
         index
@@ -118,26 +120,26 @@ def compare(output: str, framework: Array, served: Array, samples: Sequence[str]
 
 
 def common(one: Array, other: Array) -> tuple[Array, Array]:
-    """The part of each that both have, from the start of every dimension; of one rank."""
+    """Return the part of each array that both have, from the start of every dimension; both have one rank."""
     prefix = tuple(slice(0, min(sizes)) for sizes in zip(one.shape, other.shape, strict=True))
     return one[prefix], other[prefix]
 
 
 def beyond(array: Array, prefix: Array) -> int:
-    """How many elements of ``array`` lie beyond its part ``prefix`` and are no padding, that is not zero."""
+    """Return how many elements of ``array`` are beyond its part ``prefix`` and not zero, so not padding."""
     return int(numpy.count_nonzero(array)) - int(numpy.count_nonzero(prefix))
 
 
 @dataclass(frozen=True)
 class _Counts:
     excess: Array
-    """By element: how far beyond the tolerance; positive: outside."""
+    """How far each element's error exceeds the tolerance; positive: outside."""
     not_finite: int
     max_absolute_error: float
 
 
 def _compare_floats(expected: Array, actual: Array, tolerance: Tolerance) -> _Counts:
-    # In double precision: the difference of two large float32 may be infinite, and is a rounding of its own.
+    # In double precision: the difference of two large float32 may be infinite, and is rounded itself.
     wanted, got = expected.astype(numpy.float64), actual.astype(numpy.float64)
     finite_wanted, finite_got = numpy.isfinite(wanted), numpy.isfinite(got)
     both = finite_wanted & finite_got
@@ -145,12 +147,12 @@ def _compare_floats(expected: Array, actual: Array, tolerance: Tolerance) -> _Co
     error = numpy.abs(numpy.where(both, got, 0.0) - numpy.where(both, wanted, 0.0))
     allowed = tolerance.absolute + tolerance.relative * numpy.abs(numpy.where(both, wanted, 0.0))
     excess = numpy.where(both, error - allowed, numpy.where(same, 0.0, numpy.inf))
-    # Exactly at the bound is inside: the subtraction must not round an equality away.
+    # An error exactly at the bound is inside: the subtraction must not round the equality away.
     excess = numpy.where(both & (error <= allowed), 0.0, excess)
     return _Counts(
         excess,
         not_finite=int(numpy.count_nonzero(finite_wanted & ~finite_got)),
-        # The difference of two large doubles overflows; a result holds finite numbers alone.
+        # The difference of two large doubles overflows, but a result holds only finite numbers.
         max_absolute_error=float(min(numpy.max(error, initial=0.0), numpy.finfo(numpy.float64).max)),
     )
 
@@ -169,7 +171,7 @@ def _worst(expected: Array, actual: Array, excess: Array, samples: Sequence[str]
 
 
 def describe(agreement: Agreement, tolerance: Tolerance, equal_fraction: float) -> str:
-    """What disagrees, in one sentence: how many elements, the worst one with both values, the largest error."""
+    """Return in one sentence how many elements disagree, the worst with both values, and the largest error."""
     worst = agreement.worst
     where = ""
     if worst is not None:
@@ -184,7 +186,7 @@ def describe(agreement: Agreement, tolerance: Tolerance, equal_fraction: float) 
         return f"output {agreement.output}: no element was compared"
     if not agreement.is_floating:
         required = "all" if equal_fraction == 1.0 else f"{equal_fraction:.0%}"
-        return f"{count} are not equal, {required} must be{where}"
+        return f"{count} are not equal, but {required} must be{where}"
     if agreement.not_finite:
         broken = f"{agreement.not_finite} of {agreement.elements} elements"
         return f"output {agreement.output}: {broken} are NaN or infinite{where}"

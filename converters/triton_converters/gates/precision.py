@@ -1,4 +1,4 @@
-"""Which floating point types a converted file really holds, read back from the file itself."""
+"""The floating point types of a converted file, read back from the file itself."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -14,25 +14,25 @@ TYPE_BY_PRECISION = {"fp32": "FP32", "fp16": "FP16"}
 
 
 def check_precision(path: Path, format_name: str, precision: str) -> tuple[str, ...]:
-    """``weight_data_types`` of the file, once they are proved to be of the asked precision.
+    """Return ``weight_data_types`` of the file, after checking that it has the requested precision.
 
-    ``precision``: fp32 or fp16. Raises StageError(PrecisionMismatch) where most weights are of another type. Not all
-    must be: a graph keeps some constants (the scales of Resize) and what a model casts itself in fp32. A file without
+    ``precision``: fp32 or fp16. Raises StageError(PrecisionMismatch) if most weights have another type. Some may: a
+    graph keeps some constants (such as the scales of Resize) and what the model itself casts in fp32. A file without
     floating point weights has no precision and passes.
     """
     found, wanted = weight_data_types(path, format_name), TYPE_BY_PRECISION[precision]
     if found and found[0] != wanted:
-        message = f"{path.name} is labelled {precision}, its weights are {', '.join(found)}"
+        message = f"{path.name} should be {precision}, but its weights are {', '.join(found)}"
         raise StageError(Reason.PRECISION_MISMATCH, message)
     return found
 
 
 def weight_data_types(path: Path, format_name: str) -> tuple[str, ...]:
-    """Triton's names of the floating point types of a file's weights, the one of most elements first.
+    """Return Triton's names of the floating point types of a file's weights, the type of most elements first.
 
-    A weight that the graph casts before its use counts as what it is cast to. Of a format that only its own runtime can
-    read, what that said after the conversion. Raises StageError(ModelLoadFailed) where the file cannot be parsed, or is
-    not the one that was inspected.
+    A weight that the graph casts before its use counts as the type it is cast to. For a format that only its own
+    runtime can read, the types are those that the runtime reported after the conversion. Raises
+    StageError(ModelLoadFailed) if the file cannot be parsed, or is not the one that was inspected.
     """
     if format_name == HPS:
         return ("FP32",)
@@ -52,7 +52,7 @@ def weight_data_types(path: Path, format_name: str) -> tuple[str, ...]:
 
 
 def _onnx_weights(path: Path) -> Iterator[tuple[str, int]]:
-    """Type and number of elements of every floating point initializer and constant, subgraphs included."""
+    """Yield type and number of elements of every floating point initializer and constant, subgraphs included."""
     import onnx
 
     names = {
@@ -63,7 +63,7 @@ def _onnx_weights(path: Path) -> Iterator[tuple[str, int]]:
     }
     model = onnx.load(str(path), load_external_data=False)
     if not model.graph.node:
-        raise ValueError("it holds no graph")
+        raise ValueError("it has no graph")
     graphs = [model.graph, *model.functions]
     while graphs:
         graph = graphs.pop()
@@ -84,7 +84,7 @@ def _onnx_weights(path: Path) -> Iterator[tuple[str, int]]:
 
 
 def _torchscript_weights(path: Path) -> Iterator[tuple[str, int]]:
-    """Type and number of elements of every floating point parameter, buffer and constant of the graph."""
+    """Yield type and number of elements of every floating point parameter, buffer and constant of the graph."""
     import torch
 
     names = {torch.float32: "FP32", torch.float16: "FP16", torch.float64: "FP64", torch.bfloat16: "BF16"}
@@ -100,7 +100,7 @@ def _torchscript_weights(path: Path) -> Iterator[tuple[str, int]]:
 
 
 def _count(dims: Any) -> int:
-    """Number of elements; 1 for a scalar."""
+    """Return the number of elements; 1 for a scalar."""
     product = 1
     for size in dims:
         product *= size

@@ -1,4 +1,4 @@
-"""The reference cut into single samples, and samples joined into requests of chosen sizes. Pure NumPy."""
+"""Cut the reference into single samples, and join samples into requests of chosen sizes. Pure NumPy."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,25 +11,25 @@ from triton_converters.claim_store.dump import Array, Arrays, Batch
 
 @dataclass(frozen=True)
 class Sample:
-    """One sample of the reference; for a model without batch dimension, one whole request."""
+    """One sample of the reference; for a model without a batch dimension, one whole request."""
 
     number: int
     """Position in the reference, from 0."""
     name: str
-    """Its id, as the dataloader gave it."""
+    """The sample's id, as the dataloader gave it."""
     inputs: Arrays
-    """Without the batch dimension."""
+    """The inputs without the batch dimension."""
     outputs: Arrays
-    """The framework's; without the batch dimension."""
+    """The framework's outputs without the batch dimension."""
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Of the inputs, and of the outputs since they are joined too."""
+        """The shapes of the inputs and outputs, since both are joined."""
         return tuple(array.shape for group in (self.inputs, self.outputs) for array in group.values())
 
 
 def cut(batches: Iterable[Batch], batched: bool) -> Iterator[Sample]:
-    """Every sample of the reference in order; ``batched``: the first dimension of every array is the batch."""
+    """Yield every sample of the reference in order; ``batched``: the first dimension of every array is the batch."""
     number = 0
     for batch in batches:
         for index in range(len(batch.ids) if batched else 1):
@@ -39,18 +39,18 @@ def cut(batches: Iterable[Batch], batched: bool) -> Iterator[Sample]:
 
 
 def request_sizes(max_batch_size: int) -> tuple[int, ...]:
-    """Sizes to serve: one sample, a middle number that is no power of two where there is one, and the maximum.
+    """Return the request sizes: one sample, the maximum, and one between that is no power of two if possible.
 
-    A converter's traced batch size is one of its choosing; a model that froze it fails at another.
+    A converter chooses the batch size that it traces; a model that froze it fails at another size.
     """
     return tuple(sorted({1, max_batch_size // 2 + 1, max_batch_size})) if max_batch_size > 0 else (1,)
 
 
 def regroup(samples: Iterable[Sample], sizes: Sequence[int]) -> Iterator[tuple[Sample, ...]]:
-    """Requests that hold every sample at least once and come in every size at least once, of one shape each.
+    """Yield requests of one shape each, with every sample and every size at least once.
 
-    Sizes take turns. At the end what is left goes as it is, and a size that never came up is made by repeating samples.
-    Holds at most the largest size of samples for each shape.
+    The sizes take turns. At the end the samples that are left are sent as they are, and samples are repeated for a size
+    that was not used. Keeps at most as many samples of each shape as the largest size.
     """
     waiting: dict[tuple[tuple[int, ...], ...], list[Sample]] = {}
     turns, missing = cycle(sizes), set(sizes)
@@ -74,7 +74,7 @@ def regroup(samples: Iterable[Sample], sizes: Sequence[int]) -> Iterator[tuple[S
 
 
 def join(arrays: Sequence[Array], batched: bool) -> Array:
-    """Arrays of single samples as the array of a request: [len(arrays), ...], or the one array itself."""
+    """Join arrays of single samples into the array of a request: [len(arrays), ...], or the only array itself."""
     return numpy.stack(arrays) if batched else arrays[0]
 
 

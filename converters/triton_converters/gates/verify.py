@@ -1,6 +1,7 @@
-"""The numerical gate: serve the reference's own samples and hold what comes back against the framework's outputs.
+"""The numerical gate: serve the reference's samples and compare the answers with the framework's outputs.
 
-One request in flight; every sample at least once; one sample, a middle number and the maximum a request.
+One request is in flight at a time. Every sample is sent at least once; requests hold one sample, a middle number, and
+the maximum.
 """
 
 from collections.abc import Iterable
@@ -19,42 +20,42 @@ from triton_converters.model_config.model import served_dims
 
 
 class Infer(Protocol):
-    """One inference request: outputs by name for inputs by name."""
+    """One inference request: returns outputs by name for inputs by name."""
 
     def __call__(self, inputs: Arrays, outputs: tuple[str, ...]) -> dict[str, Array]:
-        """Raises StageError: InferenceFailed with the server's own message, and what says that no answer came."""
+        """Raises StageError: InferenceFailed with the server's message, ServerCrashed or ServerUnreachable."""
 
 
 @dataclass
 class Served:
-    """What the server answered, over the whole reference."""
+    """The server's answers over the whole reference."""
 
     agreements: dict[str, Agreement]
-    """By output, in the signature's order."""
+    """Agreements by output, in the signature's order."""
     samples: int = 0
-    """Different samples, for a model without batch dimension requests."""
+    """Number of different samples; without a batch dimension, of different requests."""
     requests: int = 0
     sizes: set[int] = field(default_factory=set)
-    """Samples of a request that were served."""
+    """The request sizes that were sent, in samples."""
     output_bytes: dict[str, int] = field(default_factory=dict)
-    """Largest seen of a sample's output, by name."""
+    """Largest output of a sample in bytes, by name."""
     outputs: list[Arrays] = field(default_factory=list)
-    """By sample, in the reference's order, each as it came the first time; empty unless kept."""
+    """The first answer for each sample, in the reference's order; empty unless kept."""
 
     @property
     def max_absolute_error(self) -> float:
-        """Of all floating point outputs."""
+        """The largest absolute error of all floating point outputs."""
         return max((each.max_absolute_error for each in self.agreements.values()), default=0.0)
 
     def include(self, other: "Served") -> None:
-        """Take in what other requests showed of the outputs; they are no samples of the set."""
+        """Add the agreement of other requests, whose samples do not belong to the set."""
         for name, agreement in other.agreements.items():
             self.agreements[name] = self.agreements[name] + agreement
             self.output_bytes[name] = max(self.output_bytes[name], other.output_bytes[name])
         self.requests += other.requests
 
     def describe(self) -> str:
-        """What was done, in words."""
+        """Return in words what was compared."""
         sizes = ", ".join(str(size) for size in sorted(self.sizes))
         return (
             f"{self.samples} samples agree in {self.requests} requests of {sizes} samples;"
@@ -63,9 +64,9 @@ class Served:
 
 
 def check_signature(declared: Signature, expected: Signature, max_batch_size: int) -> None:
-    """Hold what the server declares against the reference's; the order of tensors does not matter.
+    """Compare the server's signature with the reference's; the order of tensors does not matter.
 
-    Raises StageError(SignatureMismatch) that names the first difference.
+    Raises StageError(SignatureMismatch), which names the first difference.
     """
     if declared.max_batch_size != max_batch_size:
         raise _mismatch(f"max_batch_size is {declared.max_batch_size}, not {max_batch_size}")
@@ -90,7 +91,7 @@ def serve(
 ) -> Served:
     """Send every sample and count; raises StageError: what ``infer`` raises, SignatureMismatch.
 
-    ``keep_outputs``: for metrics, which need the whole set in memory.
+    ``keep_outputs``: keep the outputs for metrics, which need the whole set in memory.
     """
     batched, names = signature.max_batch_size > 0, tuple(tensor.name for tensor in signature.outputs)
     served = Served({})
@@ -114,9 +115,9 @@ def serve(
 
 
 def check(served: Served, precision: str, tolerance: Tolerance) -> None:
-    """Raise StageError where the outputs do not agree, or where nothing was compared.
+    """Raise StageError if the outputs do not agree, or if nothing was compared.
 
-    OutputsNotFinite before OutputsDiffer; the message tells of the output that is worst and names the others.
+    OutputsNotFinite comes before OutputsDiffer; the message describes the worst output and names the others.
     """
     required = EQUAL_FRACTION[precision]
     failed = [each for each in served.agreements.values() if not each.holds(required)]
@@ -129,16 +130,16 @@ def check(served: Served, precision: str, tolerance: Tolerance) -> None:
     message = describe(worst, tolerance, required)
     others = [each.output for each in failed if each is not worst]
     if others:
-        message += f"; outside too: {', '.join(others)}"
+        message += f"; these outputs do not agree either: {', '.join(others)}"
     if infinite:
         advice = " (a float16 holds at most 65504)" if precision == "fp16" else ""
         raise StageError(Reason.OUTPUTS_NOT_FINITE, f"{message}{advice}")
-    message += f". If {precision} is good enough like that, widen spec.conversion.tolerances"
+    message += f". If this error is acceptable for {precision}, widen spec.conversion.tolerances"
     raise StageError(Reason.OUTPUTS_DIFFER, message)
 
 
 def _ask(infer: Infer, group: tuple[Sample, ...], signature: Signature) -> dict[str, Array]:
-    """One request of these samples; outputs as [len(group), ...] also for a model without batch dimension."""
+    """Send these samples in one request; outputs are [len(group), ...] even without a batch dimension."""
     batched = signature.max_batch_size > 0
     inputs = {}
     for tensor in signature.inputs:
@@ -160,7 +161,9 @@ def _compare(
     expected = expected if batched else expected[None]
     static = [size for size in enumerate(tensor.dims, start=1) if size[1] >= 0]
     if answer.ndim == expected.ndim and any(answer.shape[axis] != size for axis, size in static):
-        raise _mismatch(f"output {tensor.name} came with shape {list(answer.shape)}, declared {list(tensor.dims)}")
+        raise _mismatch(
+            f"output {tensor.name} has shape {list(answer.shape)}, but its declared dimensions are {list(tensor.dims)}"
+        )
     try:
         return compare(tensor.name, expected, answer, [sample.name for sample in group], tolerance)
     except ValueError as error:
@@ -169,5 +172,5 @@ def _compare(
 
 def _mismatch(message: str) -> StageError:
     return StageError(
-        Reason.SIGNATURE_MISMATCH, f"{message}; see the model's config.pbtxt and the file's own signature"
+        Reason.SIGNATURE_MISMATCH, f"{message}; compare the model's config.pbtxt with the file's own signature"
     )

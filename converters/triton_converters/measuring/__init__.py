@@ -1,1 +1,1 @@
-"""Measurements of a running server with perf_analyzer."""
+"""Measure a running server with perf_analyzer."""

@@ -1,4 +1,4 @@
-"""What the profile and the measure stage share: sweeps against one server, and their directory on the claim."""
+"""Sweeps against one server and their directory on the claim, as the profile, search and measure stages need them."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -20,11 +20,12 @@ from triton_converters.model_config.data_types import wire_bytes
 
 Result = TypeVar("Result", bound=Document)
 ROOM = 2
-"""Factor on the shared memory of outputs whose size depends on values: shapes of the spec were tried on one sample."""
+"""Factor on the shared memory of outputs whose size depends on values: only one sample was tried in the spec's
+shapes."""
 
 
 def publish(stage: str, key: str, kind: type[Result], fill: Callable[[Path], Result]) -> Result:
-    """Publish ``measurements/<key>/`` with what ``fill`` leaves in its directory; gives the first one published."""
+    """Publish ``measurements/<key>/`` with what ``fill`` writes; returns the result that was published first."""
     target = layout.measurement_directory(key)
     with temporary_directory(target) as directory:
         result = fill(directory)
@@ -36,7 +37,7 @@ def publish(stage: str, key: str, kind: type[Result], fill: Callable[[Path], Res
 
 @dataclass(frozen=True)
 class Bench:
-    """A server that is ready to be measured, and the load for it."""
+    """A server that is ready to be measured, with the load for it."""
 
     server: Server
     load: Load
@@ -56,7 +57,7 @@ class Bench:
             return Measured((), "")
         if self.signature.max_batch_size:
             return self._measure(scenario, sweep, output_bytes)
-        # Requests of each size come from a file of their own.
+        # Requests of each size come from their own file.
         parts = [
             self._measure(scenario, replace(sweep, batch_sizes=(size,)), output_bytes) for size in sweep.batch_sizes
         ]
@@ -69,7 +70,7 @@ class Bench:
             self.reference, self.directory, shapes, self.signature, sweep.batch_sizes[0]
         )
         seconds, largest, region = 0.0, 0, None
-        # It goes through gRPC, which a server that is measured over HTTP need not be asked for without need.
+        # It needs gRPC, which is avoided if possible for a server that is measured over HTTP.
         if self.load.protocol == "grpc" or (sweep.shared_memory and shapes):
             seconds, largest = self._one_request(document)
         if sweep.shared_memory:
@@ -86,7 +87,7 @@ class Bench:
         return measure(plan, points(scenario, sweep, batched))
 
     def _one_request(self, document: str) -> tuple[float, int]:
-        """Seconds of one real request in the spec's shapes, and its largest output in bytes."""
+        """Return the seconds of one real request in the spec's shapes, and its largest output in bytes."""
         request = load_input.first_request(document, self.signature)
         started = time.monotonic()
         answer = self.server.infer(request, tuple(tensor.name for tensor in self.signature.outputs))

@@ -1,4 +1,4 @@
-"""Where a measurement is taken: the server, its device, the processor."""
+"""The environment of a measurement: the server, its device and the processor."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -13,10 +13,11 @@ CGROUP = Path("/sys/fs/cgroup")
 
 
 def observe(server: Server, commands: tuple[str, ...]) -> Environment:
-    """Ask the server and the machine.
+    """Return the environment, from the server and the machine.
 
-    GPU_PRODUCT and TENSORRT_VERSION come from the Job's environment, where the operator knows them. The processor is
-    that of the measuring container: the server's too in a profile pod, perhaps another node's in front of a Service.
+    GPU_PRODUCT and TENSORRT_VERSION come from the Job's environment variables, which the operator sets if it knows
+    them. The processor is that of the measuring container: the server's too in a profile pod, but perhaps another
+    node's if the server is behind a Service.
     """
     return Environment(
         server_version=server.version(),
@@ -29,13 +30,13 @@ def observe(server: Server, commands: tuple[str, ...]) -> Environment:
 
 
 def device(configs: Iterable[Mapping[str, Any]]) -> str:
-    """``gpu`` or ``cpu``, by the loaded models' instance groups: tritonserver turns KIND_AUTO into what it found."""
+    """Return ``gpu`` or ``cpu`` from the loaded models' instance groups, where tritonserver resolved KIND_AUTO."""
     kinds = {group.get("kind") for config in configs for group in config.get("instance_group", ())}
     return "gpu" if "KIND_GPU" in kinds else "cpu"
 
 
 def cpu_model(proc: Path = PROC) -> str:
-    """The first processor's name; the architecture where the kernel names none."""
+    """Return the first processor's name, or the architecture if the kernel gives no name."""
     for line in (proc / "cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
         key, _, value = line.partition(":")
         if key.strip() == "model name":
@@ -44,14 +45,14 @@ def cpu_model(proc: Path = PROC) -> str:
 
 
 def cpu_count(cgroup: Path = CGROUP) -> float:
-    """Cores this container may use: its limit, or all it may be scheduled on."""
+    """Return the cores that this container may use: its limit, or all that it may be scheduled on."""
     available = float(len(os.sched_getaffinity(0)))
     limit = _limit(cgroup)
     return available if limit is None else min(available, limit)
 
 
 def _limit(cgroup: Path) -> float | None:
-    """The CPU quota of cgroup v2, else of v1; None where there is none."""
+    """Return the CPU quota of cgroup v2, else of v1; None if there is none."""
     unified = _read(cgroup / "cpu.max").split()
     if len(unified) == 2 and unified[0] != "max":
         return int(unified[0]) / int(unified[1])

@@ -1,4 +1,4 @@
-"""Which input the load is made of: the reference's real samples, or the same values in the shapes the spec asks for."""
+"""The input of the load: the reference's real samples, or the same values in the shapes that the spec asks for."""
 
 import base64
 import json
@@ -20,12 +20,12 @@ from triton_converters.model_config.model import served_dims
 
 
 def check_shapes(shapes: Sequence[InputShape], signature: Signature) -> None:
-    """Raise StageError(InvalidSpec) where a shape of spec.performance.inputShapes does not fit the signature."""
+    """Raise StageError(InvalidSpec) if a shape of spec.performance.inputShapes does not fit the signature."""
     by_name = {tensor.name: tensor for tensor in signature.inputs}
     for shape in shapes:
         tensor = by_name.get(shape.input)
         if tensor is None:
-            message = f"there is no input {shape.input!r}; the model has: {', '.join(by_name)}"
+            message = f"the model has no input {shape.input!r}; it has: {', '.join(by_name)}"
             raise _invalid(message)
         dims = served_dims(tensor.dims)
         fits = len(dims) == len(shape.dims) and all(
@@ -33,14 +33,14 @@ def check_shapes(shapes: Sequence[InputShape], signature: Signature) -> None:
         )
         if not fits:
             raise _invalid(
-                f"{list(shape.dims)} does not fit input {shape.input} of dimensions {list(dims)} (-1: varies)"
+                f"{list(shape.dims)} does not fit input {shape.input}, whose dimensions are {list(dims)} (-1: varies)"
             )
 
 
 def reshape(document: str, shapes: Sequence[InputShape], signature: Signature) -> str:
-    """perf_analyzer's input data with other shapes: real values, repeated or cut, so that they stay in range.
+    """Return perf_analyzer's input data with other shapes: real values, repeated or cut, so that they stay in range.
 
-    ``document``: the reference's file, one step a sample, content in base64.
+    ``document``: the reference's file, with one step for each sample and content in base64.
     """
     wanted = {shape.input: shape.dims for shape in shapes}
     types = {tensor.name: tensor.data_type for tensor in signature.inputs}
@@ -52,7 +52,7 @@ def reshape(document: str, shapes: Sequence[InputShape], signature: Signature) -
 
 
 def varying_shapes(document: str, signature: Signature) -> tuple[InputShape, ...]:
-    """Shapes of the first step for the inputs that have a dimension of -1; perf_analyzer wants them named."""
+    """Return the first step's shapes of inputs with a dimension of -1, which perf_analyzer needs to be told."""
     first = json.loads(document)["data"][0]
     return tuple(
         InputShape(tensor.name, tuple(first[tensor.name]["shape"])) for tensor in signature.inputs if -1 in tensor.dims
@@ -60,7 +60,7 @@ def varying_shapes(document: str, signature: Signature) -> tuple[InputShape, ...
 
 
 def first_request(document: str, signature: Signature) -> dict[str, Array]:
-    """The first step as an inference request of one sample, in the shapes that the server declares."""
+    """Return the first step as an inference request of one sample, in the shapes that the server declares."""
     first = json.loads(document)["data"][0]
     return {
         tensor.name: _tensor(first[tensor.name], tensor, signature.max_batch_size > 0) for tensor in signature.inputs
@@ -70,11 +70,11 @@ def first_request(document: str, signature: Signature) -> dict[str, Array]:
 def prepare(
     reference: Path, directory: Path, shapes: Sequence[InputShape], signature: Signature, batch_size: int = 1
 ) -> tuple[str, str]:
-    """The value of --input-data and the document itself.
+    """Return the value of --input-data and the document itself.
 
-    ``batch_size``: of the requests of a model without batch dimension, which the dataloader made of so many samples.
-    With ``shapes`` a file of its own is written to ``directory``, perf_analyzer's working directory, and named without
-    a folder, so that the command line holds wherever the directory is moved. Raises StageError(InvalidSpec).
+    ``batch_size``: for a model without a batch dimension, the samples in each request that the dataloader made. With
+    ``shapes``, a new file is written to ``directory``, perf_analyzer's working directory, and named without a folder,
+    so that the command line stays valid wherever the directory is moved. Raises StageError(InvalidSpec).
     """
     check_shapes(shapes, signature)
     file = file_name(signature.max_batch_size, batch_size)
@@ -92,7 +92,7 @@ def _tensor(step: dict[str, Any], tensor: Tensor, batched: bool) -> Array:
 
 
 def _values(step: dict[str, Any], data_type: str) -> Array:
-    """All elements of a step's tensor, flat."""
+    """Return all elements of a step's tensor, flat."""
     if data_type == BYTES:
         return numpy.array(step["content"], dtype=str)
     raw = base64.b64decode(step["content"]["b64"])

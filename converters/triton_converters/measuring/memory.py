@@ -1,4 +1,4 @@
-"""How much memory a server uses while it is measured."""
+"""The memory that a server uses while it is measured."""
 
 import re
 import threading
@@ -6,13 +6,13 @@ from collections.abc import Callable
 from types import TracebackType
 
 POLL_SECONDS = 0.5
-"""Triton takes new figures every two seconds by default (--metrics-interval-ms)."""
+"""Pause between two readings; Triton updates its figures every two seconds by default (--metrics-interval-ms)."""
 _MEBIBYTE = 2**20
 _SAMPLE = re.compile(r"^nv_(gpu|cpu)_memory_used_bytes(?:\{.*\})? (\S+)$", re.MULTILINE)
 
 
 def used_bytes(metrics: str) -> int:
-    """In use by Triton's metrics: of all GPUs; where there is none, of the whole node; 0 where neither is told."""
+    """Return the bytes in use by Triton's metrics: of all GPUs, or without one of the whole node; 0 if unknown."""
     found: dict[str, float] = {}
     for device, figure in _SAMPLE.findall(metrics):
         found[device] = found.get(device, 0.0) + float(figure)
@@ -20,10 +20,10 @@ def used_bytes(metrics: str) -> int:
 
 
 class MemoryWatch:
-    """Asks again and again in a thread of its own, from enter to exit."""
+    """Reads the memory in use repeatedly in its own thread, from enter to exit."""
 
     def __init__(self, used_memory: Callable[[], int] | None) -> None:
-        """``used_memory``: bytes in use now, 0 where unknown; None: nobody to ask."""
+        """``used_memory``: returns the bytes in use now, 0 if unknown; None: nothing is read."""
         self._used_memory = used_memory
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._poll, daemon=True)
@@ -31,7 +31,7 @@ class MemoryWatch:
 
     @property
     def peak(self) -> int:
-        """Most bytes seen, in whole MiB; 0 where unknown."""
+        """Most bytes seen, rounded down to whole MiB; 0 if unknown."""
         return self._peak // _MEBIBYTE * _MEBIBYTE
 
     def __enter__(self) -> "MemoryWatch":

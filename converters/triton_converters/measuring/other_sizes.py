@@ -1,7 +1,7 @@
-"""Requests of other sizes than the reference's own, for a model without batch dimension.
+"""Requests of other sizes than the reference's own, for a model without a batch dimension.
 
-Triton and perf_analyzer cannot batch for such a model: what a request of 256 samples looks like, the dataloader alone
-knows. It is asked for one of each size that is measured.
+Triton and perf_analyzer cannot batch for such a model: only the dataloader knows what a request of 256 samples looks
+like. So it is asked for requests of each size that is measured.
 """
 
 from collections.abc import Iterator
@@ -15,11 +15,11 @@ from triton_converters.measuring.perf_input import PerfInput, file_name
 from triton_converters.user import dataloader
 
 REQUESTS = 4
-"""Different ones of a size, for perf_analyzer to send in turn."""
+"""Number of different requests of a size, which perf_analyzer sends in turn."""
 
 
 def record(model: Framework, request: ReferenceRequest, source: Path, directory: Path) -> Iterator[Batch]:
-    """Run and write the first request of every other size, and perf_analyzer's input of each; gives them as written.
+    """Run and write the first request of every other size, and perf_analyzer's input; yields the batches as written.
 
     Raises what the dataloader and the model raise.
     """
@@ -36,7 +36,7 @@ def record(model: Framework, request: ReferenceRequest, source: Path, directory:
 
 
 def sizes(request: ReferenceRequest) -> tuple[int, ...]:
-    """Those that are measured, but for the largest; where that is the only one, its half: a model serves any size."""
+    """Return the measured sizes except the largest; if that is the only one, half of it: a model serves any size."""
     if request.model.max_batch_size:
         return ()
     largest = dataloader.largest_batch_size(request)

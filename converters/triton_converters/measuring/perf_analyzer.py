@@ -1,13 +1,13 @@
-"""perf_analyzer's command line and what it leaves behind, for one point at a time. Pure.
+"""perf_analyzer's command line and its output, for one point at a time. Pure.
 
-Written for perf_analyzer 2.60. Facts this file relies on, each seen with that binary and in its source:
+Written for perf_analyzer 2.60. This file relies on these facts, all seen with that binary and in its source:
 
-* a window of ``count_windows`` lasts whole seconds, at least one, until it holds enough requests; one of
+* a window of ``count_windows`` lasts whole seconds, at least one, until it holds enough requests; a window of
   ``time_windows`` lasts 1.2 times the interval. Three windows within the stability percentage make a row, so a point
   takes at least 3 seconds, or 3.6 intervals;
-* ``--request-count`` divides by whole seconds too, so a fast model's throughput comes out far too low. A row that is
-  not asked to be stable is taken by UNJUDGED windows instead, which are measured like any other;
-* without a stable window no row is written; the exit code is 0 or not depending on what was measured before.
+* ``--request-count`` divides by whole seconds too, so a fast model's throughput comes out far too low. A row that
+  need not be stable is taken with ``unjudged`` windows instead, which are measured like any other;
+* without stable windows no row is written, and the exit code depends on what was measured before.
 """
 
 import csv
@@ -23,22 +23,22 @@ from triton_converters.contract.results import Row
 
 PROGRAM = "perf_analyzer"
 TRIALS = 5
-"""--max-trials: windows before a measurement is given up; five give three chances of three windows in a row."""
+"""--max-trials: windows before perf_analyzer gives up; five give three chances of three windows in a row."""
 STABLE_WINDOWS = 3
-"""perf_analyzer's own: how many windows in a row must agree, and are merged into the row."""
+"""Number of windows in a row that must agree and are merged; perf_analyzer's own number."""
 UNJUDGED_PERCENTAGE = 1_000_000
 """A stability percentage that any three windows meet."""
 LONG_WINDOW_SECONDS = 1.5
-"""A retry's windows hold at least what this time yields, so they last two seconds, not one: at 5,000 requests a second
-doubling 50 changes nothing."""
+"""A retry's windows hold at least the requests of this time, so they last two seconds, not one: at 5,000 requests a
+second doubling 50 requests changes nothing."""
 WARMUP_REQUESTS = 10
-"""At least, unless they take longer than WARMUP_SECONDS."""
+"""Fewest warm-up requests, unless they take longer than WARMUP_SECONDS."""
 FEWEST_WARMUP_REQUESTS = 3
-"""TorchScript optimizes in its second and third call, and does so for every new shape."""
+"""Fewest warm-up requests of a slow model: TorchScript optimizes in its second and third call, for every new shape."""
 WARMUP_SECONDS = 3
 BUSY_CLIENT_PERCENT = 50.0
-"""Share of the time in which no request of perf_analyzer's was under way; beyond it, it warns that it cannot keep up
-with the load (``overhead_pct_threshold`` in its command_line_parser.h)."""
+"""Share of the time without a request under way beyond which perf_analyzer warns that it cannot keep up with the load
+(``overhead_pct_threshold`` in its command_line_parser.h)."""
 LAST_LINES = 5
 
 
@@ -55,28 +55,28 @@ class Point:
 
     @property
     def client_batch_size(self) -> int:
-        """What perf_analyzer is told: how many samples of the input it puts into a request."""
+        """How many samples of the input perf_analyzer is told to put into a request."""
         return self.batch_size if self.batched else 1
 
     @property
     def name(self) -> str:
-        """Stem of the point's files."""
+        """The stem of the point's file names."""
         return f"{self.scenario}-batch{self.batch_size}-concurrency{self.concurrency}"
 
 
 @dataclass(frozen=True)
 class Windows:
-    """How long perf_analyzer looks, and when it believes what it sees."""
+    """How long perf_analyzer's windows are, and when it accepts them."""
 
     by_count: bool
     size: int
-    """Requests, or milliseconds."""
+    """Length of a window, in requests or milliseconds."""
     stability_percentage: int
     trials: int
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The flags."""
+        """The command-line flags."""
         mode = (
             ("count_windows", "--measurement-request-count")
             if self.by_count
@@ -100,22 +100,22 @@ class Target:
 
     model: str
     url: str
-    """host:port with an address for a host."""
+    """host:port, with an address as the host."""
     protocol: str
     """``grpc`` or ``http``."""
     input_data: str
-    """File of --input-data."""
+    """The file for --input-data."""
     shapes: tuple[InputShape, ...]
-    """Of the inputs whose dimensions vary."""
+    """Shapes of the inputs whose dimensions vary."""
     sample_seconds: float = 0.0
-    """What a request took, once and alone, divided by its samples; 0.0 where unknown."""
+    """Seconds that a single request took, divided by its samples; 0.0 if unknown."""
 
 
 def arguments(target: Target, point: Point, windows: Windows, output_bytes: int | None = None) -> tuple[str, ...]:
-    """The argv of one invocation; the report goes to ``<point>.csv`` in the working directory.
+    """Return the argv of one invocation; the report goes to ``<point>.csv`` in the working directory.
 
-    ``output_bytes``: None for requests over the wire; a number for system shared memory, with regions of so many bytes
-    a sample for the outputs whose size varies.
+    ``output_bytes``: None for requests over the network; a number for system shared memory, with regions of that many
+    bytes per sample for the outputs whose size varies.
     """
     shared_memory: tuple[str, ...] = ()
     if output_bytes is not None:
@@ -134,27 +134,27 @@ def arguments(target: Target, point: Point, windows: Windows, output_bytes: int 
 
 
 def warmup_requests(point: Point, sample_seconds: float) -> int:
-    """Two for each worker and WARMUP_REQUESTS at least; of a slow model what WARMUP_SECONDS allow, but not too few."""
+    """Return two for each worker and at least WARMUP_REQUESTS, or what WARMUP_SECONDS allow for a slow model."""
     seconds = sample_seconds * point.batch_size
     affordable = WARMUP_SECONDS / seconds if seconds else WARMUP_REQUESTS
     return max(2 * point.concurrency, min(WARMUP_REQUESTS, max(FEWEST_WARMUP_REQUESTS, int(affordable))))
 
 
 def first_windows(measurement: Measurement) -> Windows:
-    """As the spec asks."""
+    """Return the windows that the spec asks for."""
     by_count = measurement.mode == "CountWindows"
     size = measurement.request_count if by_count else measurement.interval_milliseconds
     return Windows(by_count, size, measurement.stability_percentage, TRIALS)
 
 
 def longer(windows: Windows, requests_per_second: float) -> Windows:
-    """Windows of at least twice the length; ``requests_per_second``: as the last attempt saw it, 0.0 where unknown."""
+    """Return windows at least twice as long; ``requests_per_second``: that of the last attempt, 0.0 if unknown."""
     least = ceil(requests_per_second * LONG_WINDOW_SECONDS) if windows.by_count else 0
     return replace(windows, size=max(2 * windows.size, least))
 
 
 def unjudged(windows: Windows, measurement: Measurement) -> Windows:
-    """Three windows that are merged whatever they show; by count, since a time window may be shorter than a request."""
+    """Return three windows that are merged in any case; by count, since a time window may be shorter than a request."""
     size = windows.size if windows.by_count else measurement.request_count
     return Windows(True, size, UNJUDGED_PERCENTAGE, STABLE_WINDOWS)
 
@@ -165,37 +165,37 @@ _UNSTABLE = ("Failed to obtain stable measurement", "No valid requests recorded"
 
 
 def requests_per_second(output: str, batch_size: int) -> float:
-    """Of the last window in what ``-v`` prints; 0.0 where there is none."""
+    """Return the rate of the last window in the output of ``-v``; 0.0 if there is none."""
     windows = _PASS.findall(output)
     return float(windows[-1]) / batch_size if windows else 0.0
 
 
 def spread(output: str) -> float:
-    """How far the windows that were merged into the row lie apart: (largest - smallest) / mean throughput, per cent."""
+    """Return how far the merged windows differ: (largest - smallest) / mean throughput, in per cent."""
     merged = [float(window) for window in _PASS.findall(output)[-STABLE_WINDOWS:]]
     mean = sum(merged) / len(merged) if merged else 0.0
     return 100 * (max(merged) - min(merged)) / mean if mean else 0.0
 
 
 def is_client_bound(output: str) -> bool:
-    """Whether the client itself was the limit, as ``-v`` shows it."""
+    """Whether the client itself was the limit, from the output of ``-v``."""
     overheads = _OVERHEAD.findall(output)
     return bool(overheads) and float(overheads[-1]) > BUSY_CLIENT_PERCENT
 
 
 def is_unstable(output: str) -> bool:
-    """Whether perf_analyzer gave up for want of a stable window, or of a window with a request in it."""
+    """Whether perf_analyzer gave up because no window was stable or had a request in it."""
     return any(phrase in output for phrase in _UNSTABLE)
 
 
 def last_lines(output: str) -> str:
-    """The end of what was printed, on one line."""
+    """Return the end of the output on one line."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     return " | ".join(lines[-LAST_LINES:])[-600:] or "it printed nothing"
 
 
 class ReportError(ValueError):
-    """The CSV holds no row, or not the row that was asked for."""
+    """The CSV has no row, or not the requested row."""
 
 
 _COLUMNS = {
@@ -212,25 +212,27 @@ _COLUMNS = {
     "p99": "p99 latency",
     "average": "Avg latency",
 }
-"""Row's fields and the verbose CSV's columns, all in microseconds."""
+"""The verbose CSV's columns by Row's fields, all in microseconds."""
 
 
 def parse_report(text: str, point: Point, stable: bool) -> Row:
-    """The one row of a verbose CSV; raises ReportError."""
+    """Return the only row of a verbose CSV; raises ReportError."""
     try:
         lines: Sequence[Mapping[str, str]] = list(csv.DictReader(io.StringIO(text)))
     except csv.Error as error:
-        raise ReportError(f"not a CSV: {error}") from error
+        raise ReportError(f"it is not a CSV file: {error}") from error
     if len(lines) != 1:
-        raise ReportError(f"{len(lines)} rows where one was asked for")
+        raise ReportError(f"it has {len(lines)} rows instead of one")
     line = lines[0]
     try:
         concurrency, throughput = int(line["Concurrency"]), float(line["Inferences/Second"])
         microseconds: dict[str, Any] = {field: int(line[column]) for field, column in _COLUMNS.items()}
     except (KeyError, TypeError, ValueError) as error:
-        raise ReportError(f"not a report of perf_analyzer --verbose-csv: {error!r}") from error
+        raise ReportError(f"it is not a report of perf_analyzer --verbose-csv: {error!r}") from error
     if concurrency != point.concurrency or not isfinite(throughput) or throughput <= 0:
-        raise ReportError(f"concurrency {concurrency} with {throughput} inferences/s is not what was asked for")
+        raise ReportError(
+            f"it has concurrency {concurrency} with {throughput} inferences/s, which is not the requested point"
+        )
     return Row(
         batch_size=point.batch_size,
         concurrency=concurrency,

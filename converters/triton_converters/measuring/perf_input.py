@@ -1,7 +1,7 @@
 """perf_analyzer's ``--input-data`` file, made of real samples.
 
-The form is that of perf_analyzer 2.60 (docs/input_data.md): one step a sample, each input as base64 of its raw
-little-endian bytes with its shape, without the batch dimension; strings as they are.
+The format is that of perf_analyzer 2.60 (docs/input_data.md): one step for each sample, with each input as base64 of
+its raw little-endian bytes and its shape without the batch dimension; strings stay as they are.
 """
 
 import base64
@@ -13,16 +13,16 @@ from triton_converters.model_config.data_types import wire, wire_bytes
 from triton_converters.model_config.model import served_dims
 
 LIMIT_BYTES = 32 * 2**20
-"""perf_analyzer holds the decoded file in memory, once more for each shared memory region."""
+"""Largest file: perf_analyzer keeps it decoded in memory, and once more for each shared memory region."""
 
 
 def file_name(max_batch_size: int, batch_size: int) -> str:
-    """Of the file below the reference: perf_analyzer batches samples itself, where there is a batch dimension."""
+    """Return the file's name below the reference; with a batch dimension perf_analyzer batches samples itself."""
     return "perf.json" if max_batch_size else f"perf-{batch_size}.json"
 
 
 class PerfInput:
-    """Collects samples of one shape: perf_analyzer refuses to batch different ones."""
+    """Collects samples of one shape, since perf_analyzer refuses to batch different shapes."""
 
     def __init__(self, batched: bool, limit_bytes: int = LIMIT_BYTES) -> None:
         self.batched = batched
@@ -31,7 +31,7 @@ class PerfInput:
         self.steps: list[dict[str, Any]] = []
 
     def add(self, inputs: Arrays) -> None:
-        """Take in the samples of a batch that fit; the very first always does."""
+        """Add the samples of a batch that fit; the very first one always does."""
         count = len(next(iter(inputs.values()))) if self.batched else 1
         for index in range(count):
             sample = {name: array[index] if self.batched else array for name, array in inputs.items()}
@@ -44,7 +44,7 @@ class PerfInput:
             self.left -= size
 
     def to_json(self) -> str:
-        """The file's content."""
+        """Return the file's content."""
         return json.dumps({"data": self.steps}, separators=(",", ":"))
 
 
@@ -53,7 +53,7 @@ def _encoded_bytes(array: Array) -> int:
 
 
 def content(array: Array) -> dict[str, Any]:
-    """One tensor of a step."""
+    """Return one tensor of a step."""
     is_text = array.dtype.kind == "U"
     return {
         "content": array.flatten().tolist() if is_text else {"b64": base64.b64encode(wire(array)).decode()},

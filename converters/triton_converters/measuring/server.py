@@ -1,4 +1,4 @@
-"""One tritonserver, as its client sees it: readiness, what it says of itself and of the model, inference."""
+"""A client of one tritonserver: readiness, metadata of the server and the model, inference."""
 
 import http.client
 import json
@@ -25,12 +25,12 @@ READY_SECONDS = 120
 POLL_SECONDS = 0.2
 HTTP_SECONDS = 10
 LOAD_SECONDS = 600
-"""How long a model may take to load; TensorRT inside ONNX Runtime builds an engine then."""
+"""How long a model may take to load; TensorRT inside ONNX Runtime builds an engine while loading."""
 LOST_STUB = "Stub process"
-"""Triton's words where the process of a Python-based backend died or got no processor for seconds."""
+"""Triton's words if the process of a Python-based backend died or got no processor time for seconds."""
 RESEND_PAUSES = (0.5, 2, 5)
-"""Seconds before a request whose answer never came is sent once more. The channel connects anew by itself; where that
-was refused, it waits a second before it tries again."""
+"""Seconds before a request without an answer is sent again. The channel reconnects by itself; if that is refused, it
+waits a second before it tries again."""
 ANSWER_CODES = frozenset(
     str(code)
     for code in (
@@ -42,17 +42,17 @@ ANSWER_CODES = frozenset(
         StatusCode.UNIMPLEMENTED,
     )
 )
-"""What tritonserver says of a request. UNAVAILABLE it says too, of a model that goes away as the server stops: like all
-other codes, that tells nothing of the model."""
+"""Codes with which tritonserver judges a request. It also uses UNAVAILABLE, for a model that is unloaded as the server
+stops; like all other codes, that says nothing about the model."""
 LOST_WORDS = ("Received RST_STREAM", "Received http2 header", "Stream removed", "recvmsg:", "sendmsg:", "Socket closed")
-"""How gRPC's own messages begin under codes that are tritonserver's too. An error that gRPC makes on this side has the
-same metadata and the same debug string as one that came from the server: only code and message tell them apart."""
+"""Beginnings of gRPC's own messages under codes that tritonserver uses too. An error that gRPC makes on the client's
+side has the same metadata and debug string as one from the server: only code and message tell them apart."""
 TOO_LARGE = "message larger than max"
-"""gRPC's words on a request or an answer beyond 2 GiB: RESOURCE_EXHAUSTED, and the same every time."""
+"""gRPC's words about a request or an answer beyond 2 GiB: RESOURCE_EXHAUSTED, and the same every time."""
 METRICS_SECONDS = 2
-"""Patience with the metrics' endpoint, which a Service or a NetworkPolicy may not let through."""
+"""How long to wait for the metrics endpoint, which a Service or a NetworkPolicy may block."""
 GRPC_PORT, METRICS_PORT = 8001, 8002
-"""tritonserver's defaults: where HTTP is measured, inference requests of the gates still go through gRPC."""
+"""tritonserver's default ports: even if HTTP is measured, the gates send inference requests through gRPC."""
 
 
 @dataclass(frozen=True)
@@ -64,22 +64,22 @@ class Endpoint:
 
     @classmethod
     def parse(cls, url: str) -> "Endpoint":
-        """From ``host:port``; IPv6 addresses stand in brackets."""
+        """Parse ``host:port``; IPv6 addresses are in brackets."""
         host, _, port = url.rpartition(":")
         return cls(host.strip("[]"), int(port))
 
     def resolved(self) -> "Endpoint":
-        """The same with an address instead of a name.
+        """Return the endpoint with an address instead of a name.
 
-        A name is resolved anew by every connection that perf_analyzer opens, one a concurrency, inside the first
-        measured requests: with a slow DNS some of them start late and the point is measured at a lower concurrency.
-        IPv4 where there is one: it is what tritonserver listens on by default. Raises StageError(ServerCrashed) where
-        the name has no address.
+        perf_analyzer opens one connection for each concurrent request and resolves a name for each, inside the first
+        measured requests: with a slow DNS some start late and the point is measured at a lower concurrency. IPv4 is
+        preferred, because tritonserver listens on it by default. Raises StageError(ServerCrashed) if the name has no
+        address.
         """
         try:
             found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
         except OSError as error:
-            raise _gone(f"{self.host} has no address: {error}") from error
+            raise _gone(f"the server's host name {self.host} has no address: {error}") from error
         first = min(found, key=lambda entry: entry[0] != socket.AF_INET)
         return Endpoint(str(first[4][0]), self.port)
 
@@ -88,20 +88,20 @@ class Endpoint:
 
 
 class Server:
-    """A client of one model on one server; every method raises StageError(ServerCrashed) where nothing answers."""
+    """A client of one model on one server; every method raises StageError(ServerCrashed) if nothing answers."""
 
     def __init__(self, load: Load, model: str) -> None:
         self.model = model
         self.http = Endpoint.parse(load.http_url).resolved()
         self.load = Endpoint.parse(load.url).resolved()
-        """What perf_analyzer is pointed at."""
+        """The endpoint that perf_analyzer measures."""
         grpc = self.load if load.protocol == "grpc" else Endpoint(self.http.host, GRPC_PORT)
         self._client = InferenceServerClient(str(grpc))
         metrics = load.metrics_url or str(Endpoint(self.http.host, METRICS_PORT))
         self._metrics = Endpoint.parse(metrics).resolved()
 
     def wait_ready(self, seconds: float = READY_SECONDS) -> None:
-        """Return once the model's own ready URL answers 200; a server with an empty repository is ready too."""
+        """Return once the model's ready URL answers 200; the server's would do so even with an empty repository."""
         path, deadline = f"/v2/models/{self.model}/ready", time.monotonic() + seconds
         while True:
             try:
@@ -115,11 +115,11 @@ class Server:
             time.sleep(POLL_SECONDS)
 
     def version(self) -> str:
-        """Give tritonserver's version, such as 2.51.0."""
+        """Return tritonserver's version, such as 2.51.0."""
         return str(self._document("/v2")["version"])
 
     def signature(self) -> Signature:
-        """Names, types and dimensions as the server declares them, without the batch dimension."""
+        """Return names, types and dimensions as the server declares them, without the batch dimension."""
         metadata = self._document(f"/v2/models/{self.model}")
         max_batch_size = int(self.config().get("max_batch_size", 0))
         skipped = 1 if max_batch_size else 0
@@ -130,17 +130,17 @@ class Server:
         return Signature(inputs, outputs, max_batch_size)
 
     def config(self) -> dict[str, Any]:
-        """The loaded model's configuration; instance groups are what the server made of KIND_AUTO."""
+        """Return the loaded model's configuration, in which the server has resolved KIND_AUTO."""
         return self._document(f"/v2/models/{self.model}/config")
 
     def configs(self) -> list[dict[str, Any]]:
-        """Those of the models that compute: of an ensemble its steps'."""
+        """Return the configurations of the models that compute: for an ensemble, those of its steps."""
         own = self.config()
         steps = [step["model_name"] for step in own.get("ensemble_scheduling", {}).get("step", ())]
         return [self._document(f"/v2/models/{name}/config") for name in steps] or [own]
 
     def used_memory(self) -> int:
-        """Bytes in use now by the server's metrics; 0 where they cannot be had."""
+        """Return the bytes in use now by the server's metrics; 0 if the metrics cannot be read."""
         try:
             _, body = _ask(self._metrics, "GET", "/metrics", METRICS_SECONDS)
         except OSError:
@@ -148,21 +148,21 @@ class Server:
         return used_bytes(body.decode(errors="replace"))
 
     def reload(self, config: str) -> str:
-        """Load the model with another configuration, a JSON document; what the server says against it, or nothing.
+        """Load the model with another configuration, given as JSON; return why the server refuses it, or nothing.
 
-        Only a server of --model-control-mode=explicit does so. Where it refuses, the model stays as it was.
+        Only a server with --model-control-mode=explicit can do so. If it refuses, the model stays as it was.
         """
         body = json.dumps({"parameters": {"config": config}})
         try:
             status, answer = _ask(self.http, "POST", f"/v2/repository/models/{self.model}/load", LOAD_SECONDS, body)
         except OSError as error:
-            raise _gone(f"the server ended while it loaded {self.model} ({error}); see its log") from error
+            raise _gone(f"the server ended while it loaded {self.model} ({error}); see the server's log") from error
         return "" if status == http.client.OK else _error(answer.decode(errors="replace"))
 
     def infer(self, inputs: Arrays, outputs: tuple[str, ...]) -> dict[str, Array]:
-        """One request, in the shapes that the server declares.
+        """Send one request, in the shapes that the server declares, and return the outputs by name.
 
-        Raises StageError: InferenceFailed with the server's message, ServerUnreachable where no answer comes.
+        Raises StageError: InferenceFailed with the server's message, ServerUnreachable if no answer comes.
         """
         tensors = []
         for name, array in inputs.items():
@@ -174,11 +174,13 @@ class Server:
         arrays = {name: response.as_numpy(name) for name in outputs}
         absent = [name for name, array in arrays.items() if array is None]
         if absent:
-            raise StageError(Reason.INFERENCE_FAILED, f"{self.model} answered without the output {absent[0]}")
+            raise StageError(
+                Reason.INFERENCE_FAILED, f"the server's answer for model {self.model} lacks the output {absent[0]}"
+            )
         return {name: text(array) if array.dtype.hasobject else array for name, array in arrays.items()}
 
     def _answer(self, inputs: list[InferInput], outputs: list[InferRequestedOutput]) -> InferResult:
-        """What the server answers; what never came is asked for again, since inference changes nothing."""
+        """Return the server's answer; if none comes, send the request again, since inference changes nothing."""
         pauses = iter(RESEND_PAUSES)
         while True:
             try:
@@ -186,14 +188,17 @@ class Server:
             except InferenceServerException as error:
                 words = error.message() or ""
                 if self._is_gone() or LOST_STUB in words:
-                    raise _gone(f"the server ended during a request: {words}; see its log") from error
+                    raise _gone(f"the server ended during a request: {words}; see the server's log") from error
                 if _is_answer(error.status(), words):
-                    raise StageError(Reason.INFERENCE_FAILED, f"{self.model}: tritonserver says: {words}") from error
+                    raise StageError(
+                        Reason.INFERENCE_FAILED, f"tritonserver refused a request to model {self.model}: {words}"
+                    ) from error
                 pause = next(pauses, None)
                 if pause is None:
-                    message = f"{self.model}: no answer came to a request sent {len(RESEND_PAUSES) + 1} times: {words}"
+                    times = len(RESEND_PAUSES) + 1
+                    message = f"a request to model {self.model} was sent {times} times and got no answer: {words}"
                     raise StageError(Reason.SERVER_UNREACHABLE, message, final=False) from error
-                print(f"no answer came ({words}); the request is sent again in {pause:g} s", flush=True)
+                print(f"a request got no answer ({words}); it is sent again in {pause:g} s", flush=True)
                 time.sleep(pause)
 
     def _is_gone(self) -> bool:
@@ -214,12 +219,12 @@ class Server:
         return dict(json.loads(body))
 
     def _get(self, path: str) -> tuple[int, bytes]:
-        """Raises OSError where nothing answers."""
+        """Return status and body; raises OSError if nothing answers."""
         return _ask(self.http, "GET", path, HTTP_SECONDS)
 
 
 def _ask(endpoint: Endpoint, method: str, path: str, seconds: float, body: str | None = None) -> tuple[int, bytes]:
-    """Status and body of one answer; raises OSError where nothing answers within ``seconds``."""
+    """Return status and body of one answer; raises OSError if nothing answers within ``seconds``."""
     connection = http.client.HTTPConnection(endpoint.host, endpoint.port, timeout=seconds)
     try:
         connection.request(method, path, body)
@@ -232,14 +237,14 @@ def _ask(endpoint: Endpoint, method: str, path: str, seconds: float, body: str |
 
 
 def _is_answer(status: str | None, words: str) -> bool:
-    """Whether an error judges the request; ``status``: None where tritonclient itself refuses it."""
+    """Whether an error judges the request; ``status``: None if tritonclient itself refuses it."""
     if TOO_LARGE in words:
         return True
     return status is None or (status in ANSWER_CODES and not words.startswith(LOST_WORDS))
 
 
 def _error(answer: str) -> str:
-    """Triton's own words in the body of an error."""
+    """Return Triton's own words from the body of an error."""
     try:
         return str(json.loads(answer)["error"])
     except (ValueError, KeyError, TypeError):
@@ -247,5 +252,5 @@ def _error(answer: str) -> str:
 
 
 def _gone(message: str) -> StageError:
-    """Another run may find the server again."""
+    """Return a StageError that is not final: another run may reach the server again."""
     return StageError(Reason.SERVER_CRASHED, message, final=False)

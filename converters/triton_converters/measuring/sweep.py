@@ -1,4 +1,4 @@
-"""Measure the points of a sweep: one perf_analyzer invocation a point, longer windows where it finds none stable."""
+"""Measure the points of a sweep: one perf_analyzer invocation for each, with longer windows if none is stable."""
 
 import shlex
 import subprocess
@@ -16,7 +16,8 @@ from triton_converters.measuring.memory import MemoryWatch
 from triton_converters.measuring.perf_analyzer import Point, ReportError, Target, Windows
 
 BASE_SECONDS = 600
-"""What an invocation may take beyond its windows: start, warm-up, a slow model's requests. Model Analyzer's limit."""
+"""Time that an invocation may take besides its windows: start, warm-up, a slow model's requests. Model Analyzer's
+limit."""
 
 
 @dataclass(frozen=True)
@@ -25,23 +26,23 @@ class Invocation:
 
     exit_code: int
     output: str
-    """Standard output and standard error."""
+    """Standard output and standard error together."""
 
 
 Invoke = Callable[[Sequence[str], Path, float], Invocation]
-"""Run argv in a directory for at most so many seconds; raises TimeoutError."""
+"""A function that runs argv in a directory for at most so many seconds; raises TimeoutError."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A sweep's rows, in the order of its points, and one command line of those that gave them."""
+    """A sweep's rows, in the order of its points, and the command line of the first."""
 
     rows: tuple[Row, ...]
     command: str
 
 
 def run_process(argv: Sequence[str], directory: Path, seconds: float) -> Invocation:
-    """Run a program; it is killed where it takes longer, or where this process is told to stop."""
+    """Run a program; kill it if it takes longer, or if this process is told to stop."""
     try:
         done = subprocess.run(  # noqa: S603
             argv,
@@ -58,7 +59,7 @@ def run_process(argv: Sequence[str], directory: Path, seconds: float) -> Invocat
         output = error.stdout.decode(errors="replace") if isinstance(error.stdout, bytes) else error.stdout or ""
         raise TimeoutError(perf_analyzer.last_lines(output)) from error
     except FileNotFoundError as error:
-        message = f"the image has no {argv[0]}; it comes with the Python package tritonclient 2.60"
+        message = f"the image has no {argv[0]}; install the Python package tritonclient 2.60, which brings it"
         raise StageError(Reason.MEASUREMENT_FAILED, message) from error
     return Invocation(done.returncode, done.stdout)
 
@@ -72,13 +73,13 @@ class Plan:
     directory: Path
     """perf_analyzer's working directory: its CSV files and what it printed stay there."""
     output_bytes: int | None = None
-    """A sample's largest output, where client and server share memory."""
+    """Largest output of a sample, if client and server share memory; otherwise None."""
     used_memory: Callable[[], int] | None = None
-    """Bytes in use now, 0 where unknown; asked again and again while a point is measured."""
+    """Returns the bytes in use now, 0 if unknown; called repeatedly while a point is measured."""
 
 
 def points(scenario: str, sweep: Sweep, batched: bool = True) -> tuple[Point, ...]:
-    """The product of batch sizes and concurrencies; ``batched``: the model has a batch dimension."""
+    """Return the product of batch sizes and concurrencies; ``batched``: the model has a batch dimension."""
     return tuple(
         Point(scenario, batch_size, concurrency, batched)
         for batch_size in sweep.batch_sizes
@@ -87,7 +88,7 @@ def points(scenario: str, sweep: Sweep, batched: bool = True) -> tuple[Point, ..
 
 
 def measure(plan: Plan, wanted: Sequence[Point], invoke: Invoke = run_process) -> Measured:
-    """Measure every point; raises StageError(MeasurementFailed) where one gives no row."""
+    """Measure every point; raises StageError(MeasurementFailed) if one gives no row."""
     rows, commands = [], []
     for number, point in enumerate(wanted, start=1):
         started = time.monotonic()
@@ -104,7 +105,7 @@ def measure(plan: Plan, wanted: Sequence[Point], invoke: Invoke = run_process) -
 
 
 def _measure_point(plan: Plan, point: Point, invoke: Invoke) -> tuple[Row, tuple[str, ...]]:
-    """Windows as asked, then longer ones, then three that are taken as they are."""
+    """Try the requested windows, then longer ones, then three that are taken as they are."""
     windows = perf_analyzer.first_windows(plan.measurement)
     row, rate, argv = _attempt(plan, point, windows, invoke, stable=True)
     if row is None:
@@ -121,7 +122,7 @@ def _measure_point(plan: Plan, point: Point, invoke: Invoke) -> tuple[Row, tuple
 def _attempt(
     plan: Plan, point: Point, windows: Windows, invoke: Invoke, stable: bool
 ) -> tuple[Row | None, float, tuple[str, ...]]:
-    """The row (None: no stable window), requests per second as last seen, and the argv."""
+    """Return the row (None: no stable window), the last requests per second, and the argv."""
     argv = perf_analyzer.arguments(plan.target, point, windows, plan.output_bytes)
     report = plan.directory / f"{point.name}.csv"
     report.unlink(missing_ok=True)
@@ -157,7 +158,7 @@ def _log(plan: Plan, point: Point) -> Path:
 
 
 def _failed(point: Point, message: str) -> StageError:
-    """Another run may find a calmer machine, or the server back."""
+    """Return a StageError that is not final: another run may find a quieter machine, or the server back."""
     text = (
         f"perf_analyzer at batch size {point.batch_size}, concurrency {point.concurrency} ({point.scenario}) {message}"
     )

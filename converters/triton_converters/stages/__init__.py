@@ -1,1 +1,1 @@
-"""The main line of each Job."""
+"""The main program of each stage's Job."""

@@ -1,11 +1,12 @@
-"""Clean: remove from the claim what no TritonDeployment's record names any more.
+"""Clean: remove from the claim what no TritonDeployment's record names any longer.
 
-The results ConfigMaps of every TritonDeployment that uses the claim are mounted; each entry of theirs is a mark. A
-directory goes where it has no mark and nobody wrote it or replayed from it for a while: a Job whose answer is not
-recorded yet has just touched what it made or found. A converted file goes with the last revision that links to it.
+The results ConfigMaps of all TritonDeployments that use the claim are mounted; each of their entries is a mark. A
+directory is removed if it has no mark and was neither written nor replayed for a while: a Job whose result is not
+recorded yet has just touched what it made or found. A converted file is removed with the last revision that links to
+it.
 
-What is not understood stays. A mark that cannot be read may be of anything, so nothing is removed then; and a directory
-goes only where its name and its content show that a Job of ours made it: on a user's claim other things lie beside it.
+What is not understood stays. A mark that cannot be read may name anything, so nothing is removed then. A directory is
+removed only if its name and its content show that one of our Jobs made it: a user's claim may hold other things too.
 """
 
 import json
@@ -39,7 +40,7 @@ MARKED = {
     "search": layout.measurement_directory,
     "measure": layout.measurement_directory,
 }
-"""Where the result of a record lies; of a source by its digest, of all others by the record's key."""
+"""Directory of a record's result by stage: by digest for a source, by the record's key for all others."""
 
 IS_OURS: dict[str, Callable[[Path], bool]] = {
     "sources": is_published,
@@ -51,17 +52,17 @@ IS_OURS: dict[str, Callable[[Path], bool]] = {
     ),
     "searches": is_journal,
 }
-"""By folder of the claim: whether a directory in it holds what a Job publishes under that name."""
+"""Tells for each folder of the claim whether a directory in it holds what a Job publishes under that name."""
 
 _KEY = re.compile(r"[0-9a-f]{16}|[0-9a-f]{64}")
 _TEMPORARY = re.compile(re.escape(TEMPORARY_PREFIX) + r"([0-9a-f]{16}|removed|damaged)-[a-z0-9_]{8}")
 
 
 def run(request: CleanRequest, root: Path = layout.MOUNT, marks: Path = layout.MARKS_MOUNT) -> CleanResult:
-    """Remove the unmarked; ages in seconds.
+    """Remove what has no mark; ages are in seconds.
 
-    Raises StageError(ResultMissing), with nothing removed, where a mark cannot be read; OSError where the claim cannot
-    be changed.
+    Raises StageError(ResultMissing), with nothing removed, if a mark cannot be read; OSError if the claim cannot be
+    changed.
     """
     keep = set(marked(marks, root))
 
@@ -86,9 +87,9 @@ def run(request: CleanRequest, root: Path = layout.MOUNT, marks: Path = layout.M
 
 
 def marked(marks: Path, root: Path) -> Iterator[Path]:
-    """Directories that the mounted ConfigMaps name; a whole folder where it is not known which of its directories.
+    """Yield the directories that the mounted ConfigMaps name, or a whole folder if the directory in it is unknown.
 
-    Raises StageError(ResultMissing) where one of them cannot be read.
+    Raises StageError(ResultMissing) if one of the ConfigMaps cannot be read.
     """
     try:
         owners = sorted(marks.iterdir())
@@ -97,13 +98,13 @@ def marked(marks: Path, root: Path) -> Iterator[Path]:
         for owner in owners:
             yield from _marked_by({path.name: path for path in owner.iterdir() if not path.name.startswith("..")}, root)
     except (OSError, ValueError) as error:
-        message = f"nothing is removed, because not everything that is needed is known: {error}"
-        advice = "mend or delete that entry of the results ConfigMap, then delete this Job for another try"
+        message = f"nothing was removed, because the records do not say everything that is still needed: {error}"
+        advice = "repair or delete that entry of the results ConfigMap, then delete this Job to try again"
         raise StageError(Reason.RESULT_MISSING, f"{message}; {advice}", final=False) from error
 
 
 def _marked_by(entries: dict[str, Path], root: Path) -> Iterator[Path]:
-    """What the records of one TritonDeployment name, and what its history does."""
+    """Yield what the records and the history of one TritonDeployment name."""
     for name, path in entries.items():
         if is_record(name):
             yield from _named(_read(path), root)
@@ -113,7 +114,7 @@ def _marked_by(entries: dict[str, Path], root: Path) -> Iterator[Path]:
             if stage not in MARKED:
                 raise DocumentError(f"{entries[HISTORY]} names {name}, which this version does not know")
             yield MARKED[stage](key, root)
-            # Only the record says which source, or which search.
+            # Only the missing record could say which source or which search.
             if stage in ("source", "search"):
                 yield root / ("sources" if stage == "source" else "searches")
 
@@ -134,7 +135,7 @@ def _read(record: Path) -> Outcome:
 
 
 def _served(history: Path) -> set[str]:
-    """Names of the records that a history names."""
+    """Return the names of the records that a history names."""
     try:
         return {str(name) for state in json.loads(history.read_text(encoding="utf-8"))["served"] for name in state}
     except (ValueError, KeyError, TypeError) as error:
@@ -142,7 +143,7 @@ def _served(history: Path) -> set[str]:
 
 
 def _clean(folder: Path, is_used: Callable[[Path], bool], minimum_age_seconds: int) -> int:
-    """Remove what is old, not used, and ours. How many directories that were."""
+    """Remove the directories that are old, unused and ours; return how many."""
     now = time.time()
     found = [
         directory
@@ -160,7 +161,7 @@ def _is_ours(directory: Path) -> bool:
 
 
 def _remove(directory: Path, minimum_age_seconds: int) -> bool:
-    """Whether it is gone. It is moved aside first, and back where somebody used it in the meantime."""
+    """Return whether it was removed. It is moved aside first, and moved back if a Job used it in the meantime."""
     aside = Path(tempfile.mkdtemp(prefix=f"{TEMPORARY_PREFIX}removed-", dir=directory.parent))
     moved = aside / directory.name
     os.rename(directory, moved)
@@ -176,7 +177,7 @@ def _directories(folder: Path, pattern: re.Pattern[str]) -> list[Path]:
 
 
 def _is_linked(directory: Path) -> bool:
-    """Whether a revision holds a hard link to a file of the candidate's."""
+    """Whether a revision has a hard link to one of the candidate's files."""
     return any(path.is_file() and path.stat().st_nlink > 1 for path in directory.rglob("*"))
 
 

@@ -1,4 +1,4 @@
-"""Stage ``convert``: one candidate's file, unless its key has one already, and the revision that serves it."""
+"""Stage ``convert``: make one candidate's file, unless its key has one already, and the revision that serves it."""
 
 import re
 import time
@@ -27,17 +27,17 @@ from triton_converters.load.framework import Framework
 from triton_converters.user.user_code import location
 
 WARNINGS = 4
-"""Warnings kept, of WARNING_CHARACTERS each: all must fit into the termination message."""
+"""Number of warnings kept, with WARNING_CHARACTERS each: all must fit into the termination message."""
 WARNING_CHARACTERS = 240
 MEANING_CHARACTERS = 500
-"""Of an exporter's error, which may quote the whole graph."""
+"""Longest text kept of an exporter's error, which may quote the whole graph."""
 
 
 def run(request: ConvertRequest) -> ConvertResult:
-    """Publish ``revisions/<key>/``, and ``candidates/<conversion key>/`` where it is missing.
+    """Publish ``revisions/<key>/``, and ``candidates/<conversion key>/`` if it is missing.
 
     Raises StageError: ResultMissing (no reference), what the model's loader raises, ConversionFailed,
-    ConversionUnsupported, NamingUnsupported, TensorRtUnavailable, PrecisionMismatch; OSError where the claim is full.
+    ConversionUnsupported, NamingUnsupported, TensorRtUnavailable, PrecisionMismatch; OSError if the claim is full.
     """
     if request.members:
         return publish_ensemble(request, tuple(_part(member) for member in request.members))
@@ -46,7 +46,7 @@ def run(request: ConvertRequest) -> ConvertResult:
 
 
 def _part(request: ConvertRequest) -> Part:
-    """One model, converted here unless somebody did it before."""
+    """Return one model, which is converted here unless another Job did it before."""
     reference = layout.reference_directory(request.reference)
     signature = read_result(reference, "reference", request.reference, ReferenceResult).signature
     candidate = layout.candidate_directory(request.conversion_key)
@@ -55,7 +55,7 @@ def _part(request: ConvertRequest) -> Part:
         try:
             conversion = _convert(request, signature, candidate)
         except StageError as error:
-            # Of a plain model the candidate's name says enough.
+            # Without an ensemble the candidate's name says enough.
             if request.candidate:
                 raise
             raise StageError(error.reason, f"model {request.model_name}: {error.message}", final=error.final) from error
@@ -65,7 +65,7 @@ def _part(request: ConvertRequest) -> Part:
 
 
 def _convert(request: ConvertRequest, signature: Signature, target: Path) -> Conversion:
-    """Convert, check the file's own data types, and publish it; gives the conversion of whoever was first."""
+    """Convert, check the file's data types, and publish it; returns the conversion that was published first."""
     started = time.monotonic()
     with temporary_directory(target) as directory:
         collected = write_model(request, signature, directory)
@@ -95,7 +95,7 @@ def _convert(request: ConvertRequest, signature: Signature, target: Path) -> Con
 
 
 def write_model(request: ConvertRequest, signature: Signature, directory: Path) -> list[str]:
-    """Load the model and write it in the asked format into ``directory``; gives what deserves a warning."""
+    """Load the model and write it in the requested format into ``directory``; returns warnings for the user."""
     model = framework.load(published_source(request.source), request.model, request.format)
     batches = read_batches(layout.reference_directory(request.reference))
     dynamo = request.format in ("onnx", *THROUGH) and request.onnx_exporter == "Dynamo"
@@ -114,7 +114,7 @@ def write_model(request: ConvertRequest, signature: Signature, directory: Path) 
 
 
 def _concerns_user(warning: warnings.WarningMessage, source: Path) -> bool:
-    """The tracer's warnings name what was frozen; of others, those of the libraries say nothing about this model."""
+    """Whether a warning is about this model: from the tracer (what was frozen), a converter or user code."""
     telling = issubclass(warning.category, ConversionWarning) or warning.category.__name__ == "TracerWarning"
     return telling or Path(warning.filename).is_relative_to(source)
 
@@ -126,7 +126,7 @@ def _line(warning: warnings.WarningMessage) -> str:
 
 
 def _meaning(error: BaseException) -> str:
-    """What the error that began it says: exporters wrap theirs in advice, TorchScript puts its own last."""
+    """Return the text of the root error: exporters wrap it in advice, and TorchScript puts it last."""
     root = _root(error)
     lines = [line.strip() for line in str(root).splitlines() if line.strip(" ^~-=")]
     causes = [line for line in lines[1:] if re.match(r"\w+(Error|Exception): ", line)]
@@ -135,7 +135,7 @@ def _meaning(error: BaseException) -> str:
 
 
 def _place(error: BaseException, model: Framework) -> str:
-    """File and line of the user's code: of its innermost frame, or where the exporter's text points."""
+    """Return file and line of the user's code: where the exporter's text points, or the innermost frame."""
     for file, line in re.findall(r'File "([^"]+)", line (\d+)', str(_root(error))):
         if Path(file).is_relative_to(model.source):
             return f"{Path(file).relative_to(model.source)}:{line}"

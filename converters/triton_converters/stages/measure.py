@@ -1,4 +1,4 @@
-"""Stage ``measure``: the online sweep of a server that is about to serve, through its preview Service."""
+"""Stage ``measure``: sweep the target revision's server online, through its preview Service."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def run(request: MeasureRequest) -> MeasureResult:
     """Publish ``measurements/<key>/``.
 
     Raises StageError: ResultMissing (no reference), SignatureMismatch (another model answers at that address),
-    InvalidSpec (input shapes), ServerCrashed, ServerUnreachable, InferenceFailed, MeasurementFailed; OSError where the
+    InvalidSpec (input shapes), ServerCrashed, ServerUnreachable, InferenceFailed, MeasurementFailed; OSError if the
     claim is full.
     """
     return publish(STAGE, request.key, MeasureResult, lambda directory: _measure(request, directory))

@@ -1,7 +1,7 @@
-"""What went through each model of an ensemble: a reference of its own, which that model is converted with.
+"""The references of an ensemble's models: what went through each model, with which it is then converted.
 
-``references/<key>/members/<model>/`` has the form of ``references/<key>/``, without what only the whole has: labels,
-perf_analyzer's input.
+``references/<key>/members/<model>/`` has the form of ``references/<key>/``, without what only the ensemble has: labels
+and perf_analyzer's input.
 """
 
 from itertools import chain, islice
@@ -21,13 +21,15 @@ from triton_converters.load.ensemble import Ensemble, Passage
 from triton_converters.user.signature import Observed
 
 BATCHES = 2
-"""Of the whole's reference, beside requests of other sizes: enough to trace with and to see what varies."""
+"""Batches taken from the ensemble's reference, besides requests of other sizes: enough to trace and to see what
+varies."""
 
 
 def record_members(model: Ensemble, directory: Path, key: str) -> None:
-    """Run batches that lie in ``directory`` through the members once more, and write each member's own reference.
+    """Run the batches in ``directory`` through the members once more, and write each member's own reference.
 
-    ``key``: of the whole's. Raises what the members raise, and FrameworkFailed where a tensor changes type or rank.
+    ``key``: the key of the ensemble's reference. Raises what the members raise, and FrameworkFailed if a tensor changes
+    type or rank.
     """
     observed: dict[str, dict[str, Observed]] = {}
     counts = 0
@@ -48,7 +50,7 @@ def record_members(model: Ensemble, directory: Path, key: str) -> None:
 
 
 def declared(code: EnsembleCode, found: Signature) -> Signature:
-    """The signature as the spec declares it, once what was seen fits it.
+    """Return the signature as the spec declares it, after checking that the observed tensors fit it.
 
     Raises StageError: DataloaderInvalid (an input), FrameworkFailed (an output).
     """
@@ -59,7 +61,7 @@ def declared(code: EnsembleCode, found: Signature) -> Signature:
         for tensor, actual in zip(tensors, seen, strict=True):
             if not _fits(tensor, actual):
                 was, said = (f"{each.data_type}{list(each.dims)}" for each in (actual, tensor))
-                raise StageError(reason, f"{kind} {tensor.name} is {was}; spec.ensemble.{kind}s declares {said}")
+                raise StageError(reason, f"{kind} {tensor.name} is {was}, but spec.ensemble.{kind}s declares {said}")
     return Signature(code.inputs, code.outputs, found.max_batch_size)
 
 
@@ -75,7 +77,7 @@ def _observers(passage: Passage) -> dict[str, Observed]:
 
 
 def _ids(batch: Batch, passage: Passage) -> Array:
-    """One a row of the member's own batch, which need not be the ensemble's."""
+    """Return one id for each row of the member's own batch, which may differ from the ensemble's."""
     if passage.member.step.code.max_batch_size == 0:
         return batch.ids
     rows = len(next(iter(passage.inputs.values())))
@@ -90,7 +92,7 @@ def _signature(
     try:
         tensors = {name: each.tensor() for name, each in observed.items()}
     except ValueError as error:
-        raise StageError(Reason.FRAMEWORK_FAILED, f"model {step.model}: between batches {error}") from error
+        raise StageError(Reason.FRAMEWORK_FAILED, f"model {step.model}: {error} between batches") from error
     return Signature(
         tuple(tensors[name] for name in inputs), tuple(tensors[name] for name in outputs), step.code.max_batch_size
     )

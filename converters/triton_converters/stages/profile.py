@@ -1,7 +1,7 @@
-"""Stage ``profile``: hold the served candidate against the reference, compute metrics, then sweep it.
+"""Stage ``profile``: compare the served candidate with the reference, compute metrics, then sweep it.
 
 The pod's own tritonserver serves one revision and nothing else. A gate that fails is this stage's result, not its
-failure: the other candidates go on, and nothing is measured of a model that is wrong.
+failure: the other candidates continue, and a model that is wrong is not measured.
 """
 
 import json
@@ -30,7 +30,7 @@ from triton_converters.measuring.server import Server
 STAGE = "profile"
 METRICS_FILE = "metrics.json"
 MESSAGE_BYTES = 700
-"""Of a gate's message: it shares the termination message with the metrics and the environment."""
+"""Longest message of a gate: it shares the termination message with the metrics and the environment."""
 GATES = frozenset(
     {
         Reason.PRECISION_MISMATCH,
@@ -49,7 +49,7 @@ GATES = frozenset(
 
 @dataclass
 class Verdict:
-    """What the gates found; filled in as they pass."""
+    """The gates' findings, filled in one by one."""
 
     reason: Reason = Reason.PASSED
     message: str = ""
@@ -58,10 +58,10 @@ class Verdict:
 
 
 def run(request: ProfileRequest) -> ProfileResult:
-    """Publish ``measurements/<key>/``: the verdict, and for a candidate that passed both sweeps.
+    """Publish ``measurements/<key>/``: the verdict and, for a candidate that passed, both sweeps.
 
     Raises StageError: ResultMissing (no reference), InvalidSpec (input shapes), ServerCrashed, ServerUnreachable,
-    MeasurementFailed, and what ``user_code.call`` raises for the metrics entrypoint; OSError where the claim is full.
+    MeasurementFailed, and what ``user_code.call`` raises for the metrics entrypoint; OSError if the claim is full.
     """
     return publish(STAGE, request.key, ProfileResult, lambda directory: _profile(request, directory))
 
@@ -92,7 +92,7 @@ def _profile(request: ProfileRequest, directory: Path) -> ProfileResult:
 
 
 def _judge(request: ProfileRequest, server: Server, reference: ReferenceResult, directory: Path) -> Verdict:
-    """Every gate in turn, the cheap ones first."""
+    """Run every gate in turn, the cheap ones first."""
     verdict, signature = Verdict(), replace(reference.signature, max_batch_size=request.max_batch_size)
     batches = layout.reference_directory(request.reference)
     try:
@@ -103,9 +103,9 @@ def _judge(request: ProfileRequest, server: Server, reference: ReferenceResult, 
             server.infer, read_batches(batches), signature, request.tolerance, keep_outputs=request.metrics is not None
         )
         if served.samples != reference.samples:
-            message = f"{batches} holds {served.samples} samples, its result says {reference.samples}"
+            message = f"{batches} holds {served.samples} samples, but its result says {reference.samples}"
             raise StageError(
-                Reason.RESULT_MISSING, f"{message}: delete the directory, and it is made anew", final=False
+                Reason.RESULT_MISSING, f"{message}; delete the directory, and the operator makes it again", final=False
             )
         served.include(verify.serve(server.infer, read_sizes(batches), signature, request.tolerance))
         verify.check(served, request.precision, request.tolerance)
@@ -121,7 +121,7 @@ def _judge(request: ProfileRequest, server: Server, reference: ReferenceResult, 
 
 
 def _accuracy(request: ProfileRequest, batches: Path, served: Served, directory: Path) -> tuple[Accuracy, ...]:
-    """Metrics and their verdicts; all of them are left in METRICS_FILE, whatever fits into the termination message."""
+    """Return the metrics with their verdicts; METRICS_FILE keeps them all, even if the message cannot."""
     assert request.metrics is not None
     data = accuracy.gather(list(read_batches(batches)), served.outputs, request.max_batch_size > 0)
     arguments: dict[str, int | str] = {
@@ -137,12 +137,12 @@ def _accuracy(request: ProfileRequest, batches: Path, served: Served, directory:
 
 
 def _json(values: accuracy.Values) -> dict[str, float | str]:
-    """JSON has no NaN and no infinity."""
+    """Return the values with NaN and infinity as text, because JSON has neither."""
     return {name: value if math.isfinite(value) else str(value) for name, value in values.items()}
 
 
 def _measure(request: ProfileRequest, bench: Bench, served: Served, result: ProfileResult) -> ProfileResult:
-    """Both sweeps: static batches through shared memory, then concurrent requests for the dynamic batcher."""
+    """Run both sweeps: static batches through shared memory, then concurrent requests for the dynamic batcher."""
     largest = max(served.output_bytes.values())
     offline = bench.sweep("offline", request.offline, largest)
     online = bench.sweep("online", request.online, largest)
@@ -152,7 +152,7 @@ def _measure(request: ProfileRequest, bench: Bench, served: Served, result: Prof
 
 
 def fit(key: str, result: ProfileResult) -> ProfileResult:
-    """Leave out metrics that have no threshold, from the last, until the result fits into a termination message."""
+    """Drop metrics without a threshold, the last first, until the result fits into a termination message."""
     while True:
         try:
             Outcome(STAGE, key, result).to_json()

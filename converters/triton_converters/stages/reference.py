@@ -1,7 +1,7 @@
-"""Stage ``reference``: run the framework in fp32 once over the dataloader, dump what went in and came out.
+"""Stage ``reference``: run the framework in fp32 once over the dataloader and store its inputs and outputs.
 
-What the gates later compare with must itself be worth something: outputs are finite, differ between samples, come out
-the same when asked again, and do not depend on the other samples of a batch.
+The gates later compare candidates with these outputs, so they must be sound: finite, different between samples, equal
+when computed again, and independent of the other samples of a batch.
 """
 
 import time
@@ -29,13 +29,13 @@ from triton_converters.user import dataloader
 from triton_converters.user.signature import Observed
 
 AGREEMENT = 1e-4
-"""Largest difference of the framework with itself, as a fraction of the output's largest magnitude.
+"""Largest difference between two runs of the framework, as a fraction of the output's largest magnitude.
 
-Kernels for another batch size add in another order, which costs about 1e-6; dropout or batch statistics cost more than
-a hundredth. The fp32 gate's own default tolerance is 1e-4.
+Kernels for another batch size add in another order, which changes about 1e-6; dropout or batch statistics change more
+than a hundredth. The fp32 gate's default tolerance is also 1e-4.
 """
 SINGLES = 4
-"""Samples of the first batch that are also run one by one."""
+"""Number of samples of the first batch that are also run one by one."""
 
 
 def run(request: ReferenceRequest) -> ReferenceResult:
@@ -60,7 +60,7 @@ def run(request: ReferenceRequest) -> ReferenceResult:
 
 
 def record(model: Framework, request: ReferenceRequest, source: Path, directory: Path) -> tuple[Signature, int, int]:
-    """Run every batch and write it; gives the signature and the numbers of samples and batches."""
+    """Run and write every batch; returns the signature and the numbers of samples and batches."""
     batched = request.model.max_batch_size > 0
     observed = {name: Observed(name, batched) for name in (*model.inputs, *model.outputs)}
     perf_input, variety, samples, batches = PerfInput(batched), Variety(batched), 0, 0
@@ -96,40 +96,41 @@ def _signature(model: Framework, observed: dict[str, Observed], max_batch_size: 
         inputs = tuple(observed[name].tensor() for name in model.inputs)
         outputs = tuple(observed[name].tensor() for name in model.outputs)
     except ValueError as error:
-        raise _failed(f"between batches {error}; one signature is served") from error
+        raise _failed(f"{error} between batches, but one signature is served") from error
     return Signature(inputs, outputs, max_batch_size)
 
 
 def _check_outputs(batch: Batch, batched: bool) -> None:
-    """Types that can be served, the batch's size, and no NaN or infinity."""
+    """Check that outputs have a type that can be served and the batch's size, and hold no NaN or infinity."""
     for name, array in batch.outputs.items():
         if not is_served(array.dtype):
-            raise _failed(f"output {name} is {array.dtype}; ioPrecision is fp32: return it with .float()")
+            raise _failed(f"output {name} is {array.dtype}, but ioPrecision is fp32; return it with .float()")
         if batched and (array.ndim == 0 or len(array) != len(batch.ids)):
             message = f"output {name} has shape {list(array.shape)} for {len(batch.ids)} samples"
-            raise _failed(f"{message}: its first dimension is not the batch; for such a model set maxBatchSize to 0")
+            raise _failed(f"{message}; its first dimension is not the batch: set maxBatchSize to 0 for such a model")
         broken = int(numpy.count_nonzero(~numpy.isfinite(array))) if array.dtype.kind == "f" else 0
         if broken:
             message = (
-                f"output {name} holds {broken} NaN or infinite elements of {array.size} in fp32, before any conversion"
+                f"{broken} of {array.size} elements of output {name} are NaN or infinite in fp32, before any conversion"
             )
             raise StageError(Reason.REFERENCE_NOT_FINITE, message)
 
 
 def _check_reproducible(model: Framework, batch: Batch) -> None:
-    """The same batch again gives the same outputs."""
+    """Check that the same batch, run again, gives the same outputs."""
     worst = disagreement(model(batch.inputs), batch.outputs)
     if worst is not None:
         message = (
-            f"the first batch, run twice, gives different outputs ({worst}): is there dropout or other randomness?"
+            "the first batch gives different outputs when it is run twice"
+            f" ({worst}); look for dropout or other randomness"
         )
         raise StageError(Reason.REFERENCE_NOT_REPRODUCIBLE, message)
 
 
 def _check_singles(model: Framework, batch: Batch, batched: bool) -> list[Arrays]:
-    """A sample alone gives what it gives within its batch: requests of different clients share batches.
+    """Check that a sample alone gives what it gives in its batch: requests of different clients share batches.
 
-    Gives the outputs, whose lengths may depend on the batch.
+    Returns the outputs, whose lengths may depend on the batch.
     """
     if not batched or len(batch.ids) < 2:
         return []
@@ -139,16 +140,18 @@ def _check_singles(model: Framework, batch: Batch, batched: bool) -> list[Arrays
         try:
             alone = model({name: array[rows] for name, array in batch.inputs.items()})
         except StageError as error:
-            raise StageError(error.reason, f"a batch of {len(batch.ids)} works, of 1 fails: {error.message}") from error
+            raise StageError(
+                error.reason, f"a batch of {len(batch.ids)} works, but a batch of 1 fails: {error.message}"
+            ) from error
         _compare_batching(alone, {name: array[rows] for name, array in batch.outputs.items()}, index, len(batch.ids))
         answers.append(alone)
     return answers
 
 
 def _check_joined(model: Framework, first: Batch, second: Batch) -> list[Arrays]:
-    """Where the dataloader yields single samples, two of them in one batch give what they give alone.
+    """If the dataloader yields single samples, check that two of them in one batch give what they give alone.
 
-    Gives the outputs, whose lengths may depend on the batch.
+    Returns the outputs, whose lengths may depend on the batch.
     """
     alike = all(first.inputs[name].shape == second.inputs[name].shape for name in first.inputs)
     if len(first.ids) != 1 or not alike:
@@ -164,16 +167,16 @@ def _compare_batching(one: Arrays, other: Arrays, index: int, size: int) -> None
     worst = disagreement(one, other)
     if worst is not None:
         message = (
-            f"sample {index} gives other outputs alone than in a batch of {size} ({worst}):"
-            " a layer uses statistics of the batch or mixes its samples, and the server batches requests of all clients"
+            f"sample {index} gives other outputs alone than in a batch of {size} ({worst}); a layer uses statistics of"
+            " the batch or mixes its samples, but the server batches the requests of all clients"
         )
         raise StageError(Reason.REFERENCE_NOT_REPRODUCIBLE, message)
 
 
 def disagreement(one: Arrays, other: Arrays) -> str | None:
-    """The output that differs, in words; None where all agree within AGREEMENT (integers: exactly).
+    """Return in words which output differs; None if all agree within AGREEMENT (integers: exactly).
 
-    Zeros that only one of them has are padding: a batch is as long as its longest sample.
+    Zeros that only one side has are padding: a batch is as long as its longest sample.
     """
     for name, whole in other.items():
         shapes = f"{name}: shape {list(one[name].shape)} and {list(whole.shape)}"
@@ -181,14 +184,14 @@ def disagreement(one: Arrays, other: Arrays) -> str | None:
             return shapes
         actual, expected = common(one[name], whole)
         if beyond(one[name], actual) or beyond(whole, expected):
-            return f"{shapes}, and more than zeros where only one of them has something"
+            return f"{shapes}, and the part that only one of them has is not all zeros"
         if expected.dtype.kind == "f":
             difference = float(numpy.max(numpy.abs(actual - expected), initial=0.0))
             scale = float(numpy.max(numpy.abs(expected), initial=0.0))
             if not difference <= AGREEMENT * max(scale, 1e-6):
                 return f"{name}: largest difference {difference:.3g}, largest value {scale:.3g}"
         elif not numpy.array_equal(actual, expected):
-            return f"{name}: {numpy.count_nonzero(actual != expected)} of {expected.size} elements"
+            return f"{name}: {numpy.count_nonzero(actual != expected)} of {expected.size} elements differ"
     return None
 
 
@@ -203,7 +206,7 @@ class Variety:
         self.same_inputs = True
 
     def add(self, batch: Batch) -> None:
-        """Compare every sample of one more batch with the very first, bit by bit."""
+        """Compare every sample of one more batch with the very first sample, bit by bit."""
         if self.first is None:
             self.first = batch
             self.constant = dict.fromkeys(batch.outputs, True)
@@ -220,16 +223,16 @@ class Variety:
         return first.shape[1:] == array.shape[1:] and bool(numpy.all(first[:1] == array))
 
     def check(self) -> None:
-        """Raise ReferenceConstant for a constant floating point output, or where every output is constant.
+        """Raise ReferenceConstant if a floating point output is constant, or if every output is.
 
-        A class number may well be the same over a few samples; a score that never moves in its last bit may not.
+        A class number may be the same for a few samples, but a score should differ at least in its last bit.
         """
         if self.first is None or self.samples < 2:
             return
         constant = [name for name, same in self.constant.items() if same]
         floating = [name for name in constant if self.first.outputs[name].dtype.kind == "f"]
         if floating or len(constant) == len(self.constant):
-            why = "all inputs are the same" if self.same_inputs else "does the model use its input?"
+            why = "all inputs are the same" if self.same_inputs else "check that the model uses its input"
             message = f"output {(floating or constant)[0]} is the same for all {self.samples} samples ({why})"
             raise StageError(Reason.REFERENCE_CONSTANT, message)
 

@@ -1,4 +1,4 @@
-"""Stage ``search``: walk a search's path on the pod's own server, as far as this part goes."""
+"""Stage ``search``: walk this part of a search's path on the pod's own server."""
 
 import time
 from collections.abc import Mapping
@@ -26,25 +26,25 @@ from triton_converters.search.space import Load, Space
 
 STAGE = "search"
 LOST_TWICE = 2
-"""A configuration under which the server or the Job ended so often is not tried again."""
+"""A configuration under which the server or the Job ended this often is not tried again."""
 RESTART_SECONDS = 400
-"""How long to wait for a server that ended: the kubelet starts it again, after a pause of up to five minutes."""
+"""How long to wait for a server that ended: the kubelet restarts it after a pause of up to five minutes."""
 REPEATS = 2
-"""Points that are measured once more at the end; their place in the budget is kept."""
+"""Number of points that are measured once more at the end; the budget reserves them."""
 RETRIED = frozenset({Reason.SERVER_CRASHED, Reason.MEASUREMENT_FAILED, Reason.INFERENCE_FAILED})
 REFUSAL_CHARACTERS = 60
-"""Of why a configuration was refused, in the message: 24 points share it. The file of points has all of it."""
+"""Longest refusal in the termination message, which 24 points share. The file of points has the whole text."""
 
 
 class EndedError(Exception):
-    """The walk ends before its path does: the budget is spent, or the next part goes on."""
+    """The walk ends before its path does: the budget is spent, or the next part continues."""
 
 
 def run(request: SearchRequest) -> SearchResult:
-    """Publish ``measurements/<key>/``, and add to ``searches/<search>/`` what was measured.
+    """Publish ``measurements/<key>/``, and add the new measurements to ``searches/<search>/``.
 
     Raises StageError: ResultMissing (no reference or profile), InvalidSpec (input shapes), ServerCrashed,
-    ServerUnreachable; OSError where the claim is full.
+    ServerUnreachable; OSError if the claim is full.
     """
     return publish(STAGE, request.key, SearchResult, lambda _: _search(request))
 
@@ -61,7 +61,7 @@ def _search(request: SearchRequest) -> SearchResult:
     server.wait_ready()
     space = Space.of(request)
     journal = Journal(layout.search_directory(request.search))
-    # A server that a Job before this one left behind may serve anything.
+    # A server that an earlier Job left behind may serve any configuration.
     probe = Probe(request, server, signature, None)
     return Search(request, space, journal, probe, profiled).run()
 
@@ -75,12 +75,12 @@ class Search:
     journal: Journal
     probe: Probe
     profiled: Mapping[Point, Row]
-    """Of the base; they cost nothing."""
+    """Measurements of the base from its profile; they cost nothing."""
     visited: list[Entry] = field(default_factory=list)
-    """On the path so far, those of earlier parts too."""
+    """Entries on the path so far, including those of earlier parts."""
 
     def run(self) -> SearchResult:
-        """Walk, and at the path's end repeat the best."""
+        """Walk the path and, at its end, repeat the best points."""
         path: Walk = (
             climb(self.space, self.request.objectives, self.request.constraints)
             if self.request.mode == "Quick"
@@ -109,7 +109,10 @@ class Search:
         return self.request.part * PART_POINTS
 
     def _answer(self, point: Point) -> Row | None:
-        """A point's row, wherever it comes from; raises EndedError, and StageError where the server is gone."""
+        """Return a point's row from the profile, the journal or a measurement.
+
+        Raises EndedError, and StageError if the server is gone.
+        """
         if row := self.profiled.get(point):
             return row
         if any(entry.kind == REFUSED and entry.tuning == point.tuning for entry in self.visited):
@@ -128,7 +131,7 @@ class Search:
         return self.journal.refused(point.tuning) or self.journal.measured(point, kind)
 
     def _try(self, point: Point, kind: str, at_least: Row | None = None) -> Entry:
-        """Load and measure; a configuration under which the server or the Job ended twice is refused."""
+        """Load and measure a configuration; refuse it if the server or the Job ended twice under it."""
         tuning, load = point
         while self.journal.lost(tuning) < LOST_TWICE:
             started = time.monotonic()
@@ -142,7 +145,7 @@ class Search:
                 if not isinstance(error, StageError) or error.reason not in RETRIED:
                     self.journal.append(Entry(STOPPED, tuning, load.batch_size, load.concurrency))
                     raise
-                print(f"lost: {error.message}", flush=True)
+                print(f"the attempt was lost: {error.message}", flush=True)
                 self.probe.loaded = None
                 self.probe.server.wait_ready(RESTART_SECONDS)
                 continue
@@ -171,9 +174,9 @@ class Search:
         return f"{len(self.visited) + 1} of at most {self.request.measurements}"
 
     def _repeats(self) -> list[Entry]:
-        """The best point and the best of another configuration once more, with longer windows.
+        """Measure the best point and the best of another configuration once more, with longer windows.
 
-        None where nothing better than the base was found: nothing will come of this search then.
+        Returns no entry if nothing better than the base was found: the search then changes nothing.
         """
         rows = dict(self.profiled) | {entry.point: entry.row for entry in self.visited if entry.row}
         ranked = sorted(rows, key=lambda point: order(rows[point], self.request.objectives, self.request.constraints))
@@ -187,7 +190,7 @@ class Search:
 
 
 def describe(tuning: Tuning) -> str:
-    """A configuration in words."""
+    """Return a configuration in words."""
     words = [f"max batch {tuning.max_batch_size}", f"{tuning.instances} instances"]
     if tuning.dynamic_batching:
         words.append(f"queue delay {tuning.max_queue_delay_microseconds} us")
@@ -198,7 +201,7 @@ def describe(tuning: Tuning) -> str:
 
 
 def _figures(entry: Entry) -> str:
-    """What came of a point, in words."""
+    """Return a point's figures or its refusal in words."""
     if entry.row is None:
         return f"refused: {entry.message}"
     load = f"batch {entry.batch_size}, concurrency {entry.concurrency}"

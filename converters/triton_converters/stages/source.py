@@ -1,6 +1,6 @@
 """Stage ``source``: publish the user's files on the claim under their digest (``claim_store.digest``).
 
-Names that begin with ``..`` are the kubelet's own in a mounted ConfigMap. See docs/source.md.
+Names that begin with ``..`` belong to the kubelet in a mounted ConfigMap. See docs/source.md.
 """
 
 import os
@@ -22,10 +22,10 @@ _UNSPEAKABLE = re.compile(r"[\x00-\x1f\x7f\\]")
 
 
 def run(request: SourceRequest) -> SourceResult:
-    """Publish ``sources/<digest>/`` unless it is there.
+    """Publish ``sources/<digest>/`` unless it exists.
 
     Raises StageError: SourceNotFound, SourceInvalid (a link that leaves the source, a special or unreadable file),
-    DigestMismatch; OSError where the claim is full.
+    DigestMismatch; OSError if the claim is full.
     """
     root = _locate(request)
     files = sorted(_files(root, Path(request.path).name), key=lambda file: os.fsencode(file.name))
@@ -34,7 +34,7 @@ def run(request: SourceRequest) -> SourceResult:
     single = root.is_file()
     digest = digest_of({file.name: sha256_of(file) for file in files}, single)
     if request.sha256 and digest != request.sha256:
-        message = f"{request.uri} has SHA-256 {digest}, spec.source.sha256 is {request.sha256} (docs/source.md)"
+        message = f"{request.uri} has SHA-256 {digest}, but spec.source.sha256 is {request.sha256} (see docs/source.md)"
         raise StageError(Reason.DIGEST_MISMATCH, message)
     target = layout.source_directory(digest)
     if not target.is_dir():
@@ -43,20 +43,21 @@ def run(request: SourceRequest) -> SourceResult:
 
 
 def _locate(request: SourceRequest) -> Path:
-    """What the request names, links resolved, proved to lie on the mount."""
+    """Return the path that the request names, with links resolved, after checking that it is on the mount."""
     mount = layout.SOURCE_MOUNT.resolve()
     root = (mount / request.path).resolve()
     if not root.is_relative_to(mount):
-        raise _invalid(f"{request.uri}: {request.path!r} leads outside of what is mounted")
+        raise _invalid(f"{request.uri}: {request.path!r} leads outside the mounted volume")
     if not root.exists():
         folder = next(parent for parent in root.parents if parent.is_dir())
         entries = ", ".join(sorted(entry.name for entry in folder.iterdir())[:10]) or "nothing"
-        raise StageError(Reason.SOURCE_NOT_FOUND, f"{request.uri}: no {root.name!r} there; its folder holds: {entries}")
+        message = f"{request.uri} does not exist: the folder has no {root.name!r}; it has: {entries}"
+        raise StageError(Reason.SOURCE_NOT_FOUND, message)
     return root
 
 
 def _files(root: Path, name: str) -> Iterator[SourceFile]:
-    """Regular files below ``root``, or ``root`` itself as ``name``; links are followed as long as they stay inside."""
+    """Yield the regular files below ``root``, or ``root`` itself as ``name``; follows links that stay inside."""
     if not root.is_dir():
         yield _regular(root, name)
         return
@@ -73,10 +74,10 @@ def _files(root: Path, name: str) -> Iterator[SourceFile]:
                 continue
             name, real = prefix + entry.name, entry.resolve()
             if not real.is_relative_to(root):
-                raise _invalid(f"{name} is a link to {os.readlink(entry)}, outside of the source: copy the file there")
+                raise _invalid(f"{name} is a link to {os.readlink(entry)}, outside the source; copy the file there")
             if real.is_dir():
                 if real in above:
-                    raise _invalid(f"{name} is a link to a directory above it")
+                    raise _invalid(f"{name} is a link to a directory that contains it")
                 pending.append((real, f"{name}/", (*above, real)))
             else:
                 yield _regular(real, name)
@@ -84,16 +85,16 @@ def _files(root: Path, name: str) -> Iterator[SourceFile]:
 
 def _regular(path: Path, name: str) -> SourceFile:
     if _UNSPEAKABLE.search(name):
-        raise _invalid(f"{name!r} has a backslash or a control character in its name")
+        raise _invalid(f"{name!r} has a backslash or a control character in its name; rename it")
     if not path.exists():
-        raise _invalid(f"{name} is a link to nothing")
+        raise _invalid(f"{name} is a broken link")
     if not stat.S_ISREG(path.stat().st_mode):
         raise _invalid(f"{name} is not a regular file")
     return SourceFile(name, path)
 
 
 def _publish(files: list[SourceFile], digest: str, single: bool, target: Path) -> None:
-    """Copy the files; what arrived must be what was digested."""
+    """Copy the files and check that the copies have the digest."""
     with temporary_directory(target) as directory:
         for file in files:
             copy = directory / file.name
@@ -102,7 +103,7 @@ def _publish(files: list[SourceFile], digest: str, single: bool, target: Path) -
             copy.chmod(0o444)
         copied = {file.name: sha256_of(SourceFile(file.name, directory / file.name)) for file in files}
         if digest_of(copied, single) != digest:
-            message = "the source changed while it was copied; it is looked at again"
+            message = "the source changed while it was copied; the Job tries again"
             raise StageError(Reason.SOURCE_INVALID, message, final=False)
         publish_directory(directory, target)
 

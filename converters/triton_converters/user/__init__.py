@@ -1,1 +1,1 @@
-"""The user's Python files: how they are loaded, called and read."""
+"""Loading, calling and reading the user's Python files."""

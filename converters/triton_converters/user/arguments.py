@@ -1,7 +1,7 @@
-"""The arguments a user's function gets: those of the spec, those of the stage, and its own defaults, typed.
+"""The typed arguments of a user's function: those of the spec, those of the stage, and its own defaults.
 
-The contract is that of the deployment toolkit the five seed documents use: a function's named parameters, and what an
-``update_argparser(parser)`` beside it declares, say which arguments exist and of which type they are.
+The contract is that of NVIDIA's deployment toolkit: a function's named parameters, and what an
+``update_argparser(parser)`` in the same file declares, say which arguments exist and which types they have.
 """
 
 import argparse
@@ -24,13 +24,13 @@ _FALSE = frozenset({"false", "0", "no", "off"})
 
 @dataclass(frozen=True)
 class Offer:
-    """What may be passed: ``spec`` must be taken by the function, ``stage`` is passed where it is asked for."""
+    """Arguments to pass: the function must take all of ``spec``; it gets those of ``stage`` that it takes."""
 
     spec: Mapping[str, str]
     stage: Mapping[str, int | str]
 
     def get(self, name: str) -> str | None:
-        """The spec's value, else the stage's, else None."""
+        """Return the spec's value, else the stage's, else None."""
         value = self.spec.get(name, self.stage.get(name))
         return None if value is None else str(value)
 
@@ -41,10 +41,10 @@ def harvest(
     update_argparser: Callable[[argparse.ArgumentParser], Any] | None,
     where: str,
 ) -> dict[str, Any]:
-    """Keyword arguments for ``function``.
+    """Return the keyword arguments for ``function``.
 
-    ``where`` names the function in messages. Raises StageError(ArgumentsInvalid) for a spec's argument that the
-    function does not take, a missing one, and a value that is not of its type.
+    ``where`` names the function in messages. Raises StageError(ArgumentsInvalid) if the function does not
+    take an argument of the spec, if an argument is missing, or if a value has the wrong type.
     """
     parameters = inspect.signature(function).parameters
     named = {
@@ -67,7 +67,7 @@ def harvest(
         elif text is not None:
             values[name] = _typed(text, hints.get(name, parameter.annotation), parameter.default, f"{where}: {name}")
         elif parameter.default is parameter.empty:
-            raise _invalid(f"{where} needs the argument {name!r}: add it to the arguments in the spec")
+            raise _invalid(f"{where} needs the argument {name!r}; add it to the arguments in the spec")
     if takes_any:
         # An argparse declaration says what is taken; without one, everything is.
         rest = offer.stage if update_argparser is not None else {**offer.stage, **offer.spec}
@@ -80,7 +80,7 @@ def harvest(
 
 
 def convert(text: str, kind: Any) -> Any:
-    """``text`` as a value of the annotation ``kind``; raises ValueError where it is none."""
+    """Return ``text`` as a value of the annotation ``kind``; raises ValueError if it is not one."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         return _convert_union(text, inner)
@@ -103,7 +103,7 @@ def _convert_union(text: str, kinds: tuple[Any, ...]) -> Any:
     if type(None) in kinds and text.lower() in ("", "none", "null"):
         return None
     failures = []
-    # str takes everything, so it is asked last.
+    # str accepts everything, so it is tried last.
     for kind in sorted((kind for kind in kinds if kind is not type(None)), key=lambda kind: kind is str):
         try:
             return convert(text, kind)
@@ -127,13 +127,13 @@ def _is_sequence(kind: Any) -> bool:
 
 
 def _split(text: str) -> list[str]:
-    """Items of a list: separated by commas or blanks, brackets and quotes around them allowed."""
+    """Return the items of a list; commas or blanks separate them, and brackets and quotes may surround them."""
     return [item.strip("'\"") for item in re.split(r"[,\s]+", text.strip().removeprefix("[").removesuffix("]")) if item]
 
 
 def _typed(text: str, annotation: Any, default: Any, where: str) -> Any:
     if annotation is inspect.Parameter.empty:
-        # An unannotated parameter has the type of its default, where that is a plain value.
+        # An unannotated parameter has the type of its default if that is a plain value.
         annotation = type(default) if isinstance(default, bool | int | float | list | Path) else str
     try:
         return convert(text, annotation)
@@ -142,7 +142,7 @@ def _typed(text: str, annotation: Any, default: Any, where: str) -> Any:
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """Annotations as objects; where they cannot be resolved, none."""
+    """Return the annotations as objects; empty if they cannot be resolved."""
     target = function.__init__ if inspect.isclass(function) else function
     try:
         return typing.get_type_hints(target)
@@ -151,19 +151,19 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are the stage's."""
+    """A parser that raises StageError."""
 
     def __init__(self, where: str) -> None:
         super().__init__(prog=where, add_help=False, allow_abbrev=False, conflict_handler="resolve")
         self.where = where
 
     def error(self, message: str) -> NoReturn:
-        """Say which of the user's arguments is wrong."""
-        raise _invalid(f"{self.where} (by update_argparser): {message}")
+        """Raise StageError that says which of the user's arguments is wrong."""
+        raise _invalid(f"{self.where} (declared in update_argparser): {message}")
 
 
 def _parse(update: Callable[[argparse.ArgumentParser], Any], offer: Offer, where: str) -> dict[str, Any]:
-    """Every argument ``update`` declares, with its default where nothing is offered."""
+    """Return every argument that ``update`` declares, with its default if nothing is offered."""
     parser = _Parser(where)
     update(parser)
     argv: list[str] = []
@@ -174,7 +174,7 @@ def _parse(update: Callable[[argparse.ArgumentParser], Any], offer: Offer, where
         if text is None:
             continue
         if action.nargs == 0:
-            # A store_false argument is given by the value it leaves: --no-x with x=false.
+            # A store_false argument is given as the value that it stores: --no-x as x=false.
             try:
                 flags[action.dest] = _convert_bool(text)
             except ValueError as error:

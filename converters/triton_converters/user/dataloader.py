@@ -1,4 +1,4 @@
-"""The user's dataloader: every batch is checked before anything is computed with it."""
+"""The user's dataloader; every batch is checked before anything is computed with it."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,10 +19,10 @@ NO_OUTPUTS: Mapping[str, Array] = {}
 def batches(
     request: ReferenceRequest, source: Path, input_names: tuple[str, ...], batch_size: int | None = None
 ) -> Iterator[Batch]:
-    """At most ``max_samples`` samples, as the dataloader yields them; the last batch is cut to fit.
+    """Yield at most ``max_samples`` samples in the dataloader's batches; the last batch is cut to fit.
 
-    ``source``: directory of the published source. ``input_names``: the model's. ``batch_size``: what the dataloader is
-    asked for; None: the largest that is served. Outputs are empty. Raises StageError: DataloaderInvalid,
+    ``source``: directory of the published source. ``input_names``: the model's. ``batch_size``: the size to ask the
+    dataloader for; None: the largest that is served. Outputs are empty. Raises StageError: DataloaderInvalid,
     DataloaderEmpty, LabelsMissing, and what ``user_code.call`` raises.
     """
     path, left, first = request.dataloader.path, request.max_samples, None
@@ -35,7 +35,7 @@ def batches(
             break
         batch = _checked(item, input_names, batch_dimension, f"{path}: ")
         if request.needs_labels and not batch.labels:
-            message = f"{path}: accuracy.thresholds are set and the dataloader yields no labels (the third item)"
+            message = f"{path}: accuracy.thresholds are set, but the dataloader yields no labels (the third item)"
             raise StageError(Reason.LABELS_MISSING, message)
         first = first or batch
         _check_alike(first, batch, f"{path}: ")
@@ -47,20 +47,20 @@ def batches(
 
 
 def largest_batch_size(request: ReferenceRequest) -> int:
-    """Samples of the largest batch, or of the largest request of a model without batch dimension."""
+    """Return the samples of the largest batch or, without a batch dimension, of the largest request."""
     if request.model.max_batch_size == 0:
         return max(request.batch_sizes, default=1)
     return min(request.model.max_batch_size, request.max_samples)
 
 
 def head(batch: Batch, count: int) -> Batch:
-    """The first ``count`` samples of a batch."""
+    """Return the first ``count`` samples of a batch."""
     groups = (batch.inputs, batch.labels, batch.outputs)
     return Batch(batch.ids[:count], *({name: array[:count] for name, array in group.items()} for group in groups))
 
 
 def _iterate(request: ReferenceRequest, source: Path, batch_size: int) -> Iterator[Any]:
-    """Call get_dataloader_fn and what it returns."""
+    """Call get_dataloader_fn, then the function that it returns."""
     entrypoint = request.dataloader
     stage: dict[str, int | str] = {
         "batch_size": batch_size,
@@ -76,14 +76,14 @@ def _iterate(request: ReferenceRequest, source: Path, batch_size: int) -> Iterat
 
 
 def _checked(item: Any, input_names: tuple[str, ...], batch_dimension: bool, where: str) -> Batch:
-    """One item as a Batch of arrays that agree with the model's names and with each other."""
+    """Return one item as a Batch, after checking its arrays against the model's names and each other."""
     if not isinstance(item, tuple | list) or len(item) != 3:
-        raise _invalid(f"{where}a batch is (ids, inputs, labels), not {_describe(item)}")
+        raise _invalid(f"{where}a batch must be (ids, inputs, labels), not {_describe(item)}")
     ids, inputs, labels = item
     if not isinstance(inputs, Mapping) or not isinstance(labels, Mapping | None):
-        raise _invalid(f"{where}inputs and labels are dicts of arrays by name, not {_describe(inputs)}")
+        raise _invalid(f"{where}inputs and labels must be dicts of arrays by name, not {_describe(inputs)}")
     if set(inputs) != set(input_names):
-        raise _invalid(f"{where}inputs are named {sorted(map(str, inputs))}, the model's are {sorted(input_names)}")
+        raise _invalid(f"{where}inputs are named {sorted(map(str, inputs))}, but the model's are {sorted(input_names)}")
     batch = Batch(
         _plain(ids, f"{where}ids").reshape(-1),
         {name: _served(inputs[name], f"{where}input {name}") for name in input_names},
@@ -100,7 +100,7 @@ def _check_batch_size(batch: Batch, where: str) -> None:
     for kind, group in (("input", batch.inputs), ("label", batch.labels)):
         for name, array in group.items():
             if array.ndim == 0:
-                raise _invalid(f"{where}{kind} {name} has no batch dimension; for such a model set maxBatchSize to 0")
+                raise _invalid(f"{where}{kind} {name} has no batch dimension; set maxBatchSize to 0 for such a model")
             sizes[f"{kind} {name}"] = len(array)
     if len(set(sizes.values())) != 1:
         raise _invalid(f"{where}batch sizes differ: {', '.join(f'{name} {size}' for name, size in sizes.items())}")
@@ -109,28 +109,28 @@ def _check_batch_size(batch: Batch, where: str) -> None:
 
 
 def _check_alike(first: Batch, batch: Batch, where: str) -> None:
-    """Types and ranks of inputs stay; labels are in every batch or in none."""
+    """Check that types and ranks of inputs do not change, and that every batch has the same labels."""
     for name, array in batch.inputs.items():
         expected = first.inputs[name]
         if (triton_type(array.dtype), array.ndim) != (triton_type(expected.dtype), expected.ndim):
-            message = f"input {name} is {_describe(array)} after {_describe(expected)}: type and rank must not change"
+            message = f"input {name} is {_describe(array)} after {_describe(expected)}; type and rank must not change"
             raise _invalid(f"{where}{message}")
     if batch.labels.keys() != first.labels.keys():
-        raise _invalid(f"{where}labels {sorted(batch.labels)} after {sorted(first.labels)}")
+        raise _invalid(f"{where}a batch has labels {sorted(batch.labels)}, but the first had {sorted(first.labels)}")
 
 
 def _served(value: Any, where: str) -> Array:
-    """An array of a type that can be an input; no type is changed behind the user's back."""
+    """Return an array whose type an input may have; no type is changed silently."""
     array = _plain(value, where)
     if is_served(array.dtype):
         return array
     if array.dtype.name in TRITON_BY_NUMPY:
-        raise _invalid(f"{where} is {array.dtype}; ioPrecision is fp32: add .astype(numpy.float32)")
-    raise _invalid(f"{where} is {array.dtype}, which no model input can be")
+        raise _invalid(f"{where} is {array.dtype}, but ioPrecision is fp32; add .astype(numpy.float32)")
+    raise _invalid(f"{where} is {array.dtype}, a type that no model input can have")
 
 
 def _plain(value: Any, where: str) -> Array:
-    """An array that needs no pickle: strings become a fixed-width type."""
+    """Return an array that needs no pickle: strings get a type of fixed width."""
     array = _array(value, where)
     if array.dtype.hasobject:
         try:
@@ -144,7 +144,7 @@ def _array(value: Any, where: str) -> Array:
     try:
         return numpy.asarray(value, order="C")
     except (TypeError, ValueError) as error:
-        raise _invalid(f"{where}: {type(value).__name__} is not an array: {error}") from error
+        raise _invalid(f"{where}: {type(value).__name__} cannot be turned into an array: {error}") from error
 
 
 def _describe(value: Any) -> str:

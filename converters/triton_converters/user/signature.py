@@ -1,4 +1,4 @@
-"""The signature of a model, read off what went in and came out."""
+"""The signature of a model, derived from its inputs and outputs."""
 
 from dataclasses import dataclass, field
 
@@ -9,23 +9,23 @@ from triton_converters.model_config.data_types import triton_type
 
 @dataclass
 class Observed:
-    """Types and shapes of one tensor over all batches."""
+    """The types and shapes of one tensor over all batches."""
 
     name: str
     batch_dimension: bool
     types: set[str] = field(default_factory=set)
     shapes: set[tuple[int, ...]] = field(default_factory=set)
-    """Without the batch dimension."""
+    """The shapes without the batch dimension."""
 
     def add(self, array: Array) -> None:
-        """Take in the tensor of one more batch."""
+        """Add the tensor of one more batch."""
         self.types.add(triton_type(array.dtype) or array.dtype.name)
         self.shapes.add(array.shape[1:] if self.batch_dimension else array.shape)
 
     def tensor(self) -> Tensor:
-        """What config.pbtxt declares: a dimension is static where it never changed, else -1.
+        """Return what config.pbtxt declares: a dimension that never changed is static, any other is -1.
 
-        Raises ValueError where type or rank changed between batches.
+        Raises ValueError if type or rank changed between batches.
         """
         shapes = sorted(self.shapes)
         if len(self.types) != 1 or len({len(shape) for shape in shapes}) != 1:

@@ -1,4 +1,4 @@
-"""Import and call what the user wrote; every way it can go wrong becomes a reason with the user's own file and line."""
+"""Import and call user code; every failure becomes a reason with the user's own file and line."""
 
 import argparse
 import contextlib
@@ -19,15 +19,15 @@ from triton_converters.user import toolkit
 from triton_converters.user.arguments import Offer, harvest
 
 CHECKPOINT_ARGUMENTS = frozenset({"checkpoint", "checkpoint_path", "checkpoint_file", "checkpoint_dir"})
-"""Arguments whose value is a path below the source; the function gets it absolute."""
+"""Arguments whose value is a path below the source; the function gets the absolute path."""
 
 
 def call(
     source: Path, entrypoint: Entrypoint, target: str, stage_arguments: Mapping[str, int | str] | None = None
 ) -> Any:
-    """Import the entrypoint's file and call its function or class ``target``; gives what that returns.
+    """Import the entrypoint's file and call its function or class ``target``; returns the result.
 
-    ``source``: directory of the published source. ``stage_arguments``: values by name, passed where the function takes
+    ``source``: directory of the published source. ``stage_arguments``: values by name, passed if the function takes
     them. Raises StageError: EntrypointMissing, EntrypointInvalid, ArgumentsInvalid, CheckpointInvalid (one of
     CHECKPOINT_ARGUMENTS names no file of the source), UserCodeFailed, UserCodeExited.
     """
@@ -44,9 +44,9 @@ def call(
 
 
 def load(source: Path, path: str) -> ModuleType:
-    """Import the file ``path`` of the source; importing it twice gives the same module.
+    """Import the file ``path`` of the source; a second import returns the same module.
 
-    Its folder is first on sys.path, as for a script, and the source's own directory is last.
+    The file's folder comes first on sys.path, as for a script, and the source's directory comes last.
     """
     file = locate(source, path)
     toolkit.install(source)
@@ -57,7 +57,7 @@ def load(source: Path, path: str) -> ModuleType:
     known = sys.modules.get(file.stem)
     if known is not None and getattr(known, "__file__", None) == str(file):
         return known
-    # Siblings import it by its stem; a module of that name from elsewhere (profile, say) is not replaced.
+    # Siblings import it by its stem; a module of that name from elsewhere (such as profile) is not replaced.
     name = file.stem if known is None else f"user_{file.stem}"
     specification = importlib.util.spec_from_file_location(name, file)
     assert specification is not None
@@ -75,7 +75,7 @@ def load(source: Path, path: str) -> ModuleType:
 
 @contextmanager
 def running(source: Path, path: str, reason: Reason = Reason.USER_CODE_FAILED) -> Iterator[None]:
-    """Around every call into user code: the source is the working directory, exceptions become StageErrors.
+    """Wrap a call into user code: the source is the working directory, and exceptions become StageErrors.
 
     An exception becomes ``reason`` with the file and line of the user's innermost frame; SystemExit, whatever its code,
     becomes UserCodeExited. A StageError passes.
@@ -90,7 +90,8 @@ def running(source: Path, path: str, reason: Reason = Reason.USER_CODE_FAILED) -
         message = f"{where}: the code ended the process with {error.code!r} instead of returning"
         raise StageError(Reason.USER_CODE_EXITED, message) from error
     except ModuleNotFoundError as error:
-        message = f"{location(error, source, path)}: {error}: put it into the source, or into spec.conversion.pod.image"
+        advice = "add it to the source or to the image in spec.conversion.pod.image"
+        message = f"{location(error, source, path)}: {error}; {advice}"
         raise StageError(reason, message) from error
     except Exception as error:
         traceback.print_exc()
@@ -99,7 +100,7 @@ def running(source: Path, path: str, reason: Reason = Reason.USER_CODE_FAILED) -
 
 
 def location(error: BaseException, source: Path, path: str) -> str:
-    """``file:line`` of the innermost frame that lies in the source; ``path`` where none does."""
+    """Return ``file:line`` of the innermost frame in the source; ``path`` if there is none."""
     if isinstance(error, SyntaxError) and error.filename and Path(error.filename).is_relative_to(source):
         return f"{Path(error.filename).relative_to(source)}:{error.lineno}"
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
@@ -110,9 +111,10 @@ def location(error: BaseException, source: Path, path: str) -> str:
 
 
 def locate(source: Path, path: str, kind: Callable[[Path], bool] = Path.is_file, pattern: str = "*.py") -> Path:
-    """The entrypoint, proved to lie below the source; raises StageError(EntrypointMissing).
+    """Return the entrypoint's path, after checking that it is below the source.
 
-    ``kind``: what it must be; ``pattern``: of the names listed where it is not.
+    ``kind``: tells whether the path is usable; ``pattern``: the files to list if it is not. Raises
+    StageError(EntrypointMissing).
     """
     file = Path(os.path.abspath(source / path))
     if not file.is_relative_to(source) or not file.resolve().is_relative_to(source.resolve()):
@@ -125,12 +127,12 @@ def locate(source: Path, path: str, kind: Callable[[Path], bool] = Path.is_file,
 
 
 def _checkpoint(source: Path, name: str, value: str) -> str:
-    """A relative checkpoint lies below the source; absolute ones ($(DATA)) stay."""
+    """Return the checkpoint's absolute path: a relative one is below the source, an absolute one ($(DATA)) stays."""
     file = Path(os.path.abspath(source / value))
     if not Path(value).is_absolute() and not file.is_relative_to(source):
         raise StageError(Reason.ARGUMENTS_INVALID, f"{name}: {value!r} is outside the source")
     if not file.exists():
         files = sorted(str(each.relative_to(source)) for each in source.rglob("*") if each.is_file())[:10]
-        message = f"{name}: there is no file {value!r} in the source; it has: {', '.join(files)}"
+        message = f"{name}: the source has no file {value!r}; it has: {', '.join(files)}"
         raise StageError(Reason.CHECKPOINT_INVALID, message)
     return str(file)
