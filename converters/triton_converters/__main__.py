@@ -1,7 +1,7 @@
-"""``python3 -m triton_converters STAGE REQUEST_JSON``: run one stage, leave its outcome in the termination message.
+"""``python3 -m triton_converters STAGE REQUEST_JSON``: run a stage; write its outcome to the termination message.
 
-Exit codes: 0 with a result; EXIT_FINAL for a failure that repeating cannot mend; 1 for one that it may; 143 where the
-kubelet asked the process to stop. Nothing but the standard library is imported before the stage is known.
+Exit codes: 0 with a result; EXIT_FINAL for a failure that a repetition cannot fix; 1 for one that it may fix; 143 if
+the kubelet asked the process to stop. Only the standard library is imported before the stage is known.
 """
 
 import contextlib
@@ -39,12 +39,12 @@ EXIT_TERMINATED = 128 + signal.SIGTERM
 
 @dataclass(frozen=True)
 class Stage:
-    """What runs for a stage's name: ``module.run(request) -> result``, imported only when it is asked for."""
+    """What runs for a stage's name: ``module.run(request) -> result``, imported only when needed."""
 
     request: type[Document]
     module: str
     directory: Callable[[str], Path] | None
-    """Where the result of a key lies; None: the stage looks at its input every time."""
+    """Returns the directory of a key's result; None: the stage looks at its input every time."""
 
 
 STAGES = {
@@ -59,22 +59,22 @@ STAGES = {
 
 
 class TerminatedError(BaseException):
-    """SIGTERM arrived; not an Exception, so that user code does not catch it by accident."""
+    """SIGTERM or SIGINT arrived; not an Exception, so that user code does not catch it by accident."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the stage, write the termination message and give the exit code."""
+    """Run the stage, write the termination message and return the exit code."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _terminate)
     # The pod's user has no entry in /etc/passwd, and torch asks for its name.
     os.environ.setdefault("USER", "converter")
-    # With its default, epoll1, a client of gRPC 1.67 was seen to miss a reset connection and to wait for ever.
+    # With its default, epoll1, a client of gRPC 1.67 was seen to miss a reset connection and wait forever.
     os.environ.setdefault("GRPC_POLL_STRATEGY", "poll")
     try:
         outcome, code = _outcome(arguments)
         message = outcome.to_json()
     except (KeyboardInterrupt, TerminatedError):
-        print("stopped by a signal", file=sys.stderr)
+        print("the stage was stopped by a signal", file=sys.stderr)
         return EXIT_TERMINATED
     Path(os.environ.get("TERMINATION_LOG", "/dev/termination-log")).write_text(message, encoding="utf-8")
     print(message, flush=True)
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _outcome(arguments: Sequence[str]) -> tuple[Outcome, int]:
-    """The envelope and the exit code; every failure is mapped to a reason."""
+    """Return the envelope and the exit code; every failure is mapped to a reason."""
     name, key = "", ""
     try:
         name, request = _parse(arguments)
@@ -93,12 +93,12 @@ def _outcome(arguments: Sequence[str]) -> tuple[Outcome, int]:
         return Outcome(name, key, None, error.reason, error.message), EXIT_FINAL if error.final else EXIT_RETRY
     except SystemExit as error:
         traceback.print_exc()
-        message = f"the user's code ended the process with {error.code!r} at {_where(error)}; return instead"
+        message = f"the user's code ended the process with {error.code!r} at {_where(error)}; let it return instead"
         return Outcome(name, key, None, Reason.USER_CODE_EXITED, message), EXIT_FINAL
     except ModuleNotFoundError as error:
         traceback.print_exc()
         message = (
-            f"the image lacks the Python package {error.name}: install it in spec.conversion.pod.image;"
+            f"the image lacks the Python package {error.name}; install it in spec.conversion.pod.image;"
             " docs/converters.md names the packages that every such image needs"
         )
         return Outcome(name, key, None, Reason.CRASHED, message), EXIT_FINAL
@@ -119,15 +119,15 @@ def _parse(arguments: Sequence[str]) -> tuple[str, Document]:
     try:
         return arguments[0], STAGES[arguments[0]].request.from_json(arguments[1])
     except DocumentError as error:
-        raise StageError(Reason.CRASHED, f"not a request of this version: {error}") from error
+        raise StageError(Reason.CRASHED, f"the request is not one of this version: {error}") from error
 
 
 def _run(name: str, key: str, request: Document) -> Document:
-    """Replay the valid result of the key, or run the stage; write its result where it has not done so itself."""
+    """Replay the valid result of the key, or run the stage; write the result unless the stage did."""
     stage = STAGES[name]
     directory = stage.directory(key) if stage.directory else None
     if directory is not None and (found := find_result(directory, name, key)) is not None:
-        # A clean Job that runs now leaves alone what was used just now; what it has just taken is made anew.
+        # A running clean Job leaves alone what was just used; what it has just removed is made again.
         with contextlib.suppress(FileNotFoundError):
             os.utime(directory)
             return found
@@ -138,25 +138,25 @@ def _run(name: str, key: str, request: Document) -> Document:
 
 
 def _files(error: OSError) -> list[Path]:
-    """What the error names."""
+    """Return the files that the error names."""
     return [Path(os.fsdecode(name)) for name in (error.filename, error.filename2) if isinstance(name, str | bytes)]
 
 
 def _refused_by_claim(error: OSError) -> bool:
-    """Whether a file of the claim may not be written; user code may be refused elsewhere."""
+    """Whether a file of the claim cannot be written; user code may be refused elsewhere."""
     refused = error.errno in (errno.EROFS, errno.EACCES, errno.EPERM)
     return refused and any(name.is_relative_to(layout.MOUNT) for name in _files(error))
 
 
 def _not_writable(error: OSError) -> str:
     return (
-        f"the claim cannot be written to by uid {os.getuid()}: {error}; use a claim whose volume is not read-only and"
-        " whose directory that user may write to"
+        f"uid {os.getuid()} cannot write to the claim: {error}; use a claim whose volume is not read-only and whose"
+        " directory that user may write to"
     )
 
 
 def _full(error: OSError) -> str:
-    """Name the mount that is full: the claim, unless the error names files elsewhere alone."""
+    """Return a message that names the full mount: the claim, unless the error names only files elsewhere."""
     names = _files(error)
     on_claim = not names or any(name.is_relative_to(layout.MOUNT) for name in names)
     mount = layout.MOUNT if on_claim else names[-1].parent
@@ -169,13 +169,13 @@ def _full(error: OSError) -> str:
 
 
 def _where(error: BaseException) -> str:
-    """File and line of the innermost frame."""
+    """Return file and line of the innermost frame."""
     frames = traceback.extract_tb(error.__traceback__)
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown line"
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
-    """Unwind once, so that temporary directories and child processes go; a second signal ends at once."""
+    """Unwind once, so that temporary directories and child processes are removed; a second signal ends at once."""
     signal.signal(number, lambda *_: os._exit(EXIT_TERMINATED))
     raise TerminatedError
 
@@ -184,5 +184,5 @@ if __name__ == "__main__":
     code = main(sys.argv[1:])
     sys.stdout.flush()
     sys.stderr.flush()
-    # Threads and exit handlers of user code can neither delay the end nor change the code.
+    # Threads and exit handlers of user code can neither delay the exit nor change its code.
     os._exit(code)

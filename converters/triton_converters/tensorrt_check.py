@@ -1,8 +1,8 @@
-"""``python3 -m triton_converters.tensorrt_check STAGE KEY VERSION``: hold this image's TensorRT against an engine's.
+"""``python3 -m triton_converters.tensorrt_check STAGE KEY VERSION``: compare this image's TensorRT with an engine's.
 
-An engine runs with the TensorRT that built it and with no other. This runs in the server's own image, before the
-server: it imports nothing but the standard library, not even its own package, and keeps to Python 3.10, which NVIDIA's
-images of 24.01 to 24.10 have. Where the image does not tell its version, the server is left to find out.
+An engine runs only with the TensorRT version that built it. This check runs in the server's own image, before the
+server: it imports only the standard library, not even its own package, and keeps to Python 3.10, which NVIDIA's images
+24.01 to 24.10 have. If the image does not tell its version, the server will find out.
 """
 
 import json
@@ -13,23 +13,23 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 LIBRARIES = ("/usr/lib", "/usr/local/lib", "/usr/local/tensorrt", "/opt/tritonserver")
-"""Where images keep TensorRT: NVIDIA's in the first."""
+"""Where images keep TensorRT; NVIDIA's images use the first."""
 EXIT_FINAL = 42
-"""As in result.py."""
+"""The same as contract.envelope.EXIT_FINAL."""
 REASON = "TensorRtVersionMismatch"
-"""As in reasons.py."""
+"""The same as contract.reasons.Reason.TENSORRT_VERSION_MISMATCH."""
 
 
 def main(arguments: list[str]) -> int:
-    """Compare, leave a mismatch in the termination message, and give the exit code."""
+    """Compare, write a mismatch to the termination message, and return the exit code."""
     stage, key, built = arguments
     found = installed(os.environ, LIBRARIES)
-    print(f"the engine was built with TensorRT {built}, this image has {found or 'one of an unknown version'}")
+    print(f"the engine was built with TensorRT {built}; this image has {found or 'an unknown version'}")
     if not found or same(built, found):
         return 0
     message = (
-        f"the engine was built with TensorRT {built}, the server's image has {found}: give spec.conversion.pod.image"
-        f" one with {found}, or spec.serving.image one with {built}"
+        f"the engine was built with TensorRT {built}, but the server's image has {found}; set spec.conversion.pod.image"
+        f" to an image with {found}, or spec.serving.image to one with {built}"
     )
     outcome = {"stage": stage, "key": key, "reason": REASON, "message": message}
     Path(os.environ.get("TERMINATION_LOG", "/dev/termination-log")).write_text(json.dumps(outcome), encoding="utf-8")
@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> int:
 
 
 def installed(environment: Mapping[str, str], libraries: Iterable[str]) -> str:
-    """The image's TensorRT: what NVIDIA's images say in TRT_VERSION, or else the library's file name; empty: none."""
+    """Return the image's TensorRT version, from NVIDIA's TRT_VERSION or the library's file name; empty: unknown."""
     told = re.match(r"\d+(\.\d+)+", environment.get("TRT_VERSION", ""))
     if told:
         return told.group()
@@ -48,7 +48,7 @@ def installed(environment: Mapping[str, str], libraries: Iterable[str]) -> str:
 
 
 def same(built: str, found: str) -> bool:
-    """Whether two versions agree in all the parts that both have; a file name has three of four."""
+    """Whether two versions agree in all parts that both have; a file name has three of four."""
     return all(one == other for one, other in zip(built.split("."), found.split("."), strict=False))
 
 

@@ -100,9 +100,9 @@ def test_get_model_returns_tables(write_source: WriteSource) -> None:
     ("old", "new", "reason", "words"),
     [
         ('["KEYS", "NUMKEYS"]', '["KEYS"]', Reason.ENTRYPOINT_INVALID, "the hps backend's names are"),
-        ("return tables,", "return", Reason.ENTRYPOINT_INVALID, "returns (tables, names), not dict"),
+        ("return tables,", "return", Reason.ENTRYPOINT_INVALID, "must return (tables, names), not dict"),
         ("return tables,", "return {},", Reason.ENTRYPOINT_INVALID, "{table's name: (keys, vectors)}"),
-        ("numpy.arange(rows),", "numpy.zeros(rows, int),", Reason.ENTRYPOINT_INVALID, "has a key twice"),
+        ("numpy.arange(rows),", "numpy.zeros(rows, int),", Reason.ENTRYPOINT_INVALID, "has the same key twice"),
         ("numpy.arange(rows),", "numpy.ones(rows),", Reason.ENTRYPOINT_INVALID, "float64[3], not integers"),
         ("numpy.arange(rows),", "numpy.arange(2),", Reason.ENTRYPOINT_INVALID, "not float32 [2, width]"),
         ("numpy.float32", "numpy.float64", Reason.ENTRYPOINT_INVALID, "float64[3, 2], not float32"),

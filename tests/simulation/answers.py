@@ -122,7 +122,7 @@ def message(stage: str, candidate: str, request: Any, fate: Fate) -> str:
 
 def mismatch(request: Any, fate: Fate) -> str:
     """The termination message of a TensorRT check that failed."""
-    words = f"the engine was built with TensorRT {TENSORRT}, the server's image has {fate.server_tensorrt}"
+    words = f"the engine was built with TensorRT {TENSORRT}, but the server's image has {fate.server_tensorrt}"
     return Outcome("profile", request.key, None, Reason.TENSORRT_VERSION_MISMATCH, words).to_json()
 
 

@@ -1,1 +1,1 @@
-"""What is written to the repository claim, and read from it."""
+"""Writing to and reading from the repository claim."""

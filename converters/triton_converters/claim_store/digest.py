@@ -21,23 +21,23 @@ class SourceFile:
     """A regular file of the source."""
 
     name: str
-    """Path below the source, with slashes: what is published and digested."""
+    """Path below the source, with slashes; it is published and digested."""
     path: Path
-    """Where its content is read, links resolved."""
+    """Path to read the content from, with links resolved."""
 
 
 def sha256_of(file: SourceFile) -> str:
-    """SHA-256 of the content, 64 hexadecimal digits."""
+    """Return the SHA-256 of the content as 64 hexadecimal digits; raises StageError(SourceInvalid)."""
     try:
         with file.path.open("rb") as content:
             return hashlib.file_digest(content, "sha256").hexdigest()
     except PermissionError as error:
-        message = f"{file.name} cannot be read by uid {os.getuid()}: {error}"
+        message = f"uid {os.getuid()} cannot read {file.name}: {error}"
         raise StageError(Reason.SOURCE_INVALID, message) from error
 
 
 def digest_of(hashes: dict[str, str], single: bool) -> str:
-    """The source's digest from its files' SHA-256 by name; ``single``: it is one file, not a directory."""
+    """Return the source's digest from its files' SHA-256 by name; ``single``: it is one file, not a directory."""
     if single:
         return next(iter(hashes.values()))
     lines = [f"{hashes[name]}  ".encode() + os.fsencode(name) + b"\n" for name in sorted(hashes, key=os.fsencode)]
@@ -45,7 +45,7 @@ def digest_of(hashes: dict[str, str], single: bool) -> str:
 
 
 def is_published(directory: Path) -> bool:
-    """Whether the directory holds exactly the files whose digest is its name; reads them all."""
+    """Whether the directory holds exactly the files whose digest is its name; reads all of them."""
     paths = [path for path in directory.rglob("*") if path.is_symlink() or not path.is_dir()]
     if not paths or not all(stat.S_ISREG(path.lstat().st_mode) for path in paths):
         return False

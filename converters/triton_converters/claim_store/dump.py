@@ -1,4 +1,4 @@
-"""The reference on disk: one npz file a batch, never pickled."""
+"""The reference on disk: one npz file for each batch, never pickled."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,23 +13,23 @@ Arrays = Mapping[str, Array]
 
 @dataclass(frozen=True)
 class Batch:
-    """What the dataloader yielded at once and what the framework answered; arrays by tensor name.
+    """One batch of the dataloader with the framework's answers; arrays by tensor name.
 
-    The first dimension of every array is the batch, and ``ids`` has one entry a sample. For a model without batch
-    dimension (max_batch_size 0) a Batch is one request, and ``ids`` is what the dataloader gave.
+    The first dimension of every array is the batch, and ``ids`` has one entry for each sample. For a model without a
+    batch dimension (max_batch_size 0) a Batch is one request, and ``ids`` is what the dataloader gave.
     """
 
     ids: Array
     """One-dimensional, integers or strings."""
     inputs: Arrays
     labels: Arrays
-    """Empty where the dataloader yields none; names are the user's own."""
+    """Empty if the dataloader yields none; names are the user's own."""
     outputs: Arrays
 
 
 _GROUPS = ("inputs", "labels", "outputs")
 SIZES = "sizes"
-"""Folder below the reference's: requests of other sizes, of a model without batch dimension."""
+"""Folder below the reference with requests of other sizes, for a model without a batch dimension."""
 
 
 def write_batch(directory: Path, number: int, batch: Batch) -> None:
@@ -42,16 +42,16 @@ def write_batch(directory: Path, number: int, batch: Batch) -> None:
 
 
 def read_sizes(directory: Path) -> Iterator[Batch]:
-    """Every request of another size below the reference's directory, in order; none where there are none."""
+    """Yield every request of another size below the reference's directory, in order; there may be none."""
     if (directory / SIZES).is_dir():
         yield from read_batches(directory / SIZES)
 
 
 def read_batches(directory: Path) -> Iterator[Batch]:
-    """Every batch of the reference's directory, in order; raises FileNotFoundError where there is none."""
+    """Yield every batch in the reference's directory, in order; raises FileNotFoundError if there is none."""
     paths = sorted((directory / "batches").glob("*.npz"))
     if not paths:
-        raise FileNotFoundError(f"no batches in {directory}")
+        raise FileNotFoundError(f"there are no batches in {directory}")
     for path in paths:
         with numpy.load(path, allow_pickle=False) as arrays:
             groups: dict[str, dict[str, Array]] = {group: {} for group in _GROUPS}

@@ -1,4 +1,4 @@
-"""A revision of an ensemble: every model's directory, the ensemble's own, and what the hps backend is told."""
+"""A revision of an ensemble: the directories of its models and its own, and the hps backend's ps.json."""
 
 import hashlib
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ from triton_converters.contract.results import ConvertResult, Signature
 from triton_converters.model_config.ensemble import render_ensemble
 
 WARNINGS = 4
-"""Kept of all models': they share the termination message."""
+"""Number of warnings kept of all models: they share the termination message."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A converted model and what its directory is made of."""
+    """A converted model with what its directory is made from."""
 
     request: ConvertRequest
     signature: Signature
@@ -29,9 +29,9 @@ class Part:
 
 
 def publish_ensemble(request: ConvertRequest, parts: Sequence[Part]) -> ConvertResult:
-    """Publish ``revisions/<key>/`` with all models; gives the result of whoever was first.
+    """Publish ``revisions/<key>/`` with all models; returns the result that was published first.
 
-    Raises OSError where the claim is full.
+    Raises OSError if the claim is full.
     """
     assert request.model.ensemble is not None
     target = layout.revision_directory(request.key)
@@ -39,7 +39,7 @@ def publish_ensemble(request: ConvertRequest, parts: Sequence[Part]) -> ConvertR
         for part in parts:
             write_model_directory(directory / MODELS, part.request, part.signature, part.conversion, part.example)
         ensemble = directory / MODELS / request.model_name
-        # Triton wants a version of an ensemble too; there is nothing in it.
+        # Triton wants a version directory of an ensemble too, which stays empty.
         (ensemble / VERSION).mkdir(parents=True)
         text = render_ensemble(request.model_name, request.model.ensemble, request.model.max_batch_size)
         (ensemble / "config.pbtxt").write_text(text, encoding="utf-8")
@@ -51,7 +51,7 @@ def publish_ensemble(request: ConvertRequest, parts: Sequence[Part]) -> ConvertR
 
 
 def _served(key: str, part: Part) -> embedding_tables.Served:
-    """The paths are those of the published directory, which the server mounts where the Job does."""
+    """Describe a model of format hps with the published directory's paths, which the server mounts as the Job does."""
     request = part.request
     assert request.hps is not None
     return embedding_tables.Served(
@@ -65,7 +65,7 @@ def _served(key: str, part: Part) -> embedding_tables.Served:
 
 
 def _together(parts: Sequence[Part]) -> ConvertResult:
-    """One result of all models."""
+    """Join the results of all models into one."""
     results = [part.conversion.result for part in parts]
     errors = [result.max_absolute_error for result in results if result.max_absolute_error is not None]
     versions = [result.tensorrt_version for result in results if result.tensorrt_version]

@@ -1,7 +1,7 @@
-"""inspection.json: what a format's own runtime said of a file that nothing else can read.
+"""inspection.json: what a format's own runtime reported about a file that nothing else can read.
 
-Written by the converters of engines and SavedModels into the directory of the file, and published with it. It names the
-file's digest, so a Job that has no such runtime can still tell that this very file was inspected.
+The converters of engines and SavedModels write it into the directory of the file, and it is published with the file. It
+names the file's digest, so a Job without such a runtime can still tell that this very file was inspected.
 """
 
 from dataclasses import dataclass
@@ -17,16 +17,16 @@ FILE = "inspection.json"
 
 @dataclass(frozen=True)
 class Inspection(Document):
-    """One converted model."""
+    """The inspection of one converted model."""
 
     file_sha256: str
-    """``digest`` of the directory."""
+    """The ``digest`` of the directory."""
     data_types: tuple[str, ...]
-    """Triton's names of the floating point types it computes in, the one of most weights or layers first."""
+    """Triton's names of its floating point types, the type of most weights or layers first."""
     tensorrt_version: str
-    """Of the TensorRT that made it; empty where none did."""
+    """Version of the TensorRT that made the model; empty if none did."""
     gpu_product: str
-    """What an engine was built for; empty for what runs anywhere."""
+    """GPU product that an engine was built for; empty for what runs anywhere."""
     tensors: tuple[str, ...]
     """Inputs and outputs as the runtime names them, in words: name, type, dimensions, ranges."""
 
@@ -44,13 +44,13 @@ def write(
 
 
 def find(directory: Path) -> Inspection | None:
-    """The inspection beside the files, or None where the format needs none."""
+    """Return the inspection in the files' directory, or None if the format needs none."""
     path = directory / FILE
     return Inspection.from_json(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 def read(directory: Path) -> Inspection:
-    """The inspection of the files as they are; raises StageError(ModelLoadFailed) where it is of other files."""
+    """Return the inspection of the files as they are; raises StageError(ModelLoadFailed) if it is of other files."""
     try:
         found = find(directory)
     except (OSError, DocumentError) as error:
@@ -62,12 +62,12 @@ def read(directory: Path) -> Inspection:
 
 
 def digest(directory: Path) -> str:
-    """SHA-256 over the model's files, as of a source; the inspection is not one of them."""
+    """Return the digest of the model's files, computed as for a source; it excludes the inspection."""
     sums = {name: sha256_of(SourceFile(name, directory / name)) for name in model_files(directory)}
     return digest_of(sums, len(sums) == 1)
 
 
 def model_files(directory: Path) -> list[str]:
-    """Every file below the directory but the inspection, relative and sorted."""
+    """Return the relative paths of all files below the directory except the inspection, sorted."""
     paths = (str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file())
     return sorted(name for name in paths if name != FILE)

@@ -1,6 +1,6 @@
-"""Write to the claim so that nobody ever sees half of anything: temporary sibling, fsync, one rename.
+"""Write to the claim so that nothing is ever seen half-written: temporary sibling, fsync, one rename.
 
-A publisher that is killed leaves a ``.tmp-*`` sibling that nobody reads.
+A publisher that is killed leaves a ``.tmp-*`` sibling that is never read.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ TEMPORARY_PREFIX = ".tmp-"
 
 @contextmanager
 def temporary_directory(target: Path) -> Iterator[Path]:
-    """A fresh directory beside ``target`` to write into; it is gone afterwards, whatever happens."""
+    """Yield a new directory next to ``target`` to write into; it is always removed afterwards."""
     target.parent.mkdir(parents=True, exist_ok=True)
     directory = Path(tempfile.mkdtemp(prefix=f"{TEMPORARY_PREFIX}{target.name[:16]}-", dir=target.parent))
     directory.chmod(0o755)
@@ -30,9 +30,9 @@ def temporary_directory(target: Path) -> Iterator[Path]:
 def publish_directory(directory: Path, target: Path, is_valid: Callable[[Path], bool] = Path.is_dir) -> bool:
     """Rename ``directory`` to ``target`` once everything in it is on the disk; both lie on one file system.
 
-    False: another publisher was first; its directory stands and ``directory`` is left to the caller. What stands at
-    ``target`` without being valid (a directory damaged by hand) is moved out of the way. Raises OSError (ENOSPC
-    included), with ``target`` untouched.
+    Returns False if another publisher was first; its directory stays and ``directory`` is left to the caller. An
+    invalid ``target`` (such as a directory damaged by hand) is moved out of the way. Raises OSError (including ENOSPC),
+    with ``target`` untouched.
     """
     sync_tree(directory)
     for _ in range(2):
@@ -51,7 +51,7 @@ def publish_directory(directory: Path, target: Path, is_valid: Callable[[Path], 
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write one file whole or not at all; an older file of that name is replaced."""
+    """Write one file completely or not at all; replaces an older file of that name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=TEMPORARY_PREFIX, dir=path.parent)
     try:
@@ -86,7 +86,7 @@ def sync(path: Path) -> None:
 
 
 def _move_aside(target: Path) -> None:
-    """Take a damaged directory away; a publisher that came in between is not an error."""
+    """Remove a damaged directory; it is no error if a publisher comes in between."""
     aside = Path(tempfile.mkdtemp(prefix=f"{TEMPORARY_PREFIX}damaged-", dir=target.parent))
     with contextlib.suppress(OSError):
         os.rename(target, aside / target.name)

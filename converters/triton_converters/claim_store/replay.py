@@ -1,4 +1,4 @@
-"""result.json: the outcome of a stage, in the directory of its key; a stage whose outcome is there is not run again."""
+"""result.json: the outcome of a stage, in the directory of its key; a stage that has one does not run again."""
 
 from pathlib import Path
 from typing import TypeVar
@@ -15,7 +15,7 @@ Result = TypeVar("Result", bound=Document)
 
 
 def find_result(directory: Path, stage: str, key: str) -> Document | None:
-    """The valid result of that stage and key in the directory, or None."""
+    """Return the valid result of that stage and key in the directory, or None."""
     try:
         outcome = Outcome.from_json((directory / RESULT_FILE).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, DocumentError):
@@ -29,23 +29,25 @@ def has_result(directory: Path, stage: str, key: str) -> bool:
 
 
 def read_result(directory: Path, stage: str, key: str, kind: type[Result]) -> Result:
-    """The result of an earlier stage; raises StageError(ResultMissing), which a new run of that stage mends."""
+    """Return the result of an earlier stage; raises StageError(ResultMissing), which a new run of that stage fixes."""
     result = find_result(directory, stage, key)
     if not isinstance(result, kind):
-        raise StageError(Reason.RESULT_MISSING, f"{directory} on the claim holds no valid {RESULT_FILE}", final=False)
+        raise StageError(
+            Reason.RESULT_MISSING, f"{directory} on the repository claim holds no valid {RESULT_FILE}", final=False
+        )
     return result
 
 
 def published_source(digest: str) -> Path:
-    """Directory of the source; raises StageError(ResultMissing) where it was taken off the claim."""
+    """Return the source's directory; raises StageError(ResultMissing) if it is no longer on the claim."""
     directory = layout.source_directory(digest)
     if not directory.is_dir():
-        raise StageError(Reason.RESULT_MISSING, f"{directory} is not on the claim any more", final=False)
+        raise StageError(Reason.RESULT_MISSING, f"{directory} is no longer on the repository claim", final=False)
     return directory
 
 
 def write_result(directory: Path, stage: str, key: str, result: Document) -> None:
-    """Write result.json; raises StageError(Crashed) where it would not fit into a termination message."""
+    """Write result.json; raises StageError(Crashed) if it would not fit into a termination message."""
     try:
         message = Outcome(stage, key, result).to_json()
     except MessageTooLongError as error:

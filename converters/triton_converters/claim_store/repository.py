@@ -1,4 +1,4 @@
-"""The model repository on the claim: a converted file, and the immutable revisions that serve it."""
+"""The model repository on the claim: converted files, and the immutable revisions that serve them."""
 
 import errno
 import os
@@ -18,22 +18,22 @@ from triton_converters.model_config.data_types import wire
 from triton_converters.model_config.model import Execution, render, warmup_file
 
 MODELS, VERSION = "models", "1"
-"""Folders of a revision, as claim.model_repository has them."""
+"""Folders of a revision, as in layout.model_repository."""
 _NO_LINKS = frozenset({errno.EXDEV, errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS})
 
 
 @dataclass(frozen=True)
 class Conversion(Document):
-    """``candidates/<conversion key>/result.json``: what the converted file beside it is."""
+    """``candidates/<conversion key>/result.json``: describes the converted file in the same directory."""
 
     conversion_key: str
     files: tuple[str, ...]
-    """Relative paths, the model's own first; large ONNX models keep their weights in others, SavedModels are many."""
+    """Relative paths, the model's own file first; large ONNX models and SavedModels have several files."""
     result: ConvertResult
 
 
 def find_conversion(directory: Path, conversion_key: str) -> Conversion | None:
-    """The conversion of that key where it is complete, else None."""
+    """Return the conversion of that key if it is complete, else None."""
     try:
         conversion = Conversion.from_json((directory / RESULT_FILE).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, DocumentError):
@@ -43,16 +43,16 @@ def find_conversion(directory: Path, conversion_key: str) -> Conversion | None:
 
 
 def write_conversion(directory: Path, conversion: Conversion) -> None:
-    """Write the conversion's document beside its files."""
+    """Write the conversion's document next to its files."""
     write_file(directory / RESULT_FILE, conversion.to_json().encode())
 
 
 def publish_revision(
     request: ConvertRequest, signature: Signature, conversion: Conversion, example: Batch
 ) -> ConvertResult:
-    """Publish ``revisions/<key>/``; gives the result of whoever was first.
+    """Publish ``revisions/<key>/``; returns the result that was published first.
 
-    ``example``: a real batch, whose first sample warms the model up. Raises OSError where the claim is full.
+    ``example``: a real batch, whose first sample warms the model up. Raises OSError if the claim is full.
     """
     target = layout.revision_directory(request.key)
     with temporary_directory(target) as directory:
@@ -63,7 +63,7 @@ def publish_revision(
 def write_model_directory(
     models: Path, request: ConvertRequest, signature: Signature, conversion: Conversion, example: Batch
 ) -> None:
-    """``<models>/<model>/``: config.pbtxt, the version with the converted files, warm-up samples."""
+    """Write ``<models>/<model>/``: config.pbtxt, the version with the converted files, and warm-up samples."""
     candidate = layout.candidate_directory(request.conversion_key)
     model = models / request.model_name
     version = model / VERSION
@@ -82,7 +82,7 @@ def write_model_directory(
 
 
 def publish(directory: Path, key: str, result: ConvertResult) -> ConvertResult:
-    """Publish the directory as ``revisions/<key>/``; gives the result of whoever was first."""
+    """Publish the directory as ``revisions/<key>/``; returns the result that was published first."""
     target = layout.revision_directory(key)
     write_result(directory, "convert", key, result)
     if not publish_directory(directory, target, lambda path: has_result(path, "convert", key)):
@@ -91,12 +91,12 @@ def publish(directory: Path, key: str, result: ConvertResult) -> ConvertResult:
 
 
 def model_file(revision: str, model_name: str, format_name: str) -> Path:
-    """The served file or directory of a revision."""
+    """Return the path of a revision's served file or directory."""
     return layout.model_repository(revision) / model_name / VERSION / FORMATS[format_name].file
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """A hard link, or a copy where the file system makes none."""
+    """Make a hard link, or a copy if the file system has no hard links."""
     try:
         os.link(source, target)
     except OSError as error:
@@ -106,7 +106,7 @@ def link_or_copy(source: Path, target: Path) -> None:
 
 
 def _first_sample(example: Batch, signature: Signature) -> Arrays:
-    """One sample of every input, without the batch dimension."""
+    """Return one sample of every input, without the batch dimension."""
     return {
         tensor.name: example.inputs[tensor.name][0] if signature.max_batch_size else example.inputs[tensor.name]
         for tensor in signature.inputs

@@ -1,1 +1,1 @@
-"""From the framework's model to a file that Triton serves; one module a format."""
+"""Converters from the framework's model to a file that Triton serves; one module for each format."""

@@ -1,6 +1,6 @@
-"""The converted file, run by its format's own runtime in the Job: how far it is from the framework, without Triton.
+"""How far the converted file is from the framework when its format's own runtime runs it in the Job, without Triton.
 
-A figure for the result, not a gate: the gates ask the server, which is what counts.
+This is a figure for the result, not a gate: the gates ask the server, which is what counts.
 """
 
 from collections.abc import Iterator
@@ -17,17 +17,17 @@ from triton_converters.load.framework import Framework
 from triton_converters.user.dataloader import head
 
 SAMPLES = 4
-"""Of the reference's first ones; each costs a run of the model on the Job's processor."""
+"""Number of the reference's first samples to compare; each costs a run of the model on the Job's processor."""
 _ANY = Tolerance(0.0, 0.0)
 
 
 def max_absolute_error(
     request: ConvertRequest, signature: Signature, directory: Path
 ) -> tuple[float | None, tuple[str, ...]]:
-    """Largest |converted - framework| of all floating point outputs, and warnings.
+    """Return the largest |converted - framework| of all floating point outputs, and warnings.
 
-    ``directory`` holds the converted file. None where no runtime of the format is here, where the file does not run, or
-    where it answers NaN or infinity; the last two with a warning.
+    ``directory`` holds the converted file. The error is None if the Job has no runtime of the format, if the file does
+    not run, or if it answers NaN or infinity; the last two with a warning.
     """
     if request.format not in SOURCES or not SOURCES[request.format].is_file:
         return None, ()
@@ -48,7 +48,7 @@ def max_absolute_error(
 
 
 def _first(request: ConvertRequest, signature: Signature) -> Iterator[Batch]:
-    """Batches of the reference that hold its first SAMPLES samples."""
+    """Yield batches of the reference that hold its first SAMPLES samples."""
     left = SAMPLES
     for batch in read_batches(layout.reference_directory(request.reference)):
         if left <= 0:
@@ -58,7 +58,7 @@ def _first(request: ConvertRequest, signature: Signature) -> Iterator[Batch]:
 
 
 def _run(runtime: Framework, inputs: Arrays, signature: Signature) -> Arrays:
-    """Outputs by the signature's names; a file that has other names has them in the signature's order."""
+    """Return outputs by the signature's names; a file with other names has them in the signature's order."""
     given = {own: inputs[tensor.name] for own, tensor in zip(runtime.inputs, signature.inputs, strict=True)}
     if set(runtime.inputs) == {tensor.name for tensor in signature.inputs}:
         given = dict(inputs)

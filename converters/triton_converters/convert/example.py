@@ -11,11 +11,11 @@ _BATCH_SIZES = (3, 5, 7, 2)
 
 
 def example_inputs(batches: Iterable[Batch], signature: Signature, at_least_two: bool) -> Arrays:
-    """Inputs by name: of the batch whose varying dimensions are all larger than 1, where there is one.
+    """Return inputs by name, from a batch whose varying dimensions are all larger than 1 if there is one.
 
     Exporters take a dimension of 1 for a constant, and two dimensions of the same size for the same one; so the batch
-    is 3, 5, 7 or 2 samples, a size no other dimension has, as far as max_batch_size permits. ``at_least_two``: even
-    beyond a max_batch_size of 1, for an exporter that would fix it.
+    is 3, 5, 7 or 2 samples, a size no other dimension has, as far as max_batch_size permits. ``at_least_two``: use
+    two even if max_batch_size is 1, for an exporter that would fix a size of 1.
     """
     first: Batch | None = None
     for batch in batches:

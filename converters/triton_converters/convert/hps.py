@@ -1,4 +1,4 @@
-"""Format ``hps``: every table as Merlin's Hierarchical Parameter Server reads it."""
+"""Format ``hps``: write every table as Merlin's Hierarchical Parameter Server reads it."""
 
 from pathlib import Path
 
@@ -8,6 +8,6 @@ from triton_converters.load.hps import Lookup
 
 
 def convert(task: Task, directory: Path) -> None:
-    """Write ``<number>/{key,emb_vector}`` of each table, and the index; raises OSError where no space is left."""
+    """Write ``<number>/{key,emb_vector}`` of each table, and the index; raises OSError if no space is left."""
     assert isinstance(task.framework, Lookup)
     embedding_tables.write_tables(task.framework.tables, directory)

@@ -1,4 +1,4 @@
-"""Format ``onnx`` from an ONNX file: its operator set, its precision, and nothing else, may change."""
+"""Format ``onnx`` from an ONNX file: only its operator set and its precision may change, and the optimiser may run."""
 
 from pathlib import Path
 

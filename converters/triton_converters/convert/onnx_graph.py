@@ -1,4 +1,4 @@
-"""What every writer of ONNX shares: operator sets, the optimiser, the comparison with the signature, and saving."""
+"""Functions for every writer of ONNX: operator sets, the optimiser, the comparison with the signature, and saving."""
 
 from pathlib import Path
 from typing import Any
@@ -15,17 +15,17 @@ from triton_converters.convert.task import Task
 from triton_converters.model_config.data_types import BYTES, TRITON_BY_NUMPY
 
 INLINE_BYTES = 3 * 2**29
-"""Weights beyond this go into a file beside the graph: a protobuf message holds at most 2 GiB."""
+"""Larger weights go into a file next to the graph: a protobuf message holds at most 2 GiB."""
 DATA_FILE = "model.onnx.data"
 OWN_DOMAINS = frozenset({"", "ai.onnx"})
 
 
 def finish(task: Task, directory: Path, *, cast: bool) -> None:
-    """Take model.onnx in ``directory`` from what an exporter wrote to what is served.
+    """Turn model.onnx in ``directory`` from what an exporter wrote into what is served.
 
-    Optimised where the request asks for it, in fp16 where ``cast``, its weights beside it where they are large; then
+    It is optimised if the request says so, cast to fp16 if ``cast``, saved with large weights in a separate file, then
     checked against the signature. Raises StageError: ConversionFailed (names, types or dimensions differ),
-    ConversionUnsupported (operator set, or a graph that does not bear fp16); what onnx.checker raises.
+    ConversionUnsupported (operator set, or a graph that cannot be fp16); what onnx.checker raises.
     """
     path = directory / FORMATS["onnx"].file
     if task.request.onnx_optimized:
@@ -38,12 +38,12 @@ def finish(task: Task, directory: Path, *, cast: bool) -> None:
 
 
 def load(path: Path) -> Any:
-    """The model with its weights; data files beside it may go afterwards."""
+    """Return the model with its weights; its data files may be deleted afterwards."""
     return onnx.load(str(path))
 
 
 def save(model: Any, path: Path) -> None:
-    """Write the model, and DATA_FILE where its weights are beyond INLINE_BYTES; older data files go."""
+    """Write the model, and DATA_FILE if its weights exceed INLINE_BYTES; delete older data files."""
     for name in _data_files(path) if path.exists() else ():
         (path.parent / name).unlink(missing_ok=True)
     if weight_bytes(model) <= INLINE_BYTES:
@@ -60,15 +60,15 @@ def save(model: Any, path: Path) -> None:
 
 
 def weight_bytes(model: Any) -> int:
-    """Bytes of the graph's initializers."""
+    """Return the bytes of the graph's initializers."""
     return sum(len(tensor.raw_data) for tensor in model.graph.initializer)
 
 
 def optimise(path: Path) -> None:
-    """Fold constants and fuse what the operator set itself expresses, by ONNX Runtime's basic level.
+    """Fold constants and fuse what the operator set itself can express, at ONNX Runtime's basic level.
 
-    The graph must be fp32: what the CPU computes in fp32 only, ONNX Runtime would cast for good. Higher levels write
-    operators of its own, which nothing else reads.
+    The graph must be fp32: ONNX Runtime would permanently cast what the CPU computes only in fp32. Higher levels write
+    ONNX Runtime's own operators, which nothing else reads.
     """
     import onnxruntime
 
@@ -92,7 +92,7 @@ def optimise(path: Path) -> None:
 def convert_file(path: Path, opset: int, origin: str) -> None:
     """Rewrite the file in another operator set; ``origin``: what comes before "opset N" in the refusal.
 
-    Raises StageError(ConversionUnsupported) where that is not possible.
+    Raises StageError(ConversionUnsupported) if that is not possible.
     """
     model = load(path)
     version = opset_of(model)
@@ -102,18 +102,18 @@ def convert_file(path: Path, opset: int, origin: str) -> None:
         onnx.checker.check_model(converted)
     except (RuntimeError, ValueError, onnx.checker.ValidationError) as error:
         reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        message = f"{origin} opset {version}, and its graph does not convert ({reason:.300})"
+        message = f"{origin} opset {version}, but the graph cannot be converted from it ({reason:.300})"
         raise unsupported(message, opset) from error
     save(converted, path)
 
 
 def opset_of(model: Any) -> int:
-    """Version of ONNX's own operator set."""
+    """Return the version of ONNX's own operator set."""
     return next((entry.version for entry in model.opset_import if entry.domain in OWN_DOMAINS), 0)
 
 
 def _drop_newer_defaults(model: Any, version: int, opset: int) -> None:
-    """The converter leaves attributes that ``opset`` does not know yet, also where they say what is meant anyway."""
+    """Remove attributes that ``opset`` does not know yet if they have the default; the converter leaves them."""
     for node in model.graph.node:
         if node.domain or not onnx.defs.has(node.op_type, ""):
             continue
@@ -126,13 +126,13 @@ def _drop_newer_defaults(model: Any, version: int, opset: int) -> None:
 
 
 def varying_axes(tensor: Tensor, signature: Signature) -> list[int]:
-    """Axes of the whole tensor, batch included, whose size is not fixed."""
+    """Return the axes of the whole tensor, including the batch, whose size is not fixed."""
     offset = 1 if signature.max_batch_size else 0
     return [*range(offset), *(axis + offset for axis, dim in enumerate(tensor.dims) if dim == -1)]
 
 
 def check_signature(model: Any, signature: Signature, opset: int) -> None:
-    """Names, types and dimensions of the graph; raises StageError. ``opset`` 0: any."""
+    """Check the graph's names, types and dimensions; raises StageError. ``opset`` 0: any."""
     version = opset_of(model)
     if opset and version != opset:
         raise unsupported(f"the exporter wrote opset {version}", opset)
@@ -143,21 +143,21 @@ def check_signature(model: Any, signature: Signature, opset: int) -> None:
     ):
         names, expected = [value.name for value in values], [tensor.name for tensor in tensors]
         if names != expected:
-            message = f"the exported graph's {kind}s are {names}, the signature's are {expected}"
+            message = f"the exported graph's {kind}s are {names}, but the signature's are {expected}"
             raise _failed(
-                f"{message}: an input that is not used, or a tensor that is returned as it came or twice, is lost"
+                f"{message}; exporters lose an unused input, and a tensor that is returned unchanged or twice"
             )
         for tensor, value in zip(tensors, values, strict=True):
             _check_tensor(tensor, value, signature)
 
 
 def _check_tensor(tensor: Tensor, value: Any, signature: Signature) -> None:
-    """A dimension may be symbolic where the signature fixes it (onnx infers no more), never the other way round."""
+    """Check one tensor; a dimension that the signature fixes may be symbolic (onnx infers no more), not vice versa."""
     kind = value.type.tensor_type
     is_text = kind.elem_type == onnx.TensorProto.STRING
     name = "string" if is_text else onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type).name
     if (BYTES if is_text else TRITON_BY_NUMPY.get(name)) != tensor.data_type:
-        raise _failed(f"the exported graph's {tensor.name} is {name}, the signature says {tensor.data_type}")
+        raise _failed(f"the exported graph's {tensor.name} is {name}, but the signature says {tensor.data_type}")
     if not kind.HasField("shape"):
         return
     sizes = [dim.dim_value if dim.HasField("dim_value") else -1 for dim in kind.shape.dim]
@@ -165,12 +165,12 @@ def _check_tensor(tensor: Tensor, value: Any, signature: Signature) -> None:
     if len(sizes) != len(expected) or any(
         size != -1 and size != want for size, want in zip(sizes, expected, strict=True)
     ):
-        message = f"the exported graph's {tensor.name} has dimensions {sizes}, the signature says {expected}"
-        raise _failed(f"{message}: the exporter fixed one that varies (a size used as a Python number?)")
+        message = f"the exported graph's {tensor.name} has dimensions {sizes}, but the signature says {expected}"
+        raise _failed(f"{message}; the exporter fixed one that varies, perhaps a size used as a Python number")
 
 
 def _is_misplaced(path: Path) -> bool:
-    """Whether large weights lie in the graph's file, or weights in files of other names, as torch's exporter has it."""
+    """Whether large weights are in the graph's file, or weights in files with other names, as torch's exporter does."""
     return bool(_data_files(path) - {DATA_FILE}) or _inline_bytes(path) > INLINE_BYTES
 
 
@@ -179,7 +179,7 @@ def _inline_bytes(path: Path) -> int:
 
 
 def _data_files(path: Path) -> set[str]:
-    """Names of the files that hold the weights which the graph's own file does not."""
+    """Return the names of the files with weights that the graph's own file does not hold."""
     model = onnx.load(str(path), load_external_data=False)
     return {
         entry.value for tensor in model.graph.initializer for entry in tensor.external_data if entry.key == "location"
@@ -187,8 +187,8 @@ def _data_files(path: Path) -> set[str]:
 
 
 def unsupported(message: str, opset: int) -> StageError:
-    """ConversionUnsupported with what to do about the operator set."""
-    advice = f"opset {opset} was asked: change spec.models[].onnx.opset or .exporter"
+    """Return ConversionUnsupported with advice about the operator set."""
+    advice = f"opset {opset} was requested: change spec.models[].onnx.opset or .exporter"
     return StageError(Reason.CONVERSION_UNSUPPORTED, f"{message}; {advice}")
 
 

@@ -1,8 +1,7 @@
-"""An fp32 ONNX graph computed in fp16, its inputs and outputs as they were: for served files and for TensorRT alike.
+"""Cast an fp32 ONNX graph to fp16 without changing its inputs and outputs, for served files and for TensorRT.
 
-What can be fp16 is what the operator set allows: a node's input or output whose declared types have no fp16 (the scales
-of Resize, all of NonMaxSuppression) stays fp32 behind a cast. Nothing is chosen by its numbers; the served gate judges
-them.
+The operator set decides what can be fp16: a node's input or output whose declared types have no fp16 (the scales of
+Resize, all of NonMaxSuppression) stays fp32 behind a cast. Values do not matter for that; the served gate judges them.
 """
 
 import math
@@ -23,17 +22,17 @@ HALF = "_fp16"
 SINGLE = "_fp32"
 """Suffix of the fp32 twin of a tensor whose own name becomes fp16."""
 KEPT = frozenset({"Range"})
-"""Operators that stay fp32 although they need not: in fp16 Range counts to 2,048 only."""
+"""Operators that stay fp32 although they need not: in fp16 Range counts only to 2,048."""
 _TYPE_ATTRIBUTES = frozenset({"to", "dtype"})
 _LIGHT_BYTES = 1024
 
 
 def to_fp16(model: Any) -> Any:
-    """The same graph with fp16 weights and computation; names, order and types of inputs and outputs stay.
+    """Return the graph with fp16 weights and computation; names, order and types of inputs and outputs stay.
 
-    A weight outside the range of fp16 becomes infinite, not clamped, with a warning. A graph most of whose weights are
-    fp16 comes back as it is. Raises StageError(ConversionUnsupported) for operators whose types onnx does not know, and
-    where the result is no valid graph.
+    A weight outside the range of fp16 becomes infinite, not clamped, with a warning. A graph whose weights are mostly
+    fp16 is returned as it is. Raises StageError(ConversionUnsupported) for operators whose types onnx does not know,
+    and if the result is not a valid graph.
     """
     if _is_half(model):
         return model
@@ -68,17 +67,17 @@ class _Cast:
     def __init__(self, graph: Any, types: dict[str, int], model: Any, is_outermost: bool) -> None:
         self.graph = graph
         self.types = types
-        """Element types of all tensors of the model, as they were."""
+        """The original element types of all tensors of the model."""
         self.opsets = {"" if entry.domain == "ai.onnx" else entry.domain: entry.version for entry in model.opset_import}
         self.is_outermost = is_outermost
         self.nodes: list[Any] = []
         self.twins: set[str] = set()
-        """Casts made so far, by the name of their result."""
+        """Names of the results of the casts made so far."""
         self.fixed = {value.name for values in (model.graph.input, model.graph.output) for value in values}
         """Names that stay fp32: the interface of the outermost graph."""
 
     def run(self) -> None:
-        """Rewrite the nodes, then the weights; what was inferred of the old graph goes."""
+        """Rewrite the nodes, then the weights; drop what was inferred about the old graph."""
         weights = {tensor.name: tensor for tensor in self.graph.initializer}
         for value in self.graph.input if self.is_outermost else ():
             if self._is_single(value.name):
@@ -96,7 +95,7 @@ class _Cast:
                 self._halve_weight(tensor)
 
     def _convert(self, node: Any) -> None:
-        """The node in fp16, with the casts that it needs on either side."""
+        """Rewrite a node in fp16, with the casts that it needs on either side."""
         known = self._schema(node)
         before: list[tuple[str, str]] = []
         for index, name in enumerate(node.input):
@@ -126,7 +125,7 @@ class _Cast:
             self._cast(*each)
 
     def _name(self, name: str, half: bool) -> str:
-        """What a consumer of the fp32 tensor ``name`` reads now."""
+        """Return the name that a consumer of the fp32 tensor ``name`` reads now."""
         if name in self.fixed:
             return name + HALF if half else name
         return name if half else name + SINGLE
@@ -137,7 +136,7 @@ class _Cast:
             self.nodes.append(helper.make_node("Cast", [source], [result], name=f"{result}_cast", to=kind))
 
     def _halve_weight(self, tensor: Any) -> None:
-        """The weight in fp16; its own values, not rounded ones, where a node reads it in fp32."""
+        """Turn a weight into fp16; a node that reads it in fp32 gets the original values, not rounded ones."""
         twin = tensor.name + SINGLE
         values = numpy_helper.to_array(tensor)
         if twin in self.twins:
@@ -154,12 +153,12 @@ class _Cast:
         return self.types.get(name) == TensorProto.FLOAT
 
     def _schema(self, node: Any) -> Any:
-        """The operator's declaration; None for control flow, whose types are its bodies'."""
+        """Return the operator's declaration; None for control flow, whose types are those of its bodies."""
         if any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute):
             return None
         domain = "" if node.domain == "ai.onnx" else node.domain
         if not onnx.defs.has(node.op_type, domain):
-            raise _unsupported(f"nothing says which types the operator {node.op_type} of {domain} takes")
+            raise _unsupported(f"onnx does not know which types the operator {node.op_type} of {domain} takes")
         return onnx.defs.get_schema(node.op_type, self.opsets[domain], domain)
 
 
@@ -175,7 +174,7 @@ def _allows_half(parameters: Any, index: int, schema: Any) -> bool:
 
 
 def _halve_attributes(node: Any) -> None:
-    """Constants, and the type that Cast and the like produce."""
+    """Halve constants, and the type that Cast and similar operators produce."""
     for attribute in node.attribute:
         if attribute.name in _TYPE_ATTRIBUTES and attribute.i == TensorProto.FLOAT:
             attribute.i = TensorProto.FLOAT16
@@ -185,7 +184,7 @@ def _halve_attributes(node: Any) -> None:
 
 
 def _narrow(values: Any) -> Any:
-    """Values in fp16. A scalar masks or scales (-1e9 times 0 must stay 0), so it is clamped; a weight is not."""
+    """Return values in fp16. A scalar masks or scales (-1e9 times 0 must stay 0), so it is clamped; a weight is not."""
     if not values.ndim and numpy.isfinite(values):
         values = numpy.clip(values, -FP16_LIMIT, FP16_LIMIT)
     with numpy.errstate(over="ignore"):
@@ -193,7 +192,7 @@ def _narrow(values: Any) -> Any:
 
 
 def _lift_constants(graph: Any) -> None:
-    """Make weights of Constant nodes, and of weights that are inputs too nothing but weights."""
+    """Turn Constant nodes into weights, and remove weights from the inputs."""
     weights = {tensor.name for tensor in graph.initializer}
     for value in [value for value in graph.input if value.name in weights]:
         graph.input.remove(value)
@@ -214,7 +213,7 @@ def _lift_constants(graph: Any) -> None:
 
 
 def _graphs(graph: Any) -> list[Any]:
-    """All bodies of its control flow, innermost first, then the graph: who rewrites a graph's nodes copies bodies."""
+    """Return all control-flow bodies, innermost first, then the graph: rewriting a graph's nodes copies bodies."""
     bodies = [
         inner
         for node in graph.node
@@ -225,7 +224,7 @@ def _graphs(graph: Any) -> list[Any]:
 
 
 def _element_types(model: Any) -> tuple[dict[str, int], bool]:
-    """Element type by tensor name, of all graphs (inner names do not shadow: a rule of ONNX); whether all are valid."""
+    """Return the element types by tensor name of all graphs (ONNX forbids shadowing), and whether all are valid."""
     types: dict[str, int] = {}
     light = _light(model)
     try:
@@ -240,7 +239,7 @@ def _element_types(model: Any) -> tuple[dict[str, int], bool]:
 
 
 def _light(model: Any) -> Any:
-    """A copy whose large weights are but declared: inference reads sizes, and a message holds at most 2 GiB."""
+    """Return a copy that only declares large weights: inference needs sizes, and a message holds at most 2 GiB."""
     light = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import)
     light.graph.name = model.graph.name
     for field in ("node", "input", "output", "value_info"):
@@ -263,5 +262,5 @@ def _light(model: Any) -> Any:
 
 
 def _unsupported(why: str) -> StageError:
-    message = f"the ONNX graph does not bear fp16: {why}; convert it in fp32, or put the casts into the model"
+    message = f"the ONNX graph cannot be converted to fp16: {why}; convert it in fp32, or put the casts into the model"
     return StageError(Reason.CONVERSION_UNSUPPORTED, message)

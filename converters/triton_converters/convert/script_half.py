@@ -1,4 +1,4 @@
-"""A TorchScript file in fp16: its weights, the constants in its graph, and the types that its graph names."""
+"""Cast a TorchScript file to fp16: its weights, its graph's constants, and the types that the graph names."""
 
 import io
 import warnings
@@ -14,10 +14,10 @@ _SINGLE, _HALF = 6, 5
 
 
 def halve(module: Any, map_location: torch.device) -> Any:
-    """A copy of the ScriptModule, frozen (one graph, weights are constants of it), that computes in fp16.
+    """Return a frozen copy of the ScriptModule (one graph with its weights as constants) that computes in fp16.
 
-    A weight outside the range of fp16 becomes infinite, with a warning. What the graph computes in fp32 all the same
-    shows when it is run: mixed types are an error of torch. Raises what torch.jit.freeze raises.
+    A weight outside the range of fp16 becomes infinite, with a warning. If the graph still computes something in fp32,
+    a run shows it: torch refuses mixed types. Raises what torch.jit.freeze raises.
     """
     frozen = torch.jit.freeze(module, optimize_numerics=False)
     lost = 0
@@ -33,12 +33,12 @@ def halve(module: Any, map_location: torch.device) -> Any:
         warnings.warn(message, ConversionWarning, stacklevel=2)
     for node in _nodes(frozen.graph):
         _halve_type(frozen.graph, node)
-    # Only a module that was loaded can be a part of one that is traced.
+    # Only a loaded module can be part of a traced one.
     return torch.jit.load(io.BytesIO(frozen.save_to_buffer()), map_location=map_location)
 
 
 def _nodes(block: Any) -> Iterator[Any]:
-    """Every node of a graph or block, those of inner blocks too."""
+    """Yield every node of a graph or block, including those of inner blocks."""
     for node in block.nodes():
         yield node
         for inner in node.blocks():
@@ -46,7 +46,7 @@ def _nodes(block: Any) -> Iterator[Any]:
 
 
 def _halve_type(graph: Any, node: Any) -> None:
-    """Let a node that is told to produce float32 produce float16."""
+    """Let a node that produces float32 explicitly produce float16."""
     if node.schema() == "(no schema)":
         return
     arguments = torch._C.parse_schema(node.schema()).arguments

@@ -1,4 +1,4 @@
-"""What a converter is given, whatever the framework; and the way to the module that converts."""
+"""The input of every converter, whatever the framework, and the choice of the converter's module."""
 
 import importlib
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from triton_converters.load.framework import Framework
 
 
 class ConversionWarning(UserWarning):
-    """Something about this model that the user should know; its text goes into the result."""
+    """A warning about this model for the user; its text goes into the result."""
 
 
 @dataclass(frozen=True)
@@ -21,25 +21,25 @@ class Task:
 
     request: ConvertRequest
     framework: Framework
-    """In fp32; a converter may change it in place."""
+    """The model in fp32; a converter may change it in place."""
     signature: Signature
     example: Arrays
-    """Real inputs by name, to trace with: of a batch size that no other dimension has."""
+    """Real inputs by name to trace with; no other dimension has their batch size."""
 
     @property
     def half(self) -> bool:
-        """Whether fp16 was asked."""
+        """Whether fp16 was requested."""
         return self.request.precision == "fp16"
 
     def towards(self, format_name: str) -> "Task":
-        """The same in another format and in fp32, for a format that is made from that one."""
+        """Return the task in another format and in fp32, for a format that is made from that one."""
         return replace(self, request=replace(self.request, format=format_name, precision="fp32"))
 
 
 def convert(task: Task, directory: Path) -> None:
-    """Write the file of the asked format, and what belongs to it, into ``directory``.
+    """Write the file of the requested format, and what belongs to it, into ``directory``.
 
-    By the module that formats.py names for the source and the target, whose ``convert(task, directory)`` raises
+    Calls ``convert(task, directory)`` of the module that formats.py names for the source and the target. It raises
     StageError: ConversionUnsupported, ConversionFailed, NamingUnsupported, TensorRtUnavailable; any other exception
     is taken for the exporter's and becomes ConversionFailed.
     """

@@ -1,6 +1,6 @@
-"""Which TensorRT there is, and an engine built with it: one path for TensorRT 10 and 11.
+"""Find TensorRT and build an engine with it, in the same way for TensorRT 10 and 11.
 
-TensorRT 11 has no weak typing and no precision flags any more, so none is used with 10 either: the network is strongly
+TensorRT 11 no longer has weak typing and precision flags, so they are not used with 10 either: the network is strongly
 typed, and each layer computes in the type that the ONNX graph says.
 """
 
@@ -15,9 +15,9 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import TensorRtOptions
 
 Shapes = Mapping[str, tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]
-"""By input: the least, the most usual and the largest shape, batch included."""
+"""The smallest, the most usual and the largest shape by input, including the batch."""
 _ERRORS = 3
-"""Lines of TensorRT's own errors that a message quotes."""
+"""Number of TensorRT's own errors that a message quotes."""
 
 
 @dataclass(frozen=True)
@@ -26,21 +26,21 @@ class Library:
 
     module: Any
     compute_capability: str = ""
-    """What to build for without a GPU, such as ``SM89``: TensorRT-RTX alone can, and only the tests do."""
+    """Target of a build without a GPU, such as ``SM89``: only TensorRT-RTX can do that, and only the tests use it."""
 
     @property
     def version(self) -> str:
-        """As ``10.13.3.9``."""
+        """The version, such as ``10.13.3.9``."""
         return str(self.module.__version__)
 
 
 @dataclass(frozen=True)
 class Engine:
-    """A serialized engine and what its builder said of it."""
+    """A serialized engine and what its builder reported."""
 
     plan: bytes
     timing_cache: bytes
-    """For the next build on the same GPU with the same TensorRT."""
+    """Timing cache for the next build on the same GPU with the same TensorRT."""
     tensors: tuple[str, ...]
     """Inputs and outputs, in words."""
     layers: str
@@ -49,14 +49,14 @@ class Engine:
 
 @dataclass
 class Log:
-    """Collects what TensorRT says."""
+    """Collects TensorRT's messages."""
 
     errors: list[str] = field(default_factory=list)
     layers: str = ""
     """The verbose line in which a builder without a GPU describes the engine."""
 
     def add(self, is_error: bool, message: str) -> None:
-        """Take in one message."""
+        """Add one message."""
         if is_error:
             self.errors.append(" ".join(message.split()))
         elif message.startswith("Layers:"):
@@ -64,13 +64,13 @@ class Log:
 
 
 def load() -> Library:
-    """TensorRT; raises StageError(TensorRtUnavailable)."""
+    """Import TensorRT; raises StageError(TensorRtUnavailable)."""
     try:
         return Library(importlib.import_module("tensorrt"))
     except ImportError as error:
         message = (
-            f"the image has no TensorRT ({error}): name one with the tensorrt package of the server's version in"
-            " spec.conversion.pod.image"
+            f"the image has no TensorRT ({error}); set spec.conversion.pod.image to an image that has the tensorrt"
+            " package in the server's version"
         )
         raise StageError(Reason.TENSORRT_UNAVAILABLE, message) from error
 
@@ -78,7 +78,7 @@ def load() -> Library:
 def build(library: Library, path: Path, shapes: Shapes, options: TensorRtOptions, timing_cache: bytes) -> Engine:
     """Build the ONNX file's engine.
 
-    ``shapes``: of the inputs whose dimensions vary. Raises StageError: TensorRtUnavailable (no GPU),
+    ``shapes``: those of the inputs whose dimensions vary. Raises StageError: TensorRtUnavailable (no GPU),
     ConversionUnsupported (the parser refuses a node), ConversionFailed with TensorRT's own words.
     """
     trt, log = library.module, Log()
@@ -123,14 +123,14 @@ def _logger(trt: Any, log: Log) -> Any:
 
 
 def _builder(library: Library, logger: Any, log: Log) -> Any:
-    """A builder; TensorRT's own makes none without a GPU."""
+    """Return a builder; TensorRT itself makes none without a GPU."""
     try:
         if hasattr(library.module, "init_libnvinfer_plugins"):
             library.module.init_libnvinfer_plugins(logger, "")
         return library.module.Builder(logger)
     except (TypeError, RuntimeError) as error:
         why = "; ".join(log.errors[-_ERRORS:]) or str(error)
-        message = f"TensorRT {library.version} finds no GPU to build for ({why:.300}): set spec.gpu"
+        message = f"TensorRT {library.version} finds no GPU to build for ({why:.300}); set spec.gpu"
         raise StageError(Reason.TENSORRT_UNAVAILABLE, message) from error
 
 
@@ -139,7 +139,7 @@ def _profile(builder: Any, network: Any, shapes: Shapes) -> Any:
     for index in range(network.num_inputs):
         tensor = network.get_input(index)
         if tensor.is_shape_tensor:
-            message = f"TensorRT takes the input {tensor.name} for a shape; its values would have to be known"
+            message = f"TensorRT takes the input {tensor.name} for a shape, whose values it would have to know"
             raise StageError(Reason.CONVERSION_UNSUPPORTED, message)
         if -1 in tuple(tensor.shape):
             profile.set_shape(tensor.name, *shapes[tensor.name])
@@ -147,15 +147,15 @@ def _profile(builder: Any, network: Any, shapes: Shapes) -> Any:
 
 
 def _refused(library: Library, parser: Any) -> StageError:
-    """The first error with the node and the operator it is about."""
+    """Return the parser's first error, with the node and the operator that it is about."""
     error = parser.get_error(0)
     where = f"node {error.node_name()!r} ({error.node_operator()})" if error.node_operator() else "the graph"
-    message = f"TensorRT {library.version} does not take {where}: {' '.join(error.desc().split()):.500}"
+    message = f"TensorRT {library.version} does not support {where}: {' '.join(error.desc().split()):.500}"
     return StageError(Reason.CONVERSION_UNSUPPORTED, message)
 
 
 def _inspect(trt: Any, logger: Any, plan: bytes) -> str:
-    """The layers of the engine as a runtime on this GPU reads them; raises StageError(ConversionFailed)."""
+    """Return the engine's layers as a runtime on this GPU reads them; raises StageError(ConversionFailed)."""
     engine = trt.Runtime(logger).deserialize_cuda_engine(plan)
     if engine is None:
         raise StageError(Reason.CONVERSION_FAILED, "TensorRT cannot read the engine that it has built")
@@ -164,7 +164,7 @@ def _inspect(trt: Any, logger: Any, plan: bytes) -> str:
 
 
 def _tensors(network: Any) -> tuple[str, ...]:
-    """Name, type and dimensions (-1: varies) of every input and output; a strongly typed engine keeps them."""
+    """Return name, type and dimensions (-1: varies) of every input and output; a strongly typed engine keeps them."""
     inputs = [network.get_input(index) for index in range(network.num_inputs)]
     outputs = [network.get_output(index) for index in range(network.num_outputs)]
     return tuple(f"{each.name} {each.dtype.name} {list(each.shape)}" for each in (*inputs, *outputs))

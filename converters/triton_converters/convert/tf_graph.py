@@ -19,17 +19,17 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 @dataclass(frozen=True)
 class FrozenGraph:
-    """Constants instead of variables, functions inlined."""
+    """A graph with constants instead of variables and with inlined functions."""
 
     graph: Any
-    """A GraphDef."""
+    """The GraphDef."""
     inputs: tuple[str, ...]
-    """Names of the graph's tensors, in the signature's order."""
+    """Names of the graph's input tensors, in the signature's order."""
     outputs: tuple[str, ...]
 
 
 def specifications(task: Task) -> dict[str, tf.TensorSpec]:
-    """Type and dimensions of every input by name; None: varies."""
+    """Return type and dimensions of every input by name; None: varies."""
     return {
         tensor.name: tf.TensorSpec(shape(tensor, task.signature), numpy_type(tensor.data_type), tensor.name)
         for tensor in task.signature.inputs
@@ -37,13 +37,13 @@ def specifications(task: Task) -> dict[str, tf.TensorSpec]:
 
 
 def shape(tensor: Tensor, signature: Signature) -> tuple[int | None, ...]:
-    """The whole tensor's, batch included; None: varies."""
+    """Return the shape of the whole tensor, including the batch; None: varies."""
     batch = (None,) if signature.max_batch_size else ()
     return (*batch, *(None if dim == -1 else dim for dim in tensor.dims))
 
 
 def answer(task: Task) -> Any:
-    """The model as a function of tensors by name that gives tensors by name, in the signature's order."""
+    """Return the model as a function from tensors by name to tensors by name, in the signature's order."""
     framework = cast(TensorFlowFramework, task.framework)
 
     def serve(**tensors: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -54,7 +54,7 @@ def answer(task: Task) -> Any:
 
 
 def trace(task: Task, function: Any) -> Any:
-    """The concrete function of ``function`` for the signature.
+    """Return the concrete function of ``function`` for the signature.
 
     Raises StageError: NamingUnsupported, ConversionFailed (an output has another type, or a fixed dimension that
     varies); what TensorFlow raises.
@@ -68,9 +68,9 @@ def trace(task: Task, function: Any) -> Any:
 
 
 def freeze(task: Task, *, lower_control_flow: bool) -> FrozenGraph:
-    """Trace and freeze; with ``lower_control_flow`` loops and branches are operators of the one graph.
+    """Trace and freeze; with ``lower_control_flow`` loops and branches become operators of the one graph.
 
-    Raises StageError: ConversionFailed, ConversionUnsupported (state that is no variable); what TensorFlow raises.
+    Raises StageError: ConversionFailed, ConversionUnsupported (state that is not a variable); what TensorFlow raises.
     """
     names = [tensor.name for tensor in task.signature.inputs]
     framework = cast(TensorFlowFramework, task.framework)
@@ -80,7 +80,7 @@ def freeze(task: Task, *, lower_control_flow: bool) -> FrozenGraph:
         answers = dict(
             zip(framework.outputs, framework.answer(*(given[name] for name in framework.inputs)), strict=True)
         )
-        # An operator of its own for every output: two may be one tensor, or an input.
+        # Every output gets its own operator: two outputs may be one tensor, or an input.
         return [tf.identity(answers[tensor.name]) for tensor in task.signature.outputs]
 
     concrete = tf.function(positional, autograph=False).get_concrete_function(*specifications(task).values())
@@ -91,7 +91,7 @@ def freeze(task: Task, *, lower_control_flow: bool) -> FrozenGraph:
     )
     resources = [tensor.name for tensor in frozen.inputs if tensor.dtype in (tf.resource, tf.variant)]
     if resources:
-        message = f"the graph keeps state that is no variable ({', '.join(resources)}), a lookup table say"
+        message = f"the graph keeps state that is not a variable, such as a lookup table ({', '.join(resources)})"
         raise StageError(Reason.CONVERSION_UNSUPPORTED, f"{message}; take it out of the served function")
     return FrozenGraph(
         frozen.graph.as_graph_def(),
@@ -101,7 +101,7 @@ def freeze(task: Task, *, lower_control_flow: bool) -> FrozenGraph:
 
 
 def thaw(frozen: FrozenGraph, task: Task) -> Any:
-    """A function of tensors by name that gives tensors by name, made from a frozen graph."""
+    """Return a frozen graph as a function from tensors by name to tensors by name."""
     wrapped = tf.compat.v1.wrap_function(lambda: tf.import_graph_def(frozen.graph, name=""), [])
     graph = wrapped.graph
     pruned = wrapped.prune(
@@ -121,9 +121,9 @@ def thaw(frozen: FrozenGraph, task: Task) -> Any:
 
 
 def _check_name(name: str) -> None:
-    """TensorFlow replaces all but these characters; Triton asks by the names of the signature."""
+    """Check a name: TensorFlow replaces all other characters, but Triton uses the signature's names."""
     if not _NAME.fullmatch(name):
-        message = f"a SavedModel has no input {name}: names begin with a letter and hold letters, digits and _"
+        message = f"a SavedModel cannot have an input {name}: names begin with a letter and hold letters, digits and _"
         raise StageError(Reason.NAMING_UNSUPPORTED, f"{message}; rename it in get_model")
 
 
@@ -138,5 +138,5 @@ def _check_output(tensor: Tensor, output: tf.Tensor, signature: Signature) -> No
         expected = f"the signature says {tensor.data_type}{list(wanted)}"
         raise StageError(
             Reason.CONVERSION_FAILED,
-            f"{message}, {expected}: was a dimension that varies used as a Python number?",
+            f"{message}, but {expected}; perhaps a dimension that varies is used as a Python number",
         )

@@ -1,7 +1,7 @@
-"""A frozen TensorFlow graph computed in fp16, its inputs and outputs as they were.
+"""Cast a frozen TensorFlow graph to fp16 without changing its inputs and outputs.
 
-What TensorFlow's own mixed precision does to a graph on a GPU, done to the file and without one: weights become fp16,
-operators with an fp16 kernel compute in it, and casts stand where an operator, an input or an output stays fp32.
+It does to the file what TensorFlow's mixed precision does to a graph on a GPU: weights become fp16, operators with an
+fp16 kernel compute in fp16, and casts are inserted around operators, inputs and outputs that stay fp32.
 """
 
 import functools
@@ -35,19 +35,18 @@ KEPT = frozenset(
 )
 """Operators that stay in fp32.
 
-Sums and powers leave the range or the eleven bits of fp16; they are on the deny list of TensorFlow's
-auto_mixed_precision_lists.h too. What the model casts itself, and what computes sizes (Range), stays as it is; Bitcast
-means 32 bits.
+Sums and powers exceed the range or the eleven bits of fp16; TensorFlow's auto_mixed_precision_lists.h denies them too.
+What the model casts itself, and what computes sizes (Range), stays as it is; Bitcast needs 32 bits.
 """
 FLOAT, HALF = tf.float32.as_datatype_enum, tf.float16.as_datatype_enum
 FP16_LIMIT = float(numpy.finfo(numpy.float16).max)
 
 
 def halve(frozen: FrozenGraph) -> FrozenGraph:
-    """The same graph with fp16 weights and computation.
+    """Return the graph with fp16 weights and computation.
 
-    A constant beyond 65,504 stays fp32, and so do the operators that take it: a scalar is part of how the model masks
-    or scales, a weight comes with a warning.
+    A constant beyond 65,504 stays fp32, and so do the operators that take it: the model masks or scales with a scalar;
+    a weight causes a warning.
     """
     wide = _wide_constants(frozen.graph)
     graph = tf.compat.v1.GraphDef()
@@ -64,7 +63,7 @@ def halve(frozen: FrozenGraph) -> FrozenGraph:
 
 
 def _wide_constants(graph: Any) -> set[str]:
-    """Names of the constants that stay fp32, and of the identities behind them."""
+    """Return the names of the constants that stay fp32, and of the identities after them."""
     wide = set()
     for node in graph.node:
         if node.op == "Const" and node.attr["dtype"].type == FLOAT:
@@ -82,7 +81,7 @@ def _wide_constants(graph: Any) -> set[str]:
 
 
 def _narrow(node: Any) -> None:
-    """Turn the node's own fp32 into fp16, where TensorFlow has a kernel for that."""
+    """Turn the node's fp32 into fp16 if TensorFlow has a kernel for that."""
     if node.op == "Const":
         if node.attr["dtype"].type == FLOAT:
             values = tf.make_ndarray(node.attr["value"].tensor)
@@ -114,7 +113,7 @@ def _has_kernel(operator: str, types: tuple[tuple[str, int], ...]) -> bool:
 
 
 def _cast(graph: Any, outputs: set[str]) -> None:
-    """Insert casts where a tensor is of the one type and its reader wants the other; outputs become fp32."""
+    """Insert casts between tensors of one type and readers of the other; outputs become fp32."""
     nodes = {node.name: node for node in graph.node}
     produced = {name: list(_types(op_def_registry.get(node.op).output_arg, node)) for name, node in nodes.items()}
     casts: dict[tuple[str, int], str] = {}
@@ -137,7 +136,7 @@ def _cast(graph: Any, outputs: set[str]) -> None:
 
 
 def _widen_output(graph: Any, node: Any) -> None:
-    """The identity that ends the graph becomes the cast back to fp32; it keeps its name."""
+    """Turn the identity that ends the graph into the cast back to fp32; it keeps its name."""
     assert node.op == "Identity", f"{node.name} is {node.op}"
     node.op = "Cast"
     del node.attr["T"]
@@ -145,7 +144,7 @@ def _widen_output(graph: Any, node: Any) -> None:
 
 
 def _types(arguments: Any, node: Any) -> Iterator[int]:
-    """The type of each of a node's inputs or outputs, by its operator's definition."""
+    """Yield the type of each of a node's inputs or outputs, from its operator's definition."""
     for argument in arguments:
         if argument.type_list_attr:
             yield from node.attr[argument.type_list_attr].list.type
@@ -155,5 +154,5 @@ def _types(arguments: Any, node: Any) -> Iterator[int]:
 
 
 def _source(tensor: str) -> str:
-    """The node's name of ``name``, ``name:1`` or the control input ``^name``."""
+    """Return the node's name from ``name``, ``name:1`` or the control input ``^name``."""
     return tensor.removeprefix("^").partition(":")[0]

@@ -14,11 +14,11 @@ from triton_converters.convert import onnx_graph, tf_graph
 from triton_converters.convert.task import Task
 
 NEWEST_OPSET = 18
-"""What tf2onnx 1.17 writes at most; a newer one takes a conversion of the finished graph."""
+"""Newest operator set that tf2onnx 1.17 writes; for a newer one the finished graph is converted."""
 
 
 def convert(task: Task, directory: Path) -> None:
-    """Write model.onnx with the asked operator set, the signature's names and types, and its varying dimensions.
+    """Write model.onnx with the requested operator set, the signature's names and types, and its varying dimensions.
 
     Raises StageError: ConversionUnsupported (operator set, operators that tf2onnx does not know), ConversionFailed;
     what tf2onnx and onnx.checker raise.
@@ -45,11 +45,13 @@ def convert(task: Task, directory: Path) -> None:
 
 
 def _check_operators(graph: Any) -> None:
-    """tf2onnx leaves TensorFlow's operators that it cannot convert in the graph."""
+    """Raise ConversionUnsupported for TensorFlow's operators that tf2onnx could not convert and left in the graph."""
     unknown = sorted({node.op_type for node in graph.node if not node.domain and not onnx.defs.has(node.op_type)})
     if unknown:
-        message = f"tf2onnx {tf2onnx.__version__} does not convert TensorFlow's {', '.join(unknown)}"
-        raise StageError(Reason.CONVERSION_UNSUPPORTED, f"{message}; use tf-savedmodel, or write it another way")
+        message = f"tf2onnx {tf2onnx.__version__} cannot convert TensorFlow's {', '.join(unknown)}"
+        raise StageError(
+            Reason.CONVERSION_UNSUPPORTED, f"{message}; use format tf-savedmodel, or write the model without it"
+        )
 
 
 def _name_dimensions(tensor: Tensor, value: Any, signature: Signature) -> None:

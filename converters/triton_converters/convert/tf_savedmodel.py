@@ -1,4 +1,4 @@
-"""Format ``tf-savedmodel``: Triton's ``model.savedmodel``, its signature that of the reference."""
+"""Format ``tf-savedmodel``: Triton's ``model.savedmodel`` with the reference's signature."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -21,9 +21,9 @@ FLOATING = {tf.float32: "FP32", tf.float16: "FP16", tf.float64: "FP64", tf.bfloa
 
 
 def convert(task: Task, directory: Path) -> None:
-    """Write model.savedmodel and what its own runtime says of it.
+    """Write model.savedmodel and its inspection.
 
-    fp32: the model with its variables. fp16: a frozen graph, casts behind its inputs and before its outputs. Raises
+    fp32: the model with its variables. fp16: a frozen graph with casts after its inputs and before its outputs. Raises
     StageError: NamingUnsupported, ConversionFailed, ConversionUnsupported (state that does not freeze).
     """
     path = directory / FORMATS["tf-savedmodel"].file
@@ -44,7 +44,7 @@ def write(task: Task, path: Path, *, half: bool) -> None:
 
 
 def tensors(path: Path) -> tuple[str, ...]:
-    """Inputs and outputs as the file's signature declares them, in words."""
+    """Return inputs and outputs as the file's signature declares them, in words."""
     signature = _graph(path).signature_def[SIGNATURE]
     return tuple(
         f"{name} {TRITON_BY_NUMPY[tf.as_dtype(info.dtype).as_numpy_dtype.__name__]}"
@@ -55,7 +55,7 @@ def tensors(path: Path) -> tuple[str, ...]:
 
 
 def weight_data_types(path: Path) -> tuple[str, ...]:
-    """Triton's names of the floating point types of the variables and constants, the one of most elements first."""
+    """Return Triton's names of the variables' and constants' floating point types, the most frequent first."""
     sizes: Counter[str] = Counter()
     for kind, elements in (*_constants(path), *_variables(path)):
         if kind in FLOATING:
@@ -80,5 +80,5 @@ def _variables(path: Path) -> Iterator[tuple[tf.DType, int]]:
 
 
 def _graph(path: Path) -> Any:
-    """The only meta graph."""
+    """Return the only meta graph."""
     return saved_model_pb2.SavedModel.FromString((path / "saved_model.pb").read_bytes()).meta_graphs[0]

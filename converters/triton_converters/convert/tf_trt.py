@@ -1,6 +1,6 @@
-"""Format ``tf-trt``: a SavedModel whose parts TensorRT computes, by TensorFlow's own converter.
+"""Format ``tf-trt``: TensorFlow's own converter makes a SavedModel with parts that TensorRT computes.
 
-Unproven on our machines: the TensorFlow of our image has no TensorRT, nor has any release from 2.18 on.
+This is not tested on our machines: the TensorFlow of our image has no TensorRT, nor has any release from 2.18 on.
 """
 
 import shutil
@@ -52,7 +52,7 @@ def convert(task: Task, directory: Path) -> None:
 
 
 def tensorrt_version() -> str:
-    """Of the TensorRT that this TensorFlow was built with; raises StageError(TensorRtUnavailable) where it has none."""
+    """Return the version of the TensorRT in this TensorFlow; raises StageError(TensorRtUnavailable) if it has none."""
     try:
         from tensorflow.compiler.tf2tensorrt import _pywrap_py_utils
 
@@ -60,21 +60,21 @@ def tensorrt_version() -> str:
     except ImportError:
         has_one = False
     if not has_one:
-        message = f"TensorFlow {tf.__version__} of this image was built without TensorRT, as all are from 2.18 on"
-        advice = "use format trt or onnx, or set conversion.pod.image to one whose TensorFlow has it"
-        raise StageError(Reason.TENSORRT_UNAVAILABLE, f"{message}: {advice} (NVIDIA's 25.02-tf2-py3 is the last)")
+        message = f"TensorFlow {tf.__version__} of this image was built without TensorRT, like all from 2.18 on"
+        advice = "use format trt or onnx, or set spec.conversion.pod.image to one whose TensorFlow has it"
+        raise StageError(Reason.TENSORRT_UNAVAILABLE, f"{message}; {advice} (NVIDIA's 25.02-tf2-py3 is the last)")
     return ".".join(map(str, _pywrap_py_utils.get_linked_tensorrt_version()))
 
 
 def engines(path: Path) -> Counter[str]:
-    """How many TensorRT engines of each precision the file's graph holds: FP32, FP16."""
+    """Return how many TensorRT engines of each precision (FP32, FP16) the file's graph holds."""
     graph = saved_model_pb2.SavedModel.FromString((path / "saved_model.pb").read_bytes()).meta_graphs[0].graph_def
     every = [graph.node, *(function.node_def for function in graph.library.function)]
     return Counter(node.attr["precision_mode"].s.decode() for nodes in every for node in nodes if node.op == ENGINE)
 
 
 def _batches(task: Task) -> Iterator[Any]:
-    """Real inputs of one sample and of the largest batch; of the example alone for a model without batch dimension."""
+    """Yield real inputs of one sample and of the largest batch; only the example without a batch dimension."""
     sizes = sorted({1, task.signature.max_batch_size}) if task.signature.max_batch_size else [0]
     for size in sizes:
         yield {name: tf.constant(array) for name, array in _repeat(task.example, size).items()}

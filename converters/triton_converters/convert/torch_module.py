@@ -1,4 +1,4 @@
-"""What the converters of torch modules share: the example as tensors, and the module with its casts inside."""
+"""Functions for the converters of torch modules: the example as tensors, and the module with its casts inside."""
 
 import warnings
 from typing import Any
@@ -13,21 +13,21 @@ from triton_converters.load.torch_framework import TorchFramework, select_output
 
 
 def framework(task: Task) -> TorchFramework:
-    """The task's framework, which is torch's: formats.py names these converters for no other."""
+    """Return the task's framework, which is torch's: formats.py names these converters for no other."""
     assert isinstance(task.framework, TorchFramework)
     return task.framework
 
 
 def tensors(task: Task) -> tuple[torch.Tensor, ...]:
-    """The example in forward's order, on the model's device."""
+    """Return the example in forward's order, on the model's device."""
     return framework(task).tensors(task.example)
 
 
 def module(task: Task) -> Any:
-    """The framework's module in the asked precision; a Python module is cast in place.
+    """Return the framework's module in the requested precision; a Python module is cast in place.
 
     A weight outside the range of fp16 becomes infinite, not clamped, with a warning: the gate sees it. Raises
-    StageError(ConversionUnsupported) where a TorchScript file does not run in fp16.
+    StageError(ConversionUnsupported) if a TorchScript file does not run in fp16.
     """
     model = framework(task).module
     if not task.half:
@@ -44,28 +44,28 @@ def module(task: Task) -> Any:
 
 
 def _halved_file(task: Task, model: Any) -> Any:
-    """The file's module in fp16, proved by a run."""
+    """Return the file's module in fp16, checked by a run."""
     try:
         halved = halve(model, framework(task).device)
         with torch.no_grad():
             halved(*(tensor.half() if tensor.is_floating_point() else tensor for tensor in tensors(task)))
     except RuntimeError as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        message = f"{task.framework.path} does not run in fp16, some of its types are fixed: {lines[-1]:.300}"
-        advice = "convert it in fp32, to format onnx or trt, or from the model's Python code (format pyt)"
+        message = f"{task.framework.path} does not run in fp16, because some of its types are fixed: {lines[-1]:.300}"
+        advice = "convert it in fp32, or to format onnx or trt, or from the model's Python code (format pyt)"
         raise StageError(Reason.CONVERSION_UNSUPPORTED, f"{message}; {advice}") from error
     return halved
 
 
 def served(task: Task, model: Any) -> "Served":
-    """``model`` (``module(task)``, or made from it) behind the signature."""
+    """Wrap ``model`` (``module(task)``, or made from it) so that it has the signature."""
     wrapped = Served(model, task.framework.outputs, task.half)
     wrapped.eval()
     return wrapped
 
 
 class Served(torch.nn.Module):  # type: ignore[misc]
-    """Floating point inputs and outputs are fp32 whatever happens inside; outputs come in the signature's order."""
+    """A model with fp32 inputs and outputs, whatever it computes in, and outputs in the signature's order."""
 
     def __init__(self, model: Any, outputs: tuple[str, ...], half: bool) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class Served(torch.nn.Module):  # type: ignore[misc]
         self.half_inside = half
 
     def forward(self, *inputs: torch.Tensor) -> Any:
-        """One tensor, or a tuple where the signature has several outputs."""
+        """Return one tensor, or a tuple if the signature has several outputs."""
         if self.half_inside:
             inputs = tuple(tensor.half() if tensor.is_floating_point() else tensor for tensor in inputs)
         results = select_outputs(self.model(*inputs), self.outputs)

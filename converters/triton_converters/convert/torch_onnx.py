@@ -1,4 +1,4 @@
-"""Format ``onnx`` from a torch module: torch.onnx with the exporter the spec names, TorchScript's or Dynamo's."""
+"""Format ``onnx`` from a torch module: torch.onnx with the exporter that the spec names, TorchScript's or Dynamo's."""
 
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,11 @@ from triton_converters.convert.task import Task
 from triton_converters.convert.torch_module import framework, module, served, tensors
 
 DYNAMO_OPSET = 18
-"""The operator set that torch.onnx's Dynamo exporter writes; another one takes a conversion of the finished graph."""
+"""Operator set that torch.onnx's Dynamo exporter writes; for another one the finished graph is converted."""
 
 
 def convert(task: Task, directory: Path) -> None:
-    """Write model.onnx with the asked operator set, the signature's names and types, and its varying dimensions.
+    """Write model.onnx with the requested operator set, the signature's names and types, and its varying dimensions.
 
     Raises StageError: ConversionUnsupported (operator set), ConversionFailed (the exporter fixed a dimension that
     varies, or changed a type); what torch.onnx and onnx.checker raise.
@@ -32,7 +32,7 @@ def convert(task: Task, directory: Path) -> None:
         if task.request.onnx_exporter == "Dynamo":
             _export_dynamo(exported, model, path)
         else:
-            # Of a module that holds another one's TorchScript, the exporter wants the trace itself.
+            # If a module holds TorchScript, the exporter needs a trace of the whole module.
             is_file = isinstance(framework(task).module, torch.jit.ScriptModule)
             traced = torch.jit.trace(model, tensors(task), check_trace=False) if is_file else model
             _export_torchscript(exported, traced, path)
@@ -61,13 +61,13 @@ def _export_torchscript(task: Task, model: Any, path: Path) -> None:
         if "opset" not in str(error):
             raise
         raise onnx_graph.unsupported(
-            f"the TorchScript exporter of torch {torch.__version__}: {error}", task.request.onnx_opset
+            f"the TorchScript exporter of torch {torch.__version__} failed: {error}", task.request.onnx_opset
         ) from error
 
 
 def _export_dynamo(task: Task, model: Any, path: Path) -> None:
     if isinstance(framework(task).module, torch.jit.ScriptModule):
-        message = "the Dynamo exporter reads Python, not TorchScript: set spec.models[].onnx.exporter to TorchScript"
+        message = "the Dynamo exporter reads Python, not TorchScript; set spec.models[].onnx.exporter to TorchScript"
         raise StageError(Reason.CONVERSION_UNSUPPORTED, message)
     shapes = tuple(
         dict.fromkeys(onnx_graph.varying_axes(tensor, task.signature), torch.export.Dim.DYNAMIC)
@@ -94,5 +94,5 @@ def _export_dynamo(task: Task, model: Any, path: Path) -> None:
 
 
 def _symbol(tensor: Tensor, axis: int, signature: Signature) -> str:
-    """The batch is one symbol throughout; other varying dimensions have one each."""
+    """Return an axis's symbol: the batch has one throughout, other varying dimensions have one each."""
     return "batch" if axis == 0 and signature.max_batch_size else f"{tensor.name}_{axis}"

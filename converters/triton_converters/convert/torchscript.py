@@ -1,4 +1,4 @@
-"""What ts-trace and ts-script share: naming, saving, and a look at the saved file."""
+"""Functions for ts-trace and ts-script: checks of names, saving, and a check of the saved file."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,9 +16,9 @@ from triton_converters.model_config.data_types import TRITON_BY_NUMPY
 
 
 def trace(task: Task, model: Any, directory: Path) -> None:
-    """Trace ``model`` behind the signature and save it as Triton's model.pt.
+    """Trace ``model`` with the signature and save it as Triton's model.pt.
 
-    Raises StageError: NamingUnsupported, ConversionFailed (the file answers otherwise than the signature says).
+    Raises StageError: NamingUnsupported, ConversionFailed (the file's answers do not fit the signature).
     """
     check_names([tensor.name for tensor in task.signature.outputs], "output")
     with torch.no_grad():
@@ -31,7 +31,7 @@ def trace(task: Task, model: Any, directory: Path) -> None:
 
 
 def check_names(names: list[str], kind: str, parameters: Sequence[str] = ()) -> None:
-    """Triton's PyTorch backend finds these positions, which are not the tensors' own: StageError(NamingUnsupported).
+    """Raise StageError(NamingUnsupported) if Triton's PyTorch backend would find tensors at other positions.
 
     Its rules (libtorch.cc, GetNamingConvention): inputs that are all parameters of forward are passed as such; else
     names that all have the form NAME__INDEX stand for that position; else the order is config.pbtxt's.
@@ -45,20 +45,20 @@ def check_names(names: list[str], kind: str, parameters: Sequence[str] = ()) -> 
         return
     if positions != list(range(len(names))):
         message = f"Triton's PyTorch backend would take the {kind}s {', '.join(names)} for those at {positions}"
-        raise StageError(Reason.NAMING_UNSUPPORTED, f"{message}: rename them in get_model, in the order of forward")
+        raise StageError(Reason.NAMING_UNSUPPORTED, f"{message}; rename them in get_model, in the order of forward")
 
 
 def save(module: Any, path: Path) -> None:
-    """Save a script module by way of memory; raises OSError (ENOSPC included).
+    """Save a script module through memory; raises OSError (including ENOSPC).
 
-    Where the disk is full, torch's own file writer leaves a cut file without a word, or aborts the process.
+    If the disk is full, torch's own file writer silently leaves a cut file, or aborts the process.
     """
     with path.open("wb") as file:
         file.write(module.save_to_buffer())
 
 
 def _check_file(task: Task, path: Path) -> None:
-    """The saved file, loaded anew, answers the example with the signature's types and shapes."""
+    """Check that the saved file, loaded again, answers the example with the signature's types and shapes."""
     module = torch.jit.load(str(path), map_location=framework(task).device)
     with torch.no_grad():
         result = module(*tensors(task))
@@ -72,4 +72,4 @@ def _check_file(task: Task, path: Path) -> None:
         if TRITON_BY_NUMPY.get(array.dtype.name) != tensor.data_type or not fits:
             message = f"the converted model answers {tensor.name} as {array.dtype}{list(numpy.shape(array))}"
             expected = f"{tensor.data_type}{list(tensor.dims)}"
-            raise StageError(Reason.CONVERSION_FAILED, f"{message}; the signature says {expected} after the batch")
+            raise StageError(Reason.CONVERSION_FAILED, f"{message}, but the signature says {expected} after the batch")

@@ -1,4 +1,4 @@
-"""Format ``trt``: an engine of TensorRT, by way of the source's ONNX graph, with the precision put into that graph."""
+"""Format ``trt``: a TensorRT engine, built from the source's ONNX graph, which carries the precision."""
 
 import re
 from collections import Counter
@@ -27,7 +27,7 @@ _TYPE = re.compile(r"(?:Format/)?Datatype\"?: \"?([^,\"}\]]+)", re.IGNORECASE)
 def convert(task: Task, directory: Path) -> None:
     """Write model.plan and its inspection.
 
-    The library is looked for first: without it there is no need to export. Raises StageError: what the source's
+    Loads the library first: without it there is no need to export. Raises StageError: what the source's
     converter into ONNX raises, what ``tensorrt_library.build`` raises, PrecisionMismatch.
     """
     library = tensorrt_library.load()
@@ -51,11 +51,11 @@ def convert(task: Task, directory: Path) -> None:
 
 
 def profile_shapes(batches: Iterable[Batch], signature: Signature, preferred: tuple[int, ...]) -> Shapes:
-    """By input, the least, the optimal and the largest shape: of the batch and of every dimension that varies.
+    """Return the smallest, the optimal and the largest shape by input, for the batch and every varying dimension.
 
     The batch goes from 1 to the maximum and is optimal at the largest preferred size. Other dimensions go from the
-    smallest to the largest that the reference saw; each is optimal where the reference has it most often, the larger of
-    two.
+    smallest to the largest that the reference saw; each is optimal at its most frequent size in the reference, the
+    larger of two.
     """
     offset = 1 if signature.max_batch_size else 0
     seen: dict[str, list[Counter[int]]] = {}
@@ -76,10 +76,10 @@ def profile_shapes(batches: Iterable[Batch], signature: Signature, preferred: tu
 
 
 def computed_types(layers: str, wanted: str) -> tuple[str, ...]:
-    """Floating point types that layers of the engine compute in, ``wanted`` first.
+    """Return the floating point types that the engine's layers compute in, ``wanted`` first.
 
-    ``layers``: one line a layer. A layer counts for fp16 where any of its tensors or weights is. Raises
-    StageError(PrecisionMismatch) where no layer computes in ``wanted``: fp16 was asked for, and nothing is.
+    ``layers``: one line for each layer. A layer counts as fp16 if any of its tensors or weights is. Raises
+    StageError(PrecisionMismatch) if no layer computes in ``wanted``.
     """
     counted: Counter[str] = Counter()
     for line in layers.splitlines():
@@ -88,11 +88,11 @@ def computed_types(layers: str, wanted: str) -> tuple[str, ...]:
             counted.update({"FP16"} if "FP16" in found else found)
     if wanted not in counted:
         built = ", ".join(f"{count} {name}" for name, count in counted.most_common()) or "none with a floating type"
-        message = f"the engine has no layer in {wanted}; of its layers: {built}"
+        message = f"the engine has no layer in {wanted}; its layers are: {built}"
         raise StageError(Reason.PRECISION_MISMATCH, message)
     return (wanted, *(name for name, _ in counted.most_common() if name != wanted))
 
 
 def _type(text: str) -> str | None:
-    """Triton's name of a type in TensorRT's words: ``Half``, or ``Row major linear FP16 format``."""
+    """Return Triton's name of a type in TensorRT's words: ``Half``, or ``Row major linear FP16 format``."""
     return next((_TYPES[word] for word in re.findall(r"\w+", text.upper()) if word in _TYPES), None)

@@ -1,4 +1,4 @@
-"""Format ``ts-trace``: torch.jit.trace; what the example's path through Python did is what is served."""
+"""Format ``ts-trace``: torch.jit.trace; the served model does what Python did with the example."""
 
 from pathlib import Path
 

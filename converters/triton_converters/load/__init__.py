@@ -1,1 +1,1 @@
-"""One module a framework: from the user's file to something that runs."""
+"""Loaders, one for each source format: from the user's file to a model that runs."""

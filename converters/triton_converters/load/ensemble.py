@@ -21,12 +21,12 @@ class Member:
 
 @dataclass(frozen=True)
 class Passage:
-    """What went through one member."""
+    """The inputs and outputs of one member."""
 
     member: Member
     inputs: Arrays
     outputs: Arrays
-    """Those of the framework, whether somebody uses them or not."""
+    """All outputs of the framework, whether they are used or not."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class Ensemble:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """As the spec declares them."""
+        """The inputs' names, as the spec declares them."""
         return tuple(tensor.name for tensor in self.code.inputs)
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """As the spec declares them."""
+        """The outputs' names, as the spec declares them."""
         return tuple(tensor.name for tensor in self.code.outputs)
 
     @property
@@ -53,7 +53,7 @@ class Ensemble:
         return ", ".join(member.model.path for member in self.members)
 
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
-        """The ensemble's outputs; raises what the members raise, with the member's name."""
+        """Return the ensemble's outputs; raises what the members raise, with the member's name."""
         tensors = dict(inputs)
         for passage in self.passages(inputs):
             outputs = passage.member.step.outputs
@@ -61,7 +61,7 @@ class Ensemble:
         return {name: tensors[name] for name in self.outputs}
 
     def passages(self, inputs: Arrays) -> tuple[Passage, ...]:
-        """What goes through every member, in the steps' order."""
+        """Return the inputs and outputs of every member, in the steps' order."""
         tensors, passed = dict(inputs), []
         for member in self.members:
             given = {name: tensors[tensor] for name, tensor in member.step.inputs.items()}
@@ -77,9 +77,9 @@ class Ensemble:
 
 
 def load(source: Path, model: ModelCode, output_format: str) -> Ensemble:
-    """Load every member by its own format's loader.
+    """Load every member with its own format's loader.
 
-    Raises StageError: what those raise; InvalidSpec where a step's maps do not fit its model's tensors, or a step comes
+    Raises StageError: what those raise; InvalidSpec if a step's maps do not fit its model's tensors, or if a step comes
     before the one that makes its input.
     """
     assert model.ensemble is not None
@@ -99,10 +99,12 @@ def load(source: Path, model: ModelCode, output_format: str) -> Ensemble:
 def _check(step: Step, model: Framework, known: set[str]) -> None:
     where = f"spec.ensemble.steps: model {step.model}"
     if set(step.inputs) != set(model.inputs):
-        message = f"{where}: inputMap has {sorted(step.inputs)}, the model's inputs are {sorted(model.inputs)}"
+        message = f"{where}: inputMap has {sorted(step.inputs)}, but the model's inputs are {sorted(model.inputs)}"
         raise StageError(Reason.INVALID_SPEC, message)
     if missing := sorted(set(step.outputs) - set(model.outputs)):
-        message = f"{where}: outputMap has {missing[0]}, the model's outputs are {sorted(model.outputs)}"
+        message = f"{where}: outputMap has {missing[0]}, but the model's outputs are {sorted(model.outputs)}"
         raise StageError(Reason.INVALID_SPEC, message)
     if late := sorted(set(step.inputs.values()) - known):
-        raise StageError(Reason.INVALID_SPEC, f"{where}: no earlier step makes the tensor {late[0]}; order the steps")
+        raise StageError(
+            Reason.INVALID_SPEC, f"{where}: no earlier step makes the tensor {late[0]}; change the order of the steps"
+        )

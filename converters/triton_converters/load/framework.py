@@ -10,15 +10,15 @@ from triton_converters.contract.request import ModelCode
 
 
 class Framework(Protocol):
-    """A model in evaluation mode with fp32 weights, on the GPU where there is one."""
+    """A model in evaluation mode with fp32 weights, on the GPU if there is one."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Names, in the model's own order."""
+        """The inputs' names, in the model's own order."""
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """Names, in the model's own order."""
+        """The outputs' names, in the model's own order."""
 
     @property
     def source(self) -> Path:
@@ -29,14 +29,14 @@ class Framework(Protocol):
         """The user's file below the source, for messages."""
 
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
-        """Outputs by name for one batch of inputs by name.
+        """Return outputs by name for one batch of inputs by name.
 
-        Raises StageError: FrameworkFailed where the model raises, or returns what cannot be served; UserCodeExited.
+        Raises StageError: FrameworkFailed if the model raises, or returns what cannot be served; UserCodeExited.
         """
 
 
 def load(source: Path, model: ModelCode, output_format: str) -> Framework:
-    """The user's model by its format's loader, which imports its framework; raises what that loader raises.
+    """Load the user's model with its format's loader, which imports the framework; raises what the loader raises.
 
     ``source``: directory of the published source. ``output_format`` is offered to the user's function as an argument.
     """

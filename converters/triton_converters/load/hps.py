@@ -23,16 +23,16 @@ class Lookup:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The backend's own names."""
+        """The inputs' names, which the backend fixes."""
         return tuple(NAMES["inputs"])
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """The backend's own name."""
+        """The output's name, which the backend fixes."""
         return tuple(NAMES["outputs"])
 
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
-        """Vectors of the keys of one request; raises StageError(FrameworkFailed) where keys and numbers do not fit."""
+        """Return the vectors of a request's keys; raises StageError(FrameworkFailed) if keys and numbers do not fit."""
         try:
             return {embedding_tables.OUTPUT: embedding_tables.lookup(self.tables, inputs)}
         except ValueError as error:
@@ -42,7 +42,7 @@ class Lookup:
 def load(source: Path, model: ModelCode, output_format: str) -> Lookup:
     """Call get_model -> ({table's name: (keys, vectors)}, names).
 
-    ``names`` is what the hps backend has, NAMES. Raises StageError: what ``user_code.call`` raises, EntrypointInvalid,
+    ``names`` must be NAMES. Raises StageError: what ``user_code.call`` raises, EntrypointInvalid,
     CheckpointInvalid (a vector that is not finite).
     """
     path = model.entrypoint.path
@@ -53,10 +53,10 @@ def load(source: Path, model: ModelCode, output_format: str) -> Lookup:
     }
     returned = call(source, model.entrypoint, "get_model", stage)
     if not isinstance(returned, tuple | list) or len(returned) != 2:
-        message = f"{path}: get_model returns (tables, names), not {type(returned).__name__}"
+        message = f"{path}: get_model must return (tables, names), not {type(returned).__name__}"
         raise StageError(Reason.ENTRYPOINT_INVALID, message)
     tables, names = returned
     if names != NAMES:
-        message = f"{path}: get_model's second item is {names!r:.200}; the hps backend's names are {NAMES}"
+        message = f"{path}: get_model's second item is {names!r:.200}, but the hps backend's names are {NAMES}"
         raise StageError(Reason.ENTRYPOINT_INVALID, message)
     return Lookup(embedding_tables.checked_tables(tables, path), source, path)

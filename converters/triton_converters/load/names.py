@@ -11,21 +11,25 @@ FORM = '(model, {"inputs": [names], "outputs": [names]})'
 
 
 def tensor_names(given: Any, path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Inputs and outputs in the model's order; ``given``: the second item that get_model returned.
+    """Return inputs and outputs in the model's order; ``given``: the second item that get_model returned.
 
-    Raises StageError(EntrypointInvalid) where it is not of that form, or names are not distinct and plain.
+    Raises StageError(EntrypointInvalid) if it does not have that form, or if names are not distinct and plain.
     """
     if not isinstance(given, dict) or not all(
         isinstance(given.get(kind), list | tuple) for kind in ("inputs", "outputs")
     ):
-        raise _invalid(f"{path}: get_model returns {FORM}; its second item is {given!r:.200}")
+        raise _invalid(f"{path}: get_model must return {FORM}, but the second item is {given!r:.200}")
     inputs, outputs = tuple(given["inputs"]), tuple(given["outputs"])
     every = inputs + outputs
     if not inputs or not outputs:
-        raise _invalid(f"{path}: get_model names {len(inputs)} inputs and {len(outputs)} outputs; one of each at least")
+        raise _invalid(
+            f"{path}: get_model names {len(inputs)} inputs and {len(outputs)} outputs; name at least one of each"
+        )
     wrong = [name for name in every if not isinstance(name, str) or not NAME.fullmatch(name) or every.count(name) > 1]
     if wrong:
-        raise _invalid(f"{path}: tensor names are distinct and match {NAME.pattern}: {wrong[0]!r:.200} does not")
+        raise _invalid(
+            f"{path}: tensor names must be distinct and match {NAME.pattern}, but {wrong[0]!r:.200} is not or does not"
+        )
     return inputs, outputs
 
 

@@ -1,4 +1,4 @@
-"""Format ``onnx``: a file, run by ONNX Runtime on the CPU."""
+"""Format ``onnx``: a file that ONNX Runtime runs on the CPU."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from triton_converters.model_config.data_types import text
 from triton_converters.user.user_code import locate
 
 DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml", "com.microsoft"})
-"""Whose operators ONNX Runtime brings itself; others come in libraries of the source, which are not run."""
+"""Domains whose operators ONNX Runtime has; others need libraries of custom operators, which are not loaded."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,12 @@ class OnnxFramework:
     path: str
 
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
-        """Outputs by name for inputs by name; raises StageError(FrameworkFailed) with ONNX Runtime's message."""
+        """Return outputs by name for inputs by name; raises StageError(FrameworkFailed) with ONNX Runtime's message."""
         try:
             answers = self.session.run(list(self.outputs), {name: inputs[name] for name in self.inputs})
         except Exception as error:
             shapes = ", ".join(f"{name} {inputs[name].dtype}{list(inputs[name].shape)}" for name in self.inputs)
-            message = f"{self.path}: onnxruntime {onnxruntime.__version__}: {_line(error)} (inputs: {shapes})"
+            message = f"{self.path} failed in onnxruntime {onnxruntime.__version__}: {_line(error)} (inputs: {shapes})"
             raise StageError(Reason.FRAMEWORK_FAILED, message) from error
         for name, answer in zip(self.outputs, answers, strict=True):
             if not isinstance(answer, numpy.ndarray):
@@ -59,7 +59,7 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
             {entry.domain for entry in graph.opset_import} - DOMAINS - {each.domain for each in graph.functions}
         )
         if foreign:
-            message = f"{path} uses operators of {', '.join(foreign)}: libraries of custom operators are not loaded"
+            message = f"{path} uses operators of {', '.join(foreign)}, but libraries of custom operators are not loaded"
             raise StageError(Reason.CHECKPOINT_INVALID, message)
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
@@ -67,7 +67,7 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
     except StageError:
         raise
     except Exception as error:
-        raise StageError(Reason.CHECKPOINT_INVALID, f"{path} is no ONNX model that runs: {_line(error)}") from error
+        raise StageError(Reason.CHECKPOINT_INVALID, f"{path} is not an ONNX model that runs: {_line(error)}") from error
     inputs, outputs = (
         tuple(value.name for value in values) for values in (session.get_inputs(), session.get_outputs())
     )

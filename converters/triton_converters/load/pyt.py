@@ -18,12 +18,12 @@ from triton_converters.user.user_code import CHECKPOINT_ARGUMENTS, call, locatio
 _REFUSED = re.compile(
     r"(?:unsupported GLOBAL|Unsupported global: GLOBAL|unrecognized function|unsupported class) (\S+)"
 )
-"""torch.load's words for what it would have to execute; other unpickling errors mean a corrupt file."""
+"""Matches torch.load's words for what it would have to execute; other unpickling errors mean a corrupt file."""
 _CHECKPOINT_SUFFIXES = frozenset({".pt", ".pth", ".ckpt", ".bin", ".safetensors", ".tar"})
 
 
 def load(source: Path, model: ModelCode, output_format: str) -> TorchFramework:
-    """Call get_model and take its module in fp32, on the GPU where there is one.
+    """Call get_model and take its module in fp32, on the GPU if there is one.
 
     ``output_format`` is offered to get_model as an argument. Raises StageError: what ``user_code.call`` raises,
     CheckpointInvalid, PickleRefused, EntrypointInvalid (not a module and its names), ModelInTrainingMode.
@@ -42,19 +42,19 @@ def load(source: Path, model: ModelCode, output_format: str) -> TorchFramework:
     for name, submodule in module.named_modules():
         if submodule.training:
             message = (
-                f"{path}: {name or 'the model'} ({type(submodule).__name__}) is in training mode: call model.eval()"
+                f"{path}: {name or 'the model'} ({type(submodule).__name__}) is in training mode; call model.eval()"
             )
             raise StageError(Reason.MODEL_IN_TRAINING_MODE, message)
-    # The fused attention that evaluation mode takes has no ONNX operator, and cuts padding off its output.
+    # The fused attention of evaluation mode has no ONNX operator, and cuts padding off its output.
     torch.backends.mha.set_fastpath_enabled(False)
     device = exact_device()
     return TorchFramework(module.requires_grad_(False).float().to(device), *names, source, path, device)
 
 
 def _unpack(returned: Any, path: str) -> tuple[torch.nn.Module, tuple[tuple[str, ...], tuple[str, ...]]]:
-    """The module and its names; raises StageError(EntrypointInvalid)."""
+    """Return the module and its names; raises StageError(EntrypointInvalid)."""
     if not isinstance(returned, tuple | list) or len(returned) != 2:
-        raise _invalid(f"{path}: get_model returns {FORM}, not {type(returned).__name__}")
+        raise _invalid(f"{path}: get_model must return {FORM}, not {type(returned).__name__}")
     module, names = returned
     if not isinstance(module, torch.nn.Module):
         raise _invalid(f"{path}: get_model returned {type(module).__name__} as the model, not a torch.nn.Module")
@@ -62,7 +62,7 @@ def _unpack(returned: Any, path: str) -> tuple[torch.nn.Module, tuple[tuple[str,
 
 
 def _checkpoint_error(error: StageError, source: Path, entrypoint: Entrypoint) -> StageError | None:
-    """The better reason, where the user's code failed because of the checkpoint."""
+    """Return a more precise error if the user's code failed because of the checkpoint, else None."""
     cause = error.__cause__
     if error.reason is not Reason.USER_CODE_FAILED or cause is None:
         return None
@@ -72,15 +72,15 @@ def _checkpoint_error(error: StageError, source: Path, entrypoint: Entrypoint) -
     if isinstance(cause, pickle.UnpicklingError) and (refused := _REFUSED.search(text)):
         message = (
             f"{where}: {what} is a pickle that holds more than weights ({refused.group(1)}); it was not"
-            " executed. Save model.state_dict(), best as safetensors"
+            " executed. Save only model.state_dict(), preferably as safetensors"
         )
         return StageError(Reason.PICKLE_REFUSED, message)
     if isinstance(cause, FileNotFoundError):
         name = str(cause.filename or text)
         if Path(name).suffix in _CHECKPOINT_SUFFIXES or _reads_checkpoint(cause):
-            return StageError(Reason.CHECKPOINT_INVALID, f"{where}: there is no checkpoint {name}")
+            return StageError(Reason.CHECKPOINT_INVALID, f"{where}: the checkpoint {name} does not exist")
     if _reads_checkpoint(cause):
-        # torch.load's error is a page of advice with the cause behind this label.
+        # torch.load's error is a page of advice, with the cause after this label.
         text = text.partition("WeightsUnpickler error:")[2] or text
         line = next((line.strip() for line in text.splitlines() if line.strip()), type(cause).__name__)
         return StageError(Reason.CHECKPOINT_INVALID, f"{where}: {what} cannot be read: {line:.300}")
@@ -91,7 +91,7 @@ def _checkpoint_error(error: StageError, source: Path, entrypoint: Entrypoint) -
 
 
 def _reads_checkpoint(cause: BaseException) -> bool:
-    """The exception came out of torch.load or safetensors."""
+    """Whether the exception came from torch.load or safetensors."""
     files = [frame.filename for frame in traceback.extract_tb(cause.__traceback__)]
     return (
         type(cause).__module__.startswith("safetensors")

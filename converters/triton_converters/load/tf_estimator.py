@@ -1,4 +1,4 @@
-"""Format ``tf-estimator``: ``get_model`` gives an Estimator, ``get_serving_input_receiver_fn`` what it is fed with."""
+"""Format ``tf-estimator``: ``get_model`` returns an Estimator, ``get_serving_input_receiver_fn`` its input receiver."""
 
 import inspect
 import tempfile
@@ -17,17 +17,17 @@ RECEIVER = "get_serving_input_receiver_fn"
 
 
 def load(source: Path, model: ModelCode, output_format: str) -> TensorFlowFramework:
-    """Export the Estimator as a SavedModel, by its own method, and open that.
+    """Export the Estimator as a SavedModel with its own method, and open that.
 
-    Raises StageError: ConversionUnsupported where this TensorFlow has no Estimators (2.16 took them out),
-    EntrypointInvalid (get_model returns none), UserCodeFailed, and what ``user_code.call`` and
+    Raises StageError: ConversionUnsupported if this TensorFlow has no Estimators (2.16 removed them),
+    EntrypointInvalid (get_model does not return one), UserCodeFailed, and what ``user_code.call`` and
     ``tf_savedmodel.open_directory`` raise.
     """
     path = model.entrypoint.path
     if not hasattr(tf, "estimator"):
-        message = f"{path}: TensorFlow {tf.__version__} has no Estimators, 2.15 is the last that has"
-        advice = "export it there (export_saved_model) and give it as tf-savedmodel, or set conversion.pod.image"
-        raise StageError(Reason.CONVERSION_UNSUPPORTED, f"{message}: {advice}")
+        message = f"{path}: TensorFlow {tf.__version__} has no Estimators; 2.15 is the last version that has them"
+        advice = "export it there (export_saved_model) and use format tf-savedmodel, or set spec.conversion.pod.image"
+        raise StageError(Reason.CONVERSION_UNSUPPORTED, f"{message}; {advice}")
     stage: dict[str, int | str] = {
         "precision": "fp32",
         "output_format": output_format,
@@ -39,7 +39,7 @@ def load(source: Path, model: ModelCode, output_format: str) -> TensorFlowFramew
     if not isinstance(estimator, tf.estimator.Estimator | tf.compat.v1.estimator.Estimator):
         message = f"{path}: get_model returned {type(estimator).__name__}, not an Estimator"
         raise StageError(Reason.ENTRYPOINT_INVALID, message)
-    # Its batch size is that of the served tensors: not fixed.
+    # The receiver gets no batch size: that of the served tensors is not fixed.
     stage.pop("batch_size")
     receiver = user_code.call(source, of_receiver, RECEIVER, stage)
     with user_code.running(source, path):
@@ -48,9 +48,9 @@ def load(source: Path, model: ModelCode, output_format: str) -> TensorFlowFramew
 
 
 def _divide(source: Path, entrypoint: Entrypoint) -> tuple[Entrypoint, Entrypoint]:
-    """The spec's arguments that get_model gets, and those of the receiver's function; one may go to both.
+    """Divide the spec's arguments between get_model and the receiver's function; one may go to both.
 
-    What neither takes is left to get_model, whose refusal names it.
+    Arguments that neither takes go to get_model, whose refusal names them.
     """
     module = user_code.load(source, entrypoint.path)
     taken = {

@@ -18,15 +18,15 @@ from triton_converters.user.user_code import CHECKPOINT_ARGUMENTS, call, locatio
 
 _NARROW = frozenset({"float16", "bfloat16"})
 _READERS = re.compile(r"/(keras/src|keras|tf_keras/src)/(legacy/)?(saving|models|utils/io_utils)|/(h5py|safetensors)/")
-"""Files of the libraries that read checkpoints."""
+"""Matches the library files that read checkpoints."""
 
 
 def load(source: Path, model: ModelCode, output_format: str) -> TensorFlowFramework:
     """Call get_model and take its model in fp32.
 
     ``output_format`` is offered to get_model as an argument. Raises StageError: what ``user_code.call`` raises,
-    CheckpointInvalid, PickleRefused (a layer that is stored as code), EntrypointInvalid (no Keras model, no names, or
-    one that computes in fp16).
+    CheckpointInvalid, PickleRefused (a layer that is stored as code), EntrypointInvalid (no Keras model, no names, or a
+    model that computes in fp16).
     """
     path = model.entrypoint.path
     stage: dict[str, int | str] = {
@@ -43,8 +43,10 @@ def load(source: Path, model: ModelCode, output_format: str) -> TensorFlowFramew
         raise _invalid(f"{path}: get_model returned {type(keras_model).__name__}; return a keras.Model, or {FORM}")
     for layer in keras_model._flatten_layers():
         if str(layer.compute_dtype) in _NARROW:
-            message = f"layer {layer.name} computes in {layer.compute_dtype}; the reference runs in fp32"
-            raise _invalid(f"{path}: {message}: build it without that policy, the converters cast for fp16 candidates")
+            message = f"layer {layer.name} computes in {layer.compute_dtype}, but the reference runs in fp32"
+            raise _invalid(
+                f"{path}: {message}; build it without that policy, since the converters cast for fp16 candidates"
+            )
     own = given is None
     names = tensor_names(_own_names(keras_model, path) if own else given, path)
     function = _function(keras_model, names[0])
@@ -52,10 +54,10 @@ def load(source: Path, model: ModelCode, output_format: str) -> TensorFlowFramew
 
 
 def _own_names(model: Any, path: str) -> dict[str, list[str]]:
-    """Keys of dicts, else the names of the tensors that the model was made of."""
+    """Return the keys of dicts, else the names of the tensors that the model was made from."""
     if not getattr(model, "inputs", None):
         message = f"{type(model).__name__} does not name its tensors, as it is not a functional model"
-        raise _invalid(f"{path}: {message}: return {FORM}")
+        raise _invalid(f"{path}: {message}; return {FORM}")
     if isinstance(model, tf.keras.Sequential):
         return {"inputs": [model.inputs[0].name], "outputs": [model.layers[-1].name]}
     inputs, outputs = model.input, model.output
@@ -66,7 +68,7 @@ def _own_names(model: Any, path: str) -> dict[str, list[str]]:
 
 
 def _function(model: Any, names: tuple[str, ...]) -> Any:
-    """The model as a function of one tensor an input, in the order of the names."""
+    """Return the model as a function of one tensor for each input, in the order of the names."""
 
     def answer(*tensors: tf.Tensor) -> Any:
         return model(*_arguments(model, names, tensors), training=False)
@@ -75,7 +77,7 @@ def _function(model: Any, names: tuple[str, ...]) -> Any:
 
 
 def _arguments(model: Any, names: tuple[str, ...], tensors: tuple[tf.Tensor, ...]) -> tuple[Any, ...]:
-    """What the model is called with: its own structure, one argument a tensor, or one dict by name."""
+    """Return the model's arguments: its own structure, one argument for each tensor, or one dict by name."""
     if isinstance(model, tf.keras.Sequential) or (len(tensors) == 1 and not getattr(model, "inputs", None)):
         return tensors
     if getattr(model, "inputs", None):
@@ -96,7 +98,7 @@ def _arguments(model: Any, names: tuple[str, ...], tensors: tuple[tf.Tensor, ...
 
 
 def _state(model: Any) -> list[Any]:
-    """What a SavedModel keeps of it; the model itself would be traced once more, by Keras' own idea of its call."""
+    """Return what a SavedModel keeps; the model itself would be traced again, with Keras' own call."""
     kinds = (tf.Variable, tf.saved_model.experimental.TrackableResource)
     own = [each for each in tf.train.TrackableView(model).descendants() if isinstance(each, kinds)]
     # Keras 3 wraps its variables.
@@ -104,7 +106,7 @@ def _state(model: Any) -> list[Any]:
 
 
 def _checkpoint_error(error: StageError, source: Path, entrypoint: Entrypoint) -> StageError | None:
-    """The better reason, where the user's code failed because of the checkpoint."""
+    """Return a more precise error if the user's code failed because of the checkpoint, else None."""
     cause = error.__cause__
     if error.reason is not Reason.USER_CODE_FAILED or cause is None:
         return None
@@ -116,8 +118,10 @@ def _checkpoint_error(error: StageError, source: Path, entrypoint: Entrypoint) -
     if not read or (frames and Path(frames[-1]).is_relative_to(source)):
         return None
     if ("ambda" in text and "safe_mode" in text) or "unsafe" in text:
-        message = f"{where}: {what} holds Python code (a Lambda layer, say); it was not executed"
-        return StageError(Reason.PICKLE_REFUSED, f"{message}. Write the layer as a class in the source, and save anew")
+        message = f"{where}: {what} holds Python code (such as a Lambda layer); it was not executed"
+        return StageError(
+            Reason.PICKLE_REFUSED, f"{message}. Write the layer as a class in the source, and save the model again"
+        )
     return StageError(Reason.CHECKPOINT_INVALID, f"{where}: {what} cannot be read into the model: {text:.600}")
 
 

@@ -28,11 +28,11 @@ def load(source: Path, model: ModelCode, output_format: str) -> TensorFlowFramew
 
 
 def open_directory(directory: Path, source: Path, path: str) -> TensorFlowFramework:
-    """The SavedModel in ``directory``; ``path``: how messages name it. Raises StageError as ``load`` does."""
+    """Open the SavedModel in ``directory``; ``path``: how messages name it. Raises StageError as ``load`` does."""
     try:
         loaded = tf.saved_model.load(str(directory))
     except Exception as error:
-        message = f"{path} is no SavedModel that TensorFlow {tf.__version__} reads: {_line(error)}"
+        message = f"{path} is not a SavedModel that TensorFlow {tf.__version__} can read: {_line(error)}"
         raise StageError(Reason.CHECKPOINT_INVALID, message) from error
     signature = loaded.signatures.get(SIGNATURE)
     if signature is None:

@@ -1,4 +1,4 @@
-"""PyTorch's own model: runs NumPy arrays through a torch module."""
+"""The model outside Triton, run by PyTorch: NumPy arrays in and out of a torch module."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,9 +28,9 @@ class TorchFramework:
     device: torch.device
 
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
-        """Outputs by name for inputs by name.
+        """Return outputs by name for inputs by name.
 
-        Raises StageError: FrameworkFailed where forward raises, or returns what cannot be served; UserCodeExited.
+        Raises StageError: FrameworkFailed if forward raises, or returns what cannot be served; UserCodeExited.
         """
         try:
             with running(self.source, self.path, Reason.FRAMEWORK_FAILED), torch.inference_mode():
@@ -43,19 +43,19 @@ class TorchFramework:
             raise StageError(error.reason, f"{error.message} (inputs: {shapes})") from error
 
     def tensors(self, inputs: Arrays) -> tuple[torch.Tensor, ...]:
-        """Inputs in forward's order, on the model's device."""
+        """Return the inputs in forward's order, on the model's device."""
         return tuple(torch.from_numpy(numpy.array(inputs[name])).to(self.device) for name in self.inputs)
 
     def select(self, result: Any) -> tuple[torch.Tensor, ...]:
-        """The named outputs of what forward returned: a tensor, a sequence (the first ones) or a dict of the names."""
+        """Return the named outputs from forward's result: a tensor, a sequence (its first ones) or a dict by name."""
         return select_outputs(result, self.outputs)
 
 
 def exact_device() -> torch.device:
-    """The GPU where there is one, set to compute in full fp32: TensorFloat-32 would make the reference inexact.
+    """Return the GPU if there is one, else the CPU, and set torch to full fp32: TensorFloat-32 is inexact.
 
-    TorchScript's fuser is turned off: a Job calls a file a few times, and on a CPU the second call of each shape would
-    take seconds to minutes, in which it compiles.
+    Turns TorchScript's fuser off: a Job calls a file only a few times, and on a CPU the second call of each shape would
+    compile for seconds to minutes.
     """
     torch._C._jit_set_texpr_fuser_enabled(False)
     torch.backends.cudnn.allow_tf32 = False
@@ -64,7 +64,7 @@ def exact_device() -> torch.device:
 
 
 def select_outputs(result: Any, names: tuple[str, ...]) -> tuple[torch.Tensor, ...]:
-    """Tensors in the order of ``names``; raises StageError(FrameworkFailed) where ``result`` lacks one.
+    """Return tensors in the order of ``names``; raises StageError(FrameworkFailed) if ``result`` lacks one.
 
     A sequence may be longer than the names: the rest is not served.
     """
@@ -73,14 +73,14 @@ def select_outputs(result: Any, names: tuple[str, ...]) -> tuple[torch.Tensor, .
     elif isinstance(result, Mapping):
         missing = [name for name in names if name not in result]
         if missing:
-            raise _failed(f"forward returned a dict of {sorted(map(str, result))}, get_model names {list(names)}")
+            raise _failed(f"forward returned a dict of {sorted(map(str, result))}, but get_model names {list(names)}")
         values = [result[name] for name in names]
     elif isinstance(result, tuple | list):
         values = list(result)
     else:
         raise _failed(f"forward returned {type(result).__name__}; return a tensor, a tuple or a dict of tensors")
     if len(values) < len(names):
-        raise _failed(f"forward returned {len(values)} outputs, get_model names {list(names)}")
+        raise _failed(f"forward returned {len(values)} outputs, but get_model names {list(names)}")
     for name, value in zip(names, values, strict=False):
         if not isinstance(value, torch.Tensor):
             raise _failed(f"forward returned {type(value).__name__} for the output {name}, not a tensor")

@@ -13,12 +13,12 @@ from triton_converters.user.user_code import locate
 
 
 def load(source: Path, model: ModelCode, output_format: str) -> TorchFramework:
-    """Load the file, weights of any type as they are, on the GPU where there is one.
+    """Load the file, weights of any type as they are, on the GPU if there is one.
 
     The file names no outputs, and a trace no inputs: they are INPUT__0, INPUT__1, ... in the order of forward's
     parameters and OUTPUT__0, ... in the order of what it returns. ``output_format`` changes nothing. Raises StageError:
     EntrypointMissing, CheckpointInvalid (no TorchScript file), EntrypointInvalid (forward takes or returns something
-    else than tensors), ModelInTrainingMode.
+    other than tensors), ModelInTrainingMode.
     """
     path = model.entrypoint.path
     file = locate(source, path, pattern="*.pt")
@@ -28,16 +28,16 @@ def load(source: Path, model: ModelCode, output_format: str) -> TorchFramework:
         schema = module.forward.schema
     except Exception as error:
         line = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise StageError(Reason.CHECKPOINT_INVALID, f"{path} is no TorchScript module: {line:.300}") from error
+        raise StageError(Reason.CHECKPOINT_INVALID, f"{path} is not a TorchScript module: {line:.300}") from error
     if any(getattr(submodule, "training", False) for submodule in module.modules()):
-        message = f"{path}: the module was saved in training mode: call model.eval() before torch.jit.trace or script"
+        message = f"{path}: the module was saved in training mode; call model.eval() before torch.jit.trace or script"
         raise StageError(Reason.MODEL_IN_TRAINING_MODE, message)
     inputs = [argument.type for argument in schema.arguments[1:]]
     outputs = _elements(schema.returns[0].type)
     for kind, types in (("takes", inputs), ("returns", outputs)):
         wrong = [str(each) for each in types if each.kind() != "TensorType"]
         if wrong or not types:
-            message = f"{path}: forward {kind} {wrong[0] if wrong else 'nothing'}; tensors alone can be served"
+            message = f"{path}: forward {kind} {wrong[0] if wrong else 'nothing'}; only tensors can be served"
             raise StageError(Reason.ENTRYPOINT_INVALID, message)
     for parameter in module.parameters():
         parameter.requires_grad_(False)

@@ -1,7 +1,7 @@
-"""Names of element types: NumPy's, Triton's, and which of them may be served; and strings, which have no fixed size.
+"""Element types in NumPy and Triton, which of them may be served, and strings, which have no fixed size.
 
-In NumPy a string is text of a fixed width (kind U), so that it needs no pickle; on the wire it is Triton's BYTES: the
-length in four bytes, little-endian, and UTF-8.
+In NumPy a string is text of a fixed width (kind U), so that it needs no pickle. In a request it is Triton's BYTES: the
+length in four bytes, little-endian, and the text in UTF-8.
 """
 
 from typing import Any
@@ -24,17 +24,17 @@ TRITON_BY_NUMPY = {
     "float32": "FP32",
     "float64": "FP64",
 }
-"""Triton's name of each NumPy type of a fixed size that can be a tensor."""
+"""Triton's names of the NumPy types of fixed size that a tensor can have."""
 NUMPY_BY_TRITON = {triton: name for name, triton in TRITON_BY_NUMPY.items()}
 SERVED = frozenset(TRITON_BY_NUMPY) - {"float16", "float64"}
-"""Types an input or output may have: spec.models[].ioPrecision is fp32, so floating point is float32."""
+"""Types that an input or output may have: spec.models[].ioPrecision is fp32, so floating point is float32."""
 
 
 BYTES = "BYTES"
 
 
 def triton_type(dtype: numpy.dtype[Any]) -> str | None:
-    """Triton's name of a NumPy type; None where it cannot be a tensor."""
+    """Return Triton's name of a NumPy type; None if a tensor cannot have it."""
     return BYTES if dtype.kind == "U" else TRITON_BY_NUMPY.get(dtype.name)
 
 
@@ -44,15 +44,15 @@ def is_served(dtype: numpy.dtype[Any]) -> bool:
 
 
 def text(array: Array) -> Array:
-    """Objects that are str, or UTF-8 in bytes, as text; raises ValueError for others."""
+    """Return objects that are str, or UTF-8 in bytes, as text; raises ValueError for others."""
     if not all(isinstance(item, str | bytes) for item in array.flat):
-        raise ValueError("neither numbers nor strings")
+        raise ValueError("the elements are neither numbers nor strings")
     items = [item.decode() if isinstance(item, bytes) else item for item in array.flat]
     return numpy.array(items, dtype=str).reshape(array.shape)
 
 
 def wire(array: Array) -> bytes:
-    """The elements as Triton has them in a request: little-endian, row by row."""
+    """Return the elements as they are in a request to Triton: little-endian, row by row."""
     if array.dtype.kind != "U":
         return array.astype(array.dtype.newbyteorder("<")).tobytes()
     encoded = [str(item).encode() for item in array.flat]
@@ -60,10 +60,10 @@ def wire(array: Array) -> bytes:
 
 
 def wire_bytes(array: Array) -> int:
-    """Length of ``wire(array)``."""
+    """Return the length of ``wire(array)``."""
     return len(wire(array)) if array.dtype.kind == "U" else array.nbytes
 
 
 def numpy_type(triton: str) -> numpy.dtype[Any]:
-    """The NumPy type of Triton's type; raises KeyError for BYTES."""
+    """Return the NumPy type of Triton's type; raises KeyError for BYTES."""
     return numpy.dtype(NUMPY_BY_TRITON[triton])

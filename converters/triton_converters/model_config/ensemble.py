@@ -1,4 +1,4 @@
-"""config.pbtxt of an ensemble: which tensor goes where, in Triton's own protobuf message. Pure."""
+"""An ensemble's config.pbtxt: how its tensors flow, in Triton's own protobuf message. Pure."""
 
 from google.protobuf import text_format  # type: ignore[import-untyped]
 from tritonclient.grpc import model_config_pb2
@@ -11,7 +11,7 @@ LATEST = -1
 
 
 def render_ensemble(name: str, code: EnsembleCode, max_batch_size: int) -> str:
-    """The text of config.pbtxt. An ensemble has neither file nor instances; its version directory is empty."""
+    """Return the text of config.pbtxt. An ensemble has neither file nor instances; its version directory is empty."""
     steps = [
         model_config_pb2.ModelEnsembling.Step(
             model_name=step.model, model_version=LATEST, input_map=dict(step.inputs), output_map=dict(step.outputs)

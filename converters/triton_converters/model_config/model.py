@@ -1,6 +1,6 @@
 """config.pbtxt: Triton's own protobuf message, printed by text_format. Pure.
 
-Nothing here is understood by one server image only: every field is in model_config.proto of Triton 2.51.
+Every server image understands it: all fields are in model_config.proto of Triton 2.51.
 """
 
 from collections.abc import Mapping
@@ -24,9 +24,9 @@ class Execution:
     precision: str
     accelerator: str
     workspace_bytes: int
-    """For TensorRT inside ONNX Runtime."""
+    """Memory limit of TensorRT inside ONNX Runtime."""
     engine_cache: str
-    """Directory where that keeps its engines; empty: nowhere, every load builds them anew."""
+    """Directory where TensorRT inside ONNX Runtime keeps its engines; empty: every load builds them again."""
 
 
 def render(
@@ -36,9 +36,9 @@ def render(
     execution: Execution,
     warmup_shapes: Mapping[str, tuple[int, ...]],
 ) -> str:
-    """The text of config.pbtxt.
+    """Return the text of config.pbtxt.
 
-    ``warmup_shapes``: of one real sample by input name, without the batch dimension; empty: no warm-up.
+    ``warmup_shapes``: shapes of one real sample by input name, without the batch dimension; empty: no warm-up.
     """
     form = FORMATS[execution.format]
     max_batch_size = config.max_batch_size or signature.max_batch_size
@@ -66,9 +66,9 @@ def render(
 
 
 def retuned(text: str, tuning: Tuning) -> str:
-    """A config.pbtxt with the fields of a tuning replaced, as the JSON that Triton's load request takes.
+    """Return a config.pbtxt with the fields of a tuning replaced, as the JSON that Triton's load request takes.
 
-    The same as ``render`` makes of a ModelConfig with these fields, so that what is measured is what would be served.
+    It equals what ``render`` makes of a ModelConfig with these fields, so what is measured is what would be served.
     """
     message = text_format.Parse(text, model_config_pb2.ModelConfig())
     message.max_batch_size = tuning.max_batch_size
@@ -85,25 +85,25 @@ def retuned(text: str, tuning: Tuning) -> str:
 
 
 def served_dims(dims: tuple[int, ...]) -> tuple[int, ...]:
-    """What config.pbtxt declares for a tensor of these dimensions, and what a request and a response hold.
+    """Return the dimensions that config.pbtxt declares for a tensor, which requests and responses use too.
 
-    Triton allows no empty dims: a tensor that is nothing but the batch, [N], is served as [N, 1] and reshaped inside.
+    Triton allows no empty dims: a tensor with only the batch dimension, [N], is served as [N, 1] and reshaped inside.
     """
     return dims or (1,)
 
 
 def warmup_file(tensor: str) -> str:
-    """File name of an input's warm-up sample in the model's ``warmup`` directory; a name may hold slashes."""
+    """Return the name of an input's sample in the model's ``warmup`` directory; a tensor's name may hold slashes."""
     return quote(tensor, safe="")
 
 
 def _type(tensor: Tensor) -> str:
-    """config.pbtxt's own name of what requests call BYTES is TYPE_STRING."""
+    """Return config.pbtxt's name of a type; requests' BYTES is TYPE_STRING there."""
     return "TYPE_STRING" if tensor.data_type == "BYTES" else f"TYPE_{tensor.data_type}"
 
 
 def input_message(tensor: Tensor) -> model_config_pb2.ModelInput:
-    """An input as config.pbtxt declares it."""
+    """Return an input as config.pbtxt declares it."""
     return model_config_pb2.ModelInput(
         name=tensor.name,
         data_type=_type(tensor),
@@ -113,7 +113,7 @@ def input_message(tensor: Tensor) -> model_config_pb2.ModelInput:
 
 
 def output_message(tensor: Tensor) -> model_config_pb2.ModelOutput:
-    """An output as config.pbtxt declares it."""
+    """Return an output as config.pbtxt declares it."""
     return model_config_pb2.ModelOutput(
         name=tensor.name,
         data_type=_type(tensor),
@@ -123,9 +123,9 @@ def output_message(tensor: Tensor) -> model_config_pb2.ModelOutput:
 
 
 def _accelerators(backend: str, execution: Execution) -> list[Any]:
-    """By the names the backend knows; none where its GPU execution is all that was asked for.
+    """Return the accelerators under the backend's names; none if only its plain GPU execution was requested.
 
-    Sources: the README of onnxruntime_backend, and tensorflow_backend's (auto_mixed_precision).
+    Sources: the READMEs of onnxruntime_backend and tensorflow_backend (auto_mixed_precision).
     """
     accelerator = model_config_pb2.ModelOptimizationPolicy.ExecutionAccelerators.Accelerator
     if backend == "tensorflow" and execution.accelerator == "amp":
@@ -166,7 +166,7 @@ def _warmup_inputs(
 def _warmups(
     message: model_config_pb2.ModelConfig, inputs: Mapping[str, model_config_pb2.ModelWarmup.Input]
 ) -> list[model_config_pb2.ModelWarmup]:
-    """Batch 1 and the message's largest: Triton repeats the one sample of the file."""
+    """Return warm-ups for batch 1 and the message's largest batch: Triton repeats the file's only sample."""
     # A row of the hps backend holds all samples.
     largest = 1 if message.backend == HPS else max(1, message.max_batch_size)
     return [

@@ -1,4 +1,4 @@
-"""The exhaustive search: every point of the space, the far apart ones first, so that a budget's end leaves a survey."""
+"""The exhaustive search: every point of the space, distant ones first, so that even a small budget gives a survey."""
 
 from triton_converters.contract.results import Tuning
 from triton_converters.search.path import Path, Point
@@ -6,7 +6,7 @@ from triton_converters.search.space import Space
 
 
 def sweep(space: Space) -> Path:
-    """Every point once: the base, then configurations from a coarse grid to finer ones, each with all its loads."""
+    """Yield every point once: the base, then configurations from a coarse grid to finer ones, each with all loads."""
     ranks = [_coarse_first(len(axis.values)) for axis in space.axes]
     fineness: dict[Tuning, tuple[int, int]] = {space.base: (-1, 0)}
     for place in space.places():
@@ -19,7 +19,7 @@ def sweep(space: Space) -> Path:
 
 
 def _coarse_first(count: int) -> list[int]:
-    """Rank of each of ``count`` positions: both ends 0, the middle 1, the quarters 2, and so on."""
+    """Return the rank of each of ``count`` positions: both ends 0, the middle 1, the quarters 2, and so on."""
     ranks = [0] * count
     gaps, level = [(0, count - 1)], 1
     while gaps:

@@ -1,4 +1,4 @@
-"""The file of points: one JSON document a line, each on the disk before the next thing is tried."""
+"""The file of points: one JSON document on each line, written to disk before the next attempt."""
 
 import os
 from dataclasses import dataclass
@@ -15,33 +15,33 @@ BEGAN, MEASURED, REPEATED, REFUSED, STOPPED = "began", "measured", "repeated", "
 
 @dataclass(frozen=True)
 class Entry(Document):
-    """What was tried, and what came of it."""
+    """One attempt, or its outcome."""
 
     kind: str
     """``began``; then ``measured``, ``repeated`` (with longer windows), ``refused`` (the configuration, with any load)
-    or ``stopped`` (the Job was asked to end, or failed for a reason of its own). Nothing then: it ended suddenly."""
+    or ``stopped`` (the Job was asked to end, or failed for another reason). If nothing follows, it ended suddenly."""
     tuning: Tuning
     batch_size: int
     concurrency: int
     row: Row | None = None
     message: str = ""
-    """Why it was refused."""
+    """Why the configuration was refused."""
     seconds: float = 0.0
-    """How long it took, loading included."""
+    """How long it took, including loading."""
     command: str = ""
-    """perf_analyzer's."""
+    """perf_analyzer's command line."""
 
     @property
     def point(self) -> Point:
-        """What it is about."""
+        """The point that the entry is about."""
         return Point(self.tuning, Load(self.batch_size, self.concurrency))
 
 
 class Journal:
-    """What a search's Jobs left behind, and where they add to it."""
+    """The entries of a search's Jobs, which add to them."""
 
     def __init__(self, directory: Path) -> None:
-        """Read ``directory``'s file, if there is one; half a line at its end, of a Job that was killed, is cut off."""
+        """Read the file in ``directory``, if there is one; cut off half a line that a killed Job left at its end."""
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
         self._path = directory / FILE
@@ -52,7 +52,7 @@ class Journal:
         self.entries = [entry for line in whole.decode(errors="replace").splitlines() if (entry := _read(line))]
 
     def append(self, entry: Entry) -> None:
-        """Add a line; returns once it is on the disk."""
+        """Add a line; returns once it is on disk."""
         with self._path.open("ab") as file:
             file.write(entry.to_json().encode() + b"\n")
             file.flush()
@@ -62,15 +62,15 @@ class Journal:
         self.entries.append(entry)
 
     def measured(self, point: Point, kind: str = MEASURED) -> Entry | None:
-        """The entry that holds a point's row."""
+        """Return the entry that holds a point's row, or None."""
         return next((each for each in self.entries if each.kind == kind and each.point == point), None)
 
     def refused(self, tuning: Tuning) -> Entry | None:
-        """The entry that says why a configuration is not served."""
+        """Return the entry that says why a configuration is refused, or None."""
         return next((each for each in self.entries if each.kind == REFUSED and each.tuning == tuning), None)
 
     def lost(self, tuning: Tuning) -> int:
-        """How often the server or the Job ended suddenly with a configuration."""
+        """Return how often the server or the Job ended suddenly with a configuration."""
         begun: dict[Point, int] = {}
         for each in self.entries:
             if each.tuning == tuning:
@@ -79,7 +79,7 @@ class Journal:
 
 
 def is_journal(directory: Path) -> bool:
-    """Whether the directory holds a search's points and nothing else, every whole line of them readable."""
+    """Whether the directory holds nothing but a search's points, and every complete line is readable."""
     if [path.name for path in directory.iterdir()] != [FILE]:
         return False
     lines = (directory / FILE).read_bytes().decode(errors="replace").split("\n")[:-1]
@@ -87,7 +87,7 @@ def is_journal(directory: Path) -> bool:
 
 
 def _read(line: str) -> Entry | None:
-    """An entry; None for a line that is none, which is then measured again."""
+    """Return a line's entry; None if it is not one, and is then measured again."""
     try:
         return Entry.from_json(line)
     except DocumentError:

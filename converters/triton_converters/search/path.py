@@ -1,7 +1,7 @@
-"""A search as a path through its space: it says which point comes next, and is told that point's row. Pure.
+"""A search as a path through its space: it yields the next point, and is sent that point's row. Pure.
 
-A path never asks for a point twice and depends on nothing but the rows it is told. So a search that was interrupted
-goes on by walking its path anew: what was measured answers for itself until the first point that nobody measured.
+A path never yields a point twice and depends only on the rows that it is sent. So an interrupted search continues by
+walking its path again: measured points are answered from the journal, until the first point that is not measured.
 """
 
 from collections.abc import Callable, Generator
@@ -20,11 +20,11 @@ class Point(NamedTuple):
 
 
 Path = Generator[Point, Row | None, None]
-"""Gives points, takes their rows; None: the configuration cannot be served."""
+"""Yields points and is sent their rows; None: the configuration cannot be served."""
 
 
 def follow(path: Path, answer: Callable[[Point], Row | None]) -> None:
-    """Walk a path to its end; whatever ``answer`` raises ends the walk."""
+    """Walk a path to its end; any exception of ``answer`` ends the walk."""
     with suppress(StopIteration):
         point = next(path)
         while True:

@@ -1,4 +1,4 @@
-"""The private server of a search: it is given one configuration after the other, and each is measured."""
+"""The private server of a search: it loads one configuration after the other, and each is measured."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -18,33 +18,33 @@ from triton_converters.search.path import Point
 from triton_converters.user.dataloader import head
 
 REPEAT_SECONDS = 2
-"""A repeat's windows last at least so long, three of them, and twice as long as the spec's; a row's own are of a second
-or less."""
+"""Shortest window of a repeat. Its three windows are also at least twice as long as the spec's; those of a first
+measurement last a second or less."""
 WRONG = frozenset(
     {Reason.SIGNATURE_MISMATCH, Reason.INFERENCE_FAILED, Reason.OUTPUTS_NOT_FINITE, Reason.OUTPUTS_DIFFER}
 )
-"""What says that a configuration is served, but not as the reference answers."""
+"""Reasons that say that a configuration is served, but does not answer as the reference does."""
 
 
 @dataclass
 class Probe:
-    """The server and what it serves now."""
+    """The server and its current configuration."""
 
     request: SearchRequest
     server: Server
     signature: Signature
-    """The reference's."""
+    """The reference's signature."""
     loaded: Tuning | None
-    """None: unknown."""
+    """The loaded configuration; None: unknown."""
     output_bytes: int = 0
-    """A sample's largest output so far, for shared memory."""
+    """Largest output of a sample so far, in bytes, for shared memory."""
     command: str = field(default="")
-    """perf_analyzer's, of the last point."""
+    """perf_analyzer's command line for the last point."""
 
     def load(self, tuning: Tuning) -> str:
-        """Serve a configuration; why it cannot be served, or nothing.
+        """Load a configuration; return why it cannot be served, or an empty string.
 
-        Raises StageError: ServerCrashed where the server ends of it, ServerUnreachable.
+        Raises StageError: ServerCrashed if the server ends because of it, ServerUnreachable.
         """
         if self.loaded == tuning:
             return ""
@@ -63,7 +63,7 @@ class Probe:
         return ""
 
     def measure(self, point: Point, directory: Path, at_least: Row | None = None) -> Row:
-        """The row of a point whose configuration is loaded; ``at_least``: its first row, where this is a repeat.
+        """Measure a point whose configuration is loaded; ``at_least``: its first row, if this is a repeat.
 
         Raises StageError: ServerCrashed, ServerUnreachable, InferenceFailed, MeasurementFailed.
         """
@@ -79,7 +79,7 @@ class Probe:
         return measured.rows[0]
 
     def _verify(self, tuning: Tuning) -> None:
-        """Hold the first samples of the reference against what is served now, in requests of each size."""
+        """Compare the loaded configuration's answers with the reference's first samples, in requests of each size."""
         served = replace(self.signature, max_batch_size=tuning.max_batch_size)
         verify.check_signature(self.server.signature(), served, tuning.max_batch_size)
         batch = next(read_batches(layout.reference_directory(self.request.reference)))
@@ -90,7 +90,7 @@ class Probe:
 
 
 def _longer(measurement: Measurement, row: Row) -> Measurement:
-    """At least twice as long, and long enough for what the row says of the throughput."""
+    """Return windows at least twice as long, and long enough for the throughput of the row."""
     requests = row.throughput / row.batch_size * REPEAT_SECONDS
     return replace(
         measurement,

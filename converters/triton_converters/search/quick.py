@@ -1,7 +1,7 @@
 """The quick search: a hill climb, one step along one axis at a time, in which the load is an axis too.
 
 perf_analyzer's load is closed-loop: at one load throughput is the inverse of the latency. So configurations are
-compared at one load, and another load is only tried with the one that won.
+compared at one load, and another load is tried only with the configuration that won.
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -16,18 +16,19 @@ from triton_converters.search.path import Path, Point
 from triton_converters.search.space import BATCHING, DELAY, INSTANCES, MAXIMUM, PREFERRED, Place, Space
 
 STEP_GAIN = 0.07
-"""Least gain that is a step and not noise: two rows of one configuration were 2 to 11 % apart (docs/search.md)."""
+"""Smallest gain that counts as a step and not as noise: two rows of one configuration differed by 2 to 11 %
+(docs/search.md)."""
 LET_GO = 0.2
-"""A value that was so much worse than another at one load is not tried again there."""
+"""A value that was worse than another by this much at one load is not tried again at that load."""
 WITHIN_REACH = 0.5
-"""So far beyond a bound small steps may still lead within it."""
+"""Distance beyond a bound from which small steps may still lead back."""
 REACH_OF_AN_INSTANCE = 2.0
-"""So far beyond a bound batching and more instances may lead within it, for each instance there may be."""
+"""Distance beyond a bound from which batching and more instances may lead back, for each possible instance."""
 LATENCIES = ("average", "p50", "p90", "p95", "p99")
 
 
 class Standing(NamedTuple):
-    """A row as ``scoring.order`` has it: less is better."""
+    """A row's ``scoring.order``: less is better."""
 
     distance: float
     cost: float
@@ -39,14 +40,14 @@ class Standing(NamedTuple):
 
     @property
     def merit(self) -> float:
-        """Of rows at one load, less is better: what a row misses by counts as much as its score.
+        """Order of rows at one load, less is better: the distance beyond a constraint counts as much as the score.
 
-        There both say the same, but a high percentile is the noisier.
+        At one load both say the same, but a high percentile is noisier.
         """
         return self.cost + log1p(self.distance)
 
     def clearly_before(self, other: "Standing") -> bool:
-        """Better at the same load, by more than noise."""
+        """Whether this is better at the same load, by more than noise."""
         if self.feasible != other.feasible:
             return self.feasible
         return self.merit < other.merit - STEP_GAIN
@@ -59,7 +60,7 @@ Stepping = Generator[Point, Row | None, bool]
 
 @dataclass
 class _Climber:
-    """Where the climb stands, and all it has seen."""
+    """The climb's position and all that it has seen."""
 
     space: Space
     objectives: Sequence[Objective]
@@ -69,15 +70,15 @@ class _Climber:
     """Position in ``space.loads``."""
     here: Standing = WORST
     ceiling: int = 0
-    """The heaviest load that is still worth a try."""
+    """Position of the heaviest load that is still worth a try."""
     seen: dict[Point, Standing] = field(default_factory=dict)
     rows: dict[Point, Row] = field(default_factory=dict)
     places: dict[Point, Place] = field(default_factory=dict)
     let_go: set[tuple[int, int, int]] = field(default_factory=set)
-    """Load, axis and position on it."""
+    """Values not to try again: load, axis and position on the axis."""
 
     def look(self, place: Place, at: int) -> Looking:
-        """The standing of one point, asked for where it is new."""
+        """Return the standing of a point; yields the point if it is new."""
         point = Point(self.space.tuning(place), self.space.loads[at])
         if point not in self.seen:
             row = yield point
@@ -88,7 +89,7 @@ class _Climber:
         return self.seen[point]
 
     def survey(self) -> Path:
-        """The base with every load: its profile has measured them all. Then choose the load to begin with."""
+        """Look at the base with every load, all of which its profile measured; then choose the load to begin with."""
         found: list[Standing] = []
         for at in range(self._loads_of(self.place)):
             found.append((yield from self.look(self.place, at)))
@@ -102,7 +103,7 @@ class _Climber:
         self.here, self.ceiling = found[self.at], len(found) - 1
 
     def descend(self, axes: int) -> Path:
-        """Walk along the first so many axes in turn, until no step along any of them is better."""
+        """Walk along the first ``axes`` axes in turn, until no step along any of them is better."""
         axis = without_step = 0
         while without_step < axes:
             moved = yield from self._along(axis)
@@ -110,7 +111,7 @@ class _Climber:
             axis = (axis + 1) % axes
 
     def _along(self, axis: int) -> Stepping:
-        """Walk along an axis while that is better; whether a step was made."""
+        """Walk along an axis while that is better; return whether a step was made."""
         for direction, place in list(self._neighbours(axis)):
             moved = False
             while (self.at, axis, place[axis]) not in self.let_go and (yield from self._try(place)):
@@ -126,7 +127,7 @@ class _Climber:
         return False
 
     def _neighbours(self, axis: int) -> Iterator[tuple[int, Place]]:
-        """The next configurations along an axis; the first delay is one that may matter."""
+        """Yield the next configurations along an axis; the first delay to try is one that may matter."""
         here = self.space.tuning(self.place)
         if axis == DELAY and here.max_queue_delay_microseconds == 0:
             if here.dynamic_batching:
@@ -135,7 +136,7 @@ class _Climber:
             yield from self.space.neighbours(self.place, axis)
 
     def _try(self, place: Place) -> Stepping:
-        """Whether a configuration is better at this load; the climb goes on from it then."""
+        """Return whether a configuration is better at this load; the climb then continues from it."""
         if self.at >= self._loads_of(place):
             return False
         found = yield from self.look(place, self.at)
@@ -145,7 +146,7 @@ class _Climber:
         return True
 
     def fill(self) -> Stepping:
-        """Batches as large as the load fills, and time to fill them: three axes that do little one by one."""
+        """Try batches as large as the load can fill, with time to fill them: three axes that do little one by one."""
         load, switch = self.space.loads[self.at], self.space.axes[BATCHING].values
         if True not in switch:
             return False
@@ -160,7 +161,7 @@ class _Climber:
         return False
 
     def shift(self) -> Stepping:
-        """Go to a heavier load where the constraints are met, to a lighter one where not; whether the climb goes on."""
+        """Go to a heavier load if the constraints are met, else to a lighter one; return whether the climb goes on."""
         if not self.here.feasible:
             return (yield from self.lighter())
         place = self._grown()
@@ -184,7 +185,7 @@ class _Climber:
         return self.at < begun
 
     def lighter(self) -> Stepping:
-        """Go to the next lighter load, for good: with this configuration, or a better one that was seen there."""
+        """Go to the next lighter load for good, with this configuration or a better one seen there."""
         if self.at == 0:
             return False
         self.at -= 1
@@ -196,7 +197,7 @@ class _Climber:
         return True
 
     def _bound(self, point: Point, at: int) -> Standing:
-        """What a configuration cannot surpass at a lighter load: Little's law with the least latencies of any row."""
+        """Return a bound on a configuration at a lighter load: Little's law with the least latencies of any row."""
         load = self.space.loads[at]
         least = {name: min(getattr(row, name) for row in self.rows.values()) for name in LATENCIES}
         throughput = load.batch_size * load.concurrency / max(1, least["average"]) * 1e6
@@ -204,7 +205,7 @@ class _Climber:
         return Standing(*order(bound, self.objectives, self.constraints))
 
     def _grown(self) -> Place:
-        """Where the climb stands, for the next heavier load: batches grow as the load does."""
+        """Return the climb's place for the next heavier load: the largest batch grows as the load does."""
         if self.at + 1 >= len(self.space.loads):
             return self.place
         now, then = (load.batch_size * load.concurrency for load in self.space.loads[self.at : self.at + 2])
@@ -213,7 +214,7 @@ class _Climber:
         return self._with({MAXIMUM: max(at for at, size in enumerate(sizes) if size <= wanted)})
 
     def _delay(self) -> int:
-        """Position of the delay nearest to half the latency: a shorter one gathers little, a longer one only waits."""
+        """Return the position of the delay nearest to half the latency: less gathers little, more only waits."""
         row = self.rows.get(self._point(self.place))
         half = max(1, row.average if row else 1) / 2
         delays = self._figures(DELAY)
@@ -233,13 +234,13 @@ class _Climber:
 
 
 def climb(space: Space, objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> Path:
-    """The path of a hill climb from the base; it ends where no step along any axis is better, the load included."""
+    """Return the path of a hill climb from the base; it ends when no step along any axis or load is better."""
     climber = _Climber(space, objectives, constraints, space.base_place)
     yield from climber.survey()
     if not climber.seen:
         return
     if not climber.here.feasible or climber.here.cost > min(climber.seen.values()).cost + LET_GO:
-        # What gains most, batching and instances, says which load is the one.
+        # Batching and instances gain most, so they say which load is best.
         yield from climber.descend(2)
         while climber.here.distance > WITHIN_REACH:
             if not ((yield from climber.fill()) or (yield from climber.lighter())):

@@ -1,4 +1,4 @@
-"""What a search may try: configurations, and the loads each can be measured with. Pure; standard library only."""
+"""The space of a search: configurations, and the loads of each. Pure; standard library only."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -16,7 +16,7 @@ QUEUE_DELAYS = (0, 100, 500, 1000, 5000)
 
 @dataclass(frozen=True, order=True)
 class Load:
-    """What a configuration is measured with."""
+    """The load with which a configuration is measured."""
 
     batch_size: int
     concurrency: int
@@ -27,14 +27,14 @@ class Axis:
     """One dimension of a configuration and its values, from small to large."""
 
     field: str
-    """Of Tuning; ``preferred_batch_sizes`` stands for a rule that gives them for a maximum."""
+    """Field of Tuning; ``preferred_batch_sizes`` stands for a rule that gives the sizes for a maximum."""
     values: tuple[object, ...]
 
 
 Place = tuple[int, ...]
-"""A configuration as positions on ``Space.axes``."""
+"""A configuration, given as positions on ``Space.axes``."""
 BATCHING, INSTANCES, MAXIMUM, DELAY, PREFERRED = range(5)
-"""Which axis is which."""
+"""Positions of the axes in ``Space.axes`` and in a Place."""
 _SIZES = "preferred_batch_sizes"
 _NONE, _HALVES, _OWN = "none", "halves", "own"
 
@@ -43,8 +43,8 @@ _NONE, _HALVES, _OWN = "none", "halves", "own"
 class Space:
     """All configurations and loads of one search.
 
-    Preferred sizes are none, or half the maximum and the maximum: a maximum alone is what Triton waits for anyway.
-    The base's own values are always among those of an axis.
+    Preferred sizes are either none, or half the maximum and the maximum: Triton waits for the maximum alone anyway.
+    Every axis includes the base's own value.
     """
 
     base: Tuning
@@ -54,16 +54,16 @@ class Space:
 
     @classmethod
     def of(cls, request: SearchRequest) -> "Space":
-        """The space that a request describes."""
+        """Return the space that a request describes."""
         return cls(request.base, request.maximum_instances, request.vary_cuda_graphs, loads(request.sweep))
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
-        """In the order in which they tend to matter, so that a budget that ends early was spent well."""
+        """The axes, those that tend to matter most first, so that a small budget is spent well."""
         base = self.base
         batches = [base.max_batch_size]
         while batches[0] > 1:
-            # Powers of two below the maximum, whatever that is.
+            # Powers of two below the maximum, which need not be one.
             batches.insert(0, 1 << (batches[0] - 1).bit_length() - 1)
         dynamic = (True,) if base.dynamic_batching else (False, True)
         delays = sorted({*QUEUE_DELAYS, base.max_queue_delay_microseconds})
@@ -80,7 +80,7 @@ class Space:
 
     @cached_property
     def base_place(self) -> Place:
-        """Where the base lies: by its own values, also those that have no effect yet."""
+        """The base's place by its own values, including those that have no effect yet."""
         values = asdict(self.base)
         own = [
             range(len(axis.values)) if axis.field == _SIZES else (axis.values.index(values[axis.field]),)
@@ -89,7 +89,7 @@ class Space:
         return next(place for place in product(*own) if self.tuning(place) == self.base)
 
     def tuning(self, place: Place) -> Tuning:
-        """The configuration at a place; several places are the same one where a field has no effect."""
+        """Return the configuration at a place; places that differ only in a field without effect have the same."""
         values = {axis.field: axis.values[at] for axis, at in zip(self.axes, place, strict=True)}
         rule = values.pop(_SIZES)
         maximum = values["max_batch_size"]
@@ -98,7 +98,7 @@ class Space:
         return self.base if self._effective(found) == self._effective(self.base) else self._effective(found)
 
     def neighbours(self, place: Place, axis: int) -> Iterator[tuple[int, Place]]:
-        """The next different configurations along an axis: direction and place, up first."""
+        """Yield direction and place of the next different configurations along an axis, upwards first."""
         for direction in (1, -1):
             at = place[axis] + direction
             while 0 <= at < len(self.axes[axis].values):
@@ -109,7 +109,7 @@ class Space:
                 at += direction
 
     def servable(self, tuning: Tuning) -> tuple[Load, ...]:
-        """Loads that a configuration takes: no request may hold more samples than its maximum."""
+        """Return the loads that a configuration takes: no request may hold more samples than its maximum."""
         maximum = tuning.max_batch_size
         return tuple(load for load in self.loads if not maximum or load.batch_size <= maximum)
 
@@ -120,7 +120,7 @@ class Space:
 
     @cached_property
     def size(self) -> int:
-        """Points of the whole product."""
+        """Number of points in the space."""
         return sum(len(self.servable(tuning)) for tuning in self.tunings)
 
     @property
@@ -128,7 +128,7 @@ class Space:
         return min(self.maximum_instances, MAXIMUM_INSTANCES)
 
     def places(self) -> Iterator[Place]:
-        """Every combination of positions on the axes."""
+        """Return every combination of positions on the axes."""
         return product(*(range(len(axis.values)) for axis in self.axes))
 
     def _preferred(self, rule: str, maximum: int) -> tuple[int, ...]:
@@ -137,7 +137,7 @@ class Space:
         return (maximum // 2, maximum) if rule == _HALVES and maximum > 1 else ()
 
     def _effective(self, tuning: Tuning) -> Tuning:
-        """The same without what has no effect: batching of single samples, and what belongs to batching without it."""
+        """Return the tuning without values that have no effect, such as batching of single samples."""
         if tuning.dynamic_batching and tuning.max_batch_size > 1:
             alone = set(tuning.preferred_batch_sizes) <= {tuning.max_batch_size}
             return replace(tuning, preferred_batch_sizes=()) if alone else tuning
@@ -151,5 +151,5 @@ class Space:
 
 
 def loads(sweep: Sweep) -> tuple[Load, ...]:
-    """A sweep's points, from the lightest to the heaviest."""
+    """Return a sweep's loads, from the lightest to the heaviest."""
     return tuple(sorted(Load(*pair) for pair in product(sweep.batch_sizes, sweep.concurrencies)))

@@ -56,13 +56,13 @@ def test_a_dimension_or_type_that_tracing_changes_is_named(tmp_path: Path, half:
         with pytest.raises(StageError) as caught:
             tf_savedmodel.write(task, tmp_path / "model.savedmodel", half=half)
         assert caught.value.reason is Reason.CONVERSION_FAILED
-        assert f"the traced model's y is {words}, the signature says FP32[None, 3]" in caught.value.message
+        assert f"the traced model's y is {words}, but the signature says FP32[None, 3]" in caught.value.message
 
 
 def test_a_lookup_table_is_kept_in_fp32_and_refused_where_the_graph_freezes(convert: Convert) -> None:
     error = refusal(convert, "Table", "tf-savedmodel", "fp16")
     assert error.reason is Reason.CONVERSION_UNSUPPORTED
-    assert "state that is no variable" in error.message
+    assert "state that is not a variable" in error.message
     assert convert("Table", "tf-savedmodel").max_absolute_error == 0.0
 
 
@@ -137,5 +137,5 @@ def test_an_estimator_is_served_or_refused_by_what_this_tensorflow_has(
     with pytest.raises(StageError) as caught:
         tf_estimator.load(source, code, "onnx")
     assert caught.value.reason is Reason.CONVERSION_UNSUPPORTED
-    assert "has no Estimators, 2.15 is the last that has" in caught.value.message
-    assert "give it as tf-savedmodel" in caught.value.message
+    assert "has no Estimators; 2.15 is the last version that has them" in caught.value.message
+    assert "use format tf-savedmodel" in caught.value.message

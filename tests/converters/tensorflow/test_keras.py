@@ -105,7 +105,7 @@ def test_structures_are_filled_by_name(write_source: WriteSource) -> None:
     [
         ("return tf.Module()", Reason.ENTRYPOINT_INVALID, "get_model returned Module; return a keras.Model"),
         ("return small(), ['x'], ['y']", Reason.ENTRYPOINT_INVALID, "get_model returned tuple"),
-        ("return small(), {'inputs': ['x']}", Reason.ENTRYPOINT_INVALID, "its second item is"),
+        ("return small(), {'inputs': ['x']}", Reason.ENTRYPOINT_INVALID, "the second item is"),
         ("return small(), {'inputs': ['x x'], 'outputs': ['y']}", Reason.ENTRYPOINT_INVALID, "'x x' does not"),
         ("return small(), {'inputs': ['x'], 'outputs': ['x']}", Reason.ENTRYPOINT_INVALID, "distinct"),
         ("return Own()", Reason.ENTRYPOINT_INVALID, "Own does not name its tensors"),
@@ -181,7 +181,7 @@ def test_outputs_are_selected_from_what_call_returns() -> None:
 @pytest.mark.parametrize(
     ("result", "words"),
     [
-        (tf.ones(1), "1 outputs, its names are ['y', 'z']"),
+        (tf.ones(1), "1 outputs, but its names are ['y', 'z']"),
         ((tf.ones(1), None), "NoneType for the output z"),
         ({"y": tf.ones(1)}, "a dict of ['y']"),
         (tf.ragged.constant([[1], [2, 3]]), "RaggedTensor for the output y"),

@@ -87,7 +87,7 @@ def test_a_corrupt_file(exported: Path) -> None:
     (exported / "export/linear/saved_model.pb").write_bytes(b"no protobuf")
     error = load(exported, "export/linear")
     assert error.reason is Reason.CHECKPOINT_INVALID
-    assert "export/linear is no SavedModel" in error.message
+    assert "export/linear is not a SavedModel" in error.message
 
 
 def test_lost_variables(exported: Path) -> None:

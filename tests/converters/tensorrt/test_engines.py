@@ -175,7 +175,7 @@ def test_a_node_that_tensorrt_does_not_take_is_named(library: Library, refer: Ca
     with pytest.raises(StageError) as caught:
         convert()
     assert caught.value.reason is Reason.CONVERSION_UNSUPPORTED
-    assert f"TensorRT {library.version} does not take node 'Det_0' (Det)" in caught.value.message
+    assert f"TensorRT {library.version} does not support node 'Det_0' (Det)" in caught.value.message
     assert not layout.candidate_directory(REQUEST.conversion_key).exists()
 
 

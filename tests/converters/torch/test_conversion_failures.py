@@ -58,7 +58,7 @@ def test_an_operator_that_onnx_does_not_have_is_named(convert: Convert, exporter
 def test_an_opset_the_torchscript_exporter_does_not_know_is_unsupported(convert: Convert) -> None:
     error = refusal(convert, "Classifier", "onnx", exporter="TorchScript", opset=23)
     assert error.reason is Reason.CONVERSION_UNSUPPORTED
-    assert "opset 23 was asked" in error.message
+    assert "opset 23 was requested" in error.message
     assert "spec.models[].onnx.opset" in error.message
 
 
@@ -66,7 +66,7 @@ def test_a_graph_that_does_not_convert_to_the_opset_is_unsupported(convert: Conv
     error = refusal(convert, "Masked", "onnx", exporter="Dynamo", opset=11)
     assert error.reason is Reason.CONVERSION_UNSUPPORTED
     assert "opset 18" in error.message
-    assert "opset 11 was asked" in error.message
+    assert "opset 11 was requested" in error.message
 
 
 def test_a_dimension_that_the_dynamo_exporter_fixes_is_named(convert: Convert) -> None:
@@ -159,7 +159,7 @@ def test_an_exported_graph_that_differs_from_the_signature(
 def test_an_input_that_the_exporter_drops_is_named(convert: Convert) -> None:
     error = refusal(convert, "Unused", "onnx")
     assert error.reason is Reason.CONVERSION_FAILED
-    assert "inputs are ['x'], the signature's are ['x', 'ignored']" in error.message
+    assert "inputs are ['x'], but the signature's are ['x', 'ignored']" in error.message
 
 
 @pytest.mark.parametrize(("format_name", "exporter"), [("ts-trace", ""), ("ts-script", ""), ("onnx", "Dynamo")])

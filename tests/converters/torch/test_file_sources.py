@@ -117,7 +117,7 @@ def test_a_file_whose_types_are_fixed_is_refused_in_fp16_with_what_to_do(bring: 
     with pytest.raises(StageError) as caught:
         convert.run(request(code, "ts-trace", "fp16"))
     assert caught.value.reason is Reason.CONVERSION_UNSUPPORTED
-    assert caught.value.message.startswith("model.pt does not run in fp16, some of its types are fixed: ")
+    assert caught.value.message.startswith("model.pt does not run in fp16, because some of its types are fixed: ")
     assert "format onnx or trt" in caught.value.message
     check("onnx", "fp16", convert.run(request(code, "onnx", "fp16")))
 

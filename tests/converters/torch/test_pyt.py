@@ -147,7 +147,7 @@ def test_another_missing_file_is_user_code(write_source: WriteSource) -> None:
 @pytest.mark.parametrize(
     ("returned", "words"),
     [
-        ("nn.Linear(3, 2).eval()", "returns (model, "),
+        ("nn.Linear(3, 2).eval()", "must return (model, "),
         ("nn.Linear(3, 2).eval(), ['x']", "['x']"),
         ("nn.Linear(3, 2).eval(), {'inputs': ['x']}", "'inputs'"),
         ("(lambda x: x), NAMES", "function"),
@@ -205,7 +205,7 @@ def test_outputs_are_selected_from_what_forward_returns() -> None:
 @pytest.mark.parametrize(
     ("result", "words"),
     [
-        (torch.ones(1), "1 outputs, get_model names ['y', 'z']"),
+        (torch.ones(1), "1 outputs, but get_model names ['y', 'z']"),
         ((torch.ones(1), None), "NoneType for the output z"),
         ({"y": torch.ones(1)}, "a dict of ['y']"),
         ("text", "str"),
