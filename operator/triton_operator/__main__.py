@@ -40,7 +40,7 @@ def main() -> None:
         if not _crd_is_gone(settings):
             raise
         # kopf ends where its kind is gone. Started again, the operator waits until the CRD is there.
-        sys.exit(f"triton-operator: the API server does not know a watched kind any more, was the CRD deleted? {error}")
+        sys.exit(f"triton-operator: the API server no longer knows a watched kind; was the CRD deleted? {error}")
 
 
 def _crd_is_gone(settings: Settings) -> bool:

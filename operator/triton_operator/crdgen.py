@@ -48,7 +48,7 @@ def structural(schema: Schema, definitions: Schema, path: str = "") -> Schema:
     if "anyOf" in schema:
         options = [option for option in schema["anyOf"] if option != {"type": "null"}]
         if len(options) != 1:
-            raise NotStructuralError(f"{path}: a union; give the field one type")
+            raise NotStructuralError(f"{path} is a union; give the field one type")
         return structural({**options[0], **{k: v for k, v in schema.items() if k != "anyOf"}}, definitions, path)
     result: Schema = {}
     for keyword, value in schema.items():
@@ -65,9 +65,9 @@ def structural(schema: Schema, definitions: Schema, path: str = "") -> Schema:
         elif keyword == "additionalProperties" and schema.get("x-kubernetes-preserve-unknown-fields"):
             continue
         elif keyword not in DROPPED:
-            raise NotStructuralError(f"{path}: {keyword} has no place in a structural schema")
+            raise NotStructuralError(f"{path}: {keyword} is not allowed in a structural schema")
     if "type" not in result:
-        raise NotStructuralError(f"{path}: no type")
+        raise NotStructuralError(f"{path} has no type")
     return result
 
 

@@ -280,6 +280,6 @@ def test_no_answer_is_unavailable(
 
 def test_a_verb_that_the_chart_does_not_grant_is_a_bug(connected: Cluster, kubectl: Kubectl) -> None:
     for kind, verb in ((POD, "delete"), (TRITON_DEPLOYMENT, "patch"), (EVENT, "get")):
-        with pytest.raises(RuntimeError, match=f"{verb} {kind.plural}: not among the verbs"):
+        with pytest.raises(RuntimeError, match=f"{verb} {kind.plural} is not among the verbs"):
             connected._call(kind, verb, f"/namespaces/{kubectl.namespace}/x")
     assert "delete" in JOB.verbs

@@ -41,13 +41,23 @@ def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:
             ["waits for you: Selected: AwaitingApproval", "to do: Read the ranking", "its revision: "],
         ),
         ("approval-invalid", ["is stalled", "ApprovalInvalid", "to do: Take the key"]),
-        ("performance-regression-blocks", ["is stalled", "PerformanceRegressed", "to do:", "goes on serving"]),
+        ("performance-regression-blocks", ["is stalled", "PerformanceRegressed", "to do:", "stays active"]),
         (
             "performance-regressed",
             ["Beside the last source: PerformanceRegressed", "to do: The message has"],
         ),
-        ("kept", ["Why ts-trace-fp32", "it serves and is kept", "onnx-fp16: Passed: Passed: the best row"]),
-        ("closest-selected", ["as selection.fallback says", "25.0 % beyond P99LatencyMicroseconds maximum 4000"]),
+        (
+            "kept",
+            [
+                "Why ts-trace-fp32",
+                "the active revision is kept",
+                "onnx-fp16: Passed: Passed: it has the best measurement",
+            ],
+        ),
+        (
+            "closest-selected",
+            ["spec.selection.fallback selects the closest", "25.0 % beyond P99LatencyMicroseconds maximum 4000"],
+        ),
         ("second-part-of-a-search", ["is on its way: Selected: Searching", "goes on, 24 measurements in 30 points"]),
         ("search-failed", ["ts-trace-fp32: Failed, 0 measurements", "best: max batch 8, 3 instances"]),
     ],

@@ -164,7 +164,7 @@ def test_where_the_status_cannot_be_written_the_log_says_so(
     bench.refuses = refusal
     assert bench.reconcile(ValueError("no")) == Result(failed=True)
     assert re.search("ValueError: no", caplog.text)
-    assert f"nor can its status say so: {type(refusal).__name__}" in caplog.text
+    assert f"its status cannot report the error: {type(refusal).__name__}" in caplog.text
     assert bench.written == bench.events == []
 
 

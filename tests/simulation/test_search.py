@@ -113,7 +113,7 @@ def test_the_status_tells_of_both_searches(searched: Cluster) -> None:
     recorded = searched.objects["ConfigMap", "digits-results"]["data"]
     assert {f"search.{record}" for record in one["records"] + other["records"]} <= recorded.keys()
     assert (
-        "the search of onnx-fp32 ended after 32 measurements in a space of 30 points"
+        "the search for a configuration of onnx-fp32 ended after 32 measurements in a space of 30 points"
         in searched.condition("Selected")["message"]
     )
 
@@ -139,15 +139,19 @@ def test_progress_is_told_while_it_goes_on() -> None:
             assert (selected["status"], cluster.condition("Ready")["status"]) == ("Unknown", "False")
             assert cluster.condition("Reconciling")["status"] == "True"
         cluster.step()
-    best = "; best so far 4200 inferences/s, p99 5000 us"
+    best = "; best so far: 4200 inferences/s, p99 5000 us"
     jobs = {each["metadata"]["name"] for each in cluster.of_kind("Job")}
     heads, _, tails = zip(
-        *(message.partition("; each new one is a line in the log of Job ") for message in told), strict=True
+        *(
+            message.removesuffix(" has a line for each new measurement").partition("; the log of Job ")
+            for message in told
+        ),
+        strict=True,
     )
     assert heads[:3] == (
-        "searching a configuration of onnx-fp32: 0 of at most 100 measurements",
-        f"searching a configuration of onnx-fp32: {PART_POINTS} of at most 100 measurements{best}",
-        f"searching a configuration of onnx-fp16: {SPENT} of at most 100 measurements",
+        "searching for a configuration of onnx-fp32: 0 of at most 100 measurements are done",
+        f"searching for a configuration of onnx-fp32: {PART_POINTS} of at most 100 measurements are done{best}",
+        f"searching for a configuration of onnx-fp16: {SPENT} of at most 100 measurements are done",
     )
     assert set(tails[:3]) < jobs
     assert len(set(tails[:3])) == 3, "one a part"
@@ -201,7 +205,7 @@ def test_a_search_that_fails_takes_nothing_away(stage: str, fate: Fate) -> None:
     if stage == "search":
         assert [each["ended"] for each in cluster.status["search"]] == ["Failed", "Failed"]
         assert all(each["message"] for each in cluster.status["search"])
-        assert "the search of onnx-fp32 failed" in cluster.condition("Selected")["message"]
+        assert "the search for a configuration of onnx-fp32 failed" in cluster.condition("Selected")["message"]
     else:
         assert cluster.candidate("onnx-fp32.tuned")["state"] == "Failed"
 

@@ -246,7 +246,7 @@ def test_an_eviction_is_told_and_no_failure_of_the_job(phase: str) -> None:
     assert (view.state, view.failure) == ("Active", None)
     assert view.pending is not None
     assert view.pending.reason is Reason.EVICTED
-    assert view.pending.message == "pod p: Eviction API: evicting; another one takes its place"
+    assert view.pending.message == "the cluster ended pod p: Eviction API: evicting; another pod takes its place"
 
 
 def test_what_keeps_the_successor_of_an_evicted_server_from_running_comes_first() -> None:

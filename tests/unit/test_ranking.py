@@ -158,7 +158,7 @@ def test_several_objectives_are_what_pareto_optimal_is_about() -> None:
 
 def test_why_another_was_not_taken_names_the_margin_and_the_load() -> None:
     best, other = rank(contenders({"a": [row(120)], "b": [row(100)]}), [], [])
-    assert comparison(best, other) == "16.7 % worse than a at its best row (batch 1, concurrency 1)"
+    assert comparison(best, other) == "16.7 % worse than a at its best measurement (batch 1, concurrency 1)"
     assert improvement(best, other) == pytest.approx(20.0)
 
 

@@ -145,7 +145,7 @@ def comparison(first: Choice, other: Choice) -> str:
         return f"{-worse:.1f} % better than {first.name}, which is simpler and as good within the noise ({other.load})"
     if within_noise(first, other):
         return f"as good as {first.name} within the noise of {noise(first, other):.1f} % ({other.load})"
-    return f"{worse:.1f} % worse than {first.name} at its best row ({other.load})"
+    return f"{worse:.1f} % worse than {first.name} at its best measurement ({other.load})"
 
 
 def front(rows: Iterable[Row], metrics: Sequence[str]) -> list[Row]:

@@ -29,7 +29,7 @@ def refusal(image: str, source: str, format_name: str) -> str | None:
     if is_cpu_image(image) and backend not in CPU_BACKENDS:
         served = [name for name in SOURCES[source].converters if FORMATS[name].backend in CPU_BACKENDS]
         return (
-            f"image {image} has no backend {backend}, which format {format_name} takes: use format"
+            f"image {image} has no backend {backend}, which format {format_name} needs; use format"
             f" {', '.join(served)}, or one of NVIDIA's images in spec.serving.image"
         )
     message = unserved(format_name, release(image))

@@ -58,8 +58,8 @@ def failed(
     first_line = str(error).strip().partition("\n")[0]
     words = shortened(f"{type(error).__name__}: {first_line}", LONGEST_ERROR)
     message = (
-        f"the operator failed: {words}. What serves is left as it is, and the operator tries again; if this stays,"
-        " report it with the traceback in the operator's log"
+        f"the operator failed: {words}. The active revision stays as it is, and the operator tries again; if the error"
+        " stays, report it with the traceback in the operator's log"
     )
     status = stalled(owner, observed, observed, Reason.INTERNAL_ERROR, message, now)
     if _failure(status) == _failure(observed):

@@ -260,7 +260,7 @@ class Cluster:
         content_type: str,
     ) -> dict[str, Any]:
         if verb not in READING and not self._may_write():
-            raise NotLeaderError("this replica does not hold the Lease (any more): another one works")
+            raise NotLeaderError("this replica does not hold the Lease, so another one works")
         # What is said of the Lease is of no use later either.
         seconds = READ_SECONDS if verb in READING and kind is not LEASE else WRITE_SECONDS - CONNECT_SECONDS
         with _translated():
@@ -269,7 +269,7 @@ class Cluster:
     @staticmethod
     def _allow(verbs: frozenset[str], verb: str, resource: str) -> None:
         if verb not in verbs:
-            raise RuntimeError(f"{verb} {resource}: not among the verbs of kinds.py, which the chart grants")
+            raise RuntimeError(f"{verb} {resource} is not among the verbs of kinds.py, which the chart grants")
 
 
 def _path(kind: Kind, namespace: str | None, name: str = "") -> str:

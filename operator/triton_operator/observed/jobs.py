@@ -157,7 +157,7 @@ def _failure(
         waiting = next((found for pod in pods if (found := pod_trouble(pod, []))), None)
         last = f"; last seen: {waiting.message}" if waiting else ""
         return Trouble(
-            Reason.DEADLINE_EXCEEDED, f"Job {name} ran past its activeDeadlineSeconds of {seconds}{last}: raise it"
+            Reason.DEADLINE_EXCEEDED, f"Job {name} ran past its activeDeadlineSeconds of {seconds}; raise it{last}"
         )
     for pod in reversed(pods):
         if failure := _ending(pod, stage, key):

@@ -33,7 +33,7 @@ PATIENCE = timedelta(seconds=3)
 """A pod of an image that is there starts in about a second; a volume that is late is told by then, and mounts after."""
 _ADVICE = {
     Reason.IMAGE_PULL_FAILED: "check the image's name, the registry and imagePullSecrets",
-    Reason.CONTAINER_CONFIG_INVALID: "the message names what is missing",
+    Reason.CONTAINER_CONFIG_INVALID: "correct what the message names",
 }
 
 
@@ -68,11 +68,11 @@ def pod_trouble(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> 
     conditions = _conditions(pod)
     scheduled = conditions.get("PodScheduled", {})
     if scheduled.get("status") == "False":
-        return Trouble(Reason.UNSCHEDULABLE, f"pod {name}: {scheduled.get('message', '')}{_hint(scheduled)}")
-    if _is_out_of_touch(conditions):
-        message = (
-            f"pod {name}: its node {pod['spec'].get('nodeName')} does not answer; look at the node and its kubelet"
+        return Trouble(
+            Reason.UNSCHEDULABLE, f"pod {name} cannot be scheduled: {scheduled.get('message', '')}{_hint(scheduled)}"
         )
+    if _is_out_of_touch(conditions):
+        message = f"node {pod['spec'].get('nodeName')} of pod {name} does not answer; check the node and its kubelet"
         return Trouble(Reason.NODE_NOT_READY, message)
     for container in _statuses(status):
         waiting = container.get("state", {}).get("waiting", {})
@@ -88,7 +88,9 @@ def pod_trouble(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> 
 def eviction(pod: Mapping[str, Any]) -> Trouble:
     """Of a pod that the cluster ended."""
     words = _conditions(pod)["DisruptionTarget"].get("message", "")
-    return Trouble(Reason.EVICTED, f"pod {pod['metadata']['name']}: {words}; another one takes its place")
+    return Trouble(
+        Reason.EVICTED, f"the cluster ended pod {pod['metadata']['name']}: {words}; another pod takes its place"
+    )
 
 
 def unschedulable_since(pod: Mapping[str, Any]) -> datetime | None:
@@ -135,9 +137,9 @@ def ending(pod: Mapping[str, Any], container: str, terminated: Mapping[str, Any]
     if terminated.get("reason") == "OOMKilled":
         field = "spec.serving.pod.resources" if container == SERVER else "spec.conversion.pod.resources"
         limit = _memory_limit(pod, container)
-        return Trouble(Reason.OUT_OF_MEMORY, f"{where} was killed at its memory limit{limit}: raise it in {field}")
+        return Trouble(Reason.OUT_OF_MEMORY, f"{where} was killed at its memory limit{limit}; raise it in {field}")
     words = _last_lines(terminated.get("message", ""))
-    said = f": {words}" if words else " without a word; see its log"
+    said = f": {words}" if words else " and left no message; see its log"
     return Trouble(crashed, f"{where} ended with exit code {terminated.get('exitCode')}{said}")
 
 
@@ -185,9 +187,9 @@ def _missing_secret(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]])
 def _hint(condition: Mapping[str, Any]) -> str:
     message = condition.get("message", "")
     if "Insufficient" in message:
-        return " Ask for less, or add a node that has it."
+        return " Request less, or add a node that has it."
     if "persistentvolumeclaim" in message:
-        return " Create the claim, or mend its name; the pod starts by itself then."
+        return " Create the claim or correct its name; the pod then starts by itself."
     if "node selector" in message or "affinity" in message:
         return " Check spec.gpu.product and the pod's nodeSelector and affinity against the nodes' labels."
     return ""
@@ -197,7 +199,7 @@ def _attempted_in_vain(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any
     name = pod["metadata"]["name"]
     for event in _about(pod, events):
         if reason := _FAILED.get(event.get("reason", "")):
-            return Trouble(reason, f"pod {name}: {event.get('message', '')}; create or mend what is missing")
+            return Trouble(reason, f"pod {name}: {event.get('message', '')}; create or correct what is missing")
     return None
 
 

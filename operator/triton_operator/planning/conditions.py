@@ -63,7 +63,7 @@ def _summary(context: Context, progress: Progress, stages: Sequence[Verdict]) ->
     if not isinstance(progress, RolledOut):
         first = next(verdict for verdict in stages if not verdict.status)
     else:
-        flip = Verdict("Available", False, Reason.ROLLING_OUT, "the Service is about to point to the new revision")
+        flip = Verdict("Available", False, Reason.ROLLING_OUT, "the Service is about to point to the target revision")
         first = progress.rollout.blocking or flip
     ready = Verdict("Ready", False, first.reason, first.message)
     if progress.stalled:

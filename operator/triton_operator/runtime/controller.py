@@ -135,7 +135,7 @@ class Controller:
                 for key in await self._list_everything():
                     queue.wake(key)
             except ClusterError as error:
-                log.warning("full lists, again in %g s: %s", FULL_LIST_SECONDS, error)
+                log.warning("the full lists failed; trying again in %g s: %s", FULL_LIST_SECONDS, error)
 
     async def _hold_forever(self, lease: Lease, queue: WorkQueue[Key]) -> None:
         taking_over: asyncio.Task[None] | None = None
@@ -155,11 +155,11 @@ class Controller:
             try:
                 await self._list_everything()
             except ClusterError as error:
-                log.warning("full lists before taking over, again in %g s: %s", RENEW_SECONDS, error)
+                log.warning("the full lists before taking over failed; trying again in %g s: %s", RENEW_SECONDS, error)
                 return
         self._leads = lease.held()
         keys = self._store.keys()
-        log.info("leads: works on %d TritonDeployments", len(keys))
+        log.info("this replica leads and works on %d TritonDeployments", len(keys))
         for key in keys:
             queue.wake(key)
 

@@ -57,7 +57,7 @@ class Lease:
                 self._fence = begun + FENCE_SECONDS
         except ClusterError as error:
             # A conflict: another one was faster. Anything else: the fence closes by itself.
-            log.warning("Lease %s/%s, again in %g s: %s", self._namespace, self._name, RENEW_SECONDS, error)
+            log.warning("Lease %s/%s: trying again in %g s: %s", self._namespace, self._name, RENEW_SECONDS, error)
 
     def release(self) -> None:
         """Let another replica work at once, where this one held the Lease. Writes nothing afterwards."""
@@ -69,7 +69,7 @@ class Lease:
             if found is not None and found["spec"].get("holderIdentity") == self._holder:
                 self._write(found, "")
         except ClusterError as error:
-            log.warning("Lease %s/%s is left to run out: %s", self._namespace, self._name, error)
+            log.warning("Lease %s/%s was not released and expires by itself: %s", self._namespace, self._name, error)
 
     def _is_free(self, found: dict[str, Any] | None, now: float) -> bool:
         if found is None:
@@ -85,7 +85,9 @@ class Lease:
         old = {} if found is None else found["spec"]
         new = old | {"holderIdentity": holder, "leaseDurationSeconds": int(LEASE_SECONDS), "renewTime": now}
         if old.get("holderIdentity", "") != holder:
-            log.info("Lease %s/%s: %s, before: %s", self._namespace, self._name, holder or "released", old or "nobody")
+            log.info(
+                "Lease %s/%s: holder %s, before: %s", self._namespace, self._name, holder or "nobody", old or "nobody"
+            )
             new |= {"acquireTime": now, "leaseTransitions": old.get("leaseTransitions", 0) + bool(holder)}
         metadata = {"name": self._name, "namespace": self._namespace, "labels": {MANAGED_BY_LABEL: MANAGED_BY}}
         if found is None:

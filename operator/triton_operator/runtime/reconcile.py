@@ -80,19 +80,19 @@ class Reconciler:
             try:
                 return self._pass(key)
             except UnavailableError as error:
-                log.info("%s: again after a pause: %s", key, error)
+                log.info("%s: the pass failed and is repeated after a pause: %s", key, error)
                 self._count_error(error)
                 return Result(again_after=min(error.retry_after, LONGEST_RETRY_AFTER_SECONDS) or None, failed=True)
             except RefusedError as error:
                 # The pass tells of refused objects itself: this is its status.
-                log.warning("%s: the status is refused; again after a pause: %s", key, error)
+                log.warning("%s: the API server refuses the status; the pass is repeated after a pause: %s", key, error)
                 self._count_error(error)
                 self._report_failure(key, error)
             except ClusterError as error:
-                log.info("%s: again after a pause: %s", key, error)
+                log.info("%s: the pass failed and is repeated after a pause: %s", key, error)
                 self._count_error(error)
             except Exception as error:
-                log.exception("%s: a bug; again after a pause", key)
+                log.exception("%s: the pass failed because of a bug and is repeated after a pause", key)
                 self._metrics.reconcile_errors.labels("Bug").inc()
                 self._report_failure(key, error)
         return Result(failed=True)
@@ -117,7 +117,7 @@ class Reconciler:
         observed = observe(deployment.name, [*children, *events], exists, self._store.others_on_claim(key))
         if observed.unreadable:
             entries = f"{names.results(deployment.name)}: {', '.join(observed.unreadable)}"
-            log.warning("%s: nothing is taken off the claim while entries of ConfigMap %s cannot be read", key, entries)
+            log.warning("%s: nothing is removed from the claim: unreadable entries in ConfigMap %s", key, entries)
         intent = plan(deployment, observed, self._settings, now)
         try:
             if self._start_work(owner, children, intent):
@@ -199,9 +199,9 @@ class Reconciler:
         name = f"{found['kind']} {found['metadata']['name']}"
         whose = ownership.control(owner, found)
         if whose is Control.PREDECESSOR:
-            raise NotYetError(f"{name} belongs to a deleted TritonDeployment of this name and is not gone yet")
+            raise NotYetError(f"{name} belongs to a deleted TritonDeployment of the same name and still exists")
         if whose is Control.FOREIGN:
-            raise ForeignError(f"{name} exists and is not this TritonDeployment's: rename one of the two, or delete it")
+            raise ForeignError(f"{name} exists and is not this TritonDeployment's; rename one of the two, or delete it")
 
     def _stall(self, owner: Body, wanted: TritonDeploymentStatus, reason: Reason, message: str, now: datetime) -> None:
         """Report that nothing goes on before somebody changes something."""
@@ -221,7 +221,7 @@ class Reconciler:
             message = next(item.message for item in status.conditions if item.type == "Stalled")
             self._report(owner, status, (Event("Warning", Reason.INTERNAL_ERROR, message),), now)
         except Exception as again:
-            log.warning("%s: nor can its status say so: %s: %s", key, type(again).__name__, again)
+            log.warning("%s: its status cannot report the error: %s: %s", key, type(again).__name__, again)
 
     def _report(self, owner: Body, status: TritonDeploymentStatus, events: Iterable[Event], now: datetime) -> bool:
         """Write the status if it differs, then post the events. Whether the status was written."""
@@ -240,7 +240,7 @@ class Reconciler:
                 self._cluster.create_event(event_body(owner, event.type, event.reason, event.message, now))
             except ClusterError as error:
                 # An Event is a courtesy; the status says the same.
-                log.warning("Event %s: %s", event.reason, error)
+                log.warning("Event %s was not created: %s", event.reason, error)
         return True
 
     def _again(self, key: Key) -> Result:
@@ -248,7 +248,7 @@ class Reconciler:
         self._writing_passes[key] = passes
         if passes <= LONGEST_FIGHT:
             return Result(again_after=0.0)
-        log.warning("%s: %d passes in a row had to write: somebody undoes what is applied (see above)", key, passes)
+        log.warning("%s: %d passes in a row had to write: another client undoes what was applied", key, passes)
         self._metrics.reconcile_errors.labels("Fight").inc()
         return Result(failed=True)
 

@@ -71,7 +71,7 @@ class Watch:
             if isinstance(error, GoneError):
                 self._version = None
             pause = next(self._pauses)
-            log.info("watch of %s, again in %g s: %s", self.kind.plural, pause, error)
+            log.info("the watch of %s ended and starts again in %g s: %s", self.kind.plural, pause, error)
             return pause
         return max(0.0, began + LEAST_SECONDS - time.monotonic())
 

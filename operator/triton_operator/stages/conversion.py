@@ -60,7 +60,7 @@ def converted(context: Context, dump: Dump, candidates: Sequence[Combination]) -
         elif absent is not None and not this.active:
             attempts.append(attempt.now("Skipped", absent))
         else:
-            reason, words = waiting(f"candidate {candidate.name}: conversion", this, context)
+            reason, words = waiting(f"the conversion of candidate {candidate.name}", this, context)
             state = "Converting" if this.active else "Pending"
             attempts.append(attempt.now(state, Trouble(reason, words)))  # type: ignore[arg-type]
     return Round(_verdict(attempts), effects, tuple(attempts))
@@ -235,12 +235,12 @@ def _verdict(attempts: list[Attempt]) -> Verdict:
         trouble = next((each for each in waiting_for if each.reason not in (Reason.RUNNING, None)), waiting_for[0])
         names_ = ", ".join(each.name for each in waiting_for if each.state == "Converting")
         running = trouble.reason in (Reason.RUNNING, None)
-        message = f"{done} of {len(attempts)} candidates done; converting {names_}" if running else trouble.message
+        message = f"{done} of {len(attempts)} candidates are done; converting {names_}" if running else trouble.message
         return Verdict("Converted", False, trouble.reason or Reason.RUNNING, message)
     if len(failed) == len(attempts):
         reasons = "; ".join(f"{each.name}: {each.reason}: {shortened(each.message, 200)}" for each in failed)
         return Verdict("Converted", False, Reason.ALL_CANDIDATES_FAILED, f"no candidate was converted: {reasons}")
     message = f"{len(attempts) - len(failed)} of {len(attempts)} candidates were converted"
     if failed:
-        message += f"; not {', '.join(f'{each.name} ({each.reason})' for each in failed)}"
+        message += f"; not converted: {', '.join(f'{each.name} ({each.reason})' for each in failed)}"
     return Verdict("Converted", True, Reason.CONVERTED, message)

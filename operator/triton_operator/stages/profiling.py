@@ -59,10 +59,10 @@ def profiled(context: Context, dump: Dump, converted: Sequence[Attempt]) -> Roun
         elif this.failure is not None:
             attempts.append(attempt.now("Failed", this.failure))
         elif this.active or context.spec.suspend:
-            reason, words = waiting(f"candidate {attempt.name}: profile", this, context)
+            reason, words = waiting(f"the profile of candidate {attempt.name}", this, context)
             attempts.append(attempt.now("Profiling" if this.active else "Converted", Trouble(reason, words)))
         else:
-            attempts.append(attempt.now("Converted", Trouble(Reason.WAITING, "waits for its turn to be profiled")))
+            attempts.append(attempt.now("Converted", Trouble(Reason.WAITING, "the candidate waits to be profiled")))
     return Round(_verdict(context, attempts), effects, tuple(attempts))
 
 
@@ -186,12 +186,12 @@ def _verdict(context: Context, attempts: list[Attempt]) -> Verdict:
         current = next((each for each in busy if each.state == "Profiling"), busy[0])
         if current.reason not in (Reason.RUNNING, Reason.WAITING, None):
             return Verdict("Verified", False, current.reason, current.message)
-        message = f"profiling {current.name}; {len(busy) - 1} more to go"
+        message = f"profiling candidate {current.name}; {len(busy) - 1} more to go"
         return Verdict("Verified", False, Reason.RUNNING, message)
     if not passed:
         reasons = "; ".join(f"{each.name}: {each.reason}: {shortened(each.message, 200)}" for each in attempts)
         return Verdict("Verified", False, Reason.ALL_CANDIDATES_FAILED, f"no candidate passed the gates: {reasons}")
-    message = f"{', '.join(passed)} of {len(attempts)} candidates passed"
+    message = f"{len(passed)} of {len(attempts)} candidates passed every gate: {', '.join(passed)}"
     if not context.spec.accuracy.thresholds:
         return Verdict("Verified", True, Reason.NUMERICAL_ONLY, f"{message}; no accuracy threshold is set")
     return Verdict("Verified", True, Reason.VERIFIED, message)

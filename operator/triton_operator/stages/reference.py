@@ -52,7 +52,7 @@ def refer(context: Context, progress: Sourced) -> Sourced:
     if this.failure is not None:
         verdict = Verdict("Converted", False, this.failure.reason, f"reference: {this.failure.message}")
         return progress.waiting(verdict, this.effects, stalled=True)
-    reason, message = waiting("the framework's own run over the dataloader", this, context)
+    reason, message = waiting("the reference Job over the dataloader", this, context)
     return progress.waiting(Verdict("Converted", False, reason, message), this.effects)
 
 

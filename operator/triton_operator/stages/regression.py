@@ -54,13 +54,14 @@ def compared(
         return None
     last = _last(context, source)
     if last is None:
-        return Compared(Reason.MEASURED, "there is no record of another source that served, to compare it with")
+        return Compared(Reason.MEASURED, "not compared: there is no record of another source that served")
     digest, before = last
-    name = f"source sha256:{digest[:12]}, which served last"
+    name = f"the previously served source sha256:{digest[:12]}"
     scenario = context.spec.selection.scenario
     after = _judged(context, profile, measured)
     if before is None or after is None:
-        return Compared(Reason.NOT_COMPARED, f"not compared with {name}: its {scenario.lower()} rows are not recorded")
+        message = f"not compared with {name}: its {scenario.lower()} measurements are not recorded"
+        return Compared(Reason.NOT_COMPARED, message)
     by_load = {_load(row): row for row in after.rows}
     common = [row for row in before.rows if _load(row) in by_load]
     obstacle = next(_obstacles(before, after, scenario), "") or ("" if common else _strangers(before, after))
@@ -73,7 +74,7 @@ def compared(
     beyond = (new.distance - old.distance) * 100
     words = f"{abs(change):.1f} % {'worse' if change < 0 else 'better'} than {name}, {scenario.lower()} at {old.load}"
     if new.violation is not None and beyond > 0:
-        words += f", where it has {new.violation}"
+        words += f", which breaks a constraint: {new.violation}"
     regressed = max(-change, beyond) > asked.maximum_percent
     return Compared(Reason.PERFORMANCE_REGRESSED if regressed else Reason.MEASURED, words)
 
@@ -124,7 +125,7 @@ def _is_of(words: Sequence[str], scenario: str) -> bool:
 
 def _strangers(before: Sweep, after: Sweep) -> str:
     ours, theirs = (", ".join(f"{row.batch_size}/{row.concurrency}" for row in each.rows) for each in (before, after))
-    return f"no load was measured of both: batch size/concurrency {ours or 'none'}, and {theirs or 'none'}"
+    return f"no load was measured for both: batch size/concurrency {ours or 'none'} and {theirs or 'none'}"
 
 
 def _load(row: Row) -> tuple[int, int]:

@@ -48,8 +48,8 @@ def made_way(context: Context, target: ServerView | None) -> Verdict | None:
         return None
     resource = context.spec.gpu.resource_name if context.spec.gpu is not None else "GPU"
     message = (
-        f"no node has a free {resource} for the new revision, so {context.serving} was scaled to 0 and serves nothing;"
-        " it comes back if the new one fails"
+        f"no node has a free {resource} for the target revision, so Deployment {context.serving} was scaled to 0 and"
+        " answers no request; it comes back if the target revision fails"
     )
     return Verdict("Available", False, Reason.NO_SPARE_GPU, message)
 

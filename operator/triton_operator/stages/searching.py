@@ -73,12 +73,11 @@ class CandidateSearch:
         """How it ended, in words."""
         if self.failure is not None:
             words = shortened(self.failure.message, 200)
-            return f"the search of {self.candidate} failed ({self.failure.reason}: {words})"
+            return f"the search for a configuration of {self.candidate} failed ({self.failure.reason}: {words})"
         measured = f"{self.measurements} measurements in a space of {self.size} points"
+        ended = f"the search for a configuration of {self.candidate} ended after {measured}"
         budget = {MEASUREMENTS_SPENT: "its measurements are", "TimeSpent": "its time is"}.get(self.ended)
-        if budget:
-            return f"the search of {self.candidate} ended after {measured} because {budget} spent"
-        return f"the search of {self.candidate} ended after {measured}"
+        return f"{ended} because {budget} spent" if budget else ended
 
 
 @dataclass(frozen=True)
@@ -171,7 +170,7 @@ def _search(context: Context, dump: Dump, attempt: Attempt, budget: Budget) -> t
         if this.failure is not None:
             return _with_best(context, replace(known, ended=FAILED, failure=this.failure)), effects
         if this.record is None:
-            pending = Trouble(Reason.WAITING, "waits for its turn")
+            pending = Trouble(Reason.WAITING, "the search waits for its turn")
             if this.active or context.spec.suspend:
                 pending = Trouble(*waiting("the search", this, context))
             job = next(iter(this.effects.jobs), "") if this.active else ""
@@ -305,15 +304,17 @@ def _waits(searches: Sequence[CandidateSearch], most: int) -> Verdict:
     if pending.reason not in (Reason.RUNNING, Reason.WAITING):
         return Verdict("Selected", False, pending.reason, pending.message)
     measured = sum(each.measurements for each in searches)
-    message = f"searching a configuration of {current.candidate}: {measured} of at most {most} measurements"
+    message = (
+        f"searching for a configuration of {current.candidate}: {measured} of at most {most} measurements are done"
+    )
     if current.best is not None and current.best.row is not None:
-        message += f"; best so far {current.best.row.throughput:g} inferences/s, p99 {current.best.row.p99} us"
+        message += f"; best so far: {current.best.row.throughput:g} inferences/s, p99 {current.best.row.p99} us"
     if current.job:
-        message += f"; each new one is a line in the log of Job {current.job}"
+        message += f"; the log of Job {current.job} has a line for each new measurement"
     return Verdict("Selected", False, Reason.SEARCHING, message)
 
 
 def _of(verdict: Verdict) -> Verdict:
     """A stage's condition, said of the search that it is a part of."""
     reason = Reason.SEARCHING if verdict.reason is Reason.RUNNING else verdict.reason
-    return Verdict("Selected", False, reason, f"what the search found: {verdict.message}")
+    return Verdict("Selected", False, reason, f"candidates found by the search: {verdict.message}")

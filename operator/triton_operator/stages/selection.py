@@ -60,7 +60,7 @@ def choose(context: Context, progress: Searched) -> Searched:
     attempts, choices = progress.attempts, progress.ranking
     if not choices:
         scenario = context.spec.selection.scenario
-        message = f"no candidate has a row of scenario {scenario}: add performance.{scenario.lower()}"
+        message = f"no candidate has a measurement of scenario {scenario}; add spec.performance.{scenario.lower()}"
         return progress.waiting(Verdict("Selected", False, Reason.ALL_CANDIDATES_FAILED, message), stalled=True)
     ranking = _Ranking(choices, {attempt.name: attempt for attempt in attempts})
     decision = _decide(context, ranking)
@@ -93,16 +93,16 @@ def _decide(context: Context, ranking: _Ranking) -> _Decision:
     if choice is None:
         return found
     if choice.violation is not None:
-        beyond = f"{choice.name} at {choice.load}: {choice.violation} ({choice.distance * 100:.1f} % beyond)"
+        beyond = f"{choice.name} at {choice.load}: {choice.violation} ({choice.distance * 100:.1f} % beyond the bound)"
         if selection.fallback == "None":
             message = (
                 f"no candidate meets every constraint; the closest is {beyond}; relax the constraint, add candidates,"
-                " or set selection.fallback: Closest"
+                " or set spec.selection.fallback: Closest"
             )
             if choice is not ranking.best:
-                message = f"the approved {beyond} breaks a constraint; approve another, or relax it"
+                message = f"the approved candidate breaks a constraint: {beyond}; approve another candidate or relax it"
             return _Decision(None, Reason.CONSTRAINTS_NOT_MET, message)
-        message = f"no candidate meets every constraint; as selection.fallback says, the closest is taken: {beyond}"
+        message = f"no candidate meets every constraint, so spec.selection.fallback selects the closest: {beyond}"
         found = _Decision(choice, Reason.CLOSEST_SELECTED, message)
     if selection.approval == "Automatic" or selection.approved_revision or _serves(context, ranking, choice):
         return found
@@ -117,13 +117,14 @@ def _approved(context: Context, ranking: _Ranking, key: str) -> _Decision:
     if key == context.serving_revision:
         return _awaiting(ranking, ranking.best, _lead(ranking))
     failed = next((attempt for attempt in ranking.attempts.values() if attempt.key == key), None)
-    what = f"is {failed.name}, which is {failed.state}: {failed.message}" if failed else "is none of the candidates"
-    message = f"spec.selection.approvedRevision {key} {what}; name one of {ranking}"
+    what = f"is {failed.name}, which is {failed.state}: {failed.message}" if failed else "is not the key of a candidate"
+    message = f"spec.selection.approvedRevision {key} {what}; set it to one of these keys: {ranking}"
     return _Decision(None, Reason.APPROVAL_INVALID, message)
 
 
 def _awaiting(ranking: _Ranking, choice: Choice, words: str) -> _Decision:
-    message = f"set spec.selection.approvedRevision: {ranking.key(choice)} for {words}; the ranking: {ranking}"
+    approval = f"set spec.selection.approvedRevision: {ranking.key(choice)} to approve {choice.name}"
+    message = f"{approval}; {words}; ranking: {ranking}"
     return _Decision(None, Reason.AWAITING_APPROVAL, message)
 
 
@@ -140,10 +141,10 @@ def _kept(context: Context, ranking: _Ranking) -> _Decision | None:
     gain = improvement(best, serves)
     if gain >= minimum and not obstacles:
         return None
-    why = f"better by {gain:.1f} %, and minimumImprovementPercent is {minimum}"
+    why = f"only {gain:.1f} % better, and spec.selection.minimumImprovementPercent is {minimum}"
     if obstacles:
         why = f"not comparable with it: {obstacles[0]}"
-    return _Decision(serves, Reason.KEPT, f"{_figures(serves)}; it serves and is kept: {best.name} is {why}")
+    return _Decision(serves, Reason.KEPT, f"{_figures(serves)}; the active revision is kept: {best.name} is {why}")
 
 
 def _serves(context: Context, ranking: _Ranking, choice: Choice) -> bool:
@@ -172,12 +173,12 @@ def _judge(attempt: Attempt, choice: Choice | None, best: Choice, decision: _Dec
     if choice is None:
         return attempt
     if decision.taken is not None and choice.name == decision.taken.name:
-        return attempt.now("Selected", Trouble(decision.reason, f"its best row: {choice.load}"))
+        return attempt.now("Selected", Trouble(decision.reason, f"its best measurement is at {choice.load}"))
     if choice.violation is not None:
-        message = f"its closest row ({choice.load}) has {choice.violation}"
+        message = f"its closest measurement ({choice.load}) breaks a constraint: {choice.violation}"
         return attempt.now("Passed", Trouble(Reason.CONSTRAINTS_NOT_MET, message))
     if choice.name == best.name:
         waits = decision.reason is Reason.AWAITING_APPROVAL
         reason = Reason.AWAITING_APPROVAL if waits else Reason.PASSED
-        return attempt.now("Passed", Trouble(reason, f"the best row: {choice.load}"))
+        return attempt.now("Passed", Trouble(reason, f"it has the best measurement, at {choice.load}"))
     return attempt.now("Passed", Trouble(Reason.NOT_BEST, comparison(best, choice)))

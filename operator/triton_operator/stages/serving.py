@@ -123,20 +123,25 @@ def available(context: Context) -> Verdict:
     """Of what serves while another revision is made ready."""
     view = context.observed.servers.get(context.serving or "")
     if view is None:
-        return Verdict("Available", None, Reason.WAITING, "nothing serves yet")
+        return Verdict("Available", None, Reason.WAITING, "no revision is active yet")
     if view.ready:
-        return Verdict("Available", True, Reason.AVAILABLE, f"{view.name} serves until another revision has passed")
+        return Verdict(
+            "Available",
+            True,
+            Reason.AVAILABLE,
+            f"Deployment {view.name} stays active until another revision has passed",
+        )
     if view.trouble is not None:
         return Verdict("Available", False, view.trouble.reason, view.trouble.message)
-    return Verdict("Available", False, Reason.ROLLING_OUT, f"{view.name} has not as many pods ready as it wants")
+    return Verdict("Available", False, Reason.ROLLING_OUT, f"Deployment {view.name} has fewer ready pods than replicas")
 
 
 def _start(context: Context, name: str, view: ServerView | None) -> tuple[Verdict | None, bool]:
     """What the target's server waits for, None where it is ready; and whether it is too late."""
     if context.spec.serving.replicas == 0:
-        return Verdict("Available", False, Reason.SUSPENDED, "spec.serving.replicas is 0: no server is wanted"), False
+        return Verdict("Available", False, Reason.SUSPENDED, "spec.serving.replicas is 0, so no server runs"), False
     if view is None:
-        return Verdict("Available", False, Reason.ROLLING_OUT, f"Deployment {name} is created"), False
+        return Verdict("Available", False, Reason.ROLLING_OUT, f"Deployment {name} is being created"), False
     if view.ready:
         return None, False
     if view.progress_deadline_exceeded or _age(context, view) > context.spec.serving.progress_deadline_seconds:
@@ -147,7 +152,7 @@ def _start(context: Context, name: str, view: ServerView | None) -> tuple[Verdic
         return _said_before(context, late) or Verdict("Available", False, Reason.PROGRESS_DEADLINE_EXCEEDED, late), True
     if view.trouble is not None:
         return Verdict("Available", False, view.trouble.reason, view.trouble.message), False
-    return Verdict("Available", False, Reason.ROLLING_OUT, f"Deployment {name} starts"), False
+    return Verdict("Available", False, Reason.ROLLING_OUT, f"Deployment {name} is starting"), False
 
 
 def _said_before(context: Context, late: str) -> Verdict | None:
@@ -171,7 +176,7 @@ def _measurement(context: Context, dump: Dump, target: Attempt, known: Run, star
         return Verdict("PerformanceMeasured", False, known.failure.reason, known.failure.message)
     if known.record is None:
         if starts and not known.active:
-            return Verdict("PerformanceMeasured", None, Reason.WAITING, f"the server of {target.name} has to be ready")
+            return Verdict("PerformanceMeasured", None, Reason.WAITING, f"the server of {target.name} is not ready yet")
         reason, message = waiting("the online sweep through the preview Service", known, context)
         return Verdict("PerformanceMeasured", False, reason, message)
     result = known.record.outcome.result
@@ -182,13 +187,13 @@ def _measurement(context: Context, dump: Dump, target: Attempt, known: Run, star
     best = best_row(result.online, selection.objectives, constraints)
     if best.violation is not None and selection.fallback == "None":
         message = (
-            f"{target.name} through the preview Service: closest row ({best.load}) has {best.violation};"
-            " relax the constraint, or look for what disturbs the node"
+            f"{target.name} breaks a constraint through the preview Service: {best.violation} at its closest"
+            f" measurement ({best.load}); relax the constraint, or look for what disturbs the node"
         )
         return Verdict("PerformanceMeasured", False, Reason.CONSTRAINTS_NOT_MET, message)
     message = f"{best.row.throughput:g} inferences/s, p99 {best.row.p99} us at {best.load}"
     if best.violation is not None:
-        message += f"; it has {best.violation}, which selection.fallback allows"
+        message += f"; it breaks a constraint, which spec.selection.fallback allows: {best.violation}"
     assert target.profile is not None
     comparison = compared(context, dump.source, target.profile, result)
     if comparison is None:
@@ -196,7 +201,7 @@ def _measurement(context: Context, dump: Dump, target: Attempt, known: Run, star
     message += f"; {comparison.words}"
     asked, regressed = context.spec.performance.regression, comparison.reason is Reason.PERFORMANCE_REGRESSED
     if regressed and asked is not None and asked.block and not serves and context.serving is not None:
-        message += f"; {context.serving} goes on serving, because performance.regression.block is true"
+        message += f"; Deployment {context.serving} stays active, because spec.performance.regression.block is true"
         return Verdict("PerformanceMeasured", False, comparison.reason, message)
     return Verdict("PerformanceMeasured", True, comparison.reason, message)
 

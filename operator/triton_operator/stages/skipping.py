@@ -45,7 +45,7 @@ def refused(context: Context, candidate: Combination) -> Trouble | None:
         if message := server_image.refusal(context.images.server, member.model.format, member.format):
             return Trouble(Reason.FORMAT_NOT_SERVED, message)
     if _built_for_product(candidate) and context.spec.gpu_count == 0:
-        message = f"format {candidate.format} is built for one GPU product and this object runs on CPU: set spec.gpu"
+        message = f"format {candidate.format} is built for one GPU product, but this object runs on CPU; set spec.gpu"
         return Trouble(Reason.GPU_PRODUCT_MISSING, message)
     return None
 
@@ -56,7 +56,7 @@ def no_product(context: Context, candidate: Combination) -> Trouble | None:
         return None
     assert context.spec.gpu is not None
     label = f"{names.GPU_PRODUCT_LABEL}={context.spec.gpu.product}"
-    message = f"no node has the label {label}: correct spec.gpu.product, or add such a node; nodes are looked at again"
+    message = f"no node has the label {label}; correct spec.gpu.product or add such a node; the operator looks again"
     return Trouble(Reason.GPU_PRODUCT_MISSING, message)
 
 

@@ -49,7 +49,7 @@ def resolve(context: Context, progress: Progress) -> Progress:
     age = (context.now - datetime.fromisoformat(old.last_transition_time)).total_seconds() if old else 0.0
     if this.failure is not None:
         if this.failure.reason is Reason.SOURCE_NOT_FOUND:
-            verdict = Verdict("SourceResolved", False, this.failure.reason, f"{this.failure.message}; looked for again")
+            verdict = Verdict("SourceResolved", False, this.failure.reason, f"{this.failure.message}; trying again")
             effects = Effects(needed=this.effects.needed) if _is_due(context, work, age) else this.effects
             return progress.waiting(verdict, effects, stalled=age >= STALLED_SECONDS)
         verdict = Verdict("SourceResolved", False, this.failure.reason, this.failure.message)
@@ -57,7 +57,7 @@ def resolve(context: Context, progress: Progress) -> Progress:
     if missing and old is not None and this.active and this.pending is None:
         verdict = Verdict("SourceResolved", False, Reason.SOURCE_NOT_FOUND, old.message)
         return progress.waiting(verdict, this.effects, stalled=age >= STALLED_SECONDS)
-    reason, message = waiting(f"reading {context.spec.source.uri}", this, context)
+    reason, message = waiting(f"the Job that reads {context.spec.source.uri}", this, context)
     return progress.waiting(Verdict("SourceResolved", False, reason, message), this.effects)
 
 
@@ -67,7 +67,10 @@ def _claim_lost(context: Context) -> Verdict | None:
     if claim is None or claim.get("status", {}).get("phase") != "Lost":
         return None
     name, volume = claim["metadata"]["name"], claim["spec"].get("volumeName", "")
-    message = f"PersistentVolumeClaim {name} lost its volume {volume}: delete the claim, and all is made anew"
+    message = (
+        f"PersistentVolumeClaim {name} lost its volume {volume}; delete the claim, and the operator makes it and all"
+        " results again"
+    )
     return Verdict("SourceResolved", False, Reason.CLAIM_LOST, message)
 
 
