@@ -1,4 +1,4 @@
-"""`python -m triton_operator`: run the operator until it is told to stop. Configured by environment (settings.py)."""
+"""`python -m triton_operator`: run the operator until it is told to stop. settings.py reads its environment."""
 
 import gc
 import logging
@@ -22,11 +22,11 @@ def main() -> None:
     except SettingsError as error:
         sys.exit(f"triton-operator: {error}; the chart sets it")
     kopf.configure(log_format=kopf.LogFormat.JSON if settings.log_format == "json" else kopf.LogFormat.FULL)
-    # kopf says "Handler 'pods-seen' succeeded" for every event.
+    # kopf would log that the handler succeeded, for every event.
     logging.getLogger("kopf.objects").setLevel(logging.WARNING)
     metrics = Metrics()
     controller = Controller(settings, metrics)
-    # What was imported stays: the garbage collector need not look through it again, which takes tens of milliseconds.
+    # Imported objects stay for ever; scanning them again would cost the garbage collector tens of milliseconds.
     gc.freeze()
     serve(settings.metrics_port, metrics, alive=controller.not_alive, ready=controller.not_ready)
     try:
@@ -39,12 +39,12 @@ def main() -> None:
     except Exception as error:
         if not _crd_is_gone(settings):
             raise
-        # kopf ends where its kind is gone. Started again, the operator waits until the CRD is there.
+        # kopf ends when its kind is gone. After a restart the operator waits until the CRD exists.
         sys.exit(f"triton-operator: the API server no longer knows a watched kind; was the CRD deleted? {error}")
 
 
 def _crd_is_gone(settings: Settings) -> bool:
-    """Asked anew: the error that kopf ends with is private to it."""
+    """Whether the API server lacks the CRD. It is asked again, because kopf's own error class is private."""
     try:
         Cluster.connect().list_all(TRITON_DEPLOYMENT, settings.namespaces[0] if settings.namespaces else None)
     except NotFoundError:

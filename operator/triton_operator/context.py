@@ -1,4 +1,4 @@
-"""What every stage and builder is given: one object's wish, what was observed of it, and the settings. Pure."""
+"""What every stage and builder gets: an object's spec, what was observed of it, and the settings. Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,19 +25,19 @@ class Context:
 
     @property
     def name(self) -> str:
-        """Of the TritonDeployment."""
+        """Name of the TritonDeployment."""
         return self.deployment.name
 
     @property
     def spec(self) -> TritonDeploymentSpec:
-        """What is asked for."""
+        """Spec of the TritonDeployment."""
         return self.deployment.spec
 
     @property
     def images(self) -> Images:
-        """Images of this generation: the pinned ones, or else the settings'; the spec's own image comes first.
+        """The images of this generation: those that the status pins, or else the settings'. An image in the spec wins.
 
-        An approval is of what was measured, and so with its images.
+        An approval keeps the pinned images, because it approves what was measured with them.
         """
         pinned, status = self.deployment.status.images, self.deployment.status
         if pinned is None or (status.observed_generation != self.deployment.generation and not self._approves):
@@ -59,13 +59,13 @@ class Context:
 
     @property
     def framework_image(self) -> str:
-        """Of the Jobs that run the model's own framework: the spec's, or the converter of that framework."""
+        """Image of the Jobs that run the model's framework: the spec's, or the converter for that framework."""
         tensorflow = any(SOURCES[model.format].image == CONVERTER_TENSORFLOW for model in self.spec.models)
         ours = self.images.converter_tensorflow if tensorflow else self.images.converter
         return self.spec.conversion.pod.image or ours
 
     def metadata(self, name: str, component: str, **labels: str) -> dict[str, Any]:
-        """Metadata of a child that goes with the object."""
+        """Metadata of a child, which is deleted with the object."""
         return {
             "name": name,
             "namespace": self.deployment.namespace,
@@ -75,13 +75,13 @@ class Context:
 
     @property
     def device(self) -> list[Any]:
-        """What of spec.gpu can change a converted file or the framework's outputs: not how many there are."""
+        """The parts of spec.gpu that can change a converted file or the framework's outputs; the count cannot."""
         gpu = self.spec.gpu
         return [gpu.product, gpu.resource_name] if gpu is not None and gpu.count > 0 else []
 
     @property
     def serving(self) -> str | None:
-        """Name of the Deployment that serves: the Service's, or, where somebody deleted that, the status's."""
+        """Name of the active revision's Deployment, by the Service or, if somebody deleted that, by the status."""
         if self.observed.serving is not None or self.deployment.status.serving is None:
             return self.observed.serving
         revision = self.deployment.status.serving.revision
@@ -90,7 +90,7 @@ class Context:
 
     @property
     def serving_revision(self) -> str:
-        """Key of the revision that serves; empty: nothing does."""
+        """Key of the active revision; empty: there is none."""
         status = self.deployment.status.serving
         view = self.observed.servers.get(self.serving or "")
         if view is not None:
@@ -99,5 +99,5 @@ class Context:
 
     @property
     def claim_name(self) -> str:
-        """The repository claim: the spec's, or the one the operator makes."""
+        """Name of the repository claim: the spec's, or that of the claim the operator makes."""
         return self.spec.repository.claim_name or names.claim(self.name)

@@ -18,16 +18,16 @@ KIND = "TritonDeployment"
 MANAGED_BY = "triton-operator"
 MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
 MANAGED_BY_SELECTOR = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
-"""Of every child, and all that is watched."""
+"""The selector of every child; nothing else is watched."""
 DEPLOYMENT_LABEL = f"{GROUP}/deployment"
 STAGE_LABEL = f"{GROUP}/stage"
 KEY_LABEL = f"{GROUP}/key"
 CANDIDATE_LABEL = f"{GROUP}/candidate"
 REVISION_LABEL = f"{GROUP}/revision"
 TEMPLATE_ANNOTATION = f"{GROUP}/pod-template"
-"""Of a revision's Deployment: its pod template as it was made."""
+"""On a revision's Deployment: the pod template that it was made with."""
 GPU_PRODUCT_LABEL = "nvidia.com/gpu.product"
-"""Of nodes: NVIDIA's GPU feature discovery sets it."""
+"""The label that NVIDIA's GPU feature discovery sets on nodes."""
 
 
 def digest(value: Any, length: int) -> str:
@@ -37,48 +37,48 @@ def digest(value: Any, length: int) -> str:
 
 
 def result_key(stage: str, *parts: Any) -> str:
-    """16 digits that name a stage's result on the claim; ``parts`` are all that can change it."""
+    """The 16 digits that name a stage's result on the claim; ``parts`` are everything that can change it."""
     return digest([stage, *parts], 16)
 
 
 def job(deployment: str, stage: str, template: Any) -> str:
-    """At most 40 + 11 + 11 characters: 62 of the 63 that a Job may have."""
+    """Name of a Job. It has at most 40 + 11 + 11 = 62 characters; a Job may have 63."""
     return f"{deployment}-{stage}-{digest(template, 10)}"
 
 
 def claim(deployment: str) -> str:
-    """The PersistentVolumeClaim the operator makes."""
+    """Name of the PersistentVolumeClaim that the operator makes."""
     return f"{deployment}-repository"
 
 
 def results(deployment: str) -> str:
-    """The ConfigMap that records what Jobs answered."""
+    """Name of the ConfigMap that records the Jobs' results."""
     return f"{deployment}-results"
 
 
 def preview(deployment: str) -> str:
-    """The Service of the revision that is about to serve."""
+    """Name of the target revision's Service."""
     return f"{deployment}-preview"
 
 
 def network_policy(deployment: str) -> str:
-    """The NetworkPolicy of the Jobs' pods."""
+    """Name of the NetworkPolicy for the Jobs' pods."""
     return f"{deployment}-jobs"
 
 
 def server(deployment: str, revision_key: str, serving: Any) -> str:
-    """The Deployment of a revision as the spec wants it served."""
+    """Name of the Deployment that serves a revision as the spec asks."""
     return f"{deployment}-{digest([revision_key, serving], 10)}"
 
 
 def combination(candidates: Sequence[str]) -> str:
-    """The members' names, joined by dots; at most 63 characters, since it is a label's value."""
+    """Name of a candidate: its members' names joined by dots, at most 63 characters because it is a label's value."""
     name = ".".join(candidates)
     return name if len(name) <= 63 else f"{name[:52]}.{digest(name, 10)}"
 
 
 def tuned(candidate: str) -> str:
-    """The candidate with the configuration that a search found: at most 36 of a label's 63 characters."""
+    """Name of a candidate with the configuration that a search found: at most 36 of a label's 63 characters."""
     return f"{candidate}.tuned"
 
 
@@ -95,10 +95,10 @@ def labels(deployment: str, component: str) -> dict[str, str]:
 
 
 def _plain(value: Any) -> Any:
-    """Dataclasses and pydantic models by field, without those at their default.
+    """Return a dataclass or pydantic model as a dict, without the fields that have their default.
 
-    A default and the same value written out are one; and a field that a newer operator adds changes no key and no name
-    while nobody sets it, so that an upgrade neither converts nor measures again.
+    So a default and the same value written out give the same key. A field that a newer operator adds changes no key and
+    no name while nobody sets it, so an upgrade neither converts nor measures again.
     """
     if is_dataclass(value):
         return given(value)

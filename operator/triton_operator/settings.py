@@ -1,4 +1,4 @@
-"""What the installation decides, from environment variables that the chart sets."""
+"""The installation's settings, read from environment variables that the chart sets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,33 +14,33 @@ class SettingsError(ValueError):
 
 @dataclass(frozen=True)
 class Settings:
-    """The operator's own settings; images are defaults that a spec may override and that status pins."""
+    """The operator's settings. Images are defaults that a spec may override and that the status pins."""
 
     converter_image: str
-    """Of the Jobs: CONVERTER_IMAGE."""
+    """CONVERTER_IMAGE: the image of the Jobs."""
     server_image: str
-    """tritonserver: SERVER_IMAGE."""
+    """SERVER_IMAGE: the image of tritonserver."""
     converter_tensorflow_image: str
-    """Of the Jobs that run TensorFlow: CONVERTER_TENSORFLOW_IMAGE."""
+    """CONVERTER_TENSORFLOW_IMAGE: the image of the Jobs that run TensorFlow."""
     instance_group_kind: InstanceGroupKind = "Gpu"
-    """INSTANCE_GROUP_KIND. ``Gpu``: KIND_GPU where a GPU is asked for. ``Auto``: KIND_AUTO, for clusters whose GPU
-    resource has no GPU behind it; KIND_GPU fails to load there."""
+    """INSTANCE_GROUP_KIND. ``Gpu``: KIND_GPU if a spec asks for a GPU. ``Auto``: KIND_AUTO, for clusters whose GPU
+    resource has no GPU behind it, where KIND_GPU would fail to load."""
     server_arguments: tuple[str, ...] = ()
     """SERVER_ARGUMENTS, separated by spaces: flags that the server image knows and others do not, such as
     --allow-client-shm=true since server 2.68."""
     namespaces: tuple[str, ...] = ()
     """WATCH_NAMESPACES, separated by commas; empty: all."""
     log_format: Literal["text", "json"] = "text"
-    """LOG_FORMAT."""
+    """LOG_FORMAT: the format of log lines."""
     metrics_port: int = 8080
-    """METRICS_PORT: of /metrics, /healthz and /readyz."""
+    """METRICS_PORT: the port of /metrics, /healthz and /readyz."""
     unschedulable_seconds: int = 300
     """UNSCHEDULABLE_SECONDS: how long a conversion for one GPU product may wait for a node before its candidate is
     skipped. Default 300: what a cluster autoscaler needs for a GPU node."""
     lease: tuple[str, str] | None = None
-    """LEASE, written NAMESPACE/NAME: replicas with the same one work one at a time. None: this process is alone."""
+    """LEASE, as NAMESPACE/NAME: only one replica with the same Lease works at a time. None: this process is alone."""
     holder: str = ""
-    """POD_NAME: this replica in the Lease and in the API server's audit log."""
+    """POD_NAME: the name of this replica in the Lease and in the API server's audit log."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":

@@ -16,33 +16,33 @@ class Attempt:
 
     candidate: Combination
     key: str = ""
-    """Of its revision."""
+    """Key of its revision."""
     state: CandidateState = "Pending"
     reason: Reason | None = None
     message: str = ""
     conversion: ConvertResult | None = None
     engine_cache: str = ""
-    """Where its server keeps what it compiles; empty: it compiles nothing."""
+    """Directory where its server keeps compiled engines; empty: it compiles none."""
     profile: ProfileResult | None = None
     profile_key: str = ""
-    """Of the profile's record."""
+    """Key of the profile's record."""
 
     def now(self, state: CandidateState, trouble: Trouble | None = None) -> Self:
-        """The candidate in its next state, with what is to be said about it."""
+        """The candidate in its next state, with its reason and message."""
         reason, message = (trouble.reason, trouble.message) if trouble else (None, "")
         return replace(self, state=state, reason=reason, message=message)
 
     @property
     def name(self) -> str:
-        """The candidate's."""
+        """The candidate's name."""
         return self.candidate.name
 
     @property
     def tensorrt_version(self) -> str:
-        """Of the TensorRT that made the file; empty where none did."""
+        """Version of the TensorRT that made the file; empty if none did."""
         return self.conversion.tensorrt_version if self.conversion else ""
 
     @property
     def passed(self) -> bool:
-        """Whether every gate before selection was passed."""
+        """Whether the candidate passed every gate before selection."""
         return self.profile is not None and self.profile.passed

@@ -1,4 +1,4 @@
-"""What a candidate is made of: one way to serve each model. A plain model is the case of one member. Pure."""
+"""What a candidate consists of: one way to serve each model. Without an ensemble there is one member. Pure."""
 
 from dataclasses import dataclass
 from itertools import product
@@ -21,22 +21,22 @@ class Member:
 
     @property
     def words(self) -> str:
-        """FORMAT-PRECISION-ACCELERATOR."""
+        """The member as FORMAT-PRECISION-ACCELERATOR."""
         return f"{self.format}-{self.precision}-{self.accelerator}"
 
 
 @dataclass(frozen=True)
 class Combination:
-    """A candidate of the whole."""
+    """A candidate: one way to serve every model of the object."""
 
     name: str
     members: tuple[Member, ...]
-    """One a model, in the spec's order."""
+    """One for each model, in the spec's order."""
     tuning: Tuning | None = None
-    """What a search found, of the one model; None: the spec's configuration."""
+    """The configuration that a search found for the single model; None: the spec's configuration."""
 
     def max_batch_size(self, spec: TritonDeploymentSpec) -> int:
-        """Samples of a request to what is served; 0: no batch dimension."""
+        """The most samples that a request may hold; 0: no batch dimension."""
         return self.tuning.max_batch_size if self.tuning else spec.max_batch_size
 
     @property
@@ -46,17 +46,17 @@ class Combination:
 
     @property
     def precision(self) -> str:
-        """The lowest of the members': what the tolerances go by."""
+        """The lowest precision of the members, which decides the tolerances."""
         return "fp16" if any(member.precision == "fp16" for member in self.members) else "fp32"
 
     @property
     def accelerator(self) -> str:
-        """The members' accelerators, joined by "+"; none where no member has one."""
+        """The members' accelerators, joined by "+"; "none" if no member has one."""
         return "+".join(member.accelerator for member in self.members if member.accelerator != "none") or "none"
 
 
 def combinations(spec: TritonDeploymentSpec) -> tuple[Combination, ...]:
-    """All that are to be tried: the product of the members' candidates, in the spec's order, the last varying first."""
+    """All candidates: the product of the models' candidates in the spec's order; the last model varies fastest."""
     choices = []
     for model in spec.models:
         if model.format == HPS:

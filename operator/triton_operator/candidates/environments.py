@@ -1,4 +1,4 @@
-"""Whether figures of two measurements may be compared: docs/measuring.md says what they depend on. Pure."""
+"""Whether the figures of two measurements may be compared. docs/measuring.md says what they depend on. Pure."""
 
 from collections.abc import Iterator
 
@@ -12,11 +12,11 @@ FIELDS = (
     ("Triton server", "server_version"),
     ("processor", "cpu"),
 )
-"""In words, and the field. An image's name is not among them: its versions are."""
+"""Name for messages, and field. The image's name is not among them, because its versions are."""
 
 
 def differences(one: Environment | EnvironmentStatus, other: Environment | EnvironmentStatus) -> Iterator[str]:
-    """What differs, in words; nothing: figures may be compared."""
+    """Yield each difference in words; if there is none, the figures may be compared."""
     for words, field in FIELDS:
         ours, theirs = getattr(one, field), getattr(other, field)
         if ours != theirs:

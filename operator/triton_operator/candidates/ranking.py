@@ -11,21 +11,21 @@ from triton_converters.contract.scoring import THROUGHPUT, Violation
 from triton_operator.api.selection import Constraint, Objective
 
 LARGEST_NOISE_PERCENT = 10.0
-"""perf_analyzer's own default of how far windows may differ; a row that is less stable is not thereby as good as a
-better one."""
+"""perf_analyzer's default for how far its windows may differ. A larger spread must not make a worse measurement count
+as equal."""
 TRADE_OFF = (THROUGHPUT, "P99LatencyMicroseconds")
-"""What no candidate may be beaten in at once to be Pareto-optimal, unless several objectives are given."""
+"""The metrics that decide what is Pareto-optimal, unless the spec has several objectives."""
 
 
 @dataclass(frozen=True)
 class Contender:
-    """Who is compared."""
+    """A candidate that is ranked."""
 
     name: str
     rows: Sequence[Row]
-    """Of the judged scenario."""
+    """The measurements of the judged scenario."""
     complexity: tuple[int, ...] = ()
-    """Of two that are equally good, the one with less is taken."""
+    """Decides between equally good candidates: the smaller one wins."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Binding:
 
     constraint: Bound
     margin: float
-    """How far the row is within the bound, relative to it; negative: beyond."""
+    """How far the row is within the bound, relative to the bound; negative: beyond it."""
 
     def __str__(self) -> str:
         """Metric and bound, in words."""
@@ -47,7 +47,7 @@ class Binding:
 
 @dataclass(frozen=True)
 class Choice:
-    """A candidate's best row: the best that meets every constraint, else the one closest to meeting them."""
+    """A candidate's best row: the best one that meets every constraint, or else the closest to meeting them."""
 
     name: str
     row: Row
@@ -58,7 +58,7 @@ class Choice:
     complexity: tuple[int, ...] = ()
     rank: int = 0
     pareto: bool = False
-    """Whether one of the candidate's rows is beaten by none in all of the objectives' metrics at once."""
+    """Whether the candidate is Pareto-optimal: no other row beats one of its rows in all metrics at once."""
 
     @property
     def load(self) -> str:
@@ -74,10 +74,10 @@ class Choice:
 def rank(
     contenders: Sequence[Contender], objectives: Sequence[Objective], constraints: Sequence[Constraint]
 ) -> list[Choice]:
-    """Contenders from best to worst; one without rows is left out.
+    """Rank the contenders from best to worst; a contender without rows is left out.
 
-    First those that meet every constraint, by score; then the others, by distance. But the first is the simplest of
-    those that are as good as the best within the noise of their measurements. Equal ones keep the given order.
+    Those that meet every constraint come first, by score; the others follow, by distance. One exception: the first is
+    the simplest of those that are as good as the best within the noise. Equal contenders keep the given order.
     """
     measured = [each for each in contenders if each.rows]
     choices = [
@@ -87,7 +87,7 @@ def rank(
     ordered = sorted(choices, key=lambda choice: (choice.distance, -choice.score, choice.complexity))
     if ordered and ordered[0].violation is None:
         allowed = [each for each in ordered if each.violation is None]
-        # Who is no worse than one of those is as good too, however quiet its own measurement was.
+        # A contender that is no worse than one of those is as good too, however quiet its own measurement was.
         least = min(each.score for each in allowed if within_noise(ordered[0], each))
         simplest = min((each for each in allowed if each.score >= least), key=lambda choice: choice.complexity)
         ordered = [simplest, *(each for each in ordered if each is not simplest)]
@@ -101,7 +101,7 @@ def rank(
 def best_row(
     rows: Sequence[Row], objectives: Sequence[Objective], constraints: Sequence[Constraint], name: str = ""
 ) -> Choice:
-    """The best of at least one row."""
+    """The best of the rows; there must be at least one."""
     wanted = tuple(objective.asked() for objective in objectives)
     bounds = tuple(constraint.asked() for constraint in constraints)
     row = min(rows, key=lambda each: scoring.order(each, wanted, bounds))
@@ -116,12 +116,12 @@ def best_row(
 
 
 def load(row: Row) -> str:
-    """What a row was measured under, in words."""
+    """The load of a row, in words."""
     return f"batch {row.batch_size}, concurrency {row.concurrency}"
 
 
 def improvement(one: Choice, other: Choice) -> float:
-    """How much better one is than the other, in per cent of the other's figures weighted as the objectives are."""
+    """How much better `one` is than `other`, in per cent of the other's figures, weighted like the objectives."""
     if one.score == other.score:
         return 0.0
     difference = one.score - other.score
@@ -129,7 +129,7 @@ def improvement(one: Choice, other: Choice) -> float:
 
 
 def noise(one: Choice, other: Choice) -> float:
-    """Per cent by which the two may differ and yet be equal: the larger spread of the two rows' windows."""
+    """The per cent by which the two may differ and still count as equal: the larger spread of their windows."""
     return min(max(one.row.spread, other.row.spread), LARGEST_NOISE_PERCENT)
 
 
@@ -139,7 +139,7 @@ def within_noise(best: Choice, other: Choice) -> bool:
 
 
 def comparison(first: Choice, other: Choice) -> str:
-    """How the other compares with the one that is ranked first, in words; both meet every constraint."""
+    """How `other` compares with `first`, which is ranked first, in words. Both meet every constraint."""
     worse = -improvement(other, first)
     if worse < 0:
         return f"{-worse:.1f} % better than {first.name}, which is simpler and as good within the noise ({other.load})"
@@ -149,9 +149,9 @@ def comparison(first: Choice, other: Choice) -> str:
 
 
 def front(rows: Iterable[Row], metrics: Sequence[str]) -> list[Row]:
-    """The rows that no other is better than in one of the metrics without being worse in another."""
+    """The Pareto-optimal rows: no other row is at least as good in every metric and better in one."""
     kept: list[tuple[tuple[float, ...], Row]] = []
-    # Whoever comes later in this order is better in no first difference, so beats nobody before it.
+    # A row that comes later in this order is worse at the first difference, so it beats no earlier row.
     for merits, row in sorted(((_merits(row, metrics), row) for row in rows), key=lambda pair: pair[0], reverse=True):
         if not any(_beats(other, merits) for other, _ in kept):
             kept.append((merits, row))
@@ -172,7 +172,7 @@ def _trade_off(objectives: Sequence[Objective]) -> Sequence[str]:
 
 
 def _merits(row: Row, metrics: Sequence[str]) -> tuple[float, ...]:
-    """The row's figures, turned so that more is better."""
+    """The row's figures, with signs such that more is better."""
     return tuple(
         scoring.value(row, metric) if metric == THROUGHPUT else -scoring.value(row, metric) for metric in metrics
     )

@@ -1,29 +1,29 @@
-"""What a tritonserver image can do, as far as its name tells: before anything is converted for it. Pure."""
+"""What a tritonserver image can do, as far as its name tells, before anything is converted for it. Pure."""
 
 import re
 
 from triton_converters.contract.formats import FORMATS, SOURCES, unserved
 
 CPU_IMAGE = "tritonserver-cpu"
-"""Last part of our CPU image's repository."""
+"""The last part of the repository of this project's CPU image."""
 CPU_BACKENDS = ("onnxruntime", "pytorch", "hps")
-"""All that image has (images/tritonserver-cpu/backends)."""
+"""All backends of that image (images/tritonserver-cpu/backends)."""
 CLIENT_SHARED_MEMORY_FLAG = "--allow-client-shm=true"
 _CLIENT_SHARED_MEMORY_OFF = "26.04"
-"""Since this release (server 2.68) clients' shared memory is refused without the flag; older servers do not know it."""
+"""From this release (server 2.68) on, shared memory of clients needs the flag; older servers do not know the flag."""
 _RELEASE = re.compile(r":(\d\d\.\d\d)(?:-[a-z0-9]+)*-py3(?:[-@]|$)")
 
 
 def release(image: str) -> str:
-    """YY.MM of an image whose tag has NVIDIA's form (26.03-py3, 25.02-tf2-python-py3); empty where it has not."""
+    """The release as YY.MM if the image's tag has NVIDIA's form (26.03-py3, 25.02-tf2-python-py3), else empty."""
     found = _RELEASE.search(image.rpartition("/")[2])
     return found.group(1) if found else ""
 
 
 def refusal(image: str, source: str, format_name: str) -> str | None:
-    """Why a server of that image cannot serve a format, and what can be done; None: nothing is known against it.
+    """Why a server of the image cannot serve a format, and what to do; None: nothing is known against it.
 
-    ``source``: the format that the model comes in; the advice names what it converts into.
+    ``source`` is the format of the model's source; the advice names formats that it converts into.
     """
     backend = FORMATS[format_name].backend
     if is_cpu_image(image) and backend not in CPU_BACKENDS:
@@ -37,10 +37,10 @@ def refusal(image: str, source: str, format_name: str) -> str | None:
 
 
 def is_cpu_image(image: str) -> bool:
-    """Whether it is our CPU image, from whatever registry."""
+    """Whether it is this project's CPU image, from any registry."""
     return re.split("[:@]", image.rpartition("/")[2])[0] == CPU_IMAGE
 
 
 def wants_shared_memory_flag(image: str) -> bool:
-    """Whether a server of that image serves clients through shared memory only when it is told to."""
+    """Whether a server of the image needs the flag to serve clients through shared memory."""
     return release(image) >= _CLIENT_SHARED_MEMORY_OFF

@@ -10,16 +10,16 @@ from triton_operator.api.status import ConditionType, TritonDeploymentStatus, co
 
 COMPONENT = "triton-operator"
 LONGEST_EVENT_MESSAGE = 1024
-"""Bytes: the API server refuses more."""
+"""The longest message of an Event in bytes; the API server refuses more."""
 LONGEST_ERROR = 300
-"""Bytes of an exception's words in a condition; the log has them all."""
+"""The longest text of an exception in a condition, in bytes; the log has all of it."""
 
 
 def status_body(owner: dict[str, Any], status: TritonDeploymentStatus) -> dict[str, Any]:
-    """The body to apply: the whole status, for the very version of the object that it was computed from.
+    """The body to apply: the whole status, for exactly the version of the object that it was computed from.
 
-    With the resource version an older view cannot overwrite a newer status, and a new object of the same name does not
-    get the status of the old one. Defaults are left out: they are the schema's meaning of absence.
+    Because of the resource version, an older view cannot overwrite a newer status, and a new object of the same name does
+    not get the status of the old one. Defaults are left out, because the schema gives absence the same meaning.
     """
     metadata = owner["metadata"]
     return {
@@ -38,7 +38,7 @@ def stalled(
     message: str,
     now: datetime,
 ) -> TritonDeploymentStatus:
-    """`wanted`, except that nothing goes on before somebody changes something."""
+    """Return `wanted` with conditions which say that the object is stalled."""
     generation = owner["metadata"]["generation"]
     summary: tuple[tuple[ConditionType, bool], ...] = (("Ready", False), ("Reconciling", False), ("Stalled", True))
     new = {type: condition(type, value, reason, message, generation, now) for type, value in summary}
@@ -54,7 +54,7 @@ def stalled(
 def failed(
     owner: dict[str, Any], observed: TritonDeploymentStatus, error: Exception, now: datetime
 ) -> TritonDeploymentStatus:
-    """`observed`, except that a pass ended with an error of the operator's own; unchanged where it says so already."""
+    """Return `observed` with conditions that report an error of the operator; unchanged if it reports it already."""
     first_line = str(error).strip().partition("\n")[0]
     words = shortened(f"{type(error).__name__}: {first_line}", LONGEST_ERROR)
     message = (
@@ -65,13 +65,13 @@ def failed(
     if _failure(status) == _failure(observed):
         return observed
     if observed.images is not None:
-        # They are pinned for the generation that the status is of, and no pass has pinned any for this one.
+        # They are pinned for the generation of the old status; no pass has pinned any for this one.
         status = status.model_copy(update={"observed_generation": observed.observed_generation})
     return status
 
 
 def _failure(status: TritonDeploymentStatus) -> list[tuple[int, str]]:
-    """What is said of a failed pass, without numbers and addresses: they may differ each time it fails."""
+    """The messages about a failed pass, without numbers and addresses, which may differ with each failure."""
     return [
         (each.observed_generation, re.sub(r"0x[0-9a-f]+|\d+", "", each.message))
         for each in status.conditions

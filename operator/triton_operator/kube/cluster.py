@@ -1,13 +1,13 @@
-"""The Kubernetes API as the operator uses it: plain dicts in and out, errors of its own.
+"""The Kubernetes API as the operator uses it: plain dicts in and out, and its own errors.
 
-ClusterError              what the API server said
-├── RefusedError          it will say so again until somebody changes something
+ClusterError              a request failed
+├── RefusedError          it fails again until somebody changes something
 │   ├── InvalidError      400, 422: the object is not valid
 │   └── ForbiddenError    403: a quota, an admission policy, a missing rule
-├── NotFoundError         404, and 403 for what a namespace that is being deleted takes no more
+├── NotFoundError         404, and 403 for new objects in a namespace that is being deleted
 ├── ConflictError         409: what was observed is not the latest
-├── GoneError             410: a watch of a version that is too old
-├── NotLeaderError        nothing: this replica may not write (lease.py), so nothing was asked
+├── GoneError             410: the version of a watch is too old
+├── NotLeaderError        this replica may not write (lease.py), so nothing was sent
 └── UnavailableError      anything else: no answer, a timeout, 401, 429, 5xx
 """
 
@@ -25,23 +25,23 @@ from triton_operator.kube.kinds import EVENT, LEASE, NODE, READING, TRITON_DEPLO
 CONNECT_SECONDS = 3.0
 READ_SECONDS = 30.0
 WRITE_SECONDS = 8.0
-"""A write that was begun has ended by then, or is given up; lease.py counts on it."""
+"""Every write has ended or been given up after this time; lease.py relies on it."""
 SILENT_SECONDS = 70.0
-"""A watch without a word for so long is broken: the API server sends a bookmark each minute."""
+"""A watch that is silent for so long is broken, because the API server sends a bookmark each minute."""
 WATCH_SECONDS = 600
-"""After so long the API server ends a watch; else it would at a random time of up to an hour."""
+"""How long the API server keeps a watch; without it, a random time of up to an hour."""
 PAGE = 100
-"""Objects of one answer to a list: parsed, 500 Jobs would take 18 MiB for a moment."""
+"""Objects in one page of a list; 500 parsed Jobs would take 18 MiB for a moment."""
 NEVER_A_VERSION = "1"
-"""A resource version that no object has: etcd counts on from 1, and every object comes later."""
+"""A resource version that no object has: etcd starts at 1, and every object comes later."""
 
 
 class ClusterError(Exception):
-    """What the API server said."""
+    """A request to the API server failed."""
 
 
 class RefusedError(ClusterError):
-    """It will say so again until somebody changes something."""
+    """The API server refuses the request until somebody changes something."""
 
 
 class InvalidError(RefusedError):
@@ -49,11 +49,11 @@ class InvalidError(RefusedError):
 
 
 class ForbiddenError(RefusedError):
-    """A quota, an admission policy or a missing rule."""
+    """A quota, an admission policy or a missing rule forbids the request."""
 
 
 class NotFoundError(ClusterError):
-    """No such object, no such kind, or soon no such namespace."""
+    """The object or kind does not exist, or its namespace is being deleted."""
 
 
 class ConflictError(ClusterError):
@@ -61,20 +61,20 @@ class ConflictError(ClusterError):
 
 
 class GoneError(ClusterError):
-    """The API server does not remember what came after a version, or has no more pages of a list."""
+    """The API server no longer has the changes after a version, or the pages of a list."""
 
 
 class NotLeaderError(ClusterError):
-    """Another replica works; nothing was asked of the API server."""
+    """Another replica works; nothing was sent to the API server."""
 
 
 class UnavailableError(ClusterError):
-    """No answer, or one that says nothing about the request."""
+    """The API server did not answer, or its answer says nothing about the request."""
 
     def __init__(self, message: str, retry_after: float = 0.0) -> None:
         super().__init__(message)
         self.retry_after = retry_after
-        """Seconds that the API server wants to be left alone."""
+        """Seconds to wait, by the API server's Retry-After."""
 
 
 _ERRORS: dict[int, type[ClusterError]] = {
@@ -89,16 +89,16 @@ _ERRORS: dict[int, type[ClusterError]] = {
 
 _METHODS = {"list": "GET", "get": "GET", "patch": "PATCH", "create": "POST", "update": "PUT", "delete": "DELETE"}
 _NOTHING: Mapping[str, str] = {}
-# Else a field that no schema has would be left out.
+# Without Strict the API server would drop a field that no schema has.
 _CREATED = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict"}
-# Without fieldValidation the API server parses each apply twice, the second time for fields that are there twice.
+# Without fieldValidation the API server parses each apply twice, to find repeated fields.
 _APPLIED = {"fieldManager": FIELD_MANAGER, "force": "true", "fieldValidation": "Ignore"}
 
 
 class Cluster:
-    """A connection, usable from many threads. Every method raises ClusterError.
+    """A connection to the API server for any number of threads. Every method may raise ClusterError.
 
-    Raises RuntimeError, a bug, on a verb that kinds.py does not name: the chart grants no other.
+    RuntimeError means a bug: kinds.py does not name the verb, so the chart does not grant it.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -107,7 +107,7 @@ class Cluster:
 
     @classmethod
     def connect(cls, holder: str = "") -> "Cluster":
-        """As the pod's service account, or else as KUBECONFIG says. Asks nothing of the API server yet.
+        """Connect as the pod's service account, or else as KUBECONFIG says. Sends nothing to the API server yet.
 
         `holder` tells replicas apart in the API server's audit log.
         """
@@ -117,15 +117,15 @@ class Cluster:
             raise UnavailableError(str(error)) from error
 
     def guarded(self, may_write: Callable[[], bool]) -> "Cluster":
-        """The same connection, which asks before every write and raises NotLeaderError where it may not."""
+        """The same connection, which calls `may_write` before every write and raises NotLeaderError if it is false."""
         other = copy(self)
         other._may_write = may_write
         return other
 
     def list_all(self, kind: Kind, namespace: str | None) -> tuple[Iterator[dict[str, Any]], str]:
-        """What is watched of a kind in a namespace (None: in all), and the resource version of the list.
+        """The watched objects of a kind in a namespace (None: in all), and the resource version of the list.
 
-        The iterator asks for page after page, so that all of them are never in memory at once; it raises ClusterError.
+        The iterator fetches page after page, so all objects are never in memory at once. It raises ClusterError.
         """
         query = {"labelSelector": kind.labels, "fieldSelector": kind.fields, "limit": str(PAGE)}
         first = self._call(kind, "list", _path(kind, namespace), query)
@@ -143,10 +143,10 @@ class Cluster:
         return items(), first["metadata"]["resourceVersion"]
 
     def watch(self, kind: Kind, namespace: str | None, version: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """What became of the listed objects after a resource version: ADDED, MODIFIED or DELETED, and the object.
+        """Yield the changes after a resource version: ADDED, MODIFIED or DELETED, and the object.
 
-        BOOKMARK comes with nothing but a version that all was said of. Ends now and then, to be called again; raises
-        GoneError where the version is too old.
+        A BOOKMARK has only a version up to which every change was sent. The watch ends from time to time and is to be
+        called again. Raises GoneError if the version is too old.
         """
         self._allow(kind.verbs, "watch", kind.plural)
         query = {
@@ -165,14 +165,14 @@ class Cluster:
                 yield event["type"], body
 
     def get(self, kind: Kind, namespace: str, name: str) -> dict[str, Any] | None:
-        """An object; None where there is none."""
+        """An object; None if it does not exist."""
         try:
             return self._call(kind, "get", _path(kind, namespace, name))
         except NotFoundError:
             return None
 
     def has_node(self, label: str, value: str) -> bool | None:
-        """Whether a node has the label's value; None where the operator may not read nodes."""
+        """Whether a node has the label with the value; None if the operator may not read nodes."""
         try:
             query = {"labelSelector": f"{label}={value}", "limit": "1"}
             return bool(self._call(NODE, "list", _path(NODE, None), query)["items"])
@@ -180,18 +180,18 @@ class Cluster:
             return None
 
     def apply(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Server-side apply of the whole intent, taking over fields that others set. The object as it is now.
+        """Apply the whole intent server-side, taking over fields that others set. Return the object as it is now.
 
-        With `metadata.resourceVersion`, ConflictError where the object has changed since.
+        With `metadata.resourceVersion`, raises ConflictError if the object has changed since.
         """
         kind, metadata = kind_of(body), body["metadata"]
         return self._call(kind, "patch", _path(kind, metadata["namespace"], metadata["name"]), _APPLIED, body, APPLY)
 
     def apply_new(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Make an object that is not there yet, in one request; ConflictError, and no change, where it is.
+        """Make a missing object in one request. Raises ConflictError and changes nothing if it exists.
 
-        By an apply on condition of a version that no object has, so that a later apply can remove fields; some kinds
-        are created instead (kinds.py).
+        An apply with a version that no object has does it, so that a later apply can remove fields. Some kinds are
+        created instead (kinds.py).
         """
         kind = kind_of(body)
         if kind.created:
@@ -199,9 +199,9 @@ class Cluster:
         return self.apply({**body, "metadata": {**body["metadata"], "resourceVersion": NEVER_A_VERSION}})
 
     def apply_status(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Server-side apply of a TritonDeployment's status; NotFoundError where it is gone. The object as it is now.
+        """Apply a TritonDeployment's status server-side. Return the object as it is now; NotFoundError if it is gone.
 
-        Never of the object itself: that would create it.
+        The object itself is never applied, because that would create it.
         """
         self._allow(TRITON_DEPLOYMENT.status_verbs, "patch", "tritondeployments/status")
         metadata = body["metadata"]
@@ -209,9 +209,9 @@ class Cluster:
         return self._request(TRITON_DEPLOYMENT, "patch", path, _APPLIED, body, APPLY)
 
     def delete(self, observed: dict[str, Any]) -> None:
-        """Delete the very object that was observed; its dependents follow. Nothing happens where it is gone.
+        """Delete exactly the object that was observed; its dependents follow. If it is gone, do nothing.
 
-        Raises ConflictError where it has changed since.
+        Raises ConflictError if it has changed since.
         """
         kind, metadata = kind_of(observed), observed["metadata"]
         options = {
@@ -226,11 +226,11 @@ class Cluster:
             return
 
     def create(self, kind: Kind, body: dict[str, Any]) -> dict[str, Any]:
-        """Create an object; ConflictError where there is one of the name. The object as it is now."""
+        """Create an object and return it as it is now. Raises ConflictError if the name is taken."""
         return self._call(kind, "create", _path(kind, body["metadata"]["namespace"]), _CREATED, body)
 
     def replace(self, kind: Kind, body: dict[str, Any]) -> None:
-        """Replace the very version that was read; ConflictError where it has changed since."""
+        """Replace exactly the version that was read. Raises ConflictError if it has changed since."""
         metadata = body["metadata"]
         self._call(kind, "update", _path(kind, metadata["namespace"], metadata["name"]), body=body)
 
@@ -261,7 +261,7 @@ class Cluster:
     ) -> dict[str, Any]:
         if verb not in READING and not self._may_write():
             raise NotLeaderError("this replica does not hold the Lease, so another one works")
-        # What is said of the Lease is of no use later either.
+        # A late answer about the Lease is of no use either.
         seconds = READ_SECONDS if verb in READING and kind is not LEASE else WRITE_SECONDS - CONNECT_SECONDS
         with _translated():
             return self._connection.request(_METHODS[verb], path, query, body, content_type, seconds)
@@ -273,7 +273,7 @@ class Cluster:
 
 
 def _path(kind: Kind, namespace: str | None, name: str = "") -> str:
-    """Of an object, or, without a name, of all objects of the kind in the namespace (None: in all)."""
+    """The path of an object, or without a name of all objects of the kind in the namespace (None: in all)."""
     group = f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.api_version}"
     within = "" if namespace is None else f"/namespaces/{namespace}"
     return f"{group}{within}/{kind.plural}{'/' if name else ''}{name}"
@@ -287,14 +287,14 @@ def _translated() -> Iterator[None]:
     except AnswerError as error:
         message = str(error)
         if message.startswith("HTTP 404"):
-            # No Status: the API server knows no such path.
+            # The answer is no Status: the API server does not know the path.
             message = (
                 f"the API server does not know the kind ({message}): install the CRD first"
                 " (crds/, or the chart's crds.install)"
             )
         if "NamespaceTerminating" in error.causes:
             raise NotFoundError(message) from error
-        # A field that no schema has: the API server calls its own answer an internal error (500).
+        # A field that no schema has: the API server answers with an internal error (500).
         invalid = message.startswith("failed to create typed patch object")
         if not invalid and error.status not in _ERRORS:
             raise UnavailableError(message, error.retry_after) from error

@@ -1,6 +1,6 @@
 """Requests to the API server through the `kubernetes` package's own transport: credentials, TLS, tokens, the pool.
 
-Not through its dynamic client: that looks every kind up first, and takes longer over a plain dict than the API server.
+The package's dynamic client would look every kind up first, and take longer over a plain dict than the API server.
 """
 
 import json
@@ -15,33 +15,33 @@ from kubernetes.client.rest import RESTResponse
 
 APPLY = "application/apply-patch+yaml"
 KEPT_CONNECTIONS = 16
-"""One for each thread that makes passes, and for the lists beside them."""
+"""Connections for the threads that make passes, and for lists at the same time."""
 
 
 class ConfigurationError(Exception):
-    """Neither a service account nor a usable kubeconfig."""
+    """There is neither a service account nor a usable kubeconfig."""
 
 
 class AnswerError(Exception):
-    """The API server answered with another status than 2xx."""
+    """The API server answered with a status other than 2xx."""
 
     def __init__(self, status: int, message: str, retry_after: float = 0.0, causes: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.status = status
         self.retry_after = retry_after
-        """Seconds that the API server wants to be left alone; 0: it did not say."""
+        """Seconds to wait, by Retry-After; 0: the API server did not say."""
         self.causes = causes
-        """The reasons in its Status, such as NamespaceTerminating."""
+        """The reasons in the Status, such as NamespaceTerminating."""
 
 
 def configuration(kubeconfig: str | None = None) -> client.Configuration:
-    """Of the pod's service account, or else what the kubeconfig (default: KUBECONFIG, ~/.kube/config) says.
+    """The configuration of the pod's service account, or of the kubeconfig (default: KUBECONFIG, ~/.kube/config).
 
     Raises ConfigurationError.
     """
     settings = client.Configuration()
     settings.connection_pool_maxsize = KEPT_CONNECTIONS
-    # urllib3 would repeat reads by itself, and sleep for as long as a 429 says; passes come again anyway.
+    # urllib3 would repeat reads by itself, and sleep as long as a 429 says; passes are repeated anyway.
     settings.retries = urllib3.Retry(0)
     try:
         if kubeconfig is None:
@@ -57,10 +57,10 @@ def configuration(kubeconfig: str | None = None) -> client.Configuration:
 
 
 class Connection:
-    """Usable from many threads. Raises AnswerError; OSError and urllib3's HTTPError where nothing answers."""
+    """A connection for any number of threads. Raises AnswerError; OSError or urllib3's HTTPError without an answer."""
 
     def __init__(self, settings: client.Configuration, user_agent: str, connect_seconds: float) -> None:
-        # As it is now: else each request looks through the environment for one, for half of the time that it takes.
+        # Fixed now: otherwise each request spends half of its time looking for a proxy in the environment.
         settings.proxy = settings.proxy
         self._client = client.ApiClient(settings)
         self._host = settings.host.rstrip("/")
@@ -76,14 +76,14 @@ class Connection:
         content_type: str,
         seconds: float,
     ) -> dict[str, Any]:
-        """One request; the parsed answer. `seconds`: the longest silence of the API server."""
+        """Send one request and return the parsed answer. `seconds`: the longest silence of the API server."""
         parsed: dict[str, Any] = json.loads(self._answer(method, path, query, body, content_type, seconds).read())
         return parsed
 
     def stream(self, path: str, query: Mapping[str, str], seconds: float) -> Iterator[dict[str, Any]]:
-        """The documents of an answer that goes on, one a line. It ends where the API server ends it.
+        """Yield the documents of a continued answer, one for each line, until the API server ends it.
 
-        A silence of more than `seconds` is urllib3's ReadTimeoutError.
+        Raises urllib3's ReadTimeoutError after a silence of more than `seconds`.
         """
         response = self._answer("GET", path, query, None, "application/json", seconds).response
         try:
@@ -92,7 +92,7 @@ class Connection:
                 *lines, rest = (rest + chunk).split(b"\n")
                 yield from map(json.loads, lines)
         finally:
-            # Not kept for other requests: more of the answer may be on its way.
+            # It is not reused for other requests, because more of the answer may be on its way.
             response.close()
 
     def _answer(
@@ -117,7 +117,7 @@ class Connection:
 
 
 def _error(status: int, answer: bytes, retry_after: float) -> AnswerError:
-    """What the API server's Status says, or what there is."""
+    """Make an error from the API server's Status, or from the raw answer."""
     try:
         said = json.loads(answer)
         causes = said.get("details", {}).get("causes", [])

@@ -1,7 +1,7 @@
-"""Whether an object must be applied: it does where a field that we set, or once set, is observed to differ.
+"""Whether an object must be applied: it must if a field that the operator sets, or once set, is observed to differ.
 
 Pure. An apply that changes nothing is still a write in the audit log, so a pass applies only what drifts. Fields that
-others set (the API server's defaults, a service mesh's labels) are no drift: an apply would not change them.
+others set (the API server's defaults, a service mesh's labels) are not drift, because an apply would not change them.
 """
 
 import json
@@ -11,7 +11,7 @@ from typing import Any
 from triton_operator.api.quantity import amount
 
 FIELD_MANAGER = "triton-operator"
-"""The name under which the API server records the fields that we set."""
+"""The name under which the API server records the fields that the operator sets."""
 
 _MERGE_KEYS = {
     "containers": ("name",),
@@ -26,24 +26,24 @@ _MERGE_KEYS = {
 """Lists that the API server merges by key; all others belong to one manager and are compared whole."""
 _MERGE_KEY_DEFAULTS = {"protocol": "TCP"}
 _ATOMIC_MAPS = {"selector", "matchLabels", "nodeSelector"}
-"""Maps that belong to one manager: an entry more is drift."""
+"""Maps that belong to one manager, so that an additional entry is drift."""
 _NOT_KEPT_AT_ZERO = {"readOnly", "initialDelaySeconds", "minReadySeconds", "publishNotReadyAddresses", "hostNetwork"}
-"""Fields the API server leaves out where they are false or 0; elsewhere absent means something else than false or 0."""
+"""Fields that the API server leaves out if they are false or 0. For other fields, absent does not mean false or 0."""
 _KEPT_EMPTY = {"emptyDir"}
-"""Fields whose presence says something even when there is nothing in them."""
+"""Fields whose presence matters even if they are empty."""
 
 
 def drift(desired: Mapping[str, Any], observed: Mapping[str, Any]) -> str | None:
-    """The path of the first field of `desired` that is not so in `observed`; None where nothing needs an apply.
+    """The path of the first field of `desired` that differs in `observed`; None if nothing needs an apply.
 
-    A field that we own according to `metadata.managedFields` and that is no longer desired counts too: an apply
-    removes it.
+    A field that the operator owns according to `metadata.managedFields` and no longer desires counts too, because an
+    apply removes it.
     """
     return _difference(desired, observed, ()) or _abandoned(_owned(observed), desired, ())
 
 
 def _difference(desired: Any, observed: Any, path: tuple[str, ...]) -> str | None:
-    # Concrete types, as JSON and the builders have them: asking for Mapping takes a third of the time of all this.
+    # JSON and the builders have concrete types; a check for Mapping would take a third of the whole time.
     if isinstance(desired, dict):
         if not isinstance(observed, dict):
             return ".".join(path)
@@ -96,14 +96,14 @@ def _equal(desired: Any, observed: Any, path: tuple[str, ...]) -> bool:
 
 
 def _says_nothing(key: str, value: Any) -> bool:
-    """Whether the API server leaves a field of this value out."""
+    """Whether the API server leaves out a field with this value."""
     if value is None or value == "" or (value in ([], {}) and key not in _KEPT_EMPTY):
         return True
     return key in _NOT_KEPT_AT_ZERO and value in (0, False)
 
 
 def _owned(observed: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The tree of fields we own by an apply (fieldsV1); empty where it is not known."""
+    """The tree of fields that the operator owns by an apply (fieldsV1); empty if it is not known."""
     for entry in observed.get("metadata", {}).get("managedFields", []):
         if (entry.get("manager"), entry.get("operation"), entry.get("subresource", "")) == (FIELD_MANAGER, "Apply", ""):
             fields: Mapping[str, Any] = entry.get("fieldsV1", {})
@@ -112,7 +112,7 @@ def _owned(observed: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _abandoned(owned: Mapping[str, Any], desired: Any, path: tuple[str, ...]) -> str | None:
-    """The first field that is owned and not desired. Steps are `f:FIELD`, `k:{KEYS}`, `v:VALUE` and `.` (itself)."""
+    """The path of the first owned field that is not desired. Steps are `f:FIELD`, `k:{KEYS}`, `v:VALUE`, `.` (itself)."""
     for step, below in owned.items():
         kind, _, name = step.partition(":")
         if kind == ".":
@@ -132,7 +132,7 @@ def _abandoned(owned: Mapping[str, Any], desired: Any, path: tuple[str, ...]) ->
 
 
 def _matching(keys: Mapping[str, Any], items: Any) -> Mapping[str, Any] | None:
-    """The item of those keys; a key that the item lacks has its default."""
+    """The item with those keys; a key that the item lacks has its default."""
     for item in items if isinstance(items, list | tuple) else ():
         if all(item.get(key, value) == value for key, value in keys.items()):
             found: Mapping[str, Any] = item

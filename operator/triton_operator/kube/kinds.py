@@ -1,4 +1,4 @@
-"""The kinds the operator touches and what it does with each: the one source of the chart's rules (a test compares)."""
+"""The kinds that the operator uses, and its verbs on each. A test compares them with the chart's rules."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,13 +17,13 @@ class Kind:
     status_verbs: frozenset[str] = frozenset()
     """Verbs on its status subresource."""
     labels: str = names.MANAGED_BY_SELECTOR
-    """Label selector of lists and watches: all Pods of a cluster would go through this process otherwise."""
+    """Label selector of lists and watches. Without it, all Pods of the cluster would go through this process."""
     fields: str = ""
     """Field selector of lists and watches."""
     created: bool = False
-    """What is missing is created, which costs the API server a third less than an apply, but leaves fields behind that
-    no later apply removes. Of these kinds none has to be: a Job's name says all that it is, and what a NetworkPolicy
-    lists is replaced whole."""
+    """Whether a missing object is created instead of applied. That costs the API server a third less, but no later apply
+    removes fields of it. These kinds need no removal: a Job's name changes with its content, and the lists of a
+    NetworkPolicy are replaced whole."""
 
     @property
     def group(self) -> str:
@@ -40,7 +40,7 @@ class Kind:
 
 
 _WATCHED = frozenset({"list", "watch"})
-# A server-side apply is a patch, and a create where the object is not there.
+# A server-side apply is a patch, and a create if the object is missing.
 _APPLIED = _WATCHED | {"get", "create", "patch"}
 _REPLACED = _APPLIED | {"delete"}
 
@@ -52,18 +52,18 @@ SERVICE = Kind("v1", "Service", "services", _APPLIED)
 CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps", _APPLIED)
 CLAIM = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", _APPLIED)
 NETWORK_POLICY = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", _APPLIED, created=True)
-# Events carry no labels. The most frequent ones say nothing that a pod's status does not say.
+# Events have no labels. The most frequent ones are left out, because a pod's status says the same.
 _WARNINGS = "type=Warning,reason!=BackOff,reason!=FailedScheduling,reason!=Unhealthy"
 EVENT = Kind("v1", "Event", "events", _WATCHED | {"create"}, labels="", fields=_WARNINGS)
 LEASE = Kind("coordination.k8s.io/v1", "Lease", "leases", frozenset({"create", "get", "update"}))
-"""In the operator's own namespace alone; no TritonDeployment has one."""
+"""Used only in the operator's own namespace; no TritonDeployment has one."""
 NODE = Kind("v1", "Node", "nodes", frozenset({"list"}), labels="")
-"""Of the whole cluster: an operator of some namespaces may not read them, nor one whose chart says so."""
+"""Nodes belong to the cluster: an operator for some namespaces, or with rbac.readNodes false, may not read them."""
 
 CHILDREN = (JOB, POD, DEPLOYMENT, SERVICE, CONFIG_MAP, CLAIM, NETWORK_POLICY)
-"""Kinds that are watched because TritonDeployments own them, themselves or through a Job or a Deployment."""
+"""Kinds that are watched because TritonDeployments own them, directly or through a Job or a Deployment."""
 ALL = (TRITON_DEPLOYMENT, *CHILDREN, EVENT)
-"""All of them are watched. In this order: Events are known by what they are about."""
+"""All watched kinds. Events come last, because the store knows them by the object that they are about."""
 
 READING = frozenset({"get", "list", "watch"})
 
@@ -71,10 +71,10 @@ _BY_NAME = {(kind.api_version, kind.kind): kind for kind in ALL}
 
 
 def kind_of(body: dict[str, Any]) -> Kind:
-    """The kind of an object; raises KeyError where the operator does not know it."""
+    """The kind of an object; raises KeyError if the operator does not know it."""
     return kind_named(body["apiVersion"], body["kind"])
 
 
 def kind_named(api_version: str, kind: str) -> Kind:
-    """The kind of that name; raises KeyError where the operator does not know it."""
+    """The kind with a name; raises KeyError if the operator does not know it."""
     return _BY_NAME[api_version, kind]

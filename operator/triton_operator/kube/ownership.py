@@ -1,6 +1,6 @@
-"""Whose an observed object is: a label says what belongs together, an owner reference says to whom.
+"""Who owns an observed object. A label says which TritonDeployment it is for, an owner reference whose it is.
 
-Pure. A name alone proves nothing: the object may be a user's, or be left of an earlier TritonDeployment of the name.
+Pure. A name alone proves nothing: the object may be a user's, or left over from an earlier TritonDeployment of that name.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,7 +24,7 @@ class Control(Enum):
 def control(owner: Body, body: Body) -> Control:
     """Who controls `body`, seen from the TritonDeployment `owner`.
 
-    An object of ours without a controller is ours: a claim that is retained has none, and an orphaned one is taken up.
+    An object with our labels and no controller is ours: a retained claim has none, and an orphaned object is adopted.
     """
     controller = _controller(body)
     if controller is None:

@@ -1,4 +1,4 @@
-"""What served, newest first: the records each of these states needs. Kept in the results ConfigMap. Pure."""
+"""The states that served, newest first, each with the records it needs. Kept in the results ConfigMap. Pure."""
 
 import json
 from dataclasses import dataclass
@@ -8,25 +8,25 @@ from triton_converters.contract.document import Document
 
 @dataclass(frozen=True)
 class State:
-    """One state of the object that served."""
+    """A state of the object that served."""
 
     records: tuple[str, ...]
     """Names of the records it needs, sorted."""
     profile: str = ""
-    """Of these, the profile of the candidate that served; empty: recorded by a version that did not know it."""
+    """Name of the record of the active candidate's profile; empty: an older version recorded the state."""
 
 
 @dataclass(frozen=True)
 class History:
-    """The states that served, and how often one of them was dropped."""
+    """The states that served, and how often one was dropped."""
 
     served: tuple[State, ...] = ()
-    """The first one serves."""
+    """The first state is the active one."""
     dropped: int = 0
-    """Each time, a Job cleans the claim."""
+    """How often a state was dropped. A Job cleans the claim each time."""
 
     def advanced(self, needed: frozenset[str], profile: str, limit: int) -> "History":
-        """With a state that now serves; at most ``limit`` others are kept."""
+        """Return the history with a state that now serves; at most ``limit`` others are kept."""
         state = State(tuple(sorted(needed)), profile)
         served = (state, *(each for each in self.served if each.records != state.records))
         kept = served[: limit + 1]
@@ -34,11 +34,11 @@ class History:
 
     @property
     def records(self) -> frozenset[str]:
-        """Of all states."""
+        """Names of the records of all states."""
         return frozenset(name for state in self.served for name in state.records)
 
     def to_json(self) -> str:
-        """As it is kept."""
+        """Return the history as JSON."""
         document = {
             "served": [state.records for state in self.served],
             "profiles": [state.profile for state in self.served],
@@ -48,7 +48,7 @@ class History:
 
     @classmethod
     def from_json(cls, text: str) -> "History":
-        """As it was kept; an empty one where somebody broke it."""
+        """Read what to_json wrote; an empty history if the text is not valid."""
         try:
             kept = _Kept.from_json(text)
             states = zip(kept.served, kept.profiles or [""] * len(kept.served), strict=True)
@@ -59,10 +59,10 @@ class History:
 
 @dataclass(frozen=True)
 class _Kept(Document):
-    """A History as it is kept."""
+    """A History as JSON has it."""
 
     served: tuple[tuple[str, ...], ...]
     """Names of each state's records."""
     dropped: int
     profiles: tuple[str, ...] = ()
-    """Of each state; none in what an earlier version kept."""
+    """Name of each state's profile record; empty if an earlier version wrote the text."""

@@ -1,4 +1,4 @@
-"""A Job as one pass sees it: what its pods said, how it failed, what keeps it from running. Pure."""
+"""A Job as one pass sees it: its result, how it failed, what keeps it from running. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -25,50 +25,50 @@ from triton_operator.observed.pods import (
 )
 
 BACKOFF_LIMIT = 2
-"""Two more tries of what may mend itself: of a Job's pod, and of a sidecar that crashes, which never fails its Job."""
+"""Two more tries for a Job's pod, and for a sidecar that crashes, which never fails its Job by itself."""
 SEARCH_RESTARTS = 6
-"""Of a search's sidecar once the search runs: it refuses a configuration under which the server ended twice, and three
-such ones leave it time for others, though the kubelet waits longer with each start."""
+"""Restarts of a search's sidecar once the search runs. The search refuses a configuration under which the server ended
+twice; three such configurations leave time for others, though the kubelet waits longer with each start."""
 
 JobState = Literal["Active", "Succeeded", "Failed"]
 
 
 @dataclass(frozen=True)
 class Record:
-    """What a Job answered, and when."""
+    """A Job's stored result, and when it was made."""
 
     outcome: Outcome
     text: str
-    """The termination message as it was."""
+    """The termination message, unchanged."""
     finished_at: str
-    """RFC 3339, UTC."""
+    """When the Job finished, in RFC 3339, UTC."""
 
 
 @dataclass(frozen=True)
 class JobView:
-    """A Job with its newest pod's words."""
+    """A Job and what its newest pod reports."""
 
     name: str
     stage: str
     key: str
     state: JobState
     record: Record | None
-    """Of a Job that succeeded with a valid answer."""
+    """The record of a Job that succeeded with a valid result."""
     failure: Trouble | None
-    """Of a Job that failed, or whose sidecar crashed."""
+    """Why the Job failed, or its sidecar crashed."""
     pending: Trouble | None
     """What keeps its pod from running."""
     unschedulable_since: datetime | None
     """When the scheduler first found no node for the pod that waits."""
     sidecar_crashed: bool
-    """By itself it never fails the Job."""
+    """Whether its sidecar crashed, which by itself never fails the Job."""
     ended_unseen: datetime | None
-    """When the Job ended of which no pod is seen; None where it has not, or its pods are seen, or nobody knows."""
+    """When the Job ended, if none of its pods is seen; None otherwise."""
     body: Mapping[str, Any] = field(repr=False)
 
     @property
     def active(self) -> bool:
-        """Whether it may still have a pod that runs."""
+        """Whether it may still have a running pod."""
         return self.state == "Active" and self.failure is None
 
 
@@ -81,14 +81,14 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
     )
     newest = own[-1] if own else None
     state, why = _state(job)
-    # A container's answer is whole when it has ended; the kubelet and the Job controller report the pod's end, and the
-    # Job's, seconds later: a sidecar has to shut down first.
+    # A container's result is complete when the container has ended. The pod and the Job end seconds later, because a
+    # sidecar has to shut down first.
     record = next((found for pod in reversed(own) if (found := _record(pod, stage, key))), None)
     failure, pending, crashed = None, None, None
     if record is not None:
         state = "Succeeded"
     elif newest is not None and not ended(newest) and why.get("reason") != "DeadlineExceeded":
-        # Jobs and pods arrive over different watches: of a Job that ended, the pod may still be seen to run.
+        # Jobs and pods arrive over different watches: the pod of an ended Job may still be seen running.
         state = "Active"
     if state == "Succeeded":
         if record is None and own:
@@ -116,9 +116,9 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
 
 
 def _stays(crash: Trouble, pod: Mapping[str, Any], searches: bool) -> bool:
-    """Whether another start will not mend it: a refused model stays refused, a crash may be the node's fault.
+    """Whether another start would not help: a refused model stays refused, but a crash may be the node's fault.
 
-    ``searches``: it may be the fault of a configuration that is tried, and another is tried then.
+    ``searches``: a search runs. The crash may be the fault of the configuration that it tries; it then tries another.
     """
     if searches:
         return restarts(pod) > SEARCH_RESTARTS
@@ -131,7 +131,7 @@ def _runs(pod: Mapping[str, Any]) -> bool:
 
 
 def _again(pod: Mapping[str, Any], stage: str, key: str) -> Trouble | None:
-    """A failure of a pod whose Job has more tries; None where the Job is about to end with it."""
+    """The failure of a pod whose Job tries again; None if the Job is about to end with it."""
     if disrupted(pod):
         return eviction(pod)
     own = [*preparations(pod), *containers(pod)]
@@ -142,7 +142,7 @@ def _again(pod: Mapping[str, Any], stage: str, key: str) -> Trouble | None:
 
 def _state(job: Mapping[str, Any]) -> tuple[JobState, Mapping[str, Any]]:
     for condition in job.get("status", {}).get("conditions", []):
-        # SuccessCriteriaMet and FailureTarget come first, while pods still end; their messages may be incomplete.
+        # SuccessCriteriaMet and FailureTarget come first, while pods are still ending with incomplete messages.
         if condition["type"] in ("Complete", "Failed") and condition["status"] == "True":
             return ("Succeeded" if condition["type"] == "Complete" else "Failed"), condition
     return "Active", {}
@@ -166,7 +166,7 @@ def _failure(
 
 
 def _ending(pod: Mapping[str, Any], stage: str, key: str) -> Trouble | None:
-    """How the pod's own container, or one before it, failed; None where none did or the cluster ended the pod."""
+    """How a container of the pod, without the sidecar, failed; None if none did or the cluster ended the pod."""
     if disrupted(pod):
         return None
     for container in [*preparations(pod), *containers(pod)]:
@@ -177,7 +177,7 @@ def _ending(pod: Mapping[str, Any], stage: str, key: str) -> Trouble | None:
 
 
 def _said(terminated: Mapping[str, Any], stage: str, key: str) -> Trouble | None:
-    """The reason the stage itself gave."""
+    """The failure that the stage itself reported."""
     outcome = _outcome(terminated, stage, key)
     return Trouble(outcome.reason, outcome.message) if outcome is not None and outcome.reason is not None else None
 

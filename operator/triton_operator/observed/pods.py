@@ -1,7 +1,7 @@
 """What keeps a pod from running, in the cluster's own words. Pure.
 
-A pod that is Pending says why in its conditions and containers; what the kubelet tried in vain (a missing ConfigMap, a
-volume that cannot be mounted) it says only in Events.
+A Pending pod says why in its conditions and container statuses. What the kubelet tried in vain (a missing ConfigMap, a
+volume that cannot be mounted) is told only by Events.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from typing import Any
 from triton_converters.contract.reasons import Reason
 
 SERVER = "tritonserver"
-"""Name of the server's container, in its own pod and in a profile Job's."""
+"""Name of the server's container, in its own pod and in that of a profile Job."""
 
 _WAITING = {
     "ErrImagePull": Reason.IMAGE_PULL_FAILED,
@@ -28,9 +28,9 @@ _FAILED = {
     "FailedAttachVolume": Reason.MOUNT_FAILED,
     "FailedCreatePodSandBox": Reason.CONTAINER_CONFIG_INVALID,
 }
-"""What the kubelet tried in vain, by the reason of its Event."""
+"""What the kubelet tried in vain: the Event's reason, and the condition's."""
 PATIENCE = timedelta(seconds=3)
-"""A pod of an image that is there starts in about a second; a volume that is late is told by then, and mounts after."""
+"""Earlier Events are ignored: a volume that is only late is reported within this time, and mounts after it."""
 _ADVICE = {
     Reason.IMAGE_PULL_FAILED: "check the image's name, the registry and imagePullSecrets",
     Reason.CONTAINER_CONFIG_INVALID: "correct what the message names",
@@ -42,7 +42,7 @@ _REFUSALS = (
     ("unable to find backend library for backend", Reason.FORMAT_NOT_SERVED),
     ("failed to load", Reason.MODEL_LOAD_FAILED),
 )
-"""What tritonserver and TensorRT say as they refuse a model, the most telling first."""
+"""What tritonserver and TensorRT say when they refuse a model, the most specific first."""
 _REFUSAL_ADVICE = {
     Reason.TENSORRT_VERSION_MISMATCH: "; build the engine with the server's TensorRT: change spec.conversion.pod.image,"
     " or spec.serving.image",
@@ -59,7 +59,7 @@ class Trouble:
 
 
 def pod_trouble(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> Trouble | None:
-    """The trouble of a pod that has not ended; None where it runs or is only slow."""
+    """The trouble of a pod that has not ended; None if it runs or is only slow."""
     name, status = pod["metadata"]["name"], pod.get("status", {})
     if ended(pod):
         return None
@@ -86,7 +86,7 @@ def pod_trouble(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> 
 
 
 def eviction(pod: Mapping[str, Any]) -> Trouble:
-    """Of a pod that the cluster ended."""
+    """The trouble of a pod that the cluster ended."""
     words = _conditions(pod)["DisruptionTarget"].get("message", "")
     return Trouble(
         Reason.EVICTED, f"the cluster ended pod {pod['metadata']['name']}: {words}; another pod takes its place"
@@ -94,7 +94,7 @@ def eviction(pod: Mapping[str, Any]) -> Trouble:
 
 
 def unschedulable_since(pod: Mapping[str, Any]) -> datetime | None:
-    """When the scheduler first found no node for the pod; None where it has one."""
+    """When the scheduler first found no node for the pod; None if the pod has one."""
     scheduled = _conditions(pod).get("PodScheduled", {})
     if scheduled.get("status") != "False":
         return None
@@ -102,7 +102,7 @@ def unschedulable_since(pod: Mapping[str, Any]) -> datetime | None:
 
 
 def no_pod(controller: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> Trouble | None:
-    """Why a Job has no pod: a quota, an admission policy; None where there is no such Event."""
+    """Why a Job has no pod, such as a quota or an admission policy; None without such an Event."""
     name = f"{controller['kind']} {controller['metadata']['name']}"
     for event in _about(controller, events):
         if event.get("reason") == "FailedCreate":
@@ -111,9 +111,9 @@ def no_pod(controller: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -
 
 
 def server_crash(pod: Mapping[str, Any]) -> Trouble | None:
-    """How tritonserver ended by itself, so that the kubelet had to start it again; None where it did not.
+    """How tritonserver ended by itself, so that the kubelet had to start it again; None if it did not.
 
-    Only the state before a restart tells: a server also ends, with whatever exit code, because its pod does.
+    Only the state before a restart counts, because a server also ends, with any exit code, when its pod ends.
     """
     for status in _statuses(pod.get("status", {})):
         ended = status.get("lastState", {}).get("terminated")
@@ -132,7 +132,7 @@ def restarts(pod: Mapping[str, Any]) -> int:
 
 
 def ending(pod: Mapping[str, Any], container: str, terminated: Mapping[str, Any], crashed: Reason) -> Trouble:
-    """Why a container ended, with its last words; ``crashed`` where nothing better is known."""
+    """Why a container ended, with its last message; the reason is ``crashed`` unless a better one is known."""
     where = f"pod {pod['metadata']['name']}, container {container}"
     if terminated.get("reason") == "OOMKilled":
         field = "spec.serving.pod.resources" if container == SERVER else "spec.conversion.pod.resources"
@@ -144,42 +144,42 @@ def ending(pod: Mapping[str, Any], container: str, terminated: Mapping[str, Any]
 
 
 def ended(pod: Mapping[str, Any]) -> bool:
-    """Whether the pod was seen to end; what its containers said is complete then."""
+    """Whether the pod has ended; the messages of its containers are complete then."""
     return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
 
 
 def disrupted(pod: Mapping[str, Any]) -> bool:
-    """Whether the cluster ended the pod (a drained node, a preemption): its Job tries again, and it is no failure."""
+    """Whether the cluster ended the pod (a drained node, a preemption). Its Job tries again; it is no failure."""
     return bool(_conditions(pod).get("DisruptionTarget", {}).get("status") == "True")
 
 
 def containers(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Statuses of a pod's own containers, without those that start before."""
+    """Statuses of a pod's containers, without init containers."""
     statuses: list[Mapping[str, Any]] = pod.get("status", {}).get("containerStatuses", [])
     return statuses
 
 
 def preparations(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Statuses of the containers that end before a pod's own ones start."""
+    """Statuses of the init containers that end before a pod's containers start, so without the sidecar."""
     statuses: list[Mapping[str, Any]] = pod.get("status", {}).get("initContainerStatuses", [])
     return [each for each in statuses if each["name"] != SERVER]
 
 
 def _conditions(pod: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """By type."""
+    """The pod's conditions by type."""
     return {condition["type"]: condition for condition in pod.get("status", {}).get("conditions", [])}
 
 
 def _is_out_of_touch(conditions: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether the node controller took the readiness of a pod whose containers its kubelet last called ready.
+    """Whether the node controller, and not the kubelet, set the pod to not ready.
 
-    A kubelet changes both conditions at once, as the pods here have no readiness gates.
+    A kubelet changes ContainersReady and Ready together, because these pods have no readiness gates.
     """
     return [conditions.get(kind, {}).get("status") for kind in ("ContainersReady", "Ready")] == ["True", "False"]
 
 
 def _missing_secret(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> str:
-    """What the kubelet says of imagePullSecrets that do not exist; it then asks the registry without them."""
+    """The kubelet's message about missing imagePullSecrets; it then asks the registry without them."""
     told = (event for event in _about(pod, events) if event.get("reason") == "FailedToRetrieveImagePullSecret")
     return next((f"{event.get('message', '')}; " for event in told), "")
 
@@ -204,14 +204,14 @@ def _attempted_in_vain(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any
 
 
 def _about(body: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The Events about an object, newest first, that are later than what may yet succeed by itself."""
+    """The Events about an object that came after PATIENCE, newest first."""
     uid = body["metadata"].get("uid")
     about = [event for event in events if event.get("involvedObject", {}).get("uid") == uid and _is_late(event, body)]
     return sorted(about, key=lambda event: event.get("lastTimestamp") or "", reverse=True)
 
 
 def _is_late(event: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
-    """Whether it was tried in vain for long; what is tried again is told again, in the same Event."""
+    """Whether the Event was last seen after PATIENCE. The kubelet repeats an Event with each try."""
     last, created = event.get("lastTimestamp"), body["metadata"].get("creationTimestamp")
     if not last or not created:
         return True
@@ -231,6 +231,6 @@ def _statuses(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _last_lines(text: str) -> str:
-    """The end of a log, on one line."""
+    """The end of a log on one line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return " | ".join(lines[-8:])[-700:]

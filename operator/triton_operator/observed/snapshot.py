@@ -17,19 +17,19 @@ from triton_operator.observed.pods import SERVER, Trouble, containers, disrupted
 
 @dataclass(frozen=True)
 class ServerView:
-    """A revision's Deployment with its pods' words."""
+    """A revision's Deployment and what its pods report."""
 
     name: str
     replicas: int
-    """As many as it is to have."""
+    """How many replicas it should have."""
     ready: bool
-    """As many pods as asked for, and at least one, are ready with the newest template."""
+    """Whether all wanted pods, and at least one, are ready with the newest template."""
     trouble: Trouble | None
     image_id: str
-    """As the kubelet reports it."""
+    """The server image's ID, as the kubelet reports it."""
     created_at: datetime
     revision_key: str
-    """Of its revision on the claim."""
+    """Key of its revision on the claim."""
     progress_deadline_exceeded: bool
     body: Mapping[str, Any] = field(repr=False)
 
@@ -45,17 +45,17 @@ class Observed:
     jobs: Mapping[str, JobView]
     servers: Mapping[str, ServerView]
     records: Mapping[str, Record]
-    """By ``<stage>.<key>``: what Jobs answered, from the results ConfigMap and from pods that ended since."""
+    """The Jobs' results by ``<stage>.<key>``, from the results ConfigMap and from pods that ended since."""
     unreadable: Mapping[str, str]
-    """Entries of the results ConfigMap that are, or may be, of a newer version: what they need is not known."""
+    """Entries of the results ConfigMap that cannot be read: a newer version may have written them."""
     serving: str | None
     """Name of the Deployment that the Service points to."""
     claim: Mapping[str, Any] | None
-    """The one the operator made."""
+    """The claim that the operator made; None: there is none."""
     recorded_claim: str
-    """uid of the claim that the recorded results lie on; empty: not recorded."""
+    """uid of the claim that holds the recorded results; empty: not recorded."""
     history: History
-    """What served, as recorded."""
+    """The states that served, as recorded."""
     neighbours: tuple[str, ...]
     """Names of the other TritonDeployments that use the same claim."""
     gpu_product_exists: bool | None
@@ -83,7 +83,7 @@ def observe(
     if claim is not None and entries.get(CLAIM, claim["metadata"]["uid"]) != claim["metadata"]["uid"]:
         records, failures, unreadable, history = {}, {}, {}, History()
         jobs = [_forgotten(job) if _older(job.body, claim) else job for job in jobs]
-    # Of a Job that is suspended because its sidecar crashed, only the record still knows why.
+    # Only the recorded failure still tells why a Job is suspended whose sidecar crashed.
     jobs = [replace(job, failure=failures.get(job.name, job.failure)) for job in jobs]
     for job in jobs:
         if job.record is not None:
@@ -112,16 +112,16 @@ def _older(job: Mapping[str, Any], claim: Mapping[str, Any]) -> bool:
 
 
 def _forgotten(job: JobView) -> JobView:
-    """A Job whose result is lost, whatever it said: it is run again."""
+    """A Job whose result is lost with its claim, so that it runs again."""
     return replace(
         job, state="Succeeded", record=None, failure=None, pending=None, sidecar_crashed=False, ended_unseen=None
     )
 
 
 def _recorded(entries: Mapping[str, str]) -> tuple[dict[str, Record], dict[str, Trouble], dict[str, str]]:
-    """Records, declared failures, and the texts that should be records and are not.
+    """Return the records, the recorded failures, and the texts of unreadable records.
 
-    An unreadable record counts as absent, and its Job replays.
+    An unreadable record counts as absent, so its Job runs again and replays the result.
     """
     records, failures, unreadable = {}, {}, {}
     for name, text in entries.items():
@@ -139,7 +139,7 @@ def _recorded(entries: Mapping[str, str]) -> tuple[dict[str, Record], dict[str, 
 def _server(body: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: list[Mapping[str, Any]]) -> ServerView:
     name, status = body["metadata"]["name"], body.get("status", {})
     own = [pod for pod in pods if pod["metadata"].get("labels", {}).get(names.REVISION_LABEL) == name]
-    # What keeps an evicted pod's successor from running says more than the eviction.
+    # The trouble of an evicted pod's successor says more than the eviction.
     own.sort(key=disrupted)
     refused = [
         Trouble(Reason.APPLY_REFUSED, f"Deployment {name} gets no pod: {condition.get('message', '')}")

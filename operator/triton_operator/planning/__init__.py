@@ -1,1 +1,1 @@
-"""From a snapshot to the whole intent and the status. Pure."""
+"""Computes everything a pass wants, and the status, from a snapshot. Pure."""

@@ -1,4 +1,4 @@
-"""From the stages' verdicts to conditions, and from the difference of two statuses to Events. Pure."""
+"""Makes conditions from the stages' verdicts, and Events from the difference of two statuses. Pure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -20,13 +20,13 @@ UNDECIDED = {
 }
 """Reasons of a stage that may still go either way."""
 PAUSED = {Reason.SUSPENDED, Reason.AWAITING_APPROVAL}
-"""Reasons of an object that waits for its user, and in which nothing is wrong."""
+"""Reasons of an object that waits for its user, without anything being wrong."""
 QUIET = UNDECIDED | {Reason.ROLLING_OUT, Reason.PROGRESSING}
-"""Reasons of work that goes on: no cause for a Warning."""
+"""Reasons of work that goes on; they cause no Warning."""
 
 
 def conditions(context: Context, progress: Progress) -> list[Condition]:
-    """All of them, as observed now: the three that sum up, then the stages' in their order."""
+    """All conditions as observed now: the three that summarize, then the stages' in their order."""
     verdicts = {verdict.type: verdict for verdict in progress.verdicts}
     for kind in get_args(ConditionType)[3:]:
         if kind not in verdicts:
@@ -41,7 +41,7 @@ def conditions(context: Context, progress: Progress) -> list[Condition]:
 
 
 def _undecided(verdict: Verdict) -> Verdict:
-    """Unknown while the stage goes on: False is said of what failed, is in trouble, or is known not to serve."""
+    """Turn a stage's verdict to Unknown while the stage goes on. False means failed, in trouble or not available."""
     return replace(verdict, status=None) if verdict.reason in UNDECIDED and verdict.type != "Available" else verdict
 
 
@@ -52,7 +52,7 @@ def _not_reached(context: Context, kind: ConditionType) -> Verdict:
 
 
 def _summary(context: Context, progress: Progress, stages: Sequence[Verdict]) -> list[Verdict]:
-    """Ready, Reconciling and Stalled, as kstatus reads them."""
+    """The conditions Ready, Reconciling and Stalled, as kstatus reads them."""
     clear = Verdict("Stalled", False, Reason.NO_STALL, "nothing is in the way")
     if isinstance(progress, RolledOut) and progress.rollout.is_complete:
         return [

@@ -1,4 +1,4 @@
-"""From the flow's progress to the status. Pure."""
+"""Makes the status from the progress of a pass. Pure."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -36,11 +36,11 @@ from triton_operator.stages.source import Sourced
 from triton_operator.stages.step import Progress
 
 MESSAGE_BYTES = 480
-"""Of a candidate: what fails is explained in a sentence or two; the Job's log has the rest."""
+"""The longest message of a candidate; the Job's log has the rest."""
 
 
 def status_of(context: Context, progress: Progress) -> TritonDeploymentStatus:
-    """The whole status; what serves is carried over while another revision is on its way."""
+    """The whole status. The active revision's part is carried over while another revision is on its way."""
     old = context.deployment.status
     digest = f"sha256:{progress.source.digest}" if isinstance(progress, Sourced) else ""
     up = context.serving is not None
@@ -98,7 +98,7 @@ def _candidate(attempt: Attempt, ranking: Sequence[Choice]) -> CandidateStatus:
 
 
 def _standing(choice: Choice) -> dict[str, Any]:
-    """Of a candidate's best row: what it shows, and where that puts the candidate."""
+    """The figures of a candidate's best row, and its place in the ranking."""
     row, binding = choice.row, choice.binding
     return {
         "throughput": throughput(row),
@@ -140,7 +140,7 @@ def _target(progress: Progress) -> TargetStatus | None:
 def _of_what_serves(
     context: Context, progress: Progress
 ) -> tuple[ServingStatus | None, list[AccuracyStatus], PerformanceStatus | None]:
-    """Of the target once the Service points to it and it was measured; else as it was last written."""
+    """The active revision's part: the target's once the Service points to it and it was measured, else the old one."""
     old = context.deployment.status
     if not isinstance(progress, RolledOut) or not progress.rollout.serves or progress.rollout.record is None:
         return old.serving, old.accuracy, old.performance
@@ -183,12 +183,12 @@ def _accuracy(profile: ProfileResult) -> list[AccuracyStatus]:
 
 
 def _decisive_first(metrics: Sequence[Accuracy]) -> list[Accuracy]:
-    """Those that failed, then those that have a threshold, then the others: of too many, the last are left out."""
+    """Sort metrics: failed ones, those with a threshold, then the others, of which too many are left out."""
     return sorted(metrics, key=lambda each: (each.passed, not each.threshold))
 
 
 def _headline(context: Context, profile: ProfileResult) -> str:
-    """The first threshold's metric, or else the first metric."""
+    """The value of the first threshold's metric, or else of the first metric."""
     thresholds = context.spec.accuracy.thresholds
     wanted = thresholds[0].metric if thresholds else None
     values = [each for each in profile.accuracy if each.metric == wanted] or list(profile.accuracy)
@@ -218,10 +218,10 @@ def _environment(context: Context, server: str, profile: ProfileResult, measured
 
 
 def throughput(row: Row) -> str:
-    """Inferences per second as a decimal string; the slowest source document's row is 3.3."""
+    """Inferences per second with one decimal."""
     return f"{row.throughput:.1f}"
 
 
 def decimal(value: float) -> str:
-    """A metric with six significant digits."""
+    """A metric's value with six significant digits."""
     return f"{value:.6g}"

@@ -1,7 +1,7 @@
-"""Keeps a status under its limit, whatever users' code and the cluster have to say. Pure.
+"""Keeps a status under its size limit, however much users' code and the cluster have to say. Pure.
 
-An object of etcd may hold 1.5 MiB, but every watcher gets the whole status with every change of it. What is left out
-here is not lost: the results ConfigMap holds each Job's whole answer, the Job's log each message.
+An object in etcd may have 1.5 MiB, but every watcher gets the whole status with each change. What is left out here is
+not lost: the results ConfigMap holds each Job's whole result, and the Job's log each message.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ LIMIT_BYTES = 32 * 1024
 
 
 def bounded(status: TritonDeploymentStatus) -> TritonDeploymentStatus:
-    """The status itself where it fits, else with less of what is said least usefully, in this order."""
+    """The status itself if it fits, else with less and less of what is least useful, in this order."""
     steps: tuple[Callable[[TritonDeploymentStatus], TritonDeploymentStatus], ...] = (
         _with_candidates(lambda each: _with_metrics(each, 3)),
         _with_candidates(lambda each: each.model_copy(update={"message": shortened(each.message, 160)})),
@@ -32,7 +32,7 @@ def bounded(status: TritonDeploymentStatus) -> TritonDeploymentStatus:
 
 
 def size(status: TritonDeploymentStatus) -> int:
-    """Bytes of the status as the API server gets it."""
+    """The size in bytes of the status as the API server gets it."""
     return len(status.model_dump_json(by_alias=True, exclude_none=True, exclude_defaults=True).encode())
 
 

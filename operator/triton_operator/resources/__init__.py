@@ -1,1 +1,1 @@
-"""One builder a kind: pure functions from a Context to a plain object."""
+"""The builders of objects: pure functions from a Context to a plain dict."""

@@ -1,7 +1,7 @@
 """A revision's Deployment keeps the pod template it was made with, whatever a newer operator would write. Pure.
 
-Its name is a hash of what the user and the pinned images say, so another template under the same name can only come
-from another version of the operator, which must roll no server out, or from somebody's hand, which is undone.
+Its name is a hash of the spec and the pinned images. So another template under the same name comes either from another
+version of the operator, which must not restart servers, or from a manual change, which is undone.
 """
 
 import json
@@ -12,7 +12,7 @@ from triton_operator.observed.snapshot import ServerView
 
 
 def as_made(body: dict[str, Any], observed: ServerView | None) -> dict[str, Any]:
-    """The Deployment with the template of its first version, which is noted on it."""
+    """The Deployment with the template that it was made with, which an annotation keeps."""
     template = _noted(observed) or body["spec"]["template"]
     annotations = {TEMPLATE_ANNOTATION: json.dumps(template, sort_keys=True, separators=(",", ":"))}
     return body | {
@@ -22,7 +22,7 @@ def as_made(body: dict[str, Any], observed: ServerView | None) -> dict[str, Any]
 
 
 def scaled(observed: ServerView, replicas: int) -> dict[str, Any] | None:
-    """A Deployment of another revision with so many replicas; None where its template is not noted on it."""
+    """The Deployment with another number of replicas; None if no annotation keeps its template."""
     template, metadata, spec = _noted(observed), observed.body["metadata"], observed.body["spec"]
     if template is None:
         return None

@@ -8,7 +8,7 @@ from triton_operator.context import Context
 
 
 def claim(context: Context) -> dict[str, Any] | None:
-    """The claim the operator makes; None where the spec names an existing one."""
+    """The claim that the operator makes; None if the spec names an existing one."""
     repository = context.spec.repository
     if repository.claim_name is not None:
         return None
@@ -26,7 +26,7 @@ def claim(context: Context) -> dict[str, Any] | None:
 
 
 def shared_by_nodes(context: Context) -> bool | None:
-    """Whether pods of several nodes may use the claim; None where the claim is the user's and it is not known."""
+    """Whether pods on several nodes may use the claim; None, not known, if the claim is the user's."""
     repository = context.spec.repository
     if repository.claim_name is not None:
         return None

@@ -1,4 +1,4 @@
-"""The Jobs: one shape for every stage."""
+"""The Jobs, which have the same shape for every stage."""
 
 from dataclasses import dataclass, field
 from math import ceil
@@ -17,17 +17,17 @@ from triton_operator.resources import pod
 from triton_operator.resources.server import FIXED_MODELS, server_container
 
 CONVERTERS = "/opt/triton-operator/converters"
-"""Where the converter image has the converters."""
+"""Path of the converters in the converter image."""
 COPIED_CONVERTERS = "/converters"
 CONVERTERS_MOUNT = {"name": "converters", "mountPath": COPIED_CONVERTERS}
-"""Where an image that is not ours finds them."""
+"""The mount of the converters in an image of the user's."""
 TENSORRT_CHECK = "tensorrt"
 """Name of the container that compares TensorRT versions."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """What a Job does: the stage, its request and what its pod needs beyond the claim."""
+    """What a Job does: its stage, its request and what its pod needs besides the claim."""
 
     stage: str
     key: str
@@ -37,21 +37,21 @@ class Work:
     volumes: tuple[dict[str, Any], ...] = ()
     mounts: tuple[dict[str, Any], ...] = ()
     framework: bool = False
-    """The main container runs the model's own framework: in its image, on the GPU."""
+    """Whether the main container runs the model's framework: in the framework's image, on the GPU."""
     sidecar: dict[str, Any] | None = field(default=None)
-    """A private tritonserver; it has the GPU then."""
+    """A private tritonserver, which then has the GPU."""
     tensorrt_version: str = ""
-    """Of the engine that is served; the server's own is compared with it before it starts. Empty: no engine."""
+    """TensorRT version of the engine, which is compared with the server's before it starts. Empty: no engine."""
 
 
 def job(context: Context, work: Work) -> dict[str, Any]:
-    """The Job that does the work; its name holds a hash of its whole template."""
+    """The Job that does the work. Its name contains a hash of its whole template."""
     settings = context.spec.conversion.pod
     labels = {names.STAGE_LABEL: work.stage, names.KEY_LABEL: work.key}
     if work.candidate:
         labels[names.CANDIDATE_LABEL] = work.candidate
     spec = {
-        # Not of a failure that cannot mend itself: that ends with EXIT_FINAL.
+        # A failure that another try would repeat ends with EXIT_FINAL, and is not tried again.
         "backoffLimit": BACKOFF_LIMIT,
         "activeDeadlineSeconds": work.deadline_seconds,
         "podFailurePolicy": _failure_policy(work),
@@ -73,7 +73,7 @@ def job(context: Context, work: Work) -> dict[str, Any]:
 def sidecar(context: Context, revision_key: str, engine_cache: str) -> dict[str, Any]:
     """The serving container as a native sidecar: it starts before the client and ends with it.
 
-    It alone shares memory with its client, and takes the flag for it where its release is known to want it.
+    Only a sidecar shares memory with its client, so only it gets the flag for that, if its release needs the flag.
     """
     container = server_container(context, revision_key, engine_cache)
     if server_image.wants_shared_memory_flag(context.images.server):
@@ -82,7 +82,7 @@ def sidecar(context: Context, revision_key: str, engine_cache: str) -> dict[str,
 
 
 def reloading_sidecar(context: Context, revision_key: str, engine_cache: str) -> dict[str, Any]:
-    """The sidecar of a search: its server takes other configurations of the model, which what serves never does."""
+    """The sidecar of a search. Its server accepts new configurations of the model, which no other server does."""
     container = sidecar(context, revision_key, engine_cache)
     kept = [each for each in container["args"] if each != FIXED_MODELS]
     explicit = ["--model-control-mode=explicit", f"--load-model={context.spec.served_name}"]
@@ -92,7 +92,7 @@ def reloading_sidecar(context: Context, revision_key: str, engine_cache: str) ->
 def claim_volume(name: str, uri: str, mount_path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Volume and read-only mount of the whole claim or ConfigMap that a URI names.
 
-    Never a subPath: where it is missing the kubelet makes an empty one, and an error becomes a riddle.
+    A subPath would hide errors: the kubelet makes an empty directory if it is missing.
     """
     scheme, _, rest = uri.partition("://")
     source = rest.partition("/")[0]
@@ -143,7 +143,7 @@ def _pod(context: Context, work: Work, settings: Pod) -> dict[str, Any]:
         "env": _environment(context, work),
         "resources": pod.resources(context, settings, gpu=work.framework),
         "securityContext": pod.CONTAINER_SECURITY,
-        # Where the stage could not write its message (killed, say), the last lines of its log.
+        # If the stage could not write its message, the last lines of its log replace it.
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": mounts,
     }
@@ -158,7 +158,7 @@ def _pod(context: Context, work: Work, settings: Pod) -> dict[str, Any]:
 
 
 def _placement(context: Context, work: Work) -> Pod:
-    """Where the pod runs: one that holds a server runs where servers do, or its figures would be of another node."""
+    """The settings for the pod's node. A pod with a server runs where servers run, so that its figures hold there."""
     own, serving = context.spec.conversion.pod, context.spec.serving.pod
     if work.sidecar is None:
         return own
@@ -178,7 +178,7 @@ def _copy(context: Context) -> dict[str, Any]:
 
 
 def _tensorrt_check(context: Context, work: Work) -> dict[str, Any]:
-    """Ends with EXIT_FINAL where the server's image has another TensorRT than the engine was built with."""
+    """The container that ends with EXIT_FINAL if the server's TensorRT is not the one that built the engine."""
     return {
         "name": TENSORRT_CHECK,
         "image": context.images.server,

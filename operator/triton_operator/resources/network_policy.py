@@ -7,7 +7,7 @@ from triton_operator.context import Context
 
 
 def network_policy(context: Context) -> dict[str, Any]:
-    """No way in; out to DNS and to pods of the same TritonDeployment."""
+    """The NetworkPolicy: no ingress; egress only to DNS and to pods of the same TritonDeployment."""
     own = {"matchLabels": {names.DEPLOYMENT_LABEL: context.name}}
     return {
         "apiVersion": "networking.k8s.io/v1",

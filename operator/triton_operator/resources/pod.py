@@ -1,4 +1,4 @@
-"""What all pods have in common: the security context, where they run, their volumes."""
+"""The parts that all pods share: security context, placement and volumes."""
 
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,13 @@ CONTAINER_SECURITY = {
     "capabilities": {"drop": ["ALL"]},
     "readOnlyRootFilesystem": True,
 }
-"""With POD_SECURITY, Kubernetes' Pod Security Standard `restricted`."""
+"""Together with POD_SECURITY this meets Kubernetes' Pod Security Standard `restricted`."""
 POD_SECURITY = {
     "runAsNonRoot": True,
     "runAsUser": USER,
     "runAsGroup": USER,
     "fsGroup": USER,
-    # Not again at every start: a repository can hold many files.
+    # A repository can hold many files, so they are not all changed at every start.
     "fsGroupChangePolicy": "OnRootMismatch",
     "seccompProfile": {"type": "RuntimeDefault"},
 }
@@ -33,7 +33,7 @@ SHARED_MEMORY = {"name": "dshm", "mountPath": "/dev/shm"}  # noqa: S108 - an emp
 
 
 def pod_spec(context: Context, pod: Pod, gpu: bool) -> dict[str, Any]:
-    """A pod's spec without containers and volumes. ``gpu``: it runs where the spec's GPU product is."""
+    """A pod's spec without containers and volumes. With ``gpu`` it needs a node with the spec's GPU product."""
     selector = dict(pod.node_selector)
     if gpu and context.spec.gpu is not None and context.spec.gpu.product:
         selector[names.GPU_PRODUCT_LABEL] = context.spec.gpu.product
@@ -52,7 +52,7 @@ def pod_spec(context: Context, pod: Pod, gpu: bool) -> dict[str, Any]:
 
 
 def pod_metadata(context: Context, pod: Pod, component: str, **labels: str) -> dict[str, Any]:
-    """Labels and annotations of a pod's template; the user's never replace ours."""
+    """Labels and annotations of a pod's template. The user's never replace the operator's."""
     metadata: dict[str, Any] = {"labels": pod.labels | names.labels(context.name, component) | labels}
     if pod.annotations:
         metadata["annotations"] = dict(pod.annotations)
@@ -60,7 +60,7 @@ def pod_metadata(context: Context, pod: Pod, component: str, **labels: str) -> d
 
 
 def resources(context: Context, pod: Pod, gpu: bool) -> dict[str, Any]:
-    """Requests and limits of the main container, the GPU among them."""
+    """Requests and limits of the main container, including the GPU."""
     limits = dict(pod.resources.limits)
     if gpu and context.spec.gpu is not None and context.spec.gpu_count > 0:
         limits[context.spec.gpu.resource_name] = str(context.spec.gpu_count)
@@ -77,35 +77,35 @@ def repository_volume(context: Context, read_only: bool) -> dict[str, Any]:
 
 
 def repository_mount(read_only: bool) -> dict[str, Any]:
-    """Where a container sees the claim."""
+    """The mount of the whole claim."""
     mount: dict[str, Any] = {"name": "repository", "mountPath": str(layout.MOUNT)}
     return mount | {"readOnly": True} if read_only else mount
 
 
 def cache_mount(directory: str) -> dict[str, Any]:
-    """Where a server may write: a directory of the claim that its conversion made, below a read-only mount.
+    """The mount that a server may write to: a directory of the claim that its conversion made, below a read-only mount.
 
-    The one subPath there is. Were the directory missing, the kubelet would make one that the server cannot write to,
-    and the server would compile anew at each start.
+    It is the only subPath. If the directory were missing, the kubelet would make one that the server cannot write to,
+    and the server would compile its engines at each start.
     """
     return {"name": "repository", "mountPath": directory, "subPath": str(Path(directory).relative_to(layout.MOUNT))}
 
 
 def shared_memory_volume(context: Context) -> dict[str, Any]:
-    """Shared memory: the container runtime's 64 MiB is too small for Python backends and shared memory clients."""
+    """The volume for /dev/shm: the runtime's 64 MiB is too small for Python backends and shared memory clients."""
     return {"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": context.spec.serving.shared_memory_size}}
 
 
 def temporary_volume() -> dict[str, Any]:
-    """The only other place that can be written to."""
+    """The volume for /tmp, the only other place that can be written to."""
     return {"name": "tmp", "emptyDir": {}}
 
 
 def _affinity(context: Context, pod: Pod) -> dict[str, Any]:
-    """The user's affinity, and the claim's: a ReadWriteOnce volume is attached to one node.
+    """The user's affinity and the claim's, because a ReadWriteOnce volume is attached to one node.
 
-    Required affinity to the object's own pods: the first one matches itself and is let in. For a claim of the user's
-    the access mode is not known, so there it is a preference.
+    The claim requires affinity to the object's own pods; the first pod matches itself and is scheduled. For a user's
+    claim the access mode is not known, so the affinity is only preferred.
     """
     affinity = dict(pod.affinity or {})
     shared = shared_by_nodes(context)

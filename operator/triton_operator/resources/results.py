@@ -1,4 +1,4 @@
-"""The ConfigMap that records what Jobs answered, so that a Job that is gone need not run again."""
+"""The ConfigMap that records the Jobs' results, so that a Job that is gone need not run again."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,17 +11,17 @@ from triton_operator.observed.history import History
 from triton_operator.observed.pods import Trouble
 
 KEPT = 96
-"""Records that are kept, newest first, beyond those that the plan, what serves and the history need."""
+"""How many more records are kept, newest first, than the plan, the active revision and the history need."""
 ROOM_BYTES = 900_000
-"""Of all records. Most take 4 KB at the most and a ConfigMap takes 1 MiB; the rest is for names and failures."""
+"""Room for all records. Most take 4 KB at most, and a ConfigMap holds 1 MiB; the rest is for names and failures."""
 
 
 def results(context: Context, needed: set[str], failures: Mapping[str, Trouble], history: History) -> dict[str, Any]:
-    """``needed``: names of the plan's records. ``failures`` by Job's name: of Jobs that exist."""
+    """The results ConfigMap. ``needed``: names of the plan's records. ``failures``: those of existing Jobs, by name."""
     records, claim = context.observed.records, context.observed.claim
-    # While the claim is missing, the results still belong to the one that was there: the next one does not have them.
+    # While the claim is missing, the results still belong to the old claim; a new one does not have them.
     uid = claim["metadata"]["uid"] if claim is not None else context.observed.recorded_claim
-    # What cannot be read here, a newer operator may have written, which needs what it names.
+    # A newer operator may have written what this one cannot read, and may need what it names.
     data = {**context.observed.unreadable, **({CLAIM: uid} if uid else {})}
     if history.served:
         data[HISTORY] = history.to_json()
@@ -39,16 +39,16 @@ def results(context: Context, needed: set[str], failures: Mapping[str, Trouble],
 
 
 def _kept(context: Context, needed: set[str], history: History) -> set[str]:
-    """Names of the records that are written: those of the plan and of what serves whole, then what there is room for.
+    """Names of the records to write: all of the plan and the active revision, then as many others as fit.
 
-    A record that is not written is no mark any more: a neighbour's clean Job relies on it.
+    A record that is not written no longer marks its files as used; the clean Jobs of other objects rely on that.
     """
     records = context.observed.records
     kept = records.keys() & (needed | {record_name("convert", context.serving_revision)})
     before = [name for state in history.served for name in state.records if name in records]
     others = sorted(records.keys() - kept - set(before), key=lambda name: (records[name].finished_at, name))[::-1]
     if history.dropped > context.observed.history.dropped:
-        # What is about to be taken off the claim must not be counted on any more.
+        # The clean Job is about to remove their files from the claim.
         others = []
     taken = [*(records[name].text for name in kept), *context.observed.unreadable.values()]
     room = ROOM_BYTES - sum(len(text.encode()) for text in taken)

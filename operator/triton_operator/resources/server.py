@@ -1,4 +1,4 @@
-"""tritonserver: the container that serves and is profiled, and the Deployment of a revision."""
+"""The tritonserver container, which serves and is profiled, and the Deployment of a revision."""
 
 from typing import Any
 
@@ -12,23 +12,23 @@ from triton_operator.resources import pod
 HTTP_PORT, GRPC_PORT, METRICS_PORT = 8000, 8001, 8002
 PORTS = {"http": HTTP_PORT, "grpc": GRPC_PORT, "metrics": METRICS_PORT}
 FIXED_MODELS = "--model-control-mode=none"
-"""What is in the repository is served, and nobody changes that."""
+"""The server loads the repository once; no client can change what it serves."""
 DRAIN_SECONDS = 10
-"""Before tritonserver gets SIGTERM: it unloads models at once, while endpoints still point to it."""
+"""The pause before SIGTERM, on which tritonserver unloads models at once though endpoints still point to it."""
 GRPC_CONNECTION_AGE_MILLISECONDS = 7000
-"""Known since server 2.42 (24.01). Less than the drain, with gRPC's tenth more by chance and a second for endpoints: a
-client's connection is renewed, and so led to another pod, before this one unloads its models. Without it a client that
-keeps its connection gets "unknown model" at every roll-out; over HTTP, which has no such setting, it still may."""
+"""The flag exists since server 2.42 (24.01). The age is less than the drain, even with the tenth that gRPC may add and a
+second for endpoints. So a client reconnects to another pod before this one unloads its models. Without the flag, a
+client that keeps its connection gets "unknown model" at every rollout; over HTTP, which has no such flag, it may."""
 EXIT_TIMEOUT_SECONDS = 30
 """How long tritonserver waits for requests in flight; its own default."""
 LONGEST_START_SECONDS = 86400
-"""A server that still loads is not killed: when to give up is the Deployment's or Job's deadline, which may be edited
-without another pod."""
+"""The startup probe never kills a server that is still loading. The deadline of the Deployment or Job decides when to
+give up; it can be edited without a new pod."""
 GRACE_SECONDS = DRAIN_SECONDS + EXIT_TIMEOUT_SECONDS + 5
 
 
 def server_arguments(context: Context, revision_key: str) -> list[str]:
-    """Tritonserver's argv for one revision."""
+    """The argv of tritonserver for one revision."""
     serving = context.spec.serving
     return [
         "tritonserver",
@@ -36,7 +36,7 @@ def server_arguments(context: Context, revision_key: str) -> list[str]:
         FIXED_MODELS,
         "--exit-on-error=true",
         "--strict-readiness=true",
-        # Errors alone: a termination message holds 2 KiB, and tables of settings would push the model's error out.
+        # A termination message holds 2 KiB, and the tables of the info log would push the model's error out.
         "--log-info=false",
         f"--exit-timeout-secs={EXIT_TIMEOUT_SECONDS}",
         f"--grpc-max-connection-age={GRPC_CONNECTION_AGE_MILLISECONDS}",
@@ -49,9 +49,9 @@ def server_arguments(context: Context, revision_key: str) -> list[str]:
 
 
 def serving_inputs(context: Context) -> list[Any]:
-    """All of the spec that a server's pod is made of; with the revision's key it names the Deployment.
+    """The parts of the spec and the images that shape a server's pod; with the revision's key they name the Deployment.
 
-    The number of replicas and the progress deadline are not among it: they change no pod.
+    The number of replicas and the progress deadline are not among them, because they change no pod.
     """
     serving = context.spec.serving.model_copy(update={"replicas": 1, "progress_deadline_seconds": 10})
     images = context.images
@@ -59,9 +59,9 @@ def serving_inputs(context: Context) -> list[Any]:
 
 
 def server_container(context: Context, revision_key: str, engine_cache: str) -> dict[str, Any]:
-    """The container that serves; a profile Job holds it as its sidecar.
+    """The container of tritonserver; a profile Job has it as its sidecar.
 
-    ``engine_cache``: the one directory of the claim that it may write to; empty: none.
+    ``engine_cache``: the only directory of the claim that it may write to; empty: none.
     """
     mounts = [pod.repository_mount(read_only=True), pod.SHARED_MEMORY, pod.TEMPORARY]
     return {
@@ -77,14 +77,14 @@ def server_container(context: Context, revision_key: str, engine_cache: str) -> 
             "periodSeconds": 1,
             "failureThreshold": LONGEST_START_SECONDS,
         },
-        # Of a server that ends without a termination message, the last lines of its log.
+        # tritonserver writes no termination message, so the last lines of its log replace it.
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [*mounts, pod.cache_mount(engine_cache)] if engine_cache else mounts,
     }
 
 
 def serving_container(context: Context, revision_key: str, engine_cache: str) -> dict[str, Any]:
-    """The server's container with what only a Service's pod needs: readiness, liveness, drain."""
+    """The server's container with what only a pod behind a Service needs: readiness, liveness, drain."""
     return server_container(context, revision_key, engine_cache) | {
         "readinessProbe": {"httpGet": {"path": _ready_path(context), "port": "http"}, "periodSeconds": 2},
         "livenessProbe": {
@@ -127,17 +127,17 @@ def server(context: Context, revision_key: str, engine_cache: str) -> dict[str, 
 
 
 def _parameter_server(context: Context, revision_key: str) -> list[str]:
-    """What the hps backend reads its tables by; the convert Job wrote it."""
+    """The argument with the hps backend's configuration, which the convert Job wrote."""
     if not any(model.format == HPS for model in context.spec.models):
         return []
     return [f"--backend-config={HPS},ps={layout.parameter_server(revision_key)}"]
 
 
 def _prefix(backend: str) -> str:
-    """A setting of all backends has none: with an empty name tritonserver prints its usage and ends."""
+    """The backend's name and a comma; nothing for all backends, because tritonserver refuses an empty name."""
     return f"{backend}," if backend else ""
 
 
 def _ready_path(context: Context) -> str:
-    """The model's own readiness: the server's is 200 for an empty repository too."""
+    """Path of the model's readiness; the server's readiness answers 200 for an empty repository too."""
     return f"/v2/models/{context.spec.served_name}/ready"

@@ -1,4 +1,4 @@
-"""The Service that clients use and the one that shows what is about to serve."""
+"""The Service that clients use, and the preview Service of the target revision."""
 
 from typing import Any
 
@@ -9,17 +9,17 @@ from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, METRICS_PORT,
 
 
 def service(context: Context, server_name: str) -> dict[str, Any]:
-    """The main Service; its selector decides which revision serves."""
+    """The main Service. Its selector decides which revision is active."""
     return _service(context, context.name, "service", server_name)
 
 
 def preview_service(context: Context, server_name: str) -> dict[str, Any]:
-    """The Service of the target revision."""
+    """The preview Service of the target revision."""
     return _service(context, names.preview(context.name), "preview", server_name)
 
 
 def endpoint(context: Context) -> Endpoint:
-    """Where clients inside the cluster connect."""
+    """The addresses for clients inside the cluster."""
     host = f"{context.name}.{context.deployment.namespace}.svc"
     return Endpoint(
         http=f"http://{host}:{HTTP_PORT}", grpc=f"{host}:{GRPC_PORT}", metrics=f"http://{host}:{METRICS_PORT}/metrics"

@@ -1,1 +1,1 @@
-"""One file a stage, in the order of the flow. Each is a pure function from what was observed to what to do next."""
+"""The stages, one file each: pure functions from what was observed to what to do next."""

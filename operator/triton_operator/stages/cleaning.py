@@ -1,4 +1,4 @@
-"""Clean: once a state that served is one too many, a Job removes from the claim what no record names any more."""
+"""Clean: when the history drops a state, a Job removes from the claim what no record names any more."""
 
 from triton_converters.contract import layout
 from triton_converters.contract.request import CleanRequest
@@ -9,16 +9,17 @@ from triton_operator.resources.jobs import Work
 from triton_operator.stages.step import Effects, run
 
 MINIMUM_AGE_SECONDS = 600
-"""A Job's answer is recorded seconds after it ended, where there is an operator; and there is where this Job starts."""
+"""Results younger than this stay. A running operator records a Job's answer seconds after the Job ended."""
 MINIMUM_TEMPORARY_AGE_SECONDS = 86400
-"""The longest activeDeadlineSeconds of any Job that may be writing."""
+"""Temporary files younger than this stay: the longest activeDeadlineSeconds of a Job that may be writing."""
 DEADLINE_SECONDS = 3600
 
 
 def clean(context: Context, history: History) -> Effects:
-    """The Job for what was last dropped, once that is recorded: its pod sees the records as they are then.
+    """Run the Job for what was last dropped, once the drop is recorded: its pod then mounts the shorter record.
 
-    It starts only where each ConfigMap exists and none of its entries is unreadable: what it names must be known.
+    The pod starts only if every ConfigMap exists, and there is no Job while an entry is unreadable: both may name files
+    to keep.
     """
     if history.dropped == 0 or history.dropped > context.observed.history.dropped or context.observed.unreadable:
         return Effects()

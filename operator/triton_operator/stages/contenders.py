@@ -1,4 +1,4 @@
-"""The candidates that passed every gate, from best to worst, by their own sweeps."""
+"""The candidates that passed every gate, ranked by the sweeps of their profiles."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,10 @@ from triton_operator.context import Context
 
 
 def ranked(context: Context, attempts: Sequence[Attempt]) -> list[Choice]:
-    """By the spec's scenario, objectives and constraints; one without rows of that scenario is left out."""
+    """Rank the candidates that passed by the spec's scenario, objectives and constraints.
+
+    A candidate without measurements of that scenario is left out.
+    """
     selection = context.spec.selection
     contenders = [
         Contender(each.name, judged_rows(context, each), _complexity(each.candidate))
@@ -21,14 +24,14 @@ def ranked(context: Context, attempts: Sequence[Attempt]) -> list[Choice]:
 
 
 def judged_rows(context: Context, attempt: Attempt) -> Sequence[Row]:
-    """The rows of the judged scenario."""
+    """The measurements of the scenario that selection judges by."""
     if attempt.profile is None:
         return ()
     return attempt.profile.online if context.spec.selection.scenario == "Online" else attempt.profile.offline
 
 
 def _complexity(candidate: Combination) -> tuple[int, ...]:
-    """Less is simpler: the spec's own configuration, no accelerator, fp32, fewer instances."""
+    """Return a sort key, smaller for simpler: the spec's own configuration, no accelerator, fp32, fewer instances."""
     own = sum(member.model.config.instances for member in candidate.members)
     return (
         candidate.tuning is not None,

@@ -1,4 +1,4 @@
-"""Convert: one Job a candidate, `parallelism` at a time, in the spec's order; a failure stops no other."""
+"""Convert: one Job for each candidate, `parallelism` at a time, in the spec's order. A failure stops no other Job."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ def converted(context: Context, dump: Dump, candidates: Sequence[Combination]) -
     works = [convert_work(context, dump, candidate) for candidate in candidates]
     free = context.spec.conversion.parallelism - sum(_is_active(context, work) for work in works)
     attempts, effects = [], Effects()
-    # Files that candidates of an ensemble share: made already, and being made by another candidate's Job.
+    # Keys of the files that candidates of an ensemble share: `made` exist, `making` are being made by a running Job.
     made = {key for work in works if _is_done(context, work) for key in _files(work)}
     making = {key for work in works if _is_active(context, work) for key in _files(work)} - made
     for candidate, work in zip(candidates, works, strict=True):
@@ -67,7 +67,7 @@ def converted(context: Context, dump: Dump, candidates: Sequence[Combination]) -
 
 
 def convert_work(context: Context, dump: Dump, candidate: Combination) -> Work:
-    """The Job's work. A conversion's key covers what changes the file, the revision's also what config.pbtxt says."""
+    """The Job's work. The conversion key covers what changes the file; the revision key covers config.pbtxt too."""
     members = [_model_request(context, dump, member, candidate.tuning) for member in candidate.members]
     cached = [member for member in members if member.accelerator == "trt"]
     engine_cache = _engine_cache(context, cached)
@@ -106,9 +106,9 @@ def convert_work(context: Context, dump: Dump, candidate: Combination) -> Work:
 
 
 def _model_request(context: Context, dump: Dump, member: Member, tuning: Tuning | None) -> ConvertRequest:
-    """One model's part; its key is that of a revision that holds this model alone."""
+    """The request for one model. Its key is the key of a revision that holds only this model."""
     model, ensemble = member.model, context.spec.ensemble
-    # A graph that comes as ONNX keeps its opset unless another is asked for.
+    # A graph that comes as ONNX keeps its opset unless the spec names another.
     opset = model.onnx.opset or (0 if model.format == "onnx" else DEFAULT_OPSET)
     onnx = [opset, model.onnx.exporter, model.onnx.optimized]
     conversion_key = names.result_key(
@@ -154,7 +154,7 @@ def _model_request(context: Context, dump: Dump, member: Member, tuning: Tuning 
 
 
 def model_config(context: Context, model: Model) -> ModelConfig:
-    """What config.pbtxt says beyond the signature, the defaults filled in."""
+    """The settings of config.pbtxt besides the signature, with defaults filled in."""
     config = model.config
     batching = config.dynamic_batching or DynamicBatching()
     preferred = batching.preferred_batch_sizes
@@ -176,7 +176,7 @@ def model_config(context: Context, model: Model) -> ModelConfig:
 
 
 def configuration(context: Context, model: Model) -> Tuning:
-    """What a search may vary, as the spec has it."""
+    """The spec's values of the settings that a search may vary."""
     config = model_config(context, model)
     return Tuning(
         max_batch_size=model.config.max_batch_size,
@@ -189,16 +189,16 @@ def configuration(context: Context, model: Model) -> Tuning:
 
 
 def _tuned(config: ModelConfig, tuning: Tuning, model: Model) -> ModelConfig:
-    """The configuration with what a search found in its place."""
+    """The configuration with the values that a search found."""
     smaller = tuning.max_batch_size if tuning.max_batch_size < model.config.max_batch_size else 0
     return replace(config, **{**vars(tuning), "max_batch_size": smaller})
 
 
 def _engine_cache(context: Context, members: Sequence[ConvertRequest]) -> str:
-    """Where the server's TensorRT provider keeps its engines of these models; empty where there is no such provider.
+    """The directory where the server's TensorRT provider keeps the engines of these models; empty without `members`.
 
-    Of the server only the image is known beforehand, so its release, or its digest, stands for the TensorRT in it.
-    Revisions that differ in batching alone share their engines.
+    The server's TensorRT version is not known before it runs, so its image stands for it: the release, or a hash of the
+    image's name. Revisions that differ only in batching share their engines.
     """
     if not members:
         return ""
@@ -223,7 +223,7 @@ def _is_done(context: Context, work: Work) -> bool:
 
 
 def _is_active(context: Context, work: Work) -> bool:
-    """Whether a Job of the work was seen that has not ended."""
+    """Whether a Job for the work exists that has not ended."""
     return any(job.stage == work.stage and job.key == work.key and job.active for job in context.observed.jobs.values())
 
 

@@ -1,4 +1,4 @@
-"""Profile: one Job a converted candidate, one at a time; its pod holds a private tritonserver and a client."""
+"""Profile: one Job for each converted candidate, one at a time. Its pod holds a private tritonserver and a client."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,7 +28,7 @@ from triton_operator.stages.reference import Dump, Referred, data_volumes, entry
 from triton_operator.stages.step import Effects, Round, Verdict, run, waiting
 
 LOOPBACK = "127.0.0.1"
-"""By address: tritonserver listens on IPv4, and `localhost` may be ::1 first."""
+"""An address, because tritonserver listens on IPv4 and `localhost` may resolve to ::1 first."""
 DEFAULT_TOLERANCES = {"fp32": Tolerance(1e-4, 1e-4), "fp16": Tolerance(1e-2, 1e-2)}
 
 
@@ -67,7 +67,7 @@ def profiled(context: Context, dump: Dump, converted: Sequence[Attempt]) -> Roun
 
 
 def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
-    """The Job's work; its key covers the server's whole container and everything that is asked of it."""
+    """The Job's work. Its key covers the server's whole container and everything that the client asks of it."""
     spec = context.spec
     request = ProfileRequest(
         key="",
@@ -116,12 +116,12 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
 
 
 def is_measuring(context: Context) -> bool:
-    """Whether a private server is measured: also of an older generation, or of a candidate that stands further down."""
+    """Whether a private server is being measured, for any candidate or generation of the object."""
     return any(job.stage in ("profile", "search") and job.active for job in context.observed.jobs.values())
 
 
 def load(context: Context, host: str) -> Load:
-    """What is common to all points measured against one server."""
+    """The load settings that all measurements against one server share."""
     performance, measurement = context.spec.performance, context.spec.performance.measurement
     port = GRPC_PORT if performance.protocol == "grpc" else HTTP_PORT
     return Load(
@@ -139,7 +139,7 @@ def load(context: Context, host: str) -> Load:
 
 
 def offline(context: Context, candidate: Combination) -> Sweep:
-    """Static batches, one request in flight."""
+    """The offline sweep: batches of fixed size, one request in flight."""
     maximum = max(1, candidate.max_batch_size(context.spec))
     given = context.spec.performance.offline or OfflineSweep(batch_sizes=sorted({1, maximum}))
     sizes = _served(context, candidate, given.batch_sizes)
@@ -147,7 +147,7 @@ def offline(context: Context, candidate: Combination) -> Sweep:
 
 
 def online(context: Context, candidate: Combination) -> Sweep:
-    """Concurrencies for the dynamic batcher; the client is in another process and sends its inputs."""
+    """The online sweep: concurrencies for the dynamic batcher; the client sends its inputs and shares no memory."""
     given = context.spec.performance.online or OnlineSweep(concurrency=ConcurrencyRange(start=1, end=4))
     asked = given.concurrency
     sizes = _served(context, candidate, [given.batch_size])
@@ -155,13 +155,13 @@ def online(context: Context, candidate: Combination) -> Sweep:
 
 
 def _served(context: Context, candidate: Combination, sizes: Sequence[int]) -> tuple[int, ...]:
-    """The sizes that the candidate takes; a request for a model without batch dimension may hold any."""
+    """The sizes that the candidate accepts; a model without a batch dimension accepts all of them."""
     maximum = candidate.max_batch_size(context.spec)
     return tuple(size for size in sizes if size <= maximum or maximum == 0)
 
 
 def tolerance(context: Context, precision: str) -> Tolerance:
-    """How far served outputs may be from the framework's."""
+    """How far served outputs may differ from the framework's."""
     for each in context.spec.conversion.tolerances:
         if each.precision == precision:
             return Tolerance(float(each.absolute), float(each.relative))

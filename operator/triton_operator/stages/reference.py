@@ -1,4 +1,4 @@
-"""Reference: one Job runs the framework in fp32 over the dataloader and dumps what went in and came out."""
+"""Reference: one Job runs the framework in fp32 over the dataloader and dumps the inputs and outputs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from triton_operator.stages.step import Verdict, run, waiting
 
 @dataclass(frozen=True)
 class Dump:
-    """The framework's dump: what candidates are traced with and held against."""
+    """The reference's dump. Candidates are traced with its inputs and compared with its outputs."""
 
     source: SourceResult
     key: str
@@ -57,7 +57,7 @@ def refer(context: Context, progress: Sourced) -> Sourced:
 
 
 def reference_work(context: Context, source: SourceResult) -> Work:
-    """The Job's work; its key covers all that can change the framework's outputs."""
+    """The Job's work. Its key covers everything that can change the framework's outputs."""
     spec = context.spec
     request = ReferenceRequest(
         key="",
@@ -83,9 +83,9 @@ def reference_work(context: Context, source: SourceResult) -> Work:
 
 
 def examples_key(context: Context, source: SourceResult) -> str:
-    """Of the batches the framework is shown, and so of those that candidates are traced with.
+    """The key of the batches that the framework runs on and that candidates are traced with.
 
-    How many samples there are changes them only below the maximum batch size, which is the dataloader's batch size.
+    The number of samples matters only below the maximum batch size, which is the dataloader's batch size.
     """
     spec = context.spec
     batch_size = min(max(1, spec.max_batch_size), spec.accuracy.max_samples)
@@ -96,7 +96,7 @@ def examples_key(context: Context, source: SourceResult) -> str:
 
 
 def request_sizes(context: Context) -> tuple[int, ...]:
-    """Of the requests that the dataloader makes, for a model without batch dimension: the sizes that are measured."""
+    """The request sizes that are measured, which the dataloader makes for a model without a batch dimension."""
     performance = context.spec.performance
     if context.spec.max_batch_size:
         return ()
@@ -105,7 +105,7 @@ def request_sizes(context: Context) -> tuple[int, ...]:
 
 
 def served_code(context: Context) -> ModelCode:
-    """The one model, or the ensemble with all of them."""
+    """The single model, or the ensemble with its models."""
     ensemble, models = context.spec.ensemble, {model.name: model for model in context.spec.models}
     if ensemble is None:
         return model_code(context, context.spec.models[0])
@@ -126,18 +126,18 @@ def served_code(context: Context) -> ModelCode:
 
 
 def model_code(context: Context, model: Model) -> ModelCode:
-    """A model as the user gives it."""
+    """The code and format of one model, as a Job gets them."""
     code = Entrypoint(model.code, _arguments(context, model.arguments))
     return ModelCode(model.format, code, model.config.max_batch_size)
 
 
 def entrypoint(context: Context, given: UserEntrypoint) -> Entrypoint:
-    """A Python file of the source, as a Job is given it."""
+    """A Python file of the source and its arguments, as a Job gets them."""
     return Entrypoint(given.entrypoint, _arguments(context, given.arguments))
 
 
 def _arguments(context: Context, given: Mapping[str, str]) -> dict[str, str]:
-    """With $(DATA) replaced by where spec.data is mounted."""
+    """Replace $(DATA) by the path at which spec.data is mounted."""
     data = layout.DATA_MOUNT
     if context.spec.data is not None:
         data /= context.spec.data.uri.partition("://")[2].partition("/")[2].strip("/")
@@ -145,7 +145,7 @@ def _arguments(context: Context, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def data_volumes(context: Context) -> tuple[tuple[dict[str, object], ...], tuple[dict[str, object], ...]]:
-    """Volumes and mounts of spec.data; nothing where there is none."""
+    """Volumes and mounts of spec.data; empty if the spec has none."""
     if context.spec.data is None:
         return (), ()
     volume, mount = claim_volume("data", context.spec.data.uri, layout.DATA_MOUNT)

@@ -1,7 +1,7 @@
-"""Whether a new source is slower than the last one that served. Pure.
+"""Whether a new source is slower than the previous one that served. Pure.
 
-Like is compared with like: rows of the judged scenario (online ones through the preview Service, offline ones of the
-profiles of what served and what is to serve), at one load, measured in one environment and in one way.
+Only like is compared with like: measurements of the judged scenario at the same load, in the same environment and with
+the same options. Online measurements come from the preview Service, offline ones from the profiles.
 """
 
 import shlex
@@ -22,12 +22,12 @@ WAYS = {
     "--shared-memory": "shared memory",
     "--measurement-mode": "measurement mode",
 }
-"""What of perf_analyzer's command line changes a figure at the same load, in words."""
+"""The options of perf_analyzer that change a figure at the same load, with their names for messages."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A new source beside the last one that served."""
+    """How a new source compares with the previous one that served."""
 
     reason: Reason
     """Measured; PerformanceRegressed: worse by more than performance.regression.maximumPercent; NotCompared."""
@@ -36,7 +36,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Sweep:
-    """The judged scenario's rows, and where they were measured."""
+    """The judged scenario's measurements and the environment they were made in."""
 
     rows: Sequence[Row]
     environment: Environment
@@ -45,9 +45,9 @@ class Sweep:
 def compared(
     context: Context, source: SourceResult, profile: ProfileResult, measured: MeasureResult
 ) -> Compared | None:
-    """The new source beside the last; None where that is not asked for.
+    """Compare the new source with the previous one; None if the spec does not ask for it.
 
-    Compared at the load at which the last one did best, by the objectives and constraints as they are now.
+    The load is the one at which the previous source did best by the current objectives and constraints.
     """
     asked = context.spec.performance.regression
     if asked is None:
@@ -80,7 +80,7 @@ def compared(
 
 
 def _last(context: Context, source: SourceResult) -> tuple[str, Sweep | None] | None:
-    """Digest and rows of the last state that served with another source, as far as they are kept."""
+    """Digest and measurements of the last state that served another source, as far as they are recorded."""
     records = context.observed.records
     for state in context.observed.history.served:
         results = {name: records[name].outcome.result for name in state.records if name in records}
@@ -92,14 +92,14 @@ def _last(context: Context, source: SourceResult) -> tuple[str, Sweep | None] | 
 
 
 def _judged(context: Context, profile: Document | None, measured: MeasureResult | None) -> Sweep | None:
-    """The judged scenario's rows; None where they are not recorded."""
+    """The judged scenario's measurements; None if they are not recorded."""
     if context.spec.selection.scenario == "Offline":
         return Sweep(profile.offline, profile.environment) if isinstance(profile, ProfileResult) else None
     return Sweep(measured.online, measured.environment) if measured is not None else None
 
 
 def _obstacles(before: Sweep, after: Sweep, scenario: str) -> Iterator[str]:
-    """What differs in where and how they were measured, in words."""
+    """The differences in environment and options that forbid a comparison, in words."""
     yield from differences(before.environment, after.environment)
     ways = [_ways(each.environment.perf_analyzer, scenario) for each in (before, after)]
     for flag, words in WAYS.items():
@@ -109,7 +109,7 @@ def _obstacles(before: Sweep, after: Sweep, scenario: str) -> Iterator[str]:
 
 
 def _ways(commands: Sequence[str], scenario: str) -> dict[str, list[str]]:
-    """The values of WAYS in the command line of one scenario; a profile holds one of each."""
+    """The values of WAYS in the command line of one scenario. A profile has one command line for each scenario."""
     found: dict[str, list[str]] = {}
     words = next((split for each in commands if _is_of(split := shlex.split(each), scenario)), [])
     for flag, value in pairwise(words):
@@ -119,7 +119,7 @@ def _ways(commands: Sequence[str], scenario: str) -> dict[str, list[str]]:
 
 
 def _is_of(words: Sequence[str], scenario: str) -> bool:
-    """Whether a command line writes a report of that scenario."""
+    """Whether a command line writes a report of the scenario."""
     return bool(words) and words[-1].startswith(f"{scenario.lower()}-")
 
 

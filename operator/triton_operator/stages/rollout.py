@@ -1,7 +1,7 @@
-"""Room for a new revision where every GPU is taken: the old one makes way, and comes back when the new one fails. Pure.
+"""Room for a target revision when every GPU is taken. Pure.
 
-Nothing of it is stored. An old Deployment without replicas made way; a new one without, though some are wanted, was
-given up.
+The active revision makes way, and comes back if the target revision fails. Only the Deployments' replicas record this:
+an active Deployment with 0 replicas made way; a target Deployment with 0 replicas, though some are wanted, failed.
 """
 
 from triton_converters.contract.reasons import Reason
@@ -11,11 +11,11 @@ from triton_operator.resources.as_made import scaled
 from triton_operator.stages.step import Effects, Verdict
 
 ROOM_AFTER_SECONDS = 30.0
-"""A profile's pod that still ends holds its GPU for so long."""
+"""How long a profile's pod that is ending may still hold its GPU."""
 
 
 def makes_way(context: Context, target: ServerView | None) -> bool:
-    """Whether what serves has no replicas, or is to have none, for the target's sake."""
+    """Whether the active revision has no replicas, or is about to have none, because the target needs its GPU."""
     old = _old(context, target)
     if old is None or target is None or target.ready:
         return old is not None and old.replicas == 0
@@ -23,7 +23,7 @@ def makes_way(context: Context, target: ServerView | None) -> bool:
 
 
 def replicas(context: Context, target: ServerView | None, failed: bool) -> int:
-    """How many the target is to have: none once it failed and its GPU is needed by what served before."""
+    """The target's number of replicas: 0 once it failed and the active revision needs its GPU."""
     old = _old(context, target)
     if failed and old is not None and target is not None and (old.replicas == 0 or target.replicas == 0):
         return 0
@@ -31,7 +31,7 @@ def replicas(context: Context, target: ServerView | None, failed: bool) -> int:
 
 
 def old_server(context: Context, target: ServerView | None, failed: bool) -> Effects:
-    """The Deployment that serves, where another number of replicas is due than it has."""
+    """The active revision's Deployment, if its number of replicas has to change."""
     old = _old(context, target)
     if old is None:
         return Effects()
@@ -43,7 +43,7 @@ def old_server(context: Context, target: ServerView | None, failed: bool) -> Eff
 
 
 def made_way(context: Context, target: ServerView | None) -> Verdict | None:
-    """What is to be said while the old revision is away."""
+    """The condition while the active revision is scaled to 0."""
     if not makes_way(context, target):
         return None
     resource = context.spec.gpu.resource_name if context.spec.gpu is not None else "GPU"

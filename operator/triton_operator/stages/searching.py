@@ -1,8 +1,8 @@
-"""Search: other configurations of the best candidates are measured, the best ones then pass the gates like any other.
+"""Search: measure other configurations of the best candidates; the best ones then have to pass the gates.
 
-A search is a row of Jobs, one at a time and never beside a profile Job. What it finds is a candidate of its own, named
-``<candidate>.tuned``: the same file, converted (that is, replayed), verified and measured in its own right. A search
-that fails takes nothing away from what the object would serve without it.
+A search is a series of Jobs, one at a time and never together with a profile Job. Its result is a new candidate named
+``<candidate>.tuned``: the same file, converted (that is, replayed), verified and measured like any other. A search
+that fails does not change what the object would serve without it.
 """
 
 from collections.abc import Sequence
@@ -29,11 +29,11 @@ from triton_operator.stages.reference import Dump, Referred
 from triton_operator.stages.step import Effects, Round, Verdict, run, waiting
 
 SEARCHED = 2
-"""The best candidates of the format round: the first is not always the one with the most to gain."""
+"""How many of the best candidates are searched: the first is not always the one with the most to gain."""
 MAXIMUM_INSTANCES = 5
 """Model Analyzer's default of run_config_search_max_instance_count."""
 LEAST_MEASUREMENTS = 3
-"""A point, and the two that are repeated at the end."""
+"""One point, and the two that are repeated at the end."""
 FAILED = "Failed"
 MEASUREMENTS_SPENT = "MeasurementsSpent"
 
@@ -44,28 +44,28 @@ class CandidateSearch:
 
     candidate: str
     points: tuple[SearchPoint, ...] = ()
-    """Of all parts so far, in the order measured."""
+    """The points of all parts so far, in the order of their measurement."""
     repeats: tuple[SearchPoint, ...] = ()
-    """The best once more, at the end."""
+    """The best points, measured again at the end."""
     size: int = 0
-    """Points of the whole space; 0: not known yet."""
+    """Number of points in the whole space; 0: not known yet."""
     seconds: float = 0.0
-    """Spent measuring."""
+    """Time spent measuring."""
     ended: str = ""
-    """As in a part's result, or FAILED; empty: it goes on."""
+    """How it ended, as in a part's result, or FAILED; empty: it goes on."""
     pending: Trouble | None = None
-    """Of one that goes on: what it waits for."""
+    """What the search waits for, while it goes on."""
     job: str = ""
-    """Of one that goes on: the Job that measures, if one does."""
+    """Name of the Job that measures now; empty: none does."""
     failure: Trouble | None = None
     records: tuple[str, ...] = ()
     """Keys of the parts' records."""
     best: SearchPoint | None = None
-    """Of those that could serve."""
+    """The best point among those that could serve."""
 
     @property
     def measurements(self) -> int:
-        """Spent of the budget."""
+        """How many measurements of the budget are spent."""
         return len(self.points) + len(self.repeats)
 
     @property
@@ -85,22 +85,22 @@ class Found:
     """How far the searches came, and the candidates that they found."""
 
     attempts: tuple[Attempt, ...]
-    """The format round's, then what the searches found."""
+    """The profiled candidates, then the candidates that the searches found."""
     effects: Effects = field(default_factory=Effects)
     searches: tuple[CandidateSearch, ...] = ()
     waits: Verdict | None = None
-    """While a search, or a Job of what one found, goes on."""
+    """The condition while a search goes on, or a Job of a candidate that one found; None: all are done."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What a search may spend; what it measured before is counted again."""
+    """What a search may spend. Measurements that are reused from an earlier search count too."""
 
     measurements: int
     seconds: int
 
     def share(self, of: int) -> "Budget":
-        """The first one's part, rounded up."""
+        """The share of the first of `of` searches, rounded up."""
         return Budget(ceil(self.measurements / of), ceil(self.seconds / of))
 
     def without(self, search: CandidateSearch) -> "Budget":
@@ -162,7 +162,7 @@ def _search(context: Context, dump: Dump, attempt: Attempt, budget: Budget) -> t
     """One candidate's search as far as it came, and the wishes."""
     known, effects = CandidateSearch(attempt.name), Effects()
     busy = is_measuring(context)
-    # A part adds at least one point, or it ends the search.
+    # Each part adds at least one point or ends the search.
     for part in range(budget.measurements):
         work = search_work(context, dump, attempt, budget, part)
         this = run(context, work, start=not busy)
@@ -192,9 +192,9 @@ def _search(context: Context, dump: Dump, attempt: Attempt, budget: Budget) -> t
 
 
 def search_work(context: Context, dump: Dump, attempt: Attempt, budget: Budget, part: int) -> Work:
-    """One part's work. Its file of points is named by what alone changes a point's figures.
+    """The work of one part. The name of its file of points depends only on what changes a point's figures.
 
-    So a larger budget, another mode or another objective measures no point again.
+    So no point is measured again after a change of budget, mode or objective.
     """
     spec, candidate = context.spec, attempt.candidate
     (member,) = candidate.members
@@ -224,7 +224,7 @@ def search_work(context: Context, dump: Dump, attempt: Attempt, budget: Budget, 
         measurements=budget.measurements,
         seconds=budget.seconds,
     )
-    # The file holds refusals too: of what answers otherwise than the reference, by this tolerance.
+    # The file also holds points that were refused because their answers differ from the reference by this tolerance.
     points = [
         request.revision,
         request.reference,
@@ -239,7 +239,7 @@ def search_work(context: Context, dump: Dump, attempt: Attempt, budget: Budget, 
         stage="search",
         key=key,
         request=replace(request, key=key),
-        # A point that runs when the time is spent is finished; and the server has to start.
+        # The server has to start first, and a point that runs when the time is spent is still finished.
         deadline_seconds=budget.seconds + spec.performance.active_deadline_seconds,
         candidate=attempt.name,
         sidecar=reloading_sidecar(context, attempt.key, attempt.engine_cache),
@@ -259,7 +259,7 @@ def _with_best(context: Context, known: CandidateSearch) -> CandidateSearch:
 
 
 def _takes_requests(context: Context, tuning: Tuning) -> bool:
-    """Whether what serves with it could be measured through its Service."""
+    """Whether a server with this configuration accepts the requests of the online sweep."""
     asked = context.spec.performance.online
     return tuning.max_batch_size == 0 or tuning.max_batch_size >= (asked.batch_size if asked else 1)
 
@@ -278,7 +278,7 @@ def _tuned(context: Context, attempt: Attempt, base: Choice, found: CandidateSea
 
 
 def _proved(context: Context, dump: Dump, found: Found, better: Sequence[Combination]) -> Found:
-    """What was found, as far as it came through conversion and profile; that all of it fails stops nothing."""
+    """Convert and profile the candidates that were found. If all of them fail, the object goes on without them."""
     if not better:
         return found
     found, waits = _through(found, found.attempts, converted(context, dump, better))
@@ -315,6 +315,6 @@ def _waits(searches: Sequence[CandidateSearch], most: int) -> Verdict:
 
 
 def _of(verdict: Verdict) -> Verdict:
-    """A stage's condition, said of the search that it is a part of."""
+    """Turn the condition of another stage into that of the search it is part of."""
     reason = Reason.SEARCHING if verdict.reason is Reason.RUNNING else verdict.reason
     return Verdict("Selected", False, reason, f"candidates found by the search: {verdict.message}")

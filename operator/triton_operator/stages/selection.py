@@ -1,4 +1,4 @@
-"""Select: the candidate that is to serve, and a reason for each other."""
+"""Select: choose the candidate to serve, and give a reason for every other one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,16 +13,16 @@ from triton_operator.stages.searching import Searched
 from triton_operator.stages.step import Verdict
 
 NAMED = 3
-"""Of the ranking, in a message; the status has all."""
+"""How many candidates of the ranking a message names; the status has all."""
 
 
 @dataclass(frozen=True)
 class _Ranking:
-    """The candidates that may be taken, from best to worst."""
+    """The candidates that may be selected, from best to worst."""
 
     choices: Sequence[Choice]
     attempts: Mapping[str, Attempt]
-    """By name; also those that have no choice."""
+    """All candidates by name, including those that are not in `choices`."""
 
     @property
     def best(self) -> Choice:
@@ -41,7 +41,7 @@ class _Ranking:
 
 @dataclass(frozen=True)
 class _Decision:
-    """What is taken and why, or why nothing is."""
+    """Which candidate is selected and why, or why none is."""
 
     taken: Choice | None
     reason: Reason
@@ -110,7 +110,7 @@ def _decide(context: Context, ranking: _Ranking) -> _Decision:
 
 
 def _approved(context: Context, ranking: _Ranking, key: str) -> _Decision:
-    """The named one and no other; what was approved before and still serves is no approval of what is new."""
+    """Decide for the approved revision only. The approval of the active revision does not cover newer candidates."""
     choice = ranking.of_revision(key)
     if choice is not None:
         return _Decision(choice, Reason.APPROVED, f"approved: {_figures(choice)}")
@@ -129,7 +129,7 @@ def _awaiting(ranking: _Ranking, choice: Choice, words: str) -> _Decision:
 
 
 def _kept(context: Context, ranking: _Ranking) -> _Decision | None:
-    """What serves, where nothing of the same source is better by the minimum; None where it is not to be kept."""
+    """Keep the active revision if no candidate of its source is better by the minimum; None if it is not kept."""
     minimum, best = context.spec.selection.minimum_improvement_percent, ranking.best
     serves = ranking.of_revision(context.serving_revision)
     if not minimum or serves is None or serves.name == best.name or serves.distance > best.distance:
@@ -152,7 +152,7 @@ def _serves(context: Context, ranking: _Ranking, choice: Choice) -> bool:
 
 
 def _lead(ranking: _Ranking) -> str:
-    """The best with its margin over the second."""
+    """The best candidate's figures and its margin over the second."""
     text = _figures(ranking.best)
     if len(ranking.choices) == 1:
         return text

@@ -1,4 +1,4 @@
-"""Serve: the target revision's Deployment, its preview, one measurement through it, then the Service's selector."""
+"""Serve: deploy the target revision, measure it through the preview Service, then point the Service to it."""
 
 from dataclasses import dataclass
 
@@ -25,23 +25,23 @@ from triton_operator.stages.step import Effects, Run, Verdict, run, waiting
 
 @dataclass(frozen=True)
 class Rollout:
-    """How far the target revision is."""
+    """How far the rollout of the target revision came."""
 
     available: Verdict
-    """Of what the Service points to."""
+    """The condition of what the Service points to."""
     measured: Verdict
-    """Of the target."""
+    """The condition of the target's measurement."""
     blocking: Verdict | None
     """What the target waits for or failed at; None: nothing."""
     stalled: bool
-    """The target failed, until somebody changes something."""
+    """Whether the target failed; only a change ends that."""
     effects: Effects
     server: str
     """Name of the target's Deployment."""
     serves: bool
-    """The Service points to it, as observed."""
+    """Whether the Service points to the target, as observed."""
     record: Record | None
-    """The measurement through the preview Service."""
+    """The record of the online sweep through the preview Service; None: not measured yet."""
 
     @property
     def is_complete(self) -> bool:
@@ -106,21 +106,21 @@ def _rollout(context: Context, dump: Dump, target: Attempt) -> Rollout:
 
 
 def keep_serving(context: Context) -> Effects:
-    """The Service of what serves, while the target is not known yet."""
+    """Keep the Service of the active revision while the target is not known yet."""
     if context.serving is None:
         return Effects()
     return Effects((service(context, context.serving),)) + rollout.old_server(context, None, failed=True)
 
 
 def _availability(context: Context, target: str, start: Verdict | None) -> Verdict:
-    """Of what the Service points to, which may be another than the target."""
+    """The condition of what the Service points to, which may not be the target yet."""
     if context.serving in (None, target):
         return start or Verdict("Available", True, Reason.AVAILABLE, f"Service {context.name} points to {target}")
     return available(context)
 
 
 def available(context: Context) -> Verdict:
-    """Of what serves while another revision is made ready."""
+    """The condition of the active revision while another revision is made ready."""
     view = context.observed.servers.get(context.serving or "")
     if view is None:
         return Verdict("Available", None, Reason.WAITING, "no revision is active yet")
@@ -137,7 +137,7 @@ def available(context: Context) -> Verdict:
 
 
 def _start(context: Context, name: str, view: ServerView | None) -> tuple[Verdict | None, bool]:
-    """What the target's server waits for, None where it is ready; and whether it is too late."""
+    """What the target's server waits for (None: it is ready), and whether its deadline has passed."""
     if context.spec.serving.replicas == 0:
         return Verdict("Available", False, Reason.SUSPENDED, "spec.serving.replicas is 0, so no server runs"), False
     if view is None:
@@ -156,7 +156,7 @@ def _start(context: Context, name: str, view: ServerView | None) -> tuple[Verdic
 
 
 def _said_before(context: Context, late: str) -> Verdict | None:
-    """What the status says of a server that came too late: scaled to 0, it has no pod any more that could tell why."""
+    """The status's own explanation of a late server: once scaled to 0, it has no pod left to explain the delay."""
     for each in context.deployment.status.conditions:
         if each.type == "Stalled" and each.status == "True" and each.message.startswith(late):
             return Verdict("Available", False, reason_of(each.reason), each.message)
@@ -164,14 +164,14 @@ def _said_before(context: Context, late: str) -> Verdict | None:
 
 
 def _age(context: Context, view: ServerView) -> float:
-    """Seconds since the Deployment was made; a server that serves was ready once, so only a new one can be late."""
+    """Seconds since the Deployment was made; 0 for the active revision, which was ready once and cannot be late."""
     if context.serving == view.name:
         return 0.0
     return view.age(context.now)
 
 
 def _measurement(context: Context, dump: Dump, target: Attempt, known: Run, starts: bool, serves: bool) -> Verdict:
-    """Of the online sweep through the preview Service."""
+    """The condition of the online sweep through the preview Service."""
     if known.failure is not None:
         return Verdict("PerformanceMeasured", False, known.failure.reason, known.failure.message)
     if known.record is None:

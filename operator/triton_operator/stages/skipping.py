@@ -1,4 +1,4 @@
-"""Which candidates are not tried at all, and why. What is skipped stops no other candidate."""
+"""Which candidates are not tried at all, and why. A skipped candidate stops no other candidate."""
 
 from triton_converters.contract.formats import FORMATS
 from triton_converters.contract.reasons import Reason
@@ -14,7 +14,7 @@ from triton_operator.stages.step import Verdict
 
 
 def product_asked(spec: TritonDeploymentSpec) -> str:
-    """The GPU product that a candidate is built for; empty where none is."""
+    """The GPU product that candidates are built for; empty if no candidate is built for one."""
     built = any(FORMATS[candidate.format].needs_gpu for model in spec.models for candidate in model.candidates)
     return spec.gpu.product if built and spec.gpu is not None and spec.gpu_count > 0 else ""
 
@@ -40,7 +40,7 @@ def refuse(context: Context, progress: Sourced) -> Sourced:
 
 
 def refused(context: Context, candidate: Combination) -> Trouble | None:
-    """What the spec and the server's image alone say against a candidate."""
+    """Why a candidate cannot be tried, as far as the spec and the server's image tell; None: nothing forbids it."""
     for member in candidate.members:
         if message := server_image.refusal(context.images.server, member.model.format, member.format):
             return Trouble(Reason.FORMAT_NOT_SERVED, message)
@@ -51,7 +51,7 @@ def refused(context: Context, candidate: Combination) -> Trouble | None:
 
 
 def no_product(context: Context, candidate: Combination) -> Trouble | None:
-    """That no node has the GPU product which a candidate is built for; None also where nodes may not be read."""
+    """The trouble if no node has the candidate's GPU product; None also if the operator may not read nodes."""
     if not _built_for_product(candidate) or context.observed.gpu_product_exists is not False:
         return None
     assert context.spec.gpu is not None
@@ -61,18 +61,18 @@ def no_product(context: Context, candidate: Combination) -> Trouble | None:
 
 
 def patience(context: Context, candidate: Combination) -> float | None:
-    """Seconds that a candidate's conversion may wait for a node; None: for ever, as all candidates need such a node."""
+    """Seconds that a conversion may wait for a node; None: for ever, as every candidate needs such a node."""
     return context.settings.unschedulable_seconds if _built_for_product(candidate) else None
 
 
 def is_patient(context: Context) -> bool:
-    """Whether a pod waits for a node of a product that a candidate is built for: the deadline wakes nobody."""
+    """Whether a pod waits for a node with the GPU product. No event ends that wait, so passes have to look."""
     waits = any(job.unschedulable_since is not None for job in context.observed.jobs.values())
     return waits and bool(product_asked(context.spec))
 
 
 def _waited_in_vain(context: Context, candidate: Combination) -> Trouble | None:
-    """What the scheduler says of the reference's pod, which needs the same GPU and may still start."""
+    """The scheduler's message about the reference's pod, if it waited too long: it needs the same GPU."""
     seconds = patience(context, candidate)
     for job in context.observed.jobs.values():
         since = job.unschedulable_since

@@ -1,4 +1,4 @@
-"""Source: one Job reads what spec.source names and publishes it on the claim under its digest."""
+"""Source: one Job reads spec.source and publishes it on the claim under its digest."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,10 +14,10 @@ from triton_operator.resources.jobs import Work, claim_volume, job
 from triton_operator.stages.step import Effects, Progress, Verdict, run, waiting
 
 RETRY_SECONDS, LONGEST_RETRY_SECONDS = 15, 300
-"""A source that is not there may be on its way (GitOps applies everything at once), so it is looked for again: at first
-after 15 s, then after half of the time it has been missing."""
+"""The shortest and longest pause between two tries. A missing source may still come, because GitOps applies everything
+at once; each pause is half of the time that the source has been missing."""
 STALLED_SECONDS = 60
-"""A source that is missing for so long is an error of the user's."""
+"""The object is stalled once the source has been missing for so long."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +90,7 @@ def _work(context: Context) -> Work:
 
 
 def _condition(context: Context) -> Condition | None:
-    """The condition as it was last written for this generation."""
+    """The SourceResolved condition that was last written for this generation."""
     for condition in context.deployment.status.conditions:
         if condition.type == "SourceResolved" and condition.observed_generation == context.deployment.generation:
             return condition
@@ -98,7 +98,7 @@ def _condition(context: Context) -> Condition | None:
 
 
 def _is_due(context: Context, work: Work, missing_seconds: float) -> bool:
-    """Whether the failed Job is old enough to be replaced by another try."""
+    """Whether the failed Job is old enough for another try."""
     observed = context.observed.jobs[job(context, work)["metadata"]["name"]]
     created = datetime.fromisoformat(observed.body["metadata"]["creationTimestamp"])
     pause = min(max(missing_seconds / 2, RETRY_SECONDS), LONGEST_RETRY_SECONDS)
