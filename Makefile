@@ -13,7 +13,7 @@ LOCK_IMAGE := uv pip compile -q --python-version 3.13 --python-platform x86_64-m
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
-venv: $(VENV)/.done ## The development environment, from the lock file
+venv: $(VENV)/.done ## Make the development environment from the lock file
 # Its name is a hash of the lock file: a fresh clone finds it and leaves it alone.
 $(VENV)/.done:
 	@echo "Python packages of requirements/dev.txt, usually 1 min on two cores ..."; SECONDS=0; \
@@ -21,7 +21,7 @@ $(VENV)/.done:
 	  $(VENV)/bin/pip install --quiet --require-hashes -r requirements/dev.txt; \
 	  touch $@; echo "Python packages of requirements/dev.txt: $$SECONDS s"
 
-lock: ## Resolve the dependencies of pyproject.toml and of the images anew
+lock: ## Resolve the dependencies of pyproject.toml and of the images again
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra operator pyproject.toml -o requirements/operator.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --all-extras pyproject.toml -o requirements/dev.txt
 	$(LOCK_IMAGE) --extra converters pyproject.toml images/converter/requirements.in -o requirements/image-converter.txt
@@ -35,37 +35,37 @@ lock: ## Resolve the dependencies of pyproject.toml and of the images anew
 images: ## Build every container image that changed, into the cache
 	python3 -m hack.imagebuild build
 
-install: venv ## The operator of this tree, into the development cluster or the one that KUBECONFIG names
+install: venv ## Install the operator of this tree into the development cluster, or into KUBECONFIG's
 	python3 -m hack.deploy
 
 cluster-prepare: ## Download what cluster-up and Helm are built from
 	python3 -m hack.devcluster prepare
 
-cluster-up: ## A real single-node Kubernetes on this machine, or the one KUBECONFIG names
+cluster-up: ## Start a single-node Kubernetes on this machine, unless KUBECONFIG names a cluster
 	python3 -m hack.devcluster up
 
-cluster-down: ## Remove that cluster and whatever killed ones left
+cluster-down: ## Remove that cluster, and what killed clusters left behind
 	python3 -m hack.devcluster down
 
 cluster-binaries: ## Build Kubernetes, etcd, CoreDNS, Helm and kubeconform into the cache
 	python3 -m hack.devcluster binaries
 
 .PHONY: demo examples bench bench-latency
-demo: ## From nothing to a measured server and an answer from it, on real handwritten digits
+demo: ## Convert, measure and serve a model of handwritten digits, and send it a request
 	@$(MAKE) --no-print-directory --silent --jobs 2 venv cluster-prepare
 	python3 -m demo
 
-examples: venv ## Every example of manifests/examples on a cluster, one line each; NAME="a b" for some
+examples: venv ## Run every example of manifests/examples on a cluster, one line each; NAME="a b" runs some
 	python3 -m examples $(NAME)
 
-bench: venv cluster-binaries ## The operator with 100 to 5,000 objects on an API server alone: half an hour, on a quiet machine
+bench: venv cluster-binaries ## Measure the operator with 100 to 5,000 objects on an API server without nodes: 30 minutes on a quiet machine
 	python3 -m bench.scale
 
-bench-latency: venv ## The operator's own latency: creation to first Job, and overhead of one demo
+bench-latency: venv ## Measure the operator's latency: from creation to the first Job, and the overhead of one demo
 	python3 -m bench.latency
 
 .PHONY: bench-search
-bench-search: venv ## The search beside Model Analyzer's on one model, and on the cluster: a quarter of an hour, on a quiet machine
+bench-search: venv ## Compare the search with Model Analyzer's on one model, and on the cluster: 15 minutes on a quiet machine
 	python3 -m bench.search
 	python3 -m bench.search.cluster
 
@@ -80,7 +80,7 @@ generate: venv ## The CRD, its copy in the chart, manifests/install.yaml and the
 	python3 -m hack.devcluster binaries helm
 	python3 -m hack.lint.install_manifest
 
-verify-generated: venv ## Fails where a generated file differs from what `make generate` writes
+verify-generated: venv ## Fail if a generated file differs from what `make generate` writes
 	python3 -m triton_operator.crdgen --check
 	python3 -m hack.docs --check
 	python3 -m hack.devcluster binaries helm
@@ -90,7 +90,7 @@ verify-generated: venv ## Fails where a generated file differs from what `make g
 SCHEMAS = $(CACHE)/schemas-$(shell cat hack/devcluster/modules/kubernetes/go.mod crds/*.yaml hack/lint/kubernetes_schemas.py | sha256sum | cut -c1-12)
 KUBECONFORM = kubeconform -strict -summary -schema-location '$(SCHEMAS)/{{.ResourceKind}}{{.KindSuffix}}.json'
 
-lint: venv verify-generated ## ruff, mypy --strict, the import layers, helm lint, kubeconform, drift of generated files
+lint: venv verify-generated ## Run ruff, mypy --strict, the import layers, helm lint and kubeconform, and check generated files
 	ruff check .
 	ruff format --check .
 	mypy
@@ -109,28 +109,28 @@ lint: venv verify-generated ## ruff, mypy --strict, the import layers, helm lint
 # In a suite that measures nothing a worker for each core, four at most: each has an API server, and takes whole modules.
 EACH_CORE := -n auto --maxprocesses 4 --dist loadscope
 SUITES := fast report apiserver torch tensorflow images cluster e2e
-test: venv ## All tests, set-up included; how long each suite took comes last
+test: venv ## Run all tests, including their set-up, and print how long each suite took
 	@took=; for suite in $(SUITES); do SECONDS=0; $(MAKE) --no-print-directory test-$$suite; \
 	  took+=$$(printf '%-12s %3d min %02d s' $$suite $$((SECONDS / 60)) $$((SECONDS % 60)))$$'\n'; done; printf '\n%s' "$$took"
 
-test-fast: venv ## Everything that needs neither images nor a cluster: minutes
+test-fast: venv ## Run the tests that need neither images nor a cluster: minutes
 	pytest $(EACH_CORE) -m "not (apiserver or chaos or chromium or cluster or e2e or examples or gpu or images or tensorflow or torch)" tests
 
-test-report: venv ## Reports of recorded runs in a headless Chromium, which it installs from Debian
+test-report: venv ## Test reports of recorded runs in a headless Chromium, which it installs from Debian
 	type chromium chromedriver > /dev/null || { apt-get update -qq; DEBIAN_FRONTEND=noninteractive \
 	  apt-get install -qq --no-install-recommends -y chromium chromium-driver fonts-dejavu-core; }
 	pytest -m chromium tests/report
 
-test-apiserver: venv cluster-binaries ## On a real API server and etcd, without a node
+test-apiserver: venv cluster-binaries ## Run the tests on a real API server and etcd, without a node
 	pytest $(EACH_CORE) -m apiserver tests/apiserver
 	pytest $(EACH_CORE) -m apiserver tests/chaos
 
 # A cluster there is where KUBECONFIG names one, or where root may start one.
 FAULTY_PODS := $(addprefix tests/e2e/test_,bad_input.py conversion.py repair.py)
-test-chaos: venv cluster-binaries ## Every fault, on a real API server and on a real node, in one table: 35 minutes
+test-chaos: venv cluster-binaries ## Try every fault on a real API server and on a real node, and print one table: 35 minutes
 	pytest $(if $(or $(KUBECONFIG),$(filter 0,$(shell id -u))),$(FAULTY_PODS) tests/chaos,tests/chaos --ignore tests/chaos/node)
 
-test-chaos-node: venv ## Of these, the faults on a real node: it is drained, its kubelet stopped, the operator killed
+test-chaos-node: venv ## Try only the faults on a real node: it is drained, its kubelet stopped, the operator killed
 	pytest tests/chaos/node
 
 # In the image $(1), the tests of the framework $(2); packages of the development environment come after the image's own.
@@ -143,31 +143,31 @@ define test_converters
 	  -m $(2) /src/tests/converters/$(2)
 endef
 
-test-torch: venv ## The converters of PyTorch, inside the converter image
+test-torch: venv ## Test the PyTorch converters inside the converter image
 	$(call test_converters,converter,torch)
 
-test-tensorflow: venv ## The converters of TensorFlow, inside the converter-tensorflow image
+test-tensorflow: venv ## Test the TensorFlow converters inside the converter-tensorflow image
 	$(call test_converters,converter-tensorflow,tensorflow)
 
-test-images: venv ## tritonserver's backends, the gates and perf_analyzer on real servers
+test-images: venv ## Test tritonserver's backends, the gates and perf_analyzer on real servers
 	pytest -m images tests/images tests/profile
 
 # Somebody else's cluster is neither started nor removed.
-test-cluster: venv ## The development cluster: up, down, killed, up again
+test-cluster: venv ## Test the development cluster: up, down, killed, up again
 	$(if $(KUBECONFIG),@echo "KUBECONFIG is set: the development cluster is not tested",pytest -m cluster tests/devcluster)
 
-test-e2e: venv ## The operator on a real cluster, as its users meet it
+test-e2e: venv ## Test the operator on a real cluster, as users see it
 	pytest -m e2e tests/e2e
 
 .PHONY: test-examples
-test-examples: venv ## The seeds' examples with one candidate each, on the cluster: minutes each, no part of `make test`
+test-examples: venv ## Run the examples with one candidate each on the cluster: minutes each; not part of `make test`
 	pytest -m examples tests/e2e
 
 # Not in the lock file: gigabytes, and of no use without a GPU. For another version: make test-gpu TENSORRT=tensorrt==10.13.3.9
 TENSORRT := tensorrt
 GPU_PACKAGES = $(CACHE)/gpu-$(TENSORRT)
 .PHONY: test-gpu
-test-gpu: venv ## TensorRT's engines on this machine's GPU, beside the seed's A100; no part of `make test`
+test-gpu: venv ## Compare TensorRT engines on this machine's GPU with published A100 figures; not part of `make test`
 	@nvidia-smi >/dev/null || { echo "make test-gpu needs an NVIDIA GPU: nvidia-smi does not run here"; exit 1; }
 	test -d $(GPU_PACKAGES) || pip install --quiet --target $(GPU_PACKAGES) $(TENSORRT) cuda-python
 	PYTHONPATH=$(PYTHONPATH):$(GPU_PACKAGES) pytest -m gpu tests/gpu

@@ -18,8 +18,8 @@ LONGEST_ERROR = 300
 def status_body(owner: dict[str, Any], status: TritonDeploymentStatus) -> dict[str, Any]:
     """The body to apply: the whole status, for exactly the version of the object that it was computed from.
 
-    Because of the resource version, an older view cannot overwrite a newer status, and a new object of the same name does
-    not get the status of the old one. Defaults are left out, because the schema gives absence the same meaning.
+    Because of the resource version, an older view cannot overwrite a newer status, and a new object of the same name
+    does not get the status of the old one. Defaults are left out, because the schema gives absence the same meaning.
     """
     metadata = owner["metadata"]
     return {

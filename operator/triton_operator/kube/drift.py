@@ -112,7 +112,7 @@ def _owned(observed: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _abandoned(owned: Mapping[str, Any], desired: Any, path: tuple[str, ...]) -> str | None:
-    """The path of the first owned field that is not desired. Steps are `f:FIELD`, `k:{KEYS}`, `v:VALUE`, `.` (itself)."""
+    """The path of the first owned, not desired field. Steps are `f:FIELD`, `k:{KEYS}`, `v:VALUE`, `.` (itself)."""
     for step, below in owned.items():
         kind, _, name = step.partition(":")
         if kind == ".":

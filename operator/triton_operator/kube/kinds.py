@@ -21,8 +21,8 @@ class Kind:
     fields: str = ""
     """Field selector of lists and watches."""
     created: bool = False
-    """Whether a missing object is created instead of applied. That costs the API server a third less, but no later apply
-    removes fields of it. These kinds need no removal: a Job's name changes with its content, and the lists of a
+    """Whether a missing object is created instead of applied. That costs the API server a third less, but no later
+    apply removes fields of it. These kinds need no removal: a Job's name changes with its content, and the lists of a
     NetworkPolicy are replaced whole."""
 
     @property

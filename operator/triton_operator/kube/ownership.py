@@ -1,6 +1,6 @@
 """Who owns an observed object. A label says which TritonDeployment it is for, an owner reference whose it is.
 
-Pure. A name alone proves nothing: the object may be a user's, or left over from an earlier TritonDeployment of that name.
+Pure. A name alone proves nothing: the object may be a user's, or left from an earlier TritonDeployment of that name.
 """
 
 from collections.abc import Iterable, Mapping

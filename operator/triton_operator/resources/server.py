@@ -16,8 +16,8 @@ FIXED_MODELS = "--model-control-mode=none"
 DRAIN_SECONDS = 10
 """The pause before SIGTERM, on which tritonserver unloads models at once though endpoints still point to it."""
 GRPC_CONNECTION_AGE_MILLISECONDS = 7000
-"""The flag exists since server 2.42 (24.01). The age is less than the drain, even with the tenth that gRPC may add and a
-second for endpoints. So a client reconnects to another pod before this one unloads its models. Without the flag, a
+"""The flag exists since server 2.42 (24.01). The age is less than the drain, even with the tenth that gRPC may add and
+a second for endpoints. So a client reconnects to another pod before this one unloads its models. Without the flag, a
 client that keeps its connection gets "unknown model" at every rollout; over HTTP, which has no such flag, it may."""
 EXIT_TIMEOUT_SECONDS = 30
 """How long tritonserver waits for requests in flight; its own default."""

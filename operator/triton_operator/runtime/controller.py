@@ -1,7 +1,7 @@
-"""What runs around passes: the store, the queue, the threads, watches, full lists and the Lease.
+"""What surrounds the passes: the store, the queue, the threads, watches, full lists and the Lease.
 
-Every replica watches; passes are made by the one that holds the Lease, all others stand by with a filled store.
-Everything that must live as long as the process lives here; handlers.py only forwards what kopf sees.
+Every replica watches. Only the one that holds the Lease makes passes; the others stand by with a filled store. This
+module keeps everything that lives as long as the process; handlers.py only forwards what kopf sees.
 """
 
 import asyncio
@@ -21,9 +21,9 @@ from triton_operator.runtime.watches import Watch
 from triton_operator.settings import Settings
 
 WORKERS = 8
-"""Passes at a time: a pass waits for the API server most of its time."""
+"""How many passes run at a time. A pass spends most of its time waiting for the API server."""
 FULL_LIST_SECONDS = 300.0
-"""Between two full lists, which find what an interrupted watch did not say: that an object is gone."""
+"""Pause between two full lists, which find deletions that an interrupted watch missed."""
 LONGEST_PASS_SECONDS = 300.0
 """A pass is a dozen requests of at most 35 s each; one that runs longer hangs."""
 
@@ -43,7 +43,7 @@ class Controller:
         self._tasks: list[asyncio.Task[None]] = []
         self._watches: list[Watch] = []
         self._lease: Lease | None = None
-        # Of its own: a renewal must not wait for passes.
+        # A separate thread, because a renewal must not wait for passes.
         self._lease_thread = ThreadPoolExecutor(1, thread_name_prefix="lease")
         self._leads = settings.lease is None
         self._listed_at = float("-inf")
@@ -51,9 +51,9 @@ class Controller:
         metrics.leads.set_function(lambda: self._leads)
 
     async def start(self) -> None:
-        """Connect, learn what there is, and start to work. Raises ClusterError; may then be called again.
+        """Connect, list every kind, and start to work. Raises ClusterError, and may then be called again.
 
-        No pass runs before every kind was listed: it would take what it has not seen for missing.
+        No pass runs before every kind was listed, because it would take what it has not seen for missing.
         """
         loop = self._loop = asyncio.get_running_loop()
         cluster = await self._in_thread(Cluster.connect, self._settings.holder)
@@ -64,7 +64,7 @@ class Controller:
         reconciler = Reconciler(working, self._store, self._settings, self._metrics)
 
         async def process(key: Key) -> Result:
-            # Of a replica that stands by, taking over wakes every key.
+            # A replica that stands by drops the key; taking over wakes all of them.
             return await self._in_thread(reconciler.reconcile, key) if self._leads else Result()
 
         queue: WorkQueue[Key] = WorkQueue(process, WORKERS)
@@ -87,9 +87,9 @@ class Controller:
         log.info("%d TritonDeployments are known", len(self._store.ready_reasons()))
 
     async def stop(self) -> None:
-        """Start no new pass and let the running ones end: each is idempotent, but a whole one is better than half.
+        """Start no new pass, let the running ones end, then release the Lease.
 
-        Only then another replica may work.
+        A pass could be cut short, because it is idempotent, but a whole one is better.
         """
         for task in self._tasks:
             task.cancel()
@@ -97,17 +97,17 @@ class Controller:
             watch.stop()
         await asyncio.to_thread(self._pool.shutdown, wait=True, cancel_futures=True)
         if self._lease is not None:
-            # After a renewal that still runs.
+            # The same thread, so that the release comes after a running renewal.
             await asyncio.get_running_loop().run_in_executor(self._lease_thread, self._lease.release)
 
     def seen(self, event_type: str | None, body: dict[str, Any]) -> None:
-        """Take in what kopf saw of a TritonDeployment (type None: from a list) and wake it."""
+        """Take in a TritonDeployment that kopf saw (type None: from a list) and wake it."""
         key = self._store.take_in(TRITON_DEPLOYMENT, event_type, body)
         if key is not None and self._queue is not None:
             self._queue.wake(key)
 
     def not_alive(self) -> str:
-        """Why the kubelet should restart the process; empty: it need not. Called from another thread."""
+        """Why the kubelet should restart the process; empty: it should not. Called from another thread."""
         if self._loop is None or self._queue is None:
             return ""
         if any(task.done() for task in self._tasks):
@@ -122,7 +122,7 @@ class Controller:
         return f"a pass has run for {seconds:.0f} s" if seconds > LONGEST_PASS_SECONDS else ""
 
     def not_ready(self) -> str:
-        """Why the operator does no work yet; empty: it does."""
+        """Why the operator does not work yet; empty: it works."""
         return "" if self._queue is not None else "the API server's objects are not listed yet"
 
     async def _longest_pass(self) -> float:
@@ -139,7 +139,7 @@ class Controller:
 
     async def _hold_forever(self, lease: Lease, queue: WorkQueue[Key]) -> None:
         taking_over: asyncio.Task[None] | None = None
-        # The Lease is renewed while everything is listed, however long that takes.
+        # Full lists run as a task, so the Lease is renewed however long they take.
         async with asyncio.TaskGroup() as group:
             while True:
                 await asyncio.get_running_loop().run_in_executor(self._lease_thread, lease.renew)
@@ -150,7 +150,7 @@ class Controller:
                 await asyncio.sleep(RENEW_SECONDS)
 
     async def _take_over(self, lease: Lease, queue: WorkQueue[Key]) -> None:
-        """Wake everything, once it is known anew: who stands by cannot know that its watches are silent."""
+        """List everything if the last list is old, then wake every key: a standby does not notice silent watches."""
         if asyncio.get_running_loop().time() - self._listed_at > LEASE_SECONDS:
             try:
                 await self._list_everything()
@@ -164,7 +164,7 @@ class Controller:
             queue.wake(key)
 
     async def _list_everything(self) -> set[Key]:
-        """List every kind; the TritonDeployments that something new was found of."""
+        """List every kind. Return the TritonDeployments with something new."""
         changed: set[Key] = set()
         for watch in self._watches:
             changed |= await self._in_thread(watch.list)

@@ -1,7 +1,7 @@
-"""kopf, and nothing else of it than the process's life and one watch: no finalizer, no annotation, no progress.
+"""The only use of kopf: the process's life and one watch, without finalizer, annotation or progress.
 
-kopf's author calls the stateless `on.event` handlers the ones for level-triggered operators; daemons, timers and
-change handlers write to the object or block its deletion while the operator is down.
+kopf's author recommends the stateless `on.event` handlers for level-triggered operators. Daemons, timers and change
+handlers write to the object or block its deletion while the operator is down.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def registry(controller: Controller) -> kopf.OperatorRegistry:
         try:
             await controller.start()
         except ClusterError as error:
-            # No CRD yet, or no API server.
+            # The CRD or the API server may come later.
             raise kopf.TemporaryError(str(error), delay=START_AGAIN_SECONDS) from error
 
     @kopf.on.cleanup(registry=handlers)
@@ -36,7 +36,7 @@ def registry(controller: Controller) -> kopf.OperatorRegistry:
 
     @kopf.on.login(registry=handlers)
     def login(**arguments: Any) -> kopf.ConnectionInfo | None:
-        # Named here, or kopf would read the kubernetes client's private configuration, whose layout changes.
+        # Without this handler kopf would read the kubernetes client's private configuration, whose layout changes.
         return kopf.login_with_service_account(**arguments) or kopf.login_with_kubeconfig(**arguments)
 
     kind = TRITON_DEPLOYMENT
@@ -49,8 +49,8 @@ def registry(controller: Controller) -> kopf.OperatorRegistry:
 
 
 def configure(settings: kopf.OperatorSettings) -> None:
-    """Set what is not kopf's default, each with its reason."""
-    # As watches.py does with the children.
+    """Set what differs from kopf's defaults, each with its reason."""
+    # The same limits as for the children in watches.py.
     settings.watching.chunk_size = PAGE
     settings.watching.server_timeout = WATCH_SECONDS
     settings.watching.inactivity_timeout = SILENT_SECONDS
@@ -59,23 +59,23 @@ def configure(settings: kopf.OperatorSettings) -> None:
     settings.networking.request_timeout = 30
     # kopf would give up after 54 s of errors 5xx, and end the process.
     settings.networking.error_backoffs = Backoffs()
-    # Namespaces and CRDs are not watched: that would need rules for the whole cluster.
+    # Watching namespaces and CRDs would need rules for the whole cluster.
     settings.scanning.disabled = True
-    # Every replica watches; which one works is lease.py's. kopf's peers would both stop where both have one priority.
+    # Every replica watches; lease.py decides which one works. kopf's peers of equal priority would both stop.
     settings.peering.standalone = True
-    # Events are posted by reconcile.py, on transitions; never copies of log lines.
+    # reconcile.py posts Events on transitions; kopf would post copies of log lines.
     settings.posting.enabled = False
-    # A worker of kopf does nothing but copy an object into the store; it need not linger for the next event.
+    # A worker of kopf only copies an object into the store, so it need not wait for the next event.
     settings.queueing.idle_timeout = 1
-    # Running passes get so long to end; the pod's grace period is longer.
+    # The time that running passes get to end; the pod's grace period is longer.
     settings.process.ultimate_exiting_timeout = 60
-    # Unused, as nothing is written to objects; never kopf's own default name if that ever changes.
+    # Unused, because kopf writes nothing to objects; if that changes, the name must not be kopf's default.
     settings.persistence.finalizer = "triton-operator.dev/operator"
 
 
 class Backoffs:
-    """Seconds between tries of kopf's list or watch; kopf begins anew with each request."""
+    """Seconds between tries of kopf's list or watch; kopf iterates anew for each request."""
 
     def __iter__(self) -> Iterator[float]:
-        """Without an end."""
+        """Return pauses without an end."""
         return backoffs()

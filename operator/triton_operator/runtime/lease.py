@@ -1,7 +1,7 @@
-"""Which of several replicas may write: the one that holds a Lease (coordination.k8s.io) and renewed it just now.
+"""Which of several replicas may write: the one that holds a Lease (coordination.k8s.io) and renewed it recently.
 
-A holder stops writing FENCE_SECONDS after its last renewal, whatever has become of it; another one takes the Lease
-LEASE_SECONDS after the last renewal that it saw. In between, the last write of the old holder has ended: a write takes
+A holder stops writing FENCE_SECONDS after its last renewal, whatever happens. Another replica takes the Lease
+LEASE_SECONDS after the last renewal that it saw. By then the old holder's last write has ended, because a write takes
 at most cluster.WRITE_SECONDS.
 """
 
@@ -18,23 +18,23 @@ from triton_operator.names import MANAGED_BY, MANAGED_BY_LABEL
 FENCE_SECONDS = 8.0
 LEASE_SECONDS = FENCE_SECONDS + WRITE_SECONDS
 RENEW_SECONDS = 3.0
-"""Between two looks at the Lease. Another replica has it 3 s after an orderly end of its holder, 19 after a sudden."""
+"""Pause between two looks at the Lease. Another replica has it 3 s after an orderly end, 19 s after a crash."""
 
 log = logging.getLogger(__name__)
 
 
 def running_time() -> float:
-    """Seconds of a clock that goes on while the process is stopped and while the machine sleeps."""
+    """Seconds of a clock that also runs while the process is stopped or the machine sleeps."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Lease:
-    """A Lease as one replica sees it. `held` may be asked by any thread; the rest belongs to one thread at a time."""
+    """A Lease as one replica sees it. Any thread may call `held`; the rest is for one thread at a time."""
 
     def __init__(
         self, cluster: Cluster, namespace: str, name: str, holder: str, clock: Callable[[], float] = running_time
     ) -> None:
-        """`holder` names this replica. The same name after a restart is the same holder: it goes on at once."""
+        """`holder` names this replica. After a restart with the same name it goes on at once."""
         self._cluster = cluster
         self._namespace = namespace
         self._name = name
@@ -48,7 +48,7 @@ class Lease:
         return self._clock() < self._fence
 
     def renew(self) -> None:
-        """Look at the Lease; renew it, or take it where nobody holds it. Never raises: `held` says what came of it."""
+        """Renew the Lease, or take it if nobody holds it. Never raises: `held` tells the outcome."""
         try:
             found = self._cluster.get(LEASE, self._namespace, self._name)
             begun = self._clock()
@@ -56,11 +56,11 @@ class Lease:
                 self._write(found, self._holder)
                 self._fence = begun + FENCE_SECONDS
         except ClusterError as error:
-            # A conflict: another one was faster. Anything else: the fence closes by itself.
+            # A conflict means that another replica was faster. After any other error the fence closes by itself.
             log.warning("Lease %s/%s: trying again in %g s: %s", self._namespace, self._name, RENEW_SECONDS, error)
 
     def release(self) -> None:
-        """Let another replica work at once, where this one held the Lease. Writes nothing afterwards."""
+        """Let another replica work at once if this one holds the Lease. Writes nothing afterwards."""
         if not self.held():
             return
         self._fence = float("-inf")
@@ -76,7 +76,7 @@ class Lease:
             return True
         holder, version = found["spec"].get("holderIdentity", ""), found["metadata"]["resourceVersion"]
         if version != self._seen[0]:
-            # Two machines' clocks differ: what counts is for how long this one saw no renewal.
+            # Two machines' clocks differ, so what counts is how long this one saw no renewal.
             self._seen = (version, now)
         return holder in ("", self._holder) or now - self._seen[1] > LEASE_SECONDS
 

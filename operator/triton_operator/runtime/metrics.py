@@ -1,4 +1,4 @@
-"""What the operator tells Prometheus and the kubelet: /metrics, /healthz and /readyz on one port."""
+"""The endpoints for Prometheus and the kubelet: /metrics, /healthz and /readyz on one port."""
 
 import threading
 from collections import Counter as Count
@@ -14,11 +14,11 @@ from prometheus_client.registry import Collector
 from triton_operator.runtime.store import Store
 
 Problem = Callable[[], str]
-"""Says what is wrong; empty: nothing."""
+"""Returns what is wrong; empty: nothing."""
 
 
 class Metrics:
-    """The operator's own metrics, in a registry of their own."""
+    """The operator's metrics, in their own registry."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -33,7 +33,7 @@ class Metrics:
         )
         self.writes = Counter(
             "triton_operator_writes",
-            "Requests that change something, by verb and kind; none at rest.",
+            "Requests that change something, by verb and kind; there are none at rest.",
             ["verb", "kind"],
             registry=self.registry,
         )
@@ -65,9 +65,9 @@ class _Deployments(Collector):
 
 
 def serve(port: int, metrics: Metrics, alive: Problem, ready: Problem) -> ThreadingHTTPServer:
-    """Answer on a port (0: a free one) from a thread of its own, until `shutdown()`.
+    """Serve on a port (0: a free one) in a separate thread until `shutdown()`.
 
-    /healthz and /readyz answer 503 with the problem where there is one.
+    /healthz and /readyz answer 503 with the problem if there is one.
     """
 
     class Handler(BaseHTTPRequestHandler):
@@ -88,7 +88,7 @@ def serve(port: int, metrics: Metrics, alive: Problem, ready: Problem) -> Thread
             self.wfile.write(body)
 
         def log_message(self, format: str, *arguments: Any) -> None:
-            """Say nothing: probes come every few seconds."""
+            """Log nothing, because probes come every few seconds."""
 
     server = ThreadingHTTPServer(("", port), Handler)
     threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()

@@ -1,6 +1,6 @@
-"""Which object is reconciled when: between the watch events (handlers.py) and the passes (reconcile.py).
+"""The queue between the watch events (handlers.py) and the passes (reconcile.py): when each object is reconciled.
 
-`Schedule` decides, without a clock or a thread of its own; `WorkQueue` runs it on the event loop.
+`Schedule` decides, without a clock or a thread; `WorkQueue` runs it on the event loop.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 FIRST_BACKOFF_SECONDS = 0.5
 LONGEST_BACKOFF_SECONDS = 30.0
-"""Also how long after an outage of the API server a key may still wait."""
+"""The longest pause after a failure, and so the longest wait after an outage of the API server."""
 
 
 @dataclass(frozen=True)
@@ -24,21 +24,21 @@ class Result:
     """How the work on a key ended."""
 
     again_after: float | None = None
-    """Seconds until it is due again, 0: once nothing else is due; None: when it is woken."""
+    """Seconds until it is due again. 0: as soon as nothing else is due. None: not before it is woken."""
     failed: bool = False
-    """Due again after a pause that doubles each time, of at least `again_after`."""
+    """Whether it is due again after a pause of at least `again_after` that doubles with each failure."""
 
 
 class Schedule(Generic[Key]):
     """Keys that are due, waiting or being worked on. Times are seconds of any monotonic clock.
 
-    A key is worked on by one worker at a time. However often it is woken while it waits, it is worked on once; woken
-    while it is worked on, it is worked on once more. Keys that are due come out in the order they became due; those
-    that only have to finish what they began come after all that were woken, so that of many new ones each is begun.
+    One worker at a time works on a key. A key that is woken many times while it waits is worked on once; a key that is
+    woken while it is worked on, once more. Due keys come out in the order in which they became due. Keys that only have
+    to finish what they began come after all woken keys, so that each of many new keys is begun.
     """
 
     def __init__(self) -> None:
-        # As sets that keep their order.
+        # Both are sets that keep their order.
         self._due: OrderedDict[Key, None] = OrderedDict()
         self._finishing: OrderedDict[Key, None] = OrderedDict()
         self._working: dict[Key, float] = {}
@@ -66,7 +66,7 @@ class Schedule(Generic[Key]):
             self._due[key] = None
 
     def take(self, now: float) -> Key | None:
-        """The key that is due for longest, now being worked on; None where none is due."""
+        """Return the key that has been due for longest and mark it as worked on; None if none is due."""
         while self._heap and self._heap[0][0] <= now:
             time, _, key = heapq.heappop(self._heap)
             if self._timers.get(key) == time:
@@ -97,13 +97,13 @@ class Schedule(Generic[Key]):
         return pause
 
     def next_time(self) -> float | None:
-        """When the next waiting key becomes due; None where none waits."""
+        """When the next waiting key becomes due; None if none waits."""
         while self._heap and self._timers.get(self._heap[0][2]) != self._heap[0][0]:
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
     def oldest_start(self) -> float | None:
-        """When the longest running work began; None where nothing is worked on."""
+        """When the longest running work began; None if nothing is worked on."""
         return min(self._working.values(), default=None)
 
     def _ended(self, key: Key, due: float | None) -> None:
@@ -139,7 +139,7 @@ class WorkQueue(Generic[Key]):
         self._changed.set()
 
     def oldest_pass_seconds(self) -> float:
-        """How long the longest running `process` has run; 0 where none runs."""
+        """How long the longest running `process` has run; 0 if none runs."""
         start = self._schedule.oldest_start()
         return 0.0 if start is None else asyncio.get_running_loop().time() - start
 

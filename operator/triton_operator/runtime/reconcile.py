@@ -1,9 +1,10 @@
-"""One pass over one TritonDeployment: what is observed, what that calls for, what differs, what to report.
+"""One pass over one TritonDeployment: observe, plan, write what differs, report.
 
 store ─> parse ─> observe ─> plan ─> apply what drifts ─> delete ─> status ─> events
 
-A pass never waits and never raises: a user's error becomes the status, a transient one a later pass, a bug both and a
-traceback. Whatever a pass wrote, the next one looks at again; the one that writes nothing is the last.
+A pass never waits and never raises. A user's error goes into the status, a transient error leads to a later pass, and a
+bug does both and leaves a traceback. A pass that wrote something is followed by another; one that wrote nothing is the
+last.
 """
 
 import logging
@@ -38,26 +39,26 @@ from triton_operator.settings import Settings
 from triton_operator.stages.skipping import product_asked
 
 STARTS_WORK = {CLAIM, NETWORK_POLICY, JOB}
-"""Kinds without which no Job's pod may run, and Jobs."""
+"""Jobs, and the kinds that must exist before a Job's pod may run."""
 LONGEST_FIGHT = 20
-"""Passes in a row that write. More, and somebody undoes what we apply: the passes then come at growing intervals."""
+"""Passes in a row that may write. After more, another client must be undoing them, and the pauses grow."""
 LONGEST_RETRY_AFTER_SECONDS = 60.0
-"""The API server says 1; something between it and us may say anything."""
+"""The longest Retry-After that is respected. The API server says 1; a proxy may say anything."""
 
 Body = dict[str, Any]
 log = logging.getLogger(__name__)
 
 
 class ForeignError(RefusedError):
-    """An object of the name is somebody else's; it is left alone."""
+    """An object with the name belongs to somebody else; it is left alone."""
 
 
 class NotYetError(ClusterError):
-    """An object of the name is about to go."""
+    """An object with the name is about to be deleted."""
 
 
 class Reconciler:
-    """Passes over TritonDeployments; over each, one at a time."""
+    """Makes passes over TritonDeployments; over each, only one at a time."""
 
     def __init__(
         self,
@@ -75,7 +76,7 @@ class Reconciler:
         self._writing_passes: dict[Key, int] = {}
 
     def reconcile(self, key: Key) -> Result:
-        """One pass; never raises."""
+        """Make one pass; never raises."""
         with self._metrics.reconcile_seconds.time():
             try:
                 return self._pass(key)
@@ -84,7 +85,7 @@ class Reconciler:
                 self._count_error(error)
                 return Result(again_after=min(error.retry_after, LONGEST_RETRY_AFTER_SECONDS) or None, failed=True)
             except RefusedError as error:
-                # The pass tells of refused objects itself: this is its status.
+                # The pass reports refused objects itself, so it is the status that was refused.
                 log.warning("%s: the API server refuses the status; the pass is repeated after a pause: %s", key, error)
                 self._count_error(error)
                 self._report_failure(key, error)
@@ -135,15 +136,15 @@ class Reconciler:
         return Result(again_after=intent.requeue_after)
 
     def _start_work(self, owner: Body, children: list[Body], intent: Plan) -> bool:
-        """Apply what makes Jobs run. Where that wrote anything, records and reports are left to the next pass.
+        """Apply what makes Jobs run. If that wrote anything, records and reports are left to the next pass.
 
-        Of many new objects each has its Job before the first one's status is written.
+        So each of many new objects has its Job before the first status is written.
         """
         objects = (desired for desired in intent.objects if kind_of(desired) in STARTS_WORK)
         return self._apply_all(owner, _by_name(children), objects)
 
     def _bring_about(self, owner: Body, children: list[Body], intent: Plan) -> bool:
-        """Apply what else drifts, in the plan's order, then delete. Whether anything was written."""
+        """Apply what else drifts, in the plan's order, then delete. Return whether anything was written."""
         observed = _by_name(children)
         others = (desired for desired in intent.objects if kind_of(desired) not in STARTS_WORK)
         wrote = self._apply_all(owner, observed, others)
@@ -162,10 +163,10 @@ class Reconciler:
         return wrote
 
     def _apply(self, owner: Body, desired: Body, observed: Body | None) -> bool:
-        """Apply an object if it drifts. Whether it is another one than before."""
+        """Apply an object if it drifts. Return whether that changed it."""
         kind, metadata = kind_of(desired), desired["metadata"]
         if observed is None:
-            # Nothing in the store: it is missing, or it is not ours to see.
+            # The store does not have it: it is missing, or belongs to somebody else.
             try:
                 self._write(owner, desired, "missing", self._cluster.apply_new)
                 return True
@@ -175,7 +176,7 @@ class Reconciler:
                 raise NotYetError(f"{kind} {metadata['name']} was deleted just now")
             self._check_control(owner, {"apiVersion": kind.api_version, "kind": kind.kind, **observed})
         if observed is not None and "deletionTimestamp" in observed["metadata"]:
-            # Its own deletion wakes us, and it is then made anew.
+            # Its deletion wakes the object, and a pass then makes it again.
             return False
         difference = drift(desired, observed)
         if difference is None:
@@ -204,14 +205,14 @@ class Reconciler:
             raise ForeignError(f"{name} exists and is not this TritonDeployment's; rename one of the two, or delete it")
 
     def _stall(self, owner: Body, wanted: TritonDeploymentStatus, reason: Reason, message: str, now: datetime) -> None:
-        """Report that nothing goes on before somebody changes something."""
+        """Report that the object is stalled until somebody changes something."""
         old = parse_status(owner)
         known = any((item.type, item.reason) == ("Stalled", reason) for item in old.conditions)
         events = () if known else (Event("Warning", reason, message),)
         self._report(owner, stalled(owner, old, wanted, reason, message, now), events, now)
 
     def _report_failure(self, key: Key, error: Exception) -> None:
-        """Report that a pass ended with an error of the operator's own; what the pass observed may be the cause."""
+        """Report that a pass ended with an error of the operator. What the pass observed may be the cause."""
         try:
             owner, now = self._store.deployment(key), self._clock()
             if owner is None or "deletionTimestamp" in owner["metadata"]:
@@ -224,7 +225,7 @@ class Reconciler:
             log.warning("%s: its status cannot report the error: %s: %s", key, type(again).__name__, again)
 
     def _report(self, owner: Body, status: TritonDeploymentStatus, events: Iterable[Event], now: datetime) -> bool:
-        """Write the status if it differs, then post the events. Whether the status was written."""
+        """Write the status if it differs, then post the events. Return whether the status was written."""
         if status == parse_status(owner):
             return False
         try:

@@ -1,8 +1,8 @@
 """The latest known TritonDeployments and their children, in memory: written by watch events and by our own writes.
 
-Passes read it from threads of their own, hence the lock. A body is kept as compressed JSON and parsed anew for each
-pass: a small part of the memory of its dicts, nothing for the garbage collector to look through, and never changed.
-Objects of a kind look alike, so the first one of each kind is the dictionary that the others are compressed with.
+Passes read it from other threads, hence the lock. A body is kept as compressed JSON and parsed for each pass. It takes
+a small part of the memory of its dicts, gives the garbage collector nothing to scan, and never changes. Objects of a
+kind look alike, so the first one of each kind is the dictionary that the others are compressed with.
 """
 
 import json
@@ -19,7 +19,7 @@ REMEMBERED_DELETIONS = 10_000
 
 
 class Key(NamedTuple):
-    """A TritonDeployment."""
+    """Namespace and name of a TritonDeployment."""
 
     namespace: str
     name: str
@@ -29,7 +29,7 @@ class Key(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What was seen last of an object."""
+    """The last known version of an object."""
 
     uid: str
     version: int
@@ -37,45 +37,45 @@ class _Known(NamedTuple):
 
 
 class _Family(NamedTuple):
-    """What was seen of a TritonDeployment and its children."""
+    """A TritonDeployment and its children, as last known."""
 
     key: Key
     members: dict[tuple[Kind, str], _Known]
-    """By kind and name."""
+    """The objects by kind and name."""
 
 
 class Store:
-    """An informer's cache: what was seen last of every object.
+    """An informer's cache: the last known version of every object.
 
-    An older version never replaces a newer one nor undoes a deletion: a write's response and the watch event of a
-    later change arrive in any order.
+    An older version never replaces a newer one or undoes a deletion, because a write's response and the watch event of
+    a later change arrive in any order.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._families: dict[Key, _Family] = {}
         self._family_of: dict[str, _Family] = {}
-        """By uid of a child: an Event names what it is about by it, and a child may change its label."""
+        """The family by a child's uid, which Events refer to and which stays if a child's label changes."""
         self._samples: dict[Kind, bytes] = {}
-        """By kind, the compression's dictionary; never changed once it is there."""
+        """The compression's dictionary by kind; it never changes."""
         self._deleted: dict[str, int] = {}
         self._reasons: dict[Key, str] = {}
         self._claims: dict[Key, str] = {}
-        """The claim that a TritonDeployment uses: the one it names, or its own."""
+        """Name of the claim that each TritonDeployment uses: the one it names, or its own."""
 
     def take_in(self, kind: Kind, event_type: str | None, body: dict[str, Any]) -> Key | None:
-        """What a watch said, DELETED or anything else. The TritonDeployment it concerns; None: nothing new."""
+        """Take in a watch event. Return the TritonDeployment it concerns; None: nothing new."""
         return self.remove(kind, body) if event_type == "DELETED" else self.put(kind, body)
 
     def put(self, kind: Kind, body: dict[str, Any]) -> Key | None:
-        """Take in an object. The TritonDeployment it is or belongs to; None where it says nothing new."""
+        """Take in an object. Return the TritonDeployment it is or belongs to; None if nothing is new."""
         with self._lock:
             return self._put(kind, body)
 
     def remove(self, kind: Kind, body: dict[str, Any]) -> Key | None:
-        """Forget a deleted object. The TritonDeployment it was or belonged to.
+        """Forget a deleted object. Return the TritonDeployment it was or belonged to.
 
-        It may be alive and only have lost the label that the watch selects by: a later version is taken in again.
+        The object may still exist without the label that the watch selects by; a later version is taken in again.
         """
         with self._lock:
             return self._remove(kind, _key(body), body["metadata"]["uid"], _version(body))
@@ -83,10 +83,10 @@ class Store:
     def replace(
         self, kind: Kind, namespace: str | None, bodies: Iterable[dict[str, Any]], resource_version: str
     ) -> set[Key]:
-        """Take in a complete list of a kind (in a namespace, or in all), as of a resource version.
+        """Take in a complete list of a kind (in a namespace, or in all) at a resource version.
 
-        What is not in the list and not newer than it is gone: a watch that was interrupted for long never says so.
-        Returns the TritonDeployments that are concerned.
+        An object that is not in the list and not newer is gone; a watch that was interrupted for long never says so.
+        Return the TritonDeployments that are concerned.
         """
         changed: set[Key | None] = set()
         listed = set()
@@ -103,18 +103,18 @@ class Store:
         return {key for key in changed if key is not None}
 
     def deployment(self, key: Key) -> dict[str, Any] | None:
-        """A TritonDeployment's body; None where there is none."""
+        """A TritonDeployment's body; None if it does not exist."""
         with self._lock:
             known = self._known(self._families.get(key), TRITON_DEPLOYMENT, key.name)
         return None if known is None else self._unpacked(TRITON_DEPLOYMENT, known)
 
     def ready_reasons(self) -> list[str]:
-        """The reason of each TritonDeployment's Ready condition; Pending where it has none yet."""
+        """The reason of each TritonDeployment's Ready condition; Pending if it has none yet."""
         with self._lock:
             return list(self._reasons.values())
 
     def keys(self) -> list[Key]:
-        """Every TritonDeployment."""
+        """The keys of all TritonDeployments."""
         with self._lock:
             return list(self._reasons)
 
@@ -126,7 +126,7 @@ class Store:
         return [other.name for other in sharing if other.namespace == key.namespace]
 
     def children(self, key: Key) -> list[dict[str, Any]]:
-        """The objects that carry the label of a TritonDeployment, whoever controls them."""
+        """The objects with the label of a TritonDeployment, whoever controls them."""
         with self._lock:
             members = list(self._families[key].members.items()) if key in self._families else []
         return [self._unpacked(kind, known) for (kind, _), known in members if kind is not TRITON_DEPLOYMENT]
@@ -140,7 +140,7 @@ class Store:
         if version <= self._deleted.get(uid, -1) or (known is not None and known.version >= version):
             return None
         if owner is None:
-            # Somebody else's, or an Event about such. Whose label was taken away is as good as deleted.
+            # It is somebody else's, or an Event about such an object. Losing the label counts as a deletion.
             return None if kind is EVENT else self._remove(kind, key, uid, version)
         if former is not None and known is not None and (former is not family or known.uid != uid):
             self._unlink(former, kind, key.name)
@@ -199,7 +199,7 @@ def _key(body: dict[str, Any]) -> Key:
 
 
 def _version(body: dict[str, Any]) -> int:
-    """Resource versions of one kind are ordered (Kubernetes 1.35 promises what etcd always did)."""
+    """The resource version. Those of one kind are ordered (Kubernetes 1.35 promises what etcd always did)."""
     return int(body["metadata"]["resourceVersion"])
 
 
@@ -217,7 +217,7 @@ def _ready_reason(body: dict[str, Any]) -> str:
 
 
 def _trimmed(kind: Kind, body: dict[str, Any]) -> dict[str, Any]:
-    """Without others' managed fields: half of an object's size, and only ours say anything to drift.py."""
+    """The body without others' managed fields: they are half of its size, and drift.py needs only the operator's."""
     entries = body["metadata"].get("managedFields", [])
     ours = [
         entry

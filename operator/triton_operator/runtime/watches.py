@@ -1,7 +1,7 @@
-"""A kind's objects: listed into the store, then followed from the list's version on, in a thread of its own.
+"""Watches: each lists the objects of a kind into the store, then follows changes in a separate thread.
 
-A watch that ended goes on from the last version it saw, so nothing is lost between two; only where the API server has
-forgotten that version everything is listed anew.
+A watch that ended goes on from the last version it saw, so no change is lost. Everything is listed again only if the
+API server has forgotten that version.
 """
 
 import logging
@@ -15,20 +15,20 @@ from triton_operator.kube.kinds import Kind
 from triton_operator.runtime.store import Key, Store
 
 LONGEST_BACKOFF_SECONDS = 5.0
-"""How long after an outage of the API server a watch may still wait."""
+"""The longest pause, and so the longest wait after an outage of the API server."""
 LEAST_SECONDS = 1.0
-"""From the beginning of a watch that ended in order to that of the next."""
+"""The shortest time between the starts of two watches, if the first ended in order."""
 
 log = logging.getLogger(__name__)
 
 
 def backoffs() -> Iterator[float]:
-    """Seconds between tries of a list or a watch, without an end."""
+    """Yield the pauses in seconds between tries of a list or a watch, without an end."""
     return chain((1.0, 1.0, 2.0, 3.0), repeat(LONGEST_BACKOFF_SECONDS))
 
 
 class Watch:
-    """Of a kind in a namespace (None: in all)."""
+    """The watch of a kind in a namespace (None: in all)."""
 
     def __init__(
         self, cluster: Cluster, store: Store, kind: Kind, namespace: str | None, wake: Callable[[Key], None]
@@ -40,20 +40,20 @@ class Watch:
         self._namespace = namespace
         self._wake = wake
         self._version: str | None = None
-        """All that was said up to it is in the store; None: to be listed."""
+        """The store has every change up to this version; None: list everything first."""
         self._pauses = backoffs()
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"watch {kind.plural}", daemon=True)
 
     def list(self) -> set[Key]:
-        """Take in everything; the TritonDeployments that something new was found of. Raises ClusterError."""
+        """Take in everything. Return the TritonDeployments with something new. Raises ClusterError."""
         bodies, version = self._cluster.list_all(self.kind, self._namespace)
         changed = self._store.replace(self.kind, self._namespace, bodies, version)
         self._version = version
         return changed
 
     def follow(self) -> float:
-        """Take in what changes, until the watch ends. The seconds to wait before the next one."""
+        """Take in changes until the watch ends. Return the seconds to wait before the next watch."""
         began = time.monotonic()
         try:
             if self._version is None:
@@ -76,15 +76,15 @@ class Watch:
         return max(0.0, began + LEAST_SECONDS - time.monotonic())
 
     def start(self) -> None:
-        """Follow from now on."""
+        """Start to follow."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Wake nobody any more. The thread ends with the API server's next word, or with the process."""
+        """Wake nobody any more. The thread ends with the API server's next event, or with the process."""
         self._stopped.set()
 
     def ended(self) -> bool:
-        """Whether it was started and does not follow any more; it never should."""
+        """Whether it was started and no longer follows, which should never happen."""
         return self._thread.ident is not None and not self._thread.is_alive()
 
     def _run(self) -> None:
