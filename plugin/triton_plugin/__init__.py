@@ -1,1 +1,1 @@
-"""`kubectl triton`: reads TritonDeployments and their results, and writes nothing to the cluster."""
+"""`kubectl triton` reads TritonDeployments and their results; it writes nothing to the cluster."""

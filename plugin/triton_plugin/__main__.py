@@ -1,4 +1,4 @@
-"""`kubectl triton COMMAND`: what a TritonDeployment does and did, and whether a file would be taken."""
+"""`kubectl triton COMMAND`: inspect a TritonDeployment and its results, or check a file before you apply it."""
 
 import argparse
 import sys
@@ -45,8 +45,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="kubectl triton",
         description=__doc__,
-        epilog="For a NAME, report, explain and compare also take a file: what"
-        " `kubectl get td/NAME configmap/NAME-results -o yaml` printed.",
+        epilog="Instead of a NAME, report, explain and compare also accept a file with the output of"
+        " `kubectl get td/NAME configmap/NAME-results -o yaml`.",
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
@@ -55,37 +55,51 @@ def _parser() -> argparse.ArgumentParser:
         made.set_defaults(command=run)
         return made
 
-    made = command("report", _report, "All that was measured, with its reasons, as a document.")
+    made = command("report", _report, "Write all measurements and the reasons for the selection as a document.")
     made.add_argument("name")
-    made.add_argument("-o", choices=FORMATS, default="html", dest="form", help="default: html")
-    made.add_argument("--output", type=Path, help="a file; md puts its plots beside it. Default: standard output")
+    made.add_argument("-o", choices=FORMATS, default="html", dest="form", help="form of the document; default: html")
+    made.add_argument(
+        "--output", type=Path, help="file to write; md also writes its plots next to it. Default: standard output"
+    )
     _add_place(made)
-    made = command("watch", _watch, "Live progress until it is ready (exit status 0) or stalled (1).")
+    made = command(
+        "watch", _watch, "Show progress until the object is ready (exit status 0), stalled or waiting for you (1)."
+    )
     made.add_argument("name")
     _add_place(made)
-    made = command("explain", _explain, "Why this candidate, why not the others, and what to do.")
+    made = command("explain", _explain, "Say why this candidate was selected, why not the others, and what to do.")
     made.add_argument("name")
     _add_place(made)
-    made = command("compare", _compare, "Two objects side by side; figures only where they were measured alike.")
+    made = command("compare", _compare, "Compare two objects; figures are shown only if they were measured alike.")
     made.add_argument("left", metavar="A")
     made.add_argument("right", metavar="B")
     _add_place(made)
-    made = command("validate", _validate, "What the API server and the operator would refuse; needs no cluster.")
+    made = command(
+        "validate", _validate, "Check files for what the API server and the operator would refuse; needs no cluster."
+    )
     made.add_argument("files", nargs="+", type=Path, metavar="FILE")
-    made = command("init", _init, "A first TritonDeployment for a model folder, on standard output.")
+    made = command("init", _init, "Write a first TritonDeployment for a model folder to standard output.")
     made.add_argument("folder", type=Path)
-    made.add_argument("--model", default="", metavar="PATH", help="below the folder, where several models lie in it")
-    made.add_argument("--format", choices=SOURCE_FORMATS, default="", help="of the model, where its file does not tell")
+    made.add_argument(
+        "--model", default="", metavar="PATH", help="path of the model below the folder, if there are several"
+    )
+    made.add_argument(
+        "--format", choices=SOURCE_FORMATS, default="", help="format of the model, if its file does not show it"
+    )
     made.add_argument("--source", default="", metavar="URI", help="where the cluster finds the folder's files")
-    made.add_argument("--data", default="", metavar="URI", help="where the cluster finds what the dataloader reads")
-    made.add_argument("--gpu", default="", metavar="PRODUCT", help="of the nodes' GPUs; default: it runs on CPU")
-    made.add_argument("--max-batch-size", type=int, metavar="N", help="0: the model has no batch dimension")
+    made.add_argument(
+        "--data", default="", metavar="URI", help="where the cluster finds the data that the dataloader reads"
+    )
+    made.add_argument("--gpu", default="", metavar="PRODUCT", help="product of the nodes' GPUs; default: run on CPU")
+    made.add_argument(
+        "--max-batch-size", type=int, metavar="N", help="largest batch; 0: the model has no batch dimension"
+    )
     return parser
 
 
 def _add_place(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-n", "--namespace", help="default: the context's")
-    parser.add_argument("--context", help="of the kubeconfig; default: the current one")
+    parser.add_argument("-n", "--namespace", help="namespace; default: the context's")
+    parser.add_argument("--context", help="context of the kubeconfig; default: the current one")
 
 
 def _subject(options: argparse.Namespace, name: str) -> Subject:
@@ -103,7 +117,7 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _written(made: Report, form: str, output: Path | None) -> str:
-    """The text of a report. The drawing library is only imported where something is drawn."""
+    """Return the text of a report. The drawing library is imported only for forms with plots."""
     if form == "json":
         return made.model_dump_json(by_alias=True, indent=2) + "\n"
     if form == "csv":
@@ -147,17 +161,17 @@ def _print_comparison(left: str, right: str, found: Comparison) -> None:
     out = console()
     if left == right:
         left, right = f"{left} (A)", f"{right} (B)"
-    out.print(tables.Grid("Where they differ", ("Parameter", left, right), found.parameters))
-    out.print(tables.Grid("Accuracy, served", ("Metric", left, right), found.accuracy))
+    out.print(tables.Grid("Differences", ("Parameter", left, right), found.parameters))
+    out.print(tables.Grid("Served accuracy", ("Metric", left, right), found.accuracy))
     if found.obstacles:
-        out.print("Figures are not compared, for they were not measured alike:", markup=False)
+        out.print("Figures are not compared, because they were not measured alike:", markup=False)
         for each in found.obstacles:
             out.print(f"  {each}", markup=False, soft_wrap=True)
         return
     headings = ("Scenario", "Load", "Figure", left, right, "Change")
     out.print(tables.Grid("Measured alike (latencies in µs)", headings, found.rows))
     if found.unmatched:
-        out.print(f"{found.unmatched} loads are of one of the two only, and left out", markup=False)
+        out.print(f"Left out: {found.unmatched} loads that only one of the two was measured at", markup=False)
 
 
 def _validate(options: argparse.Namespace) -> int:
@@ -166,14 +180,14 @@ def _validate(options: argparse.Namespace) -> int:
         try:
             found = list(deployments(path.read_text(encoding="utf-8")))
         except (yaml.YAMLError, UnicodeDecodeError) as error:
-            print(f"{path}: no YAML: {error}")
+            print(f"{path}: not valid YAML: {error}")
             faulty = True
             continue
         if not found:
-            print(f"{path}: holds no TritonDeployment")
+            print(f"{path}: contains no TritonDeployment")
             faulty = True
         for body in found:
-            name = str((body.get("metadata") or {}).get("name", "without a name"))
+            name = str((body.get("metadata") or {}).get("name", "(no name)"))
             faults = check(body)
             faulty = faulty or bool(faults)
             for fault in faults:
@@ -188,7 +202,7 @@ def _init(options: argparse.Namespace) -> int:
     text = first_object(found, Known(options.source, options.data, options.gpu, options.max_batch_size))
     (body,) = deployments(text)
     if faults := check(body):
-        raise FolderError(f"the object would not be valid: {'; '.join(map(str, faults))}")
+        raise FolderError(f"a TritonDeployment for this folder would be invalid: {'; '.join(map(str, faults))}")
     sys.stdout.write(text)
     return OK
 

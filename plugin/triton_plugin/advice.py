@@ -1,4 +1,4 @@
-"""What to do about a reason: docs/troubleshooting.md's own words, copied by hack/docs/advice.py."""
+"""What to do about a reason: the text of docs/troubleshooting.md, copied by hack/docs/advice.py."""
 
 import json
 from functools import cache
@@ -12,5 +12,5 @@ def _all() -> dict[str, str]:
 
 
 def advice(reason: str) -> str:
-    """Plain text; empty where there is nothing to do or nothing is known."""
+    """Return what to do as plain text; empty if there is nothing to do or nothing is known."""
     return _all().get(reason, "")

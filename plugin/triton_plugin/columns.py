@@ -1,4 +1,4 @@
-"""The columns of the five source documents' tables, and the steps of a request that they explain."""
+"""The columns of the tables in NVIDIA's DeepLearningExamples, and the steps of a request that they explain."""
 
 from typing import NamedTuple
 
@@ -9,9 +9,9 @@ class Column(NamedTuple):
     """One figure of a row."""
 
     heading: str
-    """The source documents' words."""
+    """The heading in NVIDIA's tables."""
     field: str
-    """Of RowStatus."""
+    """The field of RowStatus."""
     short: str
     """The heading where a terminal leaves little room."""
 
@@ -31,13 +31,13 @@ STEPS = (
     "the client serializes the request and sends it",
     "the request crosses the network",
     "the server receives and parses it",
-    "it waits in the server's queue",
+    "the request waits in the server's queue",
     "the model computes: inputs are copied, it runs, outputs are copied",
     "the server serializes the answer and sends it",
     "the answer crosses the network",
     "the client receives and parses it",
 )
-"""A request's way, numbered from 1 as in the source documents."""
+"""The steps of a request, numbered from 1 as in NVIDIA's READMEs."""
 
 COMPONENTS = (
     Component("Client Send", "client_send", (1,), "Send"),
@@ -48,7 +48,7 @@ COMPONENTS = (
     Component("Server Compute Output", "compute_output", (5,), "Output"),
     Component("Client Recv", "client_receive", (8,), "Recv"),
 )
-"""In microseconds; their sum is the average latency."""
+"""The components, in microseconds; their sum is the average latency."""
 
 _PRECISION = Column("Precision", "precision", "Precision")
 _ACCELERATOR = Column("Backend Accelerator", "accelerator", "Accelerator")
@@ -71,9 +71,9 @@ ALL = (
 )
 """Every column of every table; latencies in microseconds."""
 OFFLINE = (_PRECISION, _ACCELERATOR, _SHAPE, _BATCH, _THROUGHPUT, _P90, _P95, _P99, _AVERAGE)
-"""Of the source documents' offline tables."""
+"""The columns of NVIDIA's offline tables."""
 ONLINE = (_SHAPE, _CONCURRENCY, _THROUGHPUT, *_COMPONENTS, _P50, _P90, _P95, _P99, _AVERAGE)
-"""Of the source documents' online tables."""
+"""The columns of NVIDIA's online tables."""
 LOAD = (_PRECISION, _ACCELERATOR, _SHAPE, _BATCH, _CONCURRENCY, _STABLE, _CLIENT_BOUND)
 """What tells one measurement of a sweep from another; most of it is the same in all of them."""
 LATENCIES = (_THROUGHPUT, _P50, _P90, _P95, _P99, _AVERAGE, _SPREAD, _MEMORY)
@@ -83,17 +83,17 @@ COMPONENT_LATENCIES = _COMPONENTS
 
 
 def cell(value: object) -> str:
-    """Nothing for nothing, yes or no for a truth value."""
+    """Return a value as text: empty for None, yes or no for a truth value."""
     if value is None:
         return ""
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)
 
 
 def cells(row: RowStatus, columns: tuple[Column, ...]) -> list[str]:
-    """A row as text."""
+    """Return the cells of a row as text."""
     return [cell(getattr(row, column.field)) for column in columns]
 
 
 def filled(columns: tuple[Column, ...], rows: list[RowStatus]) -> tuple[Column, ...]:
-    """Without the columns that are empty in every row."""
+    """Return the columns that are not empty in every row."""
     return tuple(column for column in columns if any(getattr(row, column.field) not in ("", None) for row in rows))

@@ -1,4 +1,4 @@
-"""Two objects side by side; their figures are compared only where they were measured alike. Pure."""
+"""Compares two objects; their figures are compared only if they were measured alike. Pure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from triton_operator.candidates.environments import differences
 from triton_plugin.report.document import Report
 
 MEASURING = ("Protocol", "Shared memory (offline)", "Measurement")
-"""Parameters that change how is measured, not what."""
+"""Parameters of the measurement rather than of what is measured."""
 FIGURES = (("Inferences/s", "throughput"), ("P50", "p50"), ("P99", "p99"), ("Average", "average"))
-"""Heading and field of a row."""
+"""Headings and fields of a row."""
 
 
 @dataclass(frozen=True)
@@ -18,19 +18,19 @@ class Comparison:
     """What two reports have in common and where they differ."""
 
     parameters: list[tuple[str, str, str]]
-    """Name and both values, where these differ."""
+    """Name and both values of each parameter that differs."""
     accuracy: list[tuple[str, str, str]]
     """Metric and both served values; empty text: not computed."""
     obstacles: list[str]
-    """Why figures are not compared; none: they are."""
+    """Why figures are not compared; empty: they are."""
     rows: list[list[str]]
     """Scenario, load, and one of FIGURES: its heading, both values and the change in percent."""
     unmatched: int
-    """Loads that only one of the two was measured with."""
+    """Number of loads that only one of the two was measured at."""
 
 
 def compare(left: Report, right: Report) -> Comparison:
-    """Both reports' serving revisions."""
+    """Compare the active revisions of both reports."""
     obstacles = list(_obstacles(left, right))
     rows, unmatched = ([], 0) if obstacles else _rows(left, right)
     return Comparison(_parameters(left, right), _accuracy(left, right), obstacles, rows, unmatched)
@@ -39,7 +39,7 @@ def compare(left: Report, right: Report) -> Comparison:
 def _obstacles(left: Report, right: Report) -> Iterator[str]:
     for each in (left, right):
         if each.performance is None or each.performance.environment is None:
-            yield f"{each.name} has no measured revision that serves"
+            yield f"{each.name} has no active revision that was measured"
             return
     assert left.performance is not None
     assert right.performance is not None

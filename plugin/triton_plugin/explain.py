@@ -1,4 +1,4 @@
-"""Why an object is as it is, in sentences: the outcome, the choice, each other candidate, and what to do. Pure."""
+"""Explains an object in sentences: the outcome, the selection, the other candidates, and what to do. Pure."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ DOCS = {str(reason): reason.doc for reason in Reason}
 
 
 def explain(subject: Subject) -> str:
-    """The whole explanation; ends without a newline."""
+    """Return the whole explanation, without a newline at its end."""
     paragraphs = [
         _outcome(subject),
         _serving(subject),
@@ -31,19 +31,22 @@ def _outcome(subject: Subject) -> str:
     name = f"TritonDeployment {subject.namespace}/{subject.name}"
     if subject.status.observed_generation < 0:
         pods = "kubectl get pods --all-namespaces --selector app.kubernetes.io/name=triton-operator"
-        return f"{name}: the operator has not seen it yet. Does it run? {pods}"
+        return f"The operator has not seen {name} yet. Check that the operator runs: {pods}"
     lines = []
     if subject.status.observed_generation != subject.generation:
         seen = subject.status.observed_generation
-        lines.append(f"The spec is at generation {subject.generation}; what follows is about generation {seen}.")
+        lines.append(
+            f"The operator has not processed generation {subject.generation} of the spec yet;"
+            f" what follows describes generation {seen}."
+        )
     if subject.holds("Ready"):
         lines.append(f"{name} is ready: {_message(subject, 'Ready')}.")
     elif subject.holds("Stalled"):
-        lines.append(f"{name} is stalled: nothing happens until something is changed.")
+        lines.append(f"{name} is stalled: it cannot become ready until something is changed.")
         lines += list(_trouble(subject))
     else:
         now = picture(subject.status)
-        state = "waits for you" if subject.is_paused else "is on its way"
+        state = "is waiting for you" if subject.is_paused else "is in progress"
         lines.append(f"{name} {state}: {now.stage}: {now.reason}: {now.message}.")
         if subject.is_paused and (words := advice(now.reason)):
             lines.append(f"  to do: {words}")
@@ -70,15 +73,17 @@ def _trouble(subject: Subject) -> Iterator[str]:
 def _serving(subject: Subject) -> str:
     serving = subject.status.serving
     if serving is None:
-        return "Nothing serves."
-    line = f"{serving.candidate} ({serving.format}, {serving.precision}) serves"
+        return "No revision is active."
+    line = f"The active revision is {serving.candidate} ({serving.format}, {serving.precision})"
     if serving.throughput:
-        line += f": {serving.throughput} inferences/s, p99 {serving.p99_latency_microseconds} us, through its Service"
+        line += f": {serving.throughput} inferences/s, p99 {serving.p99_latency_microseconds} us through its Service"
     accuracy = (f"{each.metric} {each.served} ({each.framework} in the framework)" for each in subject.status.accuracy)
     line = "; ".join([line, *accuracy]) + "."
     target = subject.status.target
     if target is not None and target.revision != serving.revision:
-        line += f" {target.candidate} is to follow it; {serving.candidate} serves until that one has passed."
+        line += (
+            f" The target revision is {target.candidate}; {serving.candidate} stays active until the target has passed."
+        )
     return line
 
 
@@ -92,31 +97,34 @@ def _choice(subject: Subject) -> str:
         for word, bound in (("at least", each.minimum), ("at most", each.maximum))
         if bound is not None
     ]
-    text = f"What counts: {wanted}, in the {selection.scenario.lower()} sweep; {', '.join(bounds) or 'no constraint'}."
+    text = (
+        f"Objectives: {wanted}, in the {selection.scenario.lower()} sweep.\nConstraints: {', '.join(bounds) or 'none'}."
+    )
     selected = subject.condition("Selected")
     chosen = next((each for each in subject.status.candidates if each.state == "Selected"), None)
     if chosen is None or selected is None:
         return text
     text += f"\nWhy {chosen.name}: {selected.message}."
     if words := margin(chosen):
-        text += f"\nIts best row is {words}."
+        text += f"\nIts best measurement is {words}."
     front = [each.name for each in ranked(subject.status.candidates) if each.pareto]
     if front:
-        text += f"\nNobody beats in everything at once: {', '.join(front)}."
+        text += f"\nPareto-optimal: {', '.join(front)}."
     return text
 
 
 def _searches(subject: Subject) -> str:
     lines = []
     for each in subject.status.search:
-        words = each.ended or "goes on"
-        lines.append(f"  {each.candidate}: {words}, {each.measurements} measurements in {each.size or '?'} points")
+        words = each.ended or "running"
+        space = f"a space of {each.size or '?'} points"
+        lines.append(f"  {each.candidate}: {words}, {each.measurements} measurements in {space}")
         if each.message:
             lines.append(f"    {each.message}")
         if each.configuration is not None:
             figures = f"{each.throughput} inferences/s, p99 {each.p99_latency_microseconds} us at {each.load}"
             lines.append(f"    best: {each.configuration}: {figures}")
-    return "\n".join(["Searches of better configurations:", *lines]) if lines else ""
+    return "\n".join(["Configuration searches:", *lines]) if lines else ""
 
 
 def _others(subject: Subject) -> str:
@@ -129,24 +137,24 @@ def _others(subject: Subject) -> str:
         words = f"{each.reason}: {each.message}" if each.message else (DOCS.get(each.reason) or each.state)
         lines.append(f"  {each.name}: {each.state}: {words}")
         if each.throughput:
-            lines.append(f"    best row: {_figures(each)}")
+            lines.append(f"    best measurement: {_figures(each)}")
         if words := margin(each):
-            lines.append(f"    it is {words}")
+            lines.append(f"    margin: {words}")
         if awaited and each.rank:
-            lines.append(f"    its revision: {each.key}")
+            lines.append(f"    revision: {each.key}")
         if each.state == "Failed" and (to_do := advice(each.reason)):
             lines.append(f"    to do: {to_do}")
-    return "\n".join(["The other candidates:", *lines]) if lines else ""
+    return "\n".join(["Other candidates:", *lines]) if lines else ""
 
 
 def _last_source(subject: Subject) -> str:
-    """What performance.regression says of a source that serves all the same."""
+    """The result of performance.regression for a source that became active in spite of it."""
     found = subject.condition("PerformanceMeasured")
     if found is None or found.status != "True":
         return ""
     if found.reason not in (Reason.PERFORMANCE_REGRESSED, Reason.NOT_COMPARED):
         return ""
-    lines = [f"Beside the last source: {found.reason}: {found.message}."]
+    lines = [f"Regression check: {found.reason}: {found.message}."]
     if words := advice(found.reason):
         lines.append(f"  to do: {words}")
     return "\n".join(lines)
@@ -157,12 +165,12 @@ def _measured(subject: Subject) -> str:
     if performance is None or performance.environment is None:
         return ""
     where = "; ".join(f"{name.lower()}: {value}" for name, value in environment_lines(performance.environment))
-    return f"Measured {performance.measured_at}; {where}."
+    return f"Measured at {performance.measured_at}. Environment: {where}."
 
 
 def _figures(candidate: CandidateStatus) -> str:
     text = f"{candidate.throughput} inferences/s, p99 {candidate.p99_latency_microseconds} us at {candidate.load}"
-    return text if candidate.stable is not False else f"{text} (not stable)"
+    return text if candidate.stable is not False else f"{text} (unstable)"
 
 
 def _message(subject: Subject, kind: str) -> str:

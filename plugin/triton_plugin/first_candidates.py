@@ -9,7 +9,7 @@ FP32, BOTH = ("fp32",), ("fp32", "fp16")
 
 
 class FirstCandidate(NamedTuple):
-    """As in spec.models[].candidates."""
+    """A candidate of spec.models[].candidates."""
 
     name: str
     format: str
@@ -18,9 +18,9 @@ class FirstCandidate(NamedTuple):
 
 
 def candidates(source: str, gpu: bool) -> list[FirstCandidate]:
-    """What a model of that source format converts into and today's servers serve, each format once or twice.
+    """Return candidates in each format that the source format converts to and that today's servers support.
 
-    fp16 only where it is likely to pay: on a GPU; and where there would be one candidate alone.
+    fp16 is included where it is likely to pay: on a GPU, or if there would be only one candidate.
     """
     formats = [name for name in SOURCES[source].converters if not _reason(name, gpu)]
     precisions = BOTH if gpu or len(formats) == 1 else FP32
@@ -35,7 +35,7 @@ def candidates(source: str, gpu: bool) -> list[FirstCandidate]:
 
 
 def left_out(source: str, gpu: bool) -> Iterator[str]:
-    """The other formats, each with the reason."""
+    """Yield the formats that are left out, each with the reason."""
     for name in SOURCES[source].converters:
         if reason := _reason(name, gpu):
             yield f"{name} ({reason})"
@@ -44,5 +44,5 @@ def left_out(source: str, gpu: bool) -> Iterator[str]:
 def _reason(name: str, gpu: bool) -> str:
     form = FORMATS[name]
     if form.last_release:
-        return f"no server after release {form.last_release} has it"
+        return f"no server after release {form.last_release} supports it"
     return "needs --gpu PRODUCT" if form.needs_gpu and not gpu else ""

@@ -21,26 +21,26 @@ TODO = "TODO"
 NAME_CHARACTERS = 40
 MAX_BATCH_SIZE = 8
 NAMED = 5
-"""Of other files, in a comment."""
+"""How many other files a comment names."""
 INPUTS = {
     "pyt": "those that get_model returns",
-    "tf-keras": "those that get_model returns, else the Keras model's own",
+    "tf-keras": "those that get_model returns, or else the Keras model's",
     "tf-estimator": f"those of {RECEIVER}",
     "tf-savedmodel": "those of the signature serving_default (saved_model_cli show --dir DIR --all)",
     "onnx": "those of the graph",
     "ts-trace": "INPUT__0, INPUT__1, ... in the order of forward's parameters, and OUTPUT__0, ... of what it returns",
     "ts-script": "INPUT__0, INPUT__1, ... in the order of forward's parameters, and OUTPUT__0, ... of what it returns",
 }
-"""By source format: the names of tensors that a dataloader must use."""
+"""The tensor names that a dataloader must use, by source format."""
 BATCHES = {
-    "onnx": "a graph whose first dimension is a number takes 0",
+    "onnx": "use 0 for a graph whose first dimension is a fixed number",
 }
-"""By source format: what more decides on maxBatchSize."""
+"""A hint about maxBatchSize, by source format."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """What only the user can know, as far as it was said; empty or None: not said."""
+    """What only the user can know, from the command's options; empty or None: not given."""
 
     source: str = ""
     data: str = ""
@@ -50,30 +50,30 @@ class Known:
 
 
 def first_object(folder: ModelFolder, known: Known) -> str:
-    """The YAML; what is neither found nor said is marked TODO."""
+    """Return the YAML; what is neither found nor given is marked TODO."""
     return "\n".join(_lines(folder, known)) + "\n"
 
 
 def _lines(folder: ModelFolder, known: Known) -> Iterator[str]:
     name = object_name(folder.name)
-    yield "# Written by `kubectl triton init`. `kubectl triton validate FILE` checks it after every change."
+    yield "# Written by `kubectl triton init`. After every change, check it: `kubectl triton validate FILE`."
     yield f"apiVersion: {API_VERSION}"
     yield f"kind: {KIND}"
     yield "metadata:"
     yield f"  name: {name}"
     yield "spec:"
     if not known.source:
-        yield f"  # {TODO}: where the folder's files lie, pvc://CLAIM/PATH or configmap://NAME (--source URI)."
+        yield f"  # {TODO}: where the folder's files are: pvc://CLAIM/PATH or configmap://NAME (--source URI)."
     yield f"  source: {{uri: {json.dumps(known.source or f'pvc://models/{name}')}}}"
     yield from _data(folder, known, name)
     yield from _user_files(folder)
     yield from _model(folder, known, name)
     if folder.model.format == "tf-estimator":
         yield "  conversion:"
-        yield f"    # {TODO}: an image with TensorFlow 2.15, the last that has Estimators (docs/tensorflow.md)."
+        yield f"    # {TODO}: an image with TensorFlow 2.15, the last release with Estimators (docs/tensorflow.md)."
         yield f"    pod: {{image: {TODO}}}"
     if folder.metrics:
-        yield "  # What the served model must be worth, by the names that MetricsCalculator returns."
+        yield "  # Accuracy that the served model must reach; the metric is a name that MetricsCalculator returns."
         yield "  # accuracy:"
         yield "  #   thresholds:"
         yield '  #   - {metric: accuracy, maximumDegradation: "0.01"}'
@@ -87,11 +87,11 @@ def _lines(folder: ModelFolder, known: Known) -> Iterator[str]:
     if known.gpu:
         yield f"  gpu: {{product: {json.dumps(known.gpu)}}}"
     else:
-        yield "  # On GPU nodes: --gpu PRODUCT, of `kubectl get nodes -L nvidia.com/gpu.product`."
+        yield "  # For GPU nodes, pass --gpu PRODUCT; `kubectl get nodes -L nvidia.com/gpu.product` lists the products."
 
 
 def object_name(text: str) -> str:
-    """The nearest name that the CRD takes."""
+    """Return the nearest name that the CRD accepts."""
     name = re.sub(r"[^a-z0-9]+", "-", text.lower()).lstrip("-0123456789")[:NAME_CHARACTERS].rstrip("-")
     return name if re.fullmatch(NAME_PATTERN, name) else "model"
 
@@ -103,12 +103,12 @@ def _data(folder: ModelFolder, known: Known, name: str) -> Iterator[str]:
         return
     yield "  # Mounted read-only at $(DATA)."
     if not known.data:
-        yield f"  # {TODO}: where the data lies, pvc://CLAIM/PATH (--data URI)."
+        yield f"  # {TODO}: where the data is: pvc://CLAIM/PATH (--data URI)."
     yield f"  data: {{uri: {json.dumps(known.data or f'pvc://datasets/{name}')}}}"
 
 
 def _user_files(folder: ModelFolder) -> Iterator[str]:
-    yield f"  # Names of inputs and labels: {INPUTS[folder.model.format]}."
+    yield f"  # Input and label names in the dataloader: {INPUTS[folder.model.format]}."
     if folder.dataloaders:
         yield "  dataloader:"
         yield from _entrypoint(folder.dataloaders, folder)
@@ -123,7 +123,7 @@ def _user_files(folder: ModelFolder) -> Iterator[str]:
 def _entrypoint(found: tuple[Entrypoint, ...], folder: ModelFolder) -> Iterator[str]:
     first, *others = found
     if others:
-        yield _comment("    ", f"{TODO}: is it this one? {_named([each.path for each in others])} would do as well.")
+        yield _comment("    ", f"{TODO}: check this choice; also found: {_named([each.path for each in others])}.")
     yield f"    entrypoint: {json.dumps(first.path)}"
     yield from _arguments(asked_of(first), first.declares, folder)
 
@@ -133,7 +133,7 @@ def _model(folder: ModelFolder, known: Known, name: str) -> Iterator[str]:
     yield "  models:"
     yield f"  - name: {name}"
     if "ts-script" in model.possible:
-        yield "    # Traced or scripted: as a source, ts-trace and ts-script are one."
+        yield "    # As a source, ts-trace and ts-script mean the same."
     yield f"    format: {model.format}"
     yield f"    {'path' if source.is_file else 'entrypoint'}: {json.dumps(model.path)}"
     yield from _arguments(model.asks, model.declares, folder)
@@ -142,12 +142,12 @@ def _model(folder: ModelFolder, known: Known, name: str) -> Iterator[str]:
         yield f"    # {TODO}: the largest batch; 0: the model has no batch dimension{hint} (--max-batch-size N)."
     batching = ", dynamicBatching: {}" if _batch(known) else ""
     yield f"    config: {{maxBatchSize: {_batch(known)}{batching}}}"
-    yield "    # Each is converted, compared with the framework's own answers, and measured; the best one serves."
+    yield "    # Each candidate is converted, compared with the framework, and measured; the best one is selected."
     if others := ", ".join(left_out(model.format, bool(known.gpu))):
         yield f"    # Left out: {others}."
     chosen = candidates(model.format, bool(known.gpu))
     if any(each.format in THROUGH for each in chosen):
-        yield "    # trt takes an image with the server's own TensorRT in conversion.pod.image (docs/converters.md)."
+        yield "    # trt needs conversion.pod.image: an image with the server's TensorRT version (docs/converters.md)."
     yield "    candidates:"
     for each in chosen:
         accelerator = f", accelerator: {each.accelerator}" if each.accelerator != "none" else ""
@@ -162,7 +162,7 @@ def _arguments(asked: tuple[str, ...], declares: bool, folder: ModelFolder) -> I
     if not asked:
         return
     if declares:
-        yield "    # update_argparser of this file may give some of them a default: leave those out."
+        yield "    # update_argparser in this file may set defaults; leave out the arguments that have one."
     yield "    arguments:"
     for argument in asked:
         value, note = _value(argument, folder)
@@ -173,13 +173,13 @@ def _value(argument: str, folder: ModelFolder) -> tuple[str, str]:
     if DATA_ARGUMENTS.search(argument):
         return "$(DATA)", ""
     if not CHECKPOINT_ARGUMENTS.search(argument):
-        return TODO, f"{TODO}: it has no default"
+        return TODO, f"{TODO}: this argument has no default"
     found = list(folder.checkpoints)
     if DIRECTORY.search(argument):
         found = list(dict.fromkeys(PurePosixPath(each).parent.as_posix() for each in found))
     if not found:
         return TODO, f"{TODO}: no file {', '.join(f'*{each}' for each in folder.suffixes)} was found"
-    return found[0], f"also there: {_named(found[1:])}" if found[1:] else ""
+    return found[0], f"also found: {_named(found[1:])}" if found[1:] else ""
 
 
 def _named(names: list[str]) -> str:
@@ -188,5 +188,5 @@ def _named(names: list[str]) -> str:
 
 
 def _comment(indent: str, text: str) -> str:
-    """On one line: a file's name may hold anything."""
+    """Return a comment on one line: a file's name may contain anything."""
     return f"{indent}# {' '.join(text.split())}"

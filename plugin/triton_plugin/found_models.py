@@ -1,4 +1,4 @@
-"""Which models lie in a folder, and of which source format each is; told without running any of it."""
+"""Finds the models of a folder and their source formats without running any of its code."""
 
 import zipfile
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from triton_converters.contract.formats import ENSEMBLE, HPS, SOURCES
 from triton_plugin.python_files import Entrypoint, FolderError, Modules, attributes, defined, imports
 
 CODE = tuple(name for name, source in SOURCES.items() if not source.is_file and name not in (HPS, ENSEMBLE))
-"""Formats whose entrypoint is a Python file; tables and ensembles are more than one folder's first object."""
+"""Formats whose entrypoint is a Python file. Tables and ensembles take more than one folder."""
 FORMATS = (*CODE, *(name for name, source in SOURCES.items() if source.is_file))
 TORCH = {"torch", "torchvision", "torchaudio", "timm"}
 TENSORFLOW = {"tensorflow", "keras", "tf_keras"}
@@ -17,7 +17,7 @@ RECEIVER = "get_serving_input_receiver_fn"
 TORCHSCRIPT_SUFFIXES = (".pt", ".pth", ".ts", ".torchscript")
 SAVED_MODEL = "saved_model.pb"
 STAGE_ARGUMENTS = frozenset({"batch_size", "precision", "output_format"})
-"""What the operator passes by itself to a function that asks for it."""
+"""Arguments that the operator passes to a function that asks for them."""
 
 
 @dataclass(frozen=True)
@@ -25,15 +25,15 @@ class Model:
     """A model of the folder."""
 
     path: str
-    """Of the file or directory, below the folder."""
+    """Path of the file or directory below the folder."""
     format: str
-    """A key of ``formats.SOURCES``; empty: a Python file that does not tell."""
+    """A key of ``formats.SOURCES``; empty: a Python file that does not show it."""
     possible: tuple[str, ...]
-    """Formats that it may be of; who knows better may say so."""
+    """Formats that it may have; the user can choose one."""
     asks: tuple[str, ...] = ()
-    """Arguments that only the user knows, of a Python file."""
+    """Arguments of a Python file that only the user knows."""
     declares: bool = False
-    """As an Entrypoint's."""
+    """Whether its file has an update_argparser, as in Entrypoint."""
 
     def __str__(self) -> str:
         """Path and format."""
@@ -41,13 +41,13 @@ class Model:
 
 
 def models(folder: Path, modules: Modules) -> list[Model]:
-    """All of them; raises FolderError where the folder itself is a SavedModel."""
+    """Return all models of a folder. Raises FolderError if the folder itself is a SavedModel."""
     found = [_of_code(modules, each) for each in defined(modules, "get_model")]
     return [*found, *_files(folder)]
 
 
 def asked_of(entrypoint: Entrypoint) -> tuple[str, ...]:
-    """The arguments that the spec must give."""
+    """Return the arguments that the spec must give."""
     return tuple(each for each in entrypoint.required if each not in STAGE_ARGUMENTS)
 
 
@@ -73,18 +73,18 @@ def _files(folder: Path) -> Iterator[Model]:
             continue
         if path.name == SAVED_MODEL:
             if path.parent == folder:
-                message = f"{folder} is a SavedModel itself, and spec.models[].path names a directory below the source"
-                raise FolderError(f"{message}: move it into a folder, with a dataloader beside it, and name that")
+                message = f"{folder} is itself a SavedModel, but spec.models[].path names a directory below the source"
+                raise FolderError(f"{message}; move it into another folder, next to a dataloader, and pass that folder")
             yield Model(name.parent.as_posix(), "tf-savedmodel", ("tf-savedmodel",))
         elif path.suffix == ".onnx":
             yield Model(name.as_posix(), "onnx", ("onnx",))
         elif path.suffix in TORCHSCRIPT_SUFFIXES and is_torchscript(path):
-            # Which of the two it was made by the file does not say, and the loader does not ask.
+            # The file does not say which of the two made it, and the loader does not need to know.
             yield Model(name.as_posix(), "ts-script", ("ts-script", "ts-trace"))
 
 
 def is_torchscript(path: Path) -> bool:
-    """Whether a file holds code beside its weights; torch.save writes such an archive without code."""
+    """Whether a file contains code as well as weights; torch.save writes such an archive without code."""
     try:
         with zipfile.ZipFile(path) as archive:
             entries = [name.partition("/")[2] for name in archive.namelist()]

@@ -1,4 +1,4 @@
-"""What a Job's log says of how far it is. Pure."""
+"""Reads a Job's progress from its log. Pure."""
 
 from triton_plugin.subject import printable
 
@@ -7,13 +7,13 @@ LINES = {
     "search": ("search ",),
     "measure": ("online ",),
 }
-"""By stage: how the lines begin that its Job writes for each gate or point. Its log holds users' words too."""
+"""How the lines begin that a Job writes for each gate or point, by stage. Its log contains users' words too."""
 LONGEST = 300
-"""Characters of a line that are shown."""
+"""How many characters of a line are shown."""
 
 
 def latest(stage: str, log: str) -> str:
-    """The last such line, fit for a terminal; empty where there is none yet."""
+    """Return the last such line, fit for a terminal; empty if there is none yet."""
     lines = (line.strip() for line in reversed(log.splitlines()))
     found = next((line for line in lines if line.startswith(LINES[stage])), "")
     return str(printable(found))[:LONGEST]

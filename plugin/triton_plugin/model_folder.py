@@ -1,4 +1,4 @@
-"""What a model folder holds of a TritonDeployment's source; read without running any of it."""
+"""Reads the parts of a TritonDeployment's source from a model folder without running any of its code."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -9,7 +9,7 @@ from triton_plugin.python_files import Entrypoint, FolderError, defined, parse
 
 CHECKPOINTS = (".safetensors", ".pt", ".pth", ".ckpt", ".bin")
 TENSORFLOW_CHECKPOINTS = (".safetensors", ".h5", ".keras")
-"""Suffixes in the order of preference: only the first cannot hold code."""
+"""Suffixes in the order of preference: only the first cannot contain code."""
 
 
 @dataclass(frozen=True)
@@ -24,16 +24,16 @@ class ModelFolder:
     checkpoints: tuple[str, ...]
     """Relative to the folder, the likeliest first."""
     suffixes: tuple[str, ...]
-    """Of checkpoints that were looked for."""
+    """The suffixes of checkpoints that were searched for."""
 
 
 def read(folder: Path, path: str = "", form: str = "") -> ModelFolder:
-    """Look for the one model (at ``path``, of format ``form``, where these are not empty) and the user's files.
+    """Find the one model (at ``path``, of format ``form``, if these are not empty) and the user's files.
 
-    Raises FolderError where there is none or several, or its format cannot be told; the message names the option.
+    Raises FolderError if there is none or several, or its format is unknown; the message names the option.
     """
     if not folder.is_dir():
-        raise FolderError(f"{folder} is not a directory; name the one that the model lies in")
+        raise FolderError(f"{folder} is not a directory; pass the folder that contains the model")
     modules = parse(folder)
     model = _one(folder, models(folder, modules), path and PurePosixPath(path).as_posix(), form)
     tensorflow = SOURCES[model.format].image == CONVERTER_TENSORFLOW
@@ -50,30 +50,30 @@ def read(folder: Path, path: str = "", form: str = "") -> ModelFolder:
 
 def _one(folder: Path, found: list[Model], path: str, form: str) -> Model:
     if not found:
-        kinds = "a Python file that defines get_model, a SavedModel's directory, an .onnx file, or a TorchScript file"
+        kinds = "a Python file that defines get_model, a SavedModel's directory, an .onnx file or a TorchScript file"
         raise FolderError(
-            f"{folder} holds no model: {kinds} (docs/formats.md). A checkpoint alone is none: get_model says what it"
-            " belongs to (docs/user-files.md)"
+            f"{folder} contains no model. A model is {kinds} (docs/formats.md). A checkpoint alone is not enough:"
+            " get_model builds the model that it belongs to (docs/user-files.md)"
         )
     fitting = [each for each in found if path in ("", each.path) and (not form or form in each.possible)]
     there = ", ".join(map(str, found))
     if not fitting:
         wanted = " ".join([*([path] if path else []), *([f"of format {form}"] if form else [])])
-        raise FolderError(f"{folder} holds no model {wanted}; it holds {there}")
+        raise FolderError(f"{folder} contains no model {wanted}; it contains {there}")
     if len(fitting) > 1:
-        raise FolderError(f"{folder} holds several models: {', '.join(map(str, fitting))}; name one: --model PATH")
+        raise FolderError(f"{folder} contains several models: {', '.join(map(str, fitting))}; choose one: --model PATH")
     model = replace(fitting[0], format=form or fitting[0].format)
     if not model.format:
         choices = " or ".join(f"--format {each}" for each in model.possible)
         raise FolderError(
-            f"{model.path} imports neither PyTorch nor TensorFlow, or both, so what get_model returns cannot be told:"
-            f" say {choices} (embedding tables are part of an ensemble: docs/ensembles.md)"
+            f"{model.path} imports both PyTorch and TensorFlow or neither, so its format is unknown;"
+            f" choose {choices} (embedding tables are part of an ensemble: docs/ensembles.md)"
         )
     return model
 
 
 def _checkpoints(folder: Path, suffixes: tuple[str, ...]) -> list[str]:
-    """The safest kind first, then the largest."""
+    """Return the checkpoints: the safest kind first, then the largest."""
     files = [path for path in folder.rglob("*") if path.is_file() and path.suffix in suffixes]
     files.sort(key=lambda path: (suffixes.index(path.suffix), -path.stat().st_size, path))
     return [path.relative_to(folder).as_posix() for path in files]

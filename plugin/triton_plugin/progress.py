@@ -1,4 +1,4 @@
-"""What a TritonDeployment is doing, told from its conditions and candidates alone."""
+"""Shows what a TritonDeployment is doing, from its conditions and candidates alone."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,24 +12,24 @@ from rich.text import Text
 from triton_operator.api.status import CandidateStatus, Condition, TritonDeploymentStatus
 
 STAGES = ("SourceResolved", "Converted", "Verified", "Selected", "Available", "PerformanceMeasured")
-"""Conditions in the order in which they come true."""
+"""Conditions in the order in which they become true."""
 MARKS = {"True": ("✓", "green"), "False": ("✗", "red"), "Unknown": ("…", "yellow")}
 STATE_STYLES = {"Failed": "red", "Passed": "green", "Selected": "bold green"}
 
 
 @dataclass(frozen=True)
 class Picture:
-    """One look at the object: where it stands, in a form that changes only when the status does."""
+    """The state of the object, in a form that changes only when the status does."""
 
     stage: str
     """The first condition that is not true yet; Ready once all are."""
     reason: str
     message: str
     candidates: tuple[tuple[str, str], ...]
-    """Name and state of each."""
+    """Name and state of each candidate."""
 
     def line(self) -> str:
-        """All of it on one line."""
+        """Return all of it on one line."""
         text = f"{self.stage}: {self.reason}"
         if self.message:
             text += f": {self.message}"
@@ -38,12 +38,12 @@ class Picture:
 
 
 def by_type(status: TritonDeploymentStatus) -> dict[str, Condition]:
-    """The conditions by their type."""
+    """Return the conditions by their type."""
     return {str(condition.type): condition for condition in status.conditions}
 
 
 def picture(status: TritonDeploymentStatus) -> Picture:
-    """Where the object stands."""
+    """Return the state of the object."""
     conditions = by_type(status)
     stage = next((name for name in STAGES if name not in conditions or conditions[name].status != "True"), "Ready")
     found = conditions.get(stage)
@@ -62,7 +62,7 @@ def is_ready(status: TritonDeploymentStatus, generation: int) -> bool:
 
 
 def stalled_seconds(status: TritonDeploymentStatus, now: datetime) -> float:
-    """How long the object has said that it cannot go on by itself; 0 where it does not say so."""
+    """Return for how long the object has been stalled; 0: it is not."""
     stalled = by_type(status).get("Stalled")
     if stalled is None or stalled.status != "True":
         return 0.0
@@ -70,7 +70,7 @@ def stalled_seconds(status: TritonDeploymentStatus, now: datetime) -> float:
 
 
 def panel(status: TritonDeploymentStatus, elapsed: float, measured: str = "") -> RenderableType:
-    """The live display: stages with their reasons above, candidates and what was measured last below."""
+    """Return the live display: stages and their reasons, then candidates and the last measurement."""
     stages = Table(box=None, show_header=False, pad_edge=False)
     conditions = by_type(status)
     for name in (*STAGES, "Ready"):
@@ -91,7 +91,7 @@ def _candidates(candidates: Iterable[CandidateStatus]) -> RenderableType:
 
 
 class Display:
-    """Shows progress: a live panel on a terminal, else a line a change, with the seconds since the start."""
+    """Shows progress: a live panel on a terminal, otherwise a line for each change with the seconds since the start."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -109,7 +109,7 @@ class Display:
             self.live.stop()
 
     def show(self, status: TritonDeploymentStatus, elapsed: float, measured: str = "") -> None:
-        """Show the status as it is ``elapsed`` seconds after the start, and what a Job that runs ``measured`` last."""
+        """Show the status ``elapsed`` seconds after the start, and the last measurement of a running Job."""
         if self.live:
             self.live.update(panel(status, elapsed, measured))
             return

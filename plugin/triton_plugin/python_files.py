@@ -1,4 +1,4 @@
-"""A folder's Python files, read without running any of them."""
+"""Reads a folder's Python files without running any of them."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 Modules = Mapping[str, ast.Module]
-"""By path below the folder."""
+"""Parsed files by their path below the folder."""
 
 
 class FolderError(Exception):
-    """The folder is not one to start from; the message says what is missing, or which option says it."""
+    """The folder is no model folder; the message says what is missing, or which option supplies it."""
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,11 @@ class Entrypoint:
     required: tuple[str, ...]
     """Names of its arguments that have no default."""
     declares: bool
-    """Its file has an update_argparser, which may give arguments a default too."""
+    """Whether its file has an update_argparser, which may set defaults too."""
 
 
 def parse(folder: Path) -> dict[str, ast.Module]:
-    """All of them but hidden ones; raises FolderError for one that is not Python."""
+    """Parse all files that are not hidden. Raises FolderError for one that is not valid Python."""
     found = {}
     for path in sorted(folder.rglob("*.py")):
         name = path.relative_to(folder)
@@ -35,12 +35,12 @@ def parse(folder: Path) -> dict[str, ast.Module]:
         try:
             found[name.as_posix()] = ast.parse(path.read_bytes())
         except (SyntaxError, ValueError) as error:
-            raise FolderError(f"{path} is not Python: {error}") from error
+            raise FolderError(f"{path} is not valid Python: {error}") from error
     return found
 
 
 def defined(modules: Modules, name: str) -> list[Entrypoint]:
-    """Where a function or class is defined, at the top of a file."""
+    """Return where a function or class of that name is defined at the top of a file."""
     return [
         Entrypoint(path, _required(node), any(each.name == "update_argparser" for each in _definitions(module)))
         for path, module in modules.items()
@@ -50,7 +50,7 @@ def defined(modules: Modules, name: str) -> list[Entrypoint]:
 
 
 def imports(modules: Modules, path: str) -> set[str]:
-    """Packages that a file imports, itself or through other files of the folder."""
+    """Return the packages that a file imports, itself or through other files of the folder."""
     seen: set[str] = set()
     waiting, packages = [path], set()
     while waiting:
@@ -66,7 +66,7 @@ def imports(modules: Modules, path: str) -> set[str]:
 
 
 def attributes(module: ast.Module) -> set[str]:
-    """Names that stand behind a dot anywhere in a file."""
+    """Return the names that follow a dot anywhere in a file."""
     return {node.attr for node in ast.walk(module) if isinstance(node, ast.Attribute)}
 
 
@@ -75,7 +75,7 @@ def _definitions(module: ast.Module) -> Iterator[ast.FunctionDef | ast.ClassDef]
 
 
 def _required(node: ast.FunctionDef | ast.ClassDef) -> tuple[str, ...]:
-    """A class's are those of its constructor, without self."""
+    """Return the arguments without a default; for a class, those of its constructor without self."""
     if isinstance(node, ast.ClassDef):
         made = next((each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"), None)
         return _required(made)[1:] if made else ()
@@ -87,7 +87,7 @@ def _required(node: ast.FunctionDef | ast.ClassDef) -> tuple[str, ...]:
 
 
 def _imported(module: ast.Module) -> Iterator[tuple[str, int]]:
-    """Dotted names and their leading dots; what is imported from a package may be a file too."""
+    """Yield dotted names and the number of their leading dots; a name imported from a package may be a file too."""
     for node in ast.walk(module):
         if isinstance(node, ast.Import):
             yield from ((each.name, 0) for each in node.names)
@@ -100,11 +100,11 @@ def _imported(module: ast.Module) -> Iterator[tuple[str, int]]:
 
 
 def _files(name: str, level: int, importer: str) -> Iterator[str]:
-    """Where the import would look below the folder: beside the importer, and from the folder's top."""
-    beside = PurePosixPath(importer).parent
+    """Yield where the import would look below the folder: next to the importer, and from the folder's top."""
+    nearest = PurePosixPath(importer).parent
     for _ in range(level - 1):
-        beside = beside.parent
-    for place in {beside} if level else {beside, PurePosixPath()}:
+        nearest = nearest.parent
+    for place in {nearest} if level else {nearest, PurePosixPath()}:
         stem = place.joinpath(*name.split("."))
         yield f"{stem}.py"
         yield f"{stem}/__init__.py"

@@ -1,4 +1,4 @@
-"""Where a command's subject comes from: the cluster, or a file that was saved from one. The only reader of either."""
+"""Reads a command's subject from the cluster, or from a file that was saved from one. Nothing else reads either."""
 
 from pathlib import Path
 from typing import Any
@@ -16,33 +16,33 @@ from triton_plugin.subject import Subject, SubjectError, parse, pick
 
 TIMEOUT_SECONDS = 20
 LOG_TIMEOUT_SECONDS = 5
-"""A log is a courtesy: the display does not wait for it."""
+"""The display does not wait for a log."""
 LOG_LINES = 40
 
 
 class Cluster:
-    """The cluster and namespace of a kubeconfig's context; KUBECONFIG is honoured. Reads only."""
+    """The cluster and namespace of a kubeconfig's context; KUBECONFIG is used. Reads only."""
 
     def __init__(self, context: str | None, namespace: str | None) -> None:
-        """Raise SubjectError where there is no such configuration."""
+        """Raise SubjectError if there is no such configuration."""
         try:
             _, active = config.list_kube_config_contexts()
             contexts, _ = config.list_kube_config_contexts()
             chosen = next((each for each in contexts if each["name"] == context), active)
             api = config.new_client_from_config(context=context)
         except ConfigException as error:
-            raise SubjectError(f"no cluster is configured: {error}; set KUBECONFIG, or name a saved file") from error
+            raise SubjectError(f"no cluster is configured: {error}; set KUBECONFIG, or pass a saved file") from error
         self.namespace = namespace or chosen["context"].get("namespace") or "default"
         self._custom = client.CustomObjectsApi(api)
         self._core = client.CoreV1Api(api)
 
     def subject(self, name: str) -> Subject:
-        """The object with its results. Raises SubjectError."""
+        """Return the object with its results. Raises SubjectError."""
         body = self.deployment(name)
         return parse(body, self._results(name))
 
     def deployment(self, name: str) -> dict[str, Any]:
-        """The object alone. Raises SubjectError."""
+        """Return the object alone. Raises SubjectError."""
         kind = TRITON_DEPLOYMENT
         try:
             found: Any = self._custom.get_namespaced_custom_object(
@@ -57,10 +57,10 @@ class Cluster:
         return dict(found)
 
     def measured(self, name: str) -> str:
-        """What a Job of the object that runs measured last, from its pod's log, in words.
+        """Return the last measurement of a running Job of the object, in words, from its pod's log.
 
-        Empty where none measures, and where the log cannot be had just now. Takes the user's own rights to list pods
-        and to read their logs; where they are missing it says so.
+        Empty if no Job measures, or if the log cannot be read at the moment. It needs the user's rights to list pods
+        and to read their logs; if they are missing, the text says so.
         """
         stages = f"{names.STAGE_LABEL} in ({','.join(LINES)})"
         try:
@@ -85,7 +85,7 @@ class Cluster:
             )
             log = answered.data.decode(errors="replace")
         except ApiException as error:
-            refused = "what a Job measures is not shown: it takes the rights to list pods and to get pods/log"
+            refused = "measurements of running Jobs are not shown: you need the rights to list pods and to get pods/log"
             return f"{refused} in namespace {self.namespace}" if error.status == 403 else ""
         except HTTPError:
             return ""
@@ -109,12 +109,12 @@ class Cluster:
 
 
 def is_file(name: str) -> bool:
-    """Whether a name is a path: no object's name holds a dot or a slash."""
+    """Whether a name is a path: no object's name contains a dot or a slash."""
     return "." in name or "/" in name
 
 
 def read_file(path: str) -> Subject:
-    """From what ``kubectl get td/NAME configmap/NAME-results -o yaml`` printed. Raises SubjectError."""
+    """Read what ``kubectl get td/NAME configmap/NAME-results -o yaml`` printed. Raises SubjectError."""
     try:
         return pick(yaml.safe_load_all(Path(path).read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, AttributeError, KeyError, TypeError) as error:

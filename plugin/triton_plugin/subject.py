@@ -1,4 +1,4 @@
-"""What every command looks at: a TritonDeployment and what its Jobs answered. Pure."""
+"""The subject of every command: a TritonDeployment and its Jobs' results. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -37,10 +37,10 @@ class Subject:
     spec: TritonDeploymentSpec
     status: TritonDeploymentStatus
     records: Mapping[str, Record] = field(repr=False)
-    """By ``<stage>.<key>``; empty where the results were not given."""
+    """The records by ``<stage>.<key>``; empty if the results were not given."""
 
     def condition(self, kind: str) -> Condition | None:
-        """The condition of that type, if it was observed."""
+        """Return the condition of that type, if it was observed."""
         return next((each for each in self.status.conditions if each.type == kind), None)
 
     def holds(self, kind: str) -> bool:
@@ -50,44 +50,44 @@ class Subject:
 
     @property
     def is_paused(self) -> bool:
-        """Whether nothing goes on before somebody says so, though nothing is wrong."""
+        """Whether the object waits for its user although nothing is wrong."""
         found = self.condition("Reconciling")
         current = found is not None and (found.status, found.observed_generation) == ("False", self.generation)
         return current and not self.holds("Ready") and not self.holds("Stalled")
 
     def profile(self, candidate: CandidateStatus) -> ProfileResult | None:
-        """A candidate's gates and sweeps; None before it was profiled, or where the record is gone."""
+        """Return a candidate's gates and sweeps; None before it was profiled, or if the record is gone."""
         record = self.records.get(record_name("profile", candidate.profile))
         result = record.outcome.result if record else None
         return result if isinstance(result, ProfileResult) else None
 
     def conversion(self, candidate: CandidateStatus) -> ConvertResult | None:
-        """A candidate's file; None before it was converted, or where the record is gone."""
+        """Return the result of a candidate's conversion; None before it was converted, or if the record is gone."""
         record = self.records.get(record_name("convert", candidate.key))
         result = record.outcome.result if record else None
         return result if isinstance(result, ConvertResult) else None
 
     def points(self, search: SearchStatus) -> list[SearchPoint]:
-        """All points of a search, then those that were measured again, as far as their records are there."""
+        """Return all points of a search, then those that were measured again, as far as their records exist."""
         records = [self.records.get(record_name("search", key)) for key in search.records]
         results = [record.outcome.result for record in records if record]
         found = [each for each in results if isinstance(each, SearchResult)]
         return [point for each in found for point in each.points] + [point for each in found for point in each.repeats]
 
     def row(self, candidate: CandidateStatus, row: Row) -> RowStatus:
-        """A measured row of a candidate's."""
+        """Return a measurement of a candidate with all its columns."""
         members = [each.rsplit("-", 2) for each in candidate.members]
         shapes = (f"{each.input}:{'x'.join(map(str, each.dims))}" for each in self.spec.performance.input_shapes)
         precision, accelerator = (_distinct(each[column] for each in members) for column in (1, 2))
         return row_status(row, precision, accelerator, " ".join(shapes))
 
     def finished(self, stage: str, key: str) -> str:
-        """When a Job's record was made (RFC 3339, UTC); empty where it is gone."""
+        """Return when a Job's record was made (RFC 3339, UTC); empty if it is gone."""
         record = self.records.get(record_name(stage, key))
         return record.finished_at if record else ""
 
     def rows(self, candidate: CandidateStatus, scenario: str) -> list[RowStatus]:
-        """All rows of a candidate's own sweep. ``scenario``: Offline or Online."""
+        """Return the measurements of a candidate's sweep. ``scenario``: Offline or Online."""
         profile = self.profile(candidate)
         if profile is None:
             return []
@@ -96,9 +96,9 @@ class Subject:
 
 
 def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> Subject:
-    """From the API's objects: the TritonDeployment, and the ConfigMap ``<name>-results`` or None.
+    """Parse the API's objects: the TritonDeployment, and the ConfigMap ``<name>-results`` or None.
 
-    Raises SubjectError where the object is not one this version understands.
+    Raises SubjectError if this version cannot read the object.
     """
     body = printable(deployment)
     metadata = body["metadata"]
@@ -117,20 +117,20 @@ def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> S
         fault = error.errors()[0]
         place = ".".join(map(str, fault["loc"]))
         raise SubjectError(
-            f"TritonDeployment {name} is not one this kubectl-triton understands: {place}: {fault['msg']};"
-            " install the version that goes with the operator"
+            f"this kubectl-triton cannot read TritonDeployment {name}: {place}: {fault['msg']};"
+            " install the version that matches the operator"
         ) from error
 
 
 def pick(documents: Iterable[Mapping[str, Any]]) -> Subject:
-    """The one TritonDeployment among objects as ``kubectl get -o yaml`` prints them, Lists included.
+    """Parse the one TritonDeployment among objects as ``kubectl get -o yaml`` prints them, Lists included.
 
-    Raises SubjectError where there is not exactly one.
+    Raises SubjectError if there is not exactly one.
     """
     objects = [each for document in documents if document for each in document.get("items", [document])]
     found = [each for each in objects if each.get("kind") == names.KIND]
     if len(found) != 1:
-        raise SubjectError(f"the file holds {len(found)} objects of kind {names.KIND}; it must hold one")
+        raise SubjectError(f"the file contains {len(found)} objects of kind {names.KIND}; it must contain exactly one")
     wanted = names.results(found[0]["metadata"]["name"])
     results = (each for each in objects if each.get("kind") == "ConfigMap" and each["metadata"]["name"] == wanted)
     return parse(found[0], next(results, None))
@@ -141,7 +141,7 @@ def _distinct(words: Iterable[str]) -> str:
 
 
 def printable(value: Any) -> Any:
-    """JSON without control characters: messages quote users' programs, and a terminal obeys what it is sent."""
+    """Return JSON without control characters: messages quote users' programs, and a terminal obeys such characters."""
     if isinstance(value, str):
         return text.printable(value, "\N{REPLACEMENT CHARACTER}")
     if isinstance(value, Mapping):

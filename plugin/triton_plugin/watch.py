@@ -1,4 +1,4 @@
-"""Progress of one object until there is nothing more to wait for."""
+"""Watches one object until it is ready, stalled or waiting for its user."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,9 +12,9 @@ from triton_plugin.subject import SubjectError, parse
 
 POLL_SECONDS = 1.0
 LOG_SECONDS = 3.0
-"""How often a Job's log is read: no point takes less."""
+"""Time between two reads of a Job's log: no point takes less."""
 LOST_SECONDS = 60.0
-"""How long the API server may be out of reach before that is an error."""
+"""How long the API server may be unreachable before that is an error."""
 READY, STALLED = 0, 1
 
 
@@ -25,10 +25,10 @@ def watch(
     clock: Callable[[], float],
     sleep: Callable[[float], None],
 ) -> int:
-    """Show progress until the object is ready, stalled or waits for its user, then the outcome; the exit status.
+    """Show progress, then the outcome once the object is ready, stalled or waiting for its user. Return an exit status.
 
-    ``read`` gives the object; where it raises SubjectError for longer than LOST_SECONDS, or at once, that is raised.
-    ``log`` gives what a Job that runs measured last, in words, or nothing.
+    ``read`` returns the object; a SubjectError is raised if it is the first answer or lasts longer than LOST_SECONDS.
+    ``log`` returns the last measurement of a running Job in words, or an empty text.
     """
     start = clock()
     seen = start

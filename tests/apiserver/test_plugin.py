@@ -56,4 +56,4 @@ def test_an_object_that_is_not_there_is_named(kubectl: Kubectl) -> None:
 def test_an_object_that_nobody_has_seen_yet_says_so(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", body=MINIMAL)
     said = plugin(kubectl, "explain", "digits")
-    assert "the operator has not seen it yet" in said.stdout
+    assert "The operator has not seen TritonDeployment" in said.stdout

@@ -55,7 +55,7 @@ def test_validate_says_what_and_where(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize(
-    ("text", "words"), [("a: [", "is not a saved TritonDeployment"), ("kind: Pod\n", "holds 0 objects of kind")]
+    ("text", "words"), [("a: [", "is not a saved TritonDeployment"), ("kind: Pod\n", "contains 0 objects of kind")]
 )
 def test_a_file_that_is_none_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, words: str) -> None:
     file = tmp_path / "file.yaml"

@@ -53,7 +53,7 @@ def test_figures_measured_in_different_ways_are_not_compared() -> None:
 
 def test_what_serves_nothing_has_no_figures() -> None:
     assert compare(of(*changed()), of(*golden("new-object"))).obstacles == [
-        "digits has no measured revision that serves"
+        "digits has no active revision that was measured"
     ]
 
 

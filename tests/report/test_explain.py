@@ -16,13 +16,14 @@ def explained(case: str) -> str:
 def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:
     text = explain(ready())
     assert "TritonDeployment vision/digits is ready: digits serves, verified and measured." in text
-    assert "onnx-fp32 (onnx, fp32) serves: 1400.0 inferences/s, p99 5000 us" in text
+    assert "The active revision is onnx-fp32 (onnx, fp32): 1400.0 inferences/s, p99 5000 us through its Service" in text
     assert "accuracy 0.98 (0.98 in the framework)" in text
-    assert "What counts: Throughput, in the online sweep; P99LatencyMicroseconds at most 10000." in text
+    assert "Objectives: Throughput, in the online sweep.\n" in text
+    assert "Constraints: P99LatencyMicroseconds at most 10000.\n" in text
     assert "Why onnx-fp32: onnx-fp32 at batch 1, concurrency 4: 2800 inferences/s, p99 5000 us" in text
     assert "33.3 % better than onnx-fp16." in text
-    assert "Its best row is 50.0 % within P99LatencyMicroseconds maximum 10000." in text
-    assert "Nobody beats in everything at once: onnx-fp32." in text
+    assert "Its best measurement is 50.0 % within P99LatencyMicroseconds maximum 10000." in text
+    assert "Pareto-optimal: onnx-fp32." in text
     for name in ("onnx-fp16", "ts-trace-fp32", "ts-script-fp32"):
         assert f"  {name}: Passed: NotBest:" in text
 
@@ -33,18 +34,21 @@ def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:
         ("no-candidate-meets-the-constraint", ["is stalled", "ConstraintsNotMet", "to do: No measured row keeps"]),
         ("candidate-failed", ["Failed", "to do:"]),
         ("unschedulable", ["Unschedulable", "to do: The message quotes the scheduler"]),
-        ("new-object", ["the operator has not seen it yet"]),
-        ("converting-in-parallel", ["is on its way: Converted", "Nothing serves."]),
-        ("suspended", ["waits for you", "Suspended"]),
+        (
+            "new-object",
+            ["The operator has not seen TritonDeployment", "Check that the operator runs: kubectl get pods"],
+        ),
+        ("converting-in-parallel", ["is in progress: Converted", "No revision is active."]),
+        ("suspended", ["is waiting for you", "Suspended"]),
         (
             "awaiting-approval",
-            ["waits for you: Selected: AwaitingApproval", "to do: Read the ranking", "its revision: "],
+            ["is waiting for you: Selected: AwaitingApproval", "to do: Read the ranking", "    revision: "],
         ),
         ("approval-invalid", ["is stalled", "ApprovalInvalid", "to do: Take the key"]),
         ("performance-regression-blocks", ["is stalled", "PerformanceRegressed", "to do:", "stays active"]),
         (
             "performance-regressed",
-            ["Beside the last source: PerformanceRegressed", "to do: The message has"],
+            ["Regression check: PerformanceRegressed", "to do: The message has"],
         ),
         (
             "kept",
@@ -58,7 +62,10 @@ def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:
             "closest-selected",
             ["spec.selection.fallback selects the closest", "25.0 % beyond P99LatencyMicroseconds maximum 4000"],
         ),
-        ("second-part-of-a-search", ["is on its way: Selected: Searching", "goes on, 24 measurements in 30 points"]),
+        (
+            "second-part-of-a-search",
+            ["is in progress: Selected: Searching", "running, 24 measurements in a space of 30 points"],
+        ),
         ("search-failed", ["ts-trace-fp32: Failed, 0 measurements", "best: max batch 8, 3 instances"]),
     ],
 )
@@ -71,7 +78,7 @@ def test_an_old_status_is_said_to_be_old() -> None:
     body, results = copy.deepcopy(golden("ready"))
     body["metadata"]["generation"] = 2
     text = explain(parse(body, results))
-    assert "The spec is at generation 2; what follows is about generation 1." in text
+    assert "has not processed generation 2 of the spec yet; what follows describes generation 1." in text
     assert "is ready" not in text
 
 
@@ -80,7 +87,7 @@ def test_a_source_that_could_not_be_compared_with_the_last_is_said_to_be_one() -
     measured = next(each for each in body["status"]["conditions"] if each["type"] == "PerformanceMeasured")
     measured |= {"reason": "NotCompared", "message": "not compared with source sha256:12: processor differs"}
     text = explain(parse(body, results))
-    assert "Beside the last source: NotCompared: not compared with source sha256:12: processor differs." in text
+    assert "Regression check: NotCompared: not compared with source sha256:12: processor differs." in text
     assert "to do: Nothing is wrong" in text
 
 

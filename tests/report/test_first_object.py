@@ -75,7 +75,7 @@ def test_candidates_are_what_the_source_converts_into_and_servers_have(
     spec, text = first(tmp_path)
     assert " ".join(each["name"] for each in spec["models"][0]["candidates"]) == cpu
     assert "trt (needs --gpu PRODUCT)" in text
-    assert ("tf-savedmodel (no server after release 25.02 has it)" in text) == (form == "tf-keras")
+    assert ("tf-savedmodel (no server after release 25.02 supports it)" in text) == (form == "tf-keras")
     spec, text = first(tmp_path, gpu=PRODUCT)
     assert " ".join(each["name"] for each in spec["models"][0]["candidates"]) == gpu
     assert spec["gpu"] == {"product": PRODUCT}
@@ -98,7 +98,7 @@ def test_a_first_object_of_the_example_is_whole_where_the_user_says_what_is_not_
     assert spec["dataloader"] == {"entrypoint": "dataloader.py", "arguments": {"data_dir": "$(DATA)"}}
     assert spec["data"]["uri"] == "pvc://claim/data"
     assert spec["metrics"] == {"entrypoint": "metrics.py"}
-    assert "also there: older.pt" in text
+    assert "also found: older.pt" in text
     assert [line.strip() for line in text.splitlines() if "TODO" in line] == [
         "# TODO: your latency budget, in microseconds."
     ]
@@ -128,7 +128,7 @@ def test_data_that_any_file_asks_for_is_mounted(tmp_path: Path) -> None:
 
 def test_a_file_that_declares_arguments_may_have_defaults_for_them(tmp_path: Path) -> None:
     write(tmp_path, {"model.py": "import torch\ndef get_model(depth): ...\ndef update_argparser(parser): ...\n"})
-    assert "# update_argparser of this file may give some of them a default" in first(tmp_path)[1]
+    assert "# update_argparser in this file may set defaults" in first(tmp_path)[1]
 
 
 def test_of_several_dataloaders_the_first_is_taken_and_the_others_named(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_of_several_dataloaders_the_first_is_taken_and_the_others_named(tmp_path
     write(tmp_path, {"a.py": LOADER, "b.py": LOADER, "metrics.py": METRICS})
     spec, text = first(tmp_path)
     assert spec["dataloader"]["entrypoint"] == "a.py"
-    assert "TODO: is it this one? b.py would do as well." in text
+    assert "TODO: check this choice; also found: b.py." in text
     assert spec["metrics"]["arguments"] == {"output": "TODO"}
 
 
@@ -145,9 +145,9 @@ def test_of_several_dataloaders_the_first_is_taken_and_the_others_named(tmp_path
     [
         ("tf-estimator", "TODO: an image with TensorFlow 2.15"),
         ("tf-savedmodel", "those of the signature serving_default"),
-        ("onnx", "a graph whose first dimension is a number takes 0"),
+        ("onnx", "use 0 for a graph whose first dimension is a fixed number"),
         ("ts-script", "INPUT__0, INPUT__1, ... in the order of forward's parameters"),
-        ("ts-script", "as a source, ts-trace and ts-script are one"),
+        ("ts-script", "As a source, ts-trace and ts-script mean the same"),
     ],
 )
 def test_what_a_source_wants_of_its_user_is_said(tmp_path: Path, form: str, words: str) -> None:
@@ -211,13 +211,13 @@ SEVERAL = {
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        ({}, "holds no model"),
-        ({"best.safetensors": ""}, "A checkpoint alone is none"),
-        (SEVERAL, r"several models: a.py \(pyt\), b/c.py \(tf-keras\), n.onnx \(onnx\); name one: --model PATH"),
-        ({"a.py": "def get_model(:"}, "is not Python"),
-        ({"a.py": "def get_model(): ..."}, "say --format pyt or --format tf-keras or --format tf-estimator"),
-        ({"a.py": "import torch, keras\ndef get_model(): ..."}, "say --format pyt or"),
-        ({"saved_model.pb": ""}, "is a SavedModel itself"),
+        ({}, "contains no model"),
+        ({"best.safetensors": ""}, "A checkpoint alone is not enough"),
+        (SEVERAL, r"several models: a.py \(pyt\), b/c.py \(tf-keras\), n.onnx \(onnx\); choose one: --model PATH"),
+        ({"a.py": "def get_model(:"}, "is not valid Python"),
+        ({"a.py": "def get_model(): ..."}, "choose --format pyt or --format tf-keras or --format tf-estimator"),
+        ({"a.py": "import torch, keras\ndef get_model(): ..."}, "choose --format pyt or"),
+        ({"saved_model.pb": ""}, "is itself a SavedModel"),
     ],
     ids=["empty", "checkpoint", "several", "broken", "neither", "both", "a SavedModel"],
 )
@@ -233,7 +233,7 @@ def test_the_options_tell(tmp_path: Path) -> None:
     write(tmp_path, SEVERAL)
     assert read(tmp_path, "./b/c.py").model.format == "tf-keras"
     assert read(tmp_path, form="onnx").model.path == "n.onnx"
-    with pytest.raises(FolderError, match=r"no model of format ts-trace; it holds a.py \(pyt\)"):
+    with pytest.raises(FolderError, match=r"no model of format ts-trace; it contains a.py \(pyt\)"):
         read(tmp_path, form="ts-trace")
     with pytest.raises(FolderError, match=r"no model n.onnx of format pyt"):
         read(tmp_path, "n.onnx", "pyt")
@@ -249,7 +249,7 @@ def test_who_knows_better_says_the_format(tmp_path: Path) -> None:
 def test_weights_are_no_torchscript_whatever_they_are_called(tmp_path: Path) -> None:
     state_dict(tmp_path / "model.pt")
     (tmp_path / "cut.pt").write_bytes(b"PK\x03\x04")
-    with pytest.raises(FolderError, match="holds no model"):
+    with pytest.raises(FolderError, match="contains no model"):
         read(tmp_path)
 
 
@@ -260,7 +260,7 @@ def test_a_file_that_the_api_cannot_name_is_refused_and_named(
     assert main(["init", str(tmp_path)]) == 1
     said = capsys.readouterr()
     assert said.out == ""
-    assert "the object would not be valid: spec.models[0].path" in said.err
+    assert "a TritonDeployment for this folder would be invalid: spec.models[0].path" in said.err
 
 
 def test_a_files_name_cannot_leave_its_comment(tmp_path: Path) -> None:

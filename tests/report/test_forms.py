@@ -16,7 +16,7 @@ from triton_plugin.report.document import Report, report
 from triton_plugin.source import read_file
 from triton_plugin.subject import Subject
 
-# Of the seeds' offline and online tables.
+# The headings of the offline and online tables in NVIDIA's READMEs.
 OFFLINE_HEADINGS = (
     "Precision|Backend Accelerator|Client Batch Size|Inferences/second|P90 Latency|P95 Latency|P99 Latency|Avg Latency"
 )
@@ -59,7 +59,7 @@ def test_without_the_results_the_status_alone_is_shown() -> None:
     made = report(bare)
     assert [each.measured for each in made.candidates] == [None] * 4
     text = as_html(made)
-    assert text.count("<figure") == 4, "trade-off, two offline, one online: of what serves"
+    assert text.count("<figure") == 4, "trade-off, two offline, one online: of the active revision"
     assert as_csv(made).count("\n") == 1 + 2 + 4
 
 
@@ -71,18 +71,18 @@ def test_json_holds_the_whole_document() -> None:
     assert json.loads(text)["candidates"][0]["measured"]["online"][0]["clientSend"] == 10
 
 
-def test_csv_has_a_line_for_every_row_and_the_seeds_column_names() -> None:
+def test_csv_has_a_line_for_every_row_and_the_column_names_of_nvidias_tables() -> None:
     subject = ready()
     lines = list(csv.reader(io.StringIO(as_csv(report(subject)))))
     assert lines[0][:3] == ["Candidate", "Measured on", "Scenario"]
     assert {*OFFLINE_HEADINGS.split("|"), *ONLINE_HEADINGS.split("|")} <= set(lines[0])
-    # The offline rows of what serves are its candidate's own.
+    # The offline rows of the active revision are its candidate's own.
     assert len(lines) - 1 == len(every_row(subject)) - 2
     service = [line for line in lines if line[1] == "service"]
     assert [line[lines[0].index("Inferences/second")] for line in service] == ["1100.0", "1200.0", "1300.0", "1400.0"]
 
 
-def test_markdown_keeps_the_seeds_layout() -> None:
+def test_markdown_keeps_the_layout_of_nvidias_readmes() -> None:
     text = as_markdown(report(ready()), with_plots=True)
     headings = re.findall(r"^#+ .*$", text, re.MULTILINE)
     assert headings == [

@@ -99,7 +99,7 @@ def test_where_no_job_measures_no_log_is_asked_for(api: Api) -> None:
 def test_missing_rights_are_named(api: Api, end: str) -> None:
     api.pods, api.refuses = [a_pod("new", "search", "11:00:00")], {end: 403}
     said = Cluster(None, None).measured("digits")
-    assert said.endswith("it takes the rights to list pods and to get pods/log in namespace vision")
+    assert said.endswith("you need the rights to list pods and to get pods/log in namespace vision")
 
 
 @pytest.mark.parametrize(("end", "status"), [("/log", 400), ("/log", 404), ("/pods", 500)])

@@ -52,14 +52,14 @@ def test_it_ends_with_the_outcome_of_a_ready_object() -> None:
 def test_it_ends_where_somebody_has_to_approve_and_says_how() -> None:
     status, text = watched([case("profiling"), case("awaiting-approval")])
     assert status == 1
-    assert "waits for you: Selected: AwaitingApproval: set spec.selection.approvedRevision: " in text
+    assert "is waiting for you: Selected: AwaitingApproval: set spec.selection.approvedRevision: " in text
 
 
 def test_a_search_is_told_as_it_goes_on_and_at_its_end() -> None:
     status, text = watched([case("second-part-of-a-search"), case("search-failed")])
     assert status == 0
     assert "Selected: Searching: searching for a configuration of onnx-fp16: 24 of at most 60" in text.splitlines()[0]
-    assert "Searches of better configurations:" in text
+    assert "Configuration searches:" in text
 
 
 def test_it_ends_with_1_and_with_what_to_do_about_a_stalled_object() -> None:

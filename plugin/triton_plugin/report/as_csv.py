@@ -1,4 +1,4 @@
-"""Every measured row, with the source documents' column names."""
+"""Writes every measurement, with the column names of NVIDIA's tables."""
 
 import csv
 import io
@@ -7,12 +7,15 @@ from triton_plugin.columns import ALL, cells
 from triton_plugin.report.document import Measured, Report
 
 KEYS = ("Candidate", "Measured on", "Scenario", "Configuration")
-"""What a row is of, before its figures. Measured on: ``profile`` or ``search`` (the candidate's own server) or
+"""The columns before the figures. Measured on: ``profile`` or ``search`` (the candidate's own server) or
 ``service``. Configuration: empty for the spec's."""
 
 
 def as_csv(report: Report) -> str:
-    """One line a row; latencies in microseconds. What serves comes last, as measured through its Service."""
+    """Return one line for each measurement; latencies in microseconds.
+
+    The active revision's measurements through its Service are last.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*KEYS, *(column.heading for column in ALL)])

@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs nothing beside it: no font, no script, no picture from elsewhere."""
+"""Writes the report as one HTML file that loads no font, script or picture."""
 
 import re
 from base64 import b64encode
@@ -16,7 +16,7 @@ from triton_plugin.tables import margin
 
 
 def as_html(report: Report) -> str:
-    """The whole file. Everything that is not the template's own is escaped, and the page runs its own script alone."""
+    """Return the whole file. All values are escaped, and the page runs only its own script."""
     online = report.performance.online if report.performance else []
     script = _read("report.js")
     # The page says by hash which script may run, so the text between the tags must be these very characters.
@@ -47,7 +47,7 @@ def as_html(report: Report) -> str:
 
 
 def _heading(text: str) -> Markup:
-    """With places to break: a table has 18 columns."""
+    """Return a heading with places to break: a table has 18 columns."""
     return Markup(re.sub(r"([/+])", r"\1<wbr>", str(escape(text))))  # noqa: S704
 
 

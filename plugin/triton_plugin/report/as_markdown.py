@@ -1,6 +1,6 @@
-"""The report in the layout of the source documents' READMEs: their sections, their tables' columns.
+"""Writes the report with the sections and the columns of the READMEs in NVIDIA's DeepLearningExamples.
 
-Latencies are in microseconds, as everywhere here; most of the source documents print milliseconds.
+Latencies are in microseconds, as everywhere here; most of those READMEs print milliseconds.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _ESCAPED = str.maketrans({c: "\\" + c for c in "\\`*_{}[]<>#|~$"} | {"&": "&amp;
 
 
 def as_markdown(report: Report, with_plots: bool) -> str:
-    """The whole text. ``with_plots``: it refers to the files of ``drawings``."""
+    """Return the whole text. ``with_plots``: it refers to the files of ``drawings``."""
     parts = [
         f"# Deploying the {text(report.name)} model on Triton Inference Server",
         _overview(report),
@@ -33,23 +33,23 @@ def as_markdown(report: Report, with_plots: bool) -> str:
 
 
 def drawings(report: Report) -> dict[Path, str]:
-    """The plots that the text refers to, by their paths beside it."""
+    """Return the plots that the text refers to, by their paths relative to it."""
     drawn = [*_offline_plots(report), *_online_plots(report)]
     return {_path(report, plot): as_light(plot.svg) + "\n" for plot in drawn}
 
 
 def text(value: str) -> str:
-    """Anybody's words on one line, without a meaning to Markdown or HTML."""
+    """Return any text on one line, escaped for Markdown and HTML."""
     return value.translate(_ESCAPED)
 
 
 def code(value: str) -> str:
-    """A code span. A backtick would end it; no command line and no reason holds one."""
+    """Return a code span. A backtick would end it; no command line and no reason contains one."""
     return "`" + " ".join(value.replace("`", "'").split()) + "`"
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table; columns of figures to the right."""
+    """Return a table; columns of figures are aligned right."""
     figures = [all(_is_figure(row[column]) for row in rows) for column in range(len(headings))]
     lines = [headings, ["---:" if right else ":---" for right in figures], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -88,8 +88,8 @@ def _advanced(report: Report) -> list[str]:
         "### Prepare configuration",
         table(["Parameter Name", "Parameter Value"], rows),
         "### Latency explanation",
-        f"The way of a request:\n\n{steps}",
-        f"perf_analyzer measures seven components of it; their sum is the average latency:\n\n{covered}",
+        f"The steps of a request:\n\n{steps}",
+        f"perf_analyzer measures seven components of a request; their sum is the average latency:\n\n{covered}",
     ]
 
 
@@ -115,7 +115,7 @@ def _full(columns: tuple[Column, ...], rows: list[RowStatus]) -> str:
     lines = [[text(each) for each in cells(row, kept)] for row in rows]
     whole = table([column.heading for column in kept], lines)
     unstable = sum(not row.stable for row in rows)
-    note = f"\n\n{unstable} of {len(rows)} rows are unstable: no three windows agreed." if unstable else ""
+    note = f"\n\n{unstable} of {len(rows)} measurements are unstable: no three windows agreed." if unstable else ""
     return f"<details>\n<summary>\nFull tabular data\n</summary>\n\n{whole}{note}\n\n</details>"
 
 
@@ -158,7 +158,7 @@ def _searches(report: Report) -> list[str]:
     parts = ["## Search"] if report.searches else []
     for each in report.searches:
         status = each.status
-        how = status.ended or "goes on"
+        how = status.ended or "running"
         words = f"{status.measurements} measurements in a space of {status.size or '?'} points; {how}"
         parts.append(f"### {text(status.candidate)}: {text(words)}")
         if status.configuration is not None:
@@ -170,7 +170,7 @@ def _searches(report: Report) -> list[str]:
         if rows:
             headings = ["Configuration", "At", "Inferences/second", "P99 Latency", "Spread (%)"]
             whole = table(headings, rows)
-            parts.append(f"<details>\n<summary>\nEvery point\n</summary>\n\n{whole}\n\n</details>")
+            parts.append(f"<details>\n<summary>\nAll points\n</summary>\n\n{whole}\n\n</details>")
     return parts
 
 
@@ -187,7 +187,7 @@ def _environment(report: Report) -> list[str]:
         return []
     lines = "\n".join(f" * **{name}:** {text(value)}" for name, value in environment_lines(where))
     commands = "\n".join(f"    {' '.join(line.split())}" for line in where.perf_analyzer)
-    again = "Measured with, one line for each sweep (docs/measuring.md says how to run one again):"
+    again = "These commands were run, one for each sweep (docs/measuring.md says how to run them again):"
     return ["## Environment", lines, f"{again}\n\n{commands}"]
 
 

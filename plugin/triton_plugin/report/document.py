@@ -1,4 +1,4 @@
-"""The report as a document: all that its forms show, in the order they show it. Its JSON is `-o json`. Pure."""
+"""The report as a document: everything that its forms show, in their order. Its JSON is `-o json`. Pure."""
 
 from collections.abc import Iterable
 
@@ -26,32 +26,32 @@ from triton_plugin.tables import ranked
 
 
 class Parameter(ApiType):
-    """A line of the source documents' table of parameters."""
+    """A line of the table of parameters in NVIDIA's READMEs."""
 
     name: str
-    """In their words."""
+    """The name in those READMEs."""
     value: str
-    """As it was used."""
+    """The value that was used."""
 
 
 class Measured(ApiType):
     """Two sweeps of one candidate."""
 
     offline: list[RowStatus]
-    """Static batches; latencies in microseconds."""
+    """Measurements with static batches; latencies in microseconds."""
     online: list[RowStatus]
-    """Concurrencies; latencies in microseconds."""
+    """Measurements of concurrencies; latencies in microseconds."""
     environment: EnvironmentStatus | None
-    """Where; its perfAnalyzer is one command line a sweep."""
+    """Where they were measured; its perfAnalyzer has one command line for each sweep."""
     measured_at: str
-    """RFC 3339, UTC; empty: not recorded."""
+    """When (RFC 3339, UTC); empty: not recorded."""
 
 
 class CandidateReport(ApiType):
-    """A candidate with all its rows."""
+    """A candidate with all its measurements."""
 
     status: CandidateStatus
-    """What became of it, as in the object's status."""
+    """Its entry in the object's status."""
     meaning: str
     """What its reason means."""
     advice: str
@@ -63,38 +63,38 @@ class CandidateReport(ApiType):
     conversion_seconds: float | None
     """How long the conversion took."""
     error_outside_triton: str
-    """Decimal: largest difference from the framework of what the file gives in its format's own runtime, over the first
-    samples; empty: not known. The status has that of what is served."""
+    """Decimal: largest difference between the outputs of the file in its format's own runtime and the framework's, over
+    the first samples; empty: not known. The status has the difference of the served outputs."""
     warnings: list[str]
-    """The exporter's."""
+    """The exporter's warnings."""
     accuracy: list[AccuracyStatus]
-    """Its metrics beside the framework's."""
+    """Its metrics next to the framework's."""
     measured: Measured | None
-    """On the private server of its profile pod; null: not measured, or its record is gone."""
+    """Its sweeps on the private server of its profile pod; null: not measured, or its record is gone."""
 
 
 class PointReport(ApiType):
     """A point of a search."""
 
     configuration: ConfigurationStatus
-    """What was varied."""
+    """The parameters that were varied."""
     row: RowStatus | None
-    """What was measured; null: this configuration cannot be served."""
+    """The measurement; null: this configuration cannot be served."""
     refused: str
-    """Why it cannot."""
+    """Why it cannot be served."""
 
 
 class SearchReport(ApiType):
     """A search with all its points."""
 
     status: SearchStatus
-    """As in the object's status."""
+    """Its entry in the object's status."""
     points: list[PointReport]
-    """In the order measured, last those that were measured once more; as far as the records are there."""
+    """The points in the order of measurement, repeats last; as far as their records exist."""
 
     @property
     def rows(self) -> list[RowStatus]:
-        """Of the points that could be measured."""
+        """The measurements of the points that could be served."""
         return [point.row for point in self.points if point.row is not None]
 
 
@@ -102,49 +102,49 @@ class Report(ApiType):
     """All that is known of one TritonDeployment."""
 
     name: str
-    """Of the object."""
+    """The object's name."""
     namespace: str
-    """Of the object."""
+    """The object's namespace."""
     model: str
     """Triton's model name."""
     generation: int
-    """Of the spec."""
+    """The spec's generation."""
     observed_generation: int
-    """The generation that the rest is about."""
+    """The generation that the rest describes."""
     conditions: list[Condition]
-    """As in the object's status."""
+    """The conditions of the object's status."""
     source: SourceStatus | None
     """The published source."""
     signature: SignatureStatus | None
-    """What every candidate serves."""
+    """The inputs and outputs of every candidate."""
     serving: ServingStatus | None
-    """What the Service points to; null: nothing."""
+    """The active revision; null: there is none."""
     parameters: list[Parameter]
-    """Of what serves, else of the best candidate."""
+    """The parameters of the active revision, or else of the best candidate."""
     scenario: str
-    """The sweep that decided: Online or Offline."""
+    """The sweep that the selection is based on: Online or Offline."""
     objectives: list[Objective]
-    """What was to be best."""
+    """The metrics that candidates are ranked by."""
     constraints: list[Constraint]
-    """What every row had to keep."""
+    """The limits of the selection."""
     candidates: list[CandidateReport]
-    """By rank; those without one last."""
+    """The candidates by rank; those without a rank are last."""
     searches: list[SearchReport]
-    """Of better configurations, in the order in which they ran."""
+    """The searches, in the order in which they ran."""
     accuracy: list[AccuracyStatus]
-    """Of what serves."""
+    """The metrics of the active revision."""
     performance: Measured | None
-    """Of what serves: offline on the profile pod's server, online through the preview Service."""
+    """The sweeps of the active revision: offline on the profile pod's server, online through the preview Service."""
     configuration: str = Field(default="", exclude=True)
-    """Format and precision of what the parameters are of."""
+    """Format, precision and accelerator of the candidate whose parameters are shown."""
 
     def condition(self, kind: str) -> Condition | None:
-        """The condition of that type, if it was observed."""
+        """Return the condition of that type, if it was observed."""
         return next((each for each in self.conditions if each.type == kind), None)
 
 
 def report(subject: Subject) -> Report:
-    """The document of one object."""
+    """Return the document of one object."""
     status, spec = subject.status, subject.spec
     candidates = [_candidate(subject, each) for each in ranked(status.candidates)]
     measured = None
@@ -177,7 +177,7 @@ def report(subject: Subject) -> Report:
 
 
 def environment_lines(environment: EnvironmentStatus) -> list[tuple[str, str]]:
-    """What figures depend on, in words; without what is unknown."""
+    """Return what the figures depend on, in words; without what is unknown."""
     lines = [
         ("Device", environment.gpu_product or environment.device),
         ("Processor", environment.cpu),
@@ -251,7 +251,7 @@ def _accuracy(profile: ProfileResult) -> list[AccuracyStatus]:
 
 
 def _shown(subject: Subject) -> CandidateStatus | None:
-    """What serves, else the best so far, else the first."""
+    """Return the active candidate, or else the best so far, or else the first."""
     candidates = ranked(subject.status.candidates)
     serving = subject.status.serving
     served = [each for each in candidates if serving is not None and each.name == serving.candidate]
@@ -289,7 +289,7 @@ def _parameters(shown: CandidateStatus | None, subject: Subject) -> list[Paramet
 
 
 def _given(subject: Subject) -> dict[str, str]:
-    """The spec's configuration."""
+    """Return the spec's configuration."""
     models = subject.spec.models
     return {
         "Max Batch Size": str(subject.spec.max_batch_size),
@@ -302,7 +302,7 @@ def _given(subject: Subject) -> dict[str, str]:
 
 
 def _found(tuned: ConfigurationStatus) -> dict[str, str]:
-    """The configuration that a search found."""
+    """Return the configuration that a search found."""
     return {
         "Max Batch Size": str(tuned.max_batch_size),
         "Number of model instances": str(tuned.instances),
@@ -314,7 +314,7 @@ def _found(tuned: ConfigurationStatus) -> dict[str, str]:
 
 
 def _joined(words: Iterable[str]) -> str:
-    """One word for each model of an ensemble, or the one they share; empty where there is none."""
+    """Return one word for each model of an ensemble, or the word that they share; empty if there is none."""
     found = list(words)
     return found[0] if len(set(found)) == 1 else " + ".join(word or "none" for word in found)
 

@@ -1,6 +1,6 @@
-"""Colours of the plots. They are drawn with placeholders, which become CSS variables, or colours of one theme.
+"""The colours of the plots. Plots are drawn with placeholders, which become CSS variables or the colours of a theme.
 
-So one drawing follows the reader's light or dark theme inside the HTML report, and is a file of its own elsewhere.
+So one drawing follows the reader's light or dark theme inside the HTML report, and is a separate file elsewhere.
 """
 
 import re
@@ -15,7 +15,7 @@ SERIES = (
     ("#8a6d00", "#e0c04a"),
     ("#5f6770", "#b4bcc4"),
 )
-"""Light and dark; neighbours differ in hue and in lightness."""
+"""Pairs for light and dark; neighbours differ in hue and in lightness."""
 INK = ("#1b1f24", "#e6e8eb")
 FAINT = ("#c9ced4", "#464c54")
 PAPER = ("#ffffff", "#16191d")
@@ -30,25 +30,25 @@ _ANY = re.compile("|".join(_PLACEHOLDERS))
 
 
 def colour(name: str) -> str:
-    """The placeholder to draw with: ``ink``, ``faint``, ``paper``, ``alert`` or ``series-N``."""
+    """Return the placeholder to draw with: ``ink``, ``faint``, ``paper``, ``alert`` or ``series-N``."""
     return _BY_NAME[name]
 
 
 def series(number: int) -> str:
-    """The placeholder of the nth series; they repeat after the last."""
+    """Return the placeholder of the nth series; they repeat after the last."""
     return colour(f"series-{number % len(SERIES)}")
 
 
 def as_variables(svg: str) -> str:
-    """A drawing whose colours are those of the page it is in."""
+    """Return a drawing that uses the colours of its page."""
     return _ANY.sub(lambda found: f"var(--{_PLACEHOLDERS[found[0]]})", svg)
 
 
 def as_light(svg: str) -> str:
-    """A drawing for itself, on paper."""
+    """Return a drawing in the colours of the light theme."""
     return _ANY.sub(lambda found: _NAMED[_PLACEHOLDERS[found[0]]][0], svg)
 
 
 def variables(dark: bool) -> str:
-    """CSS declarations of one theme."""
+    """Return the CSS declarations of one theme."""
     return " ".join(f"--{name}: {colours[dark]};" for name, colours in _NAMED.items())

@@ -1,11 +1,11 @@
-"""Which points nobody beats. Pure."""
+"""The Pareto front of throughput and latency. Pure."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 
 class Point(NamedTuple):
-    """A measured row in the plane of the trade-off."""
+    """A measurement in the plane of the trade-off."""
 
     latency: float
     """Microseconds; less is better."""
@@ -14,7 +14,7 @@ class Point(NamedTuple):
 
 
 def front(points: Sequence[Point]) -> list[Point]:
-    """The points that no other one beats in latency and throughput both, by latency."""
+    """Return the points that no other one beats in both latency and throughput, sorted by latency."""
     best: list[Point] = []
     for point in sorted(set(points), key=lambda each: (each.latency, -each.throughput)):
         if not best or point.throughput > best[-1].throughput:

@@ -1,4 +1,4 @@
-"""The report's plots, as SVG with palette.py's placeholder colours. matplotlib draws them."""
+"""Draws the report's plots with matplotlib, as SVG with the placeholder colours of palette.py."""
 
 import io
 import re
@@ -19,13 +19,13 @@ from triton_plugin.report.palette import colour, series
 from triton_plugin.report.pareto import Point, front
 
 WIDTH_INCHES = 5.0
-"""At 72 points an inch: text of 10 points stays readable on a screen of 400 pixels."""
+"""Width at 72 points an inch: text of 10 points stays readable on a screen of 400 pixels."""
 AXES_INCHES = 3.0
 LEGEND_LINE_INCHES = 0.2
 LINEAR_RATIO = 20
 """Latencies that differ by more are drawn on a logarithmic axis."""
 SHORT_CHARACTERS = 26
-"""Labels of at most so many stand in two columns."""
+"""Labels of at most this length are set in two columns."""
 MARKERS = "osD^vPXd"
 STYLE = {
     "svg.fonttype": "none",
@@ -51,13 +51,13 @@ STYLE = {
 
 @dataclass(frozen=True)
 class Plot:
-    """A drawing and its words."""
+    """A drawing and its texts."""
 
     name: str
-    """Stem of a file's name."""
+    """Stem of the file's name."""
     title: str
     text: str
-    """What it shows, for those who do not see it."""
+    """What it shows, for readers who do not see it."""
     svg: str
 
 
@@ -71,7 +71,7 @@ class Series:
 
 
 def offline(report: Report) -> list[Plot]:
-    """Throughput and latency against batch size, a line a candidate."""
+    """Return throughput and latency against batch size, one line for each candidate."""
     found = _candidates(report, "offline")
     if not found:
         return []
@@ -111,7 +111,7 @@ def offline(report: Report) -> list[Plot]:
 
 
 def components(rows: Sequence[RowStatus], name: str, title: str) -> Plot:
-    """Average latency stacked by its seven measured components, against concurrency. ``rows``: at least one."""
+    """Return average latency against concurrency, stacked by its seven components. ``rows``: at least one."""
     ordered = sorted(rows, key=lambda row: (row.concurrency, row.batch_size))
     loads = [str(row.concurrency) for row in ordered]
 
@@ -129,12 +129,12 @@ def components(rows: Sequence[RowStatus], name: str, title: str) -> Plot:
         # In the order of the stack, top first.
         _legend(axes, handles[::-1], labels[::-1])
 
-    text = f"Average latency of {len(ordered)} loads, each a bar of seven components; the tables hold the figures."
+    text = f"Average latency at {len(ordered)} loads, each a bar of seven components; the tables contain the figures."
     return _plot(name, title, text, draw)
 
 
 def tradeoff(report: Report) -> list[Plot]:
-    """Throughput against the 99th percentile of latency: all candidates' rows, Pareto line, and constraints."""
+    """Return throughput against p99 latency: all candidates' measurements, the Pareto line and the constraints."""
     scenario = report.scenario.lower()
     found = _candidates(report, scenario)
     if not found:
@@ -171,15 +171,15 @@ def tradeoff(report: Report) -> list[Plot]:
         _legend(axes)
 
     text = (
-        f"Inferences a second against the 99th percentile of latency for every row of the {scenario} sweep"
-        f"{' and every point of the searches' if searched else ''}, with the"
-        " line of those that no other row beats in both, and the constraints."
+        f"Inferences a second against the 99th percentile of latency for every measurement of the"
+        f" {scenario} sweep{' and every point of the searches' if searched else ''}, with the Pareto line of those that"
+        " no other one beats in both, and the constraints."
     )
     return [_plot("tradeoff", f"Throughput against P99 latency ({scenario} sweep)", text, draw)]
 
 
 def _candidates(report: Report, scenario: str) -> list[Series]:
-    """The candidates' own rows; where their records are gone, those of what serves."""
+    """Return the candidates' measurements; if their records are gone, those of the active revision."""
     found = [
         Series(each.status.name, getattr(each.measured, scenario), each.status.state == "Selected")
         for each in report.candidates
@@ -192,7 +192,7 @@ def _candidates(report: Report, scenario: str) -> list[Series]:
 
 
 def _constraints(axes: Axes, report: Report) -> None:
-    """Those that have a place in the plane; one beyond what was measured is said in the legend alone."""
+    """Draw the constraints on p99 latency and throughput; one outside the axes is named in the legend only."""
     for each in report.constraints:
         for bound, word in ((each.maximum, "at most"), (each.minimum, "at least")):
             if bound is None or each.metric not in ("P99LatencyMicroseconds", "Throughput"):
@@ -223,7 +223,7 @@ def _line(number: int, each: Series) -> dict[str, Any]:
 
 
 def _wide(values: Sequence[float]) -> bool:
-    """Whether the smallest would vanish beside the largest: one slow candidate must not hide the good ones."""
+    """Whether the smallest value would vanish next to the largest: one slow candidate must not hide the good ones."""
     return 0 < LINEAR_RATIO * min(values) < max(values)
 
 
@@ -241,7 +241,7 @@ def _label(axes: Axes, x: str, y: str) -> None:
 
 
 def _legend(axes: Axes, *handles_and_labels: object) -> None:
-    """Below the axes, which keep their size: names are the user's and may be many and long."""
+    """Draw the legend below the axes, which keep their size: names are the user's and may be many and long."""
     labels = axes.get_legend_handles_labels()[1]
     columns = 2 if max(map(len, labels)) <= SHORT_CHARACTERS else 1
     figure = axes.get_figure(root=True)
@@ -265,7 +265,7 @@ def _plot(name: str, title: str, text: str, draw: Callable[[Axes], None]) -> Plo
 
 
 def _element(document: str, name: str) -> str:
-    """The svg element alone, its ids made unique to the plot: a page holds several."""
+    """Return the svg element alone, its ids made unique to the plot: a page contains several plots."""
     svg = document[document.index("<svg") :]
     svg = re.sub(r'\bid="', f'id="{name}-', svg)
     svg = svg.replace("url(#", f"url(#{name}-").replace('xlink:href="#', f'xlink:href="#{name}-')

@@ -1,1 +1,1 @@
-"""A TritonDeployment checked without a cluster: what the API server would refuse, and what the operator would."""
+"""Checks a TritonDeployment without a cluster for what the API server and the operator would refuse."""

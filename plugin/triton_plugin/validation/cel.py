@@ -1,4 +1,4 @@
-"""The CRD's CEL rules, evaluated by cel-python."""
+"""Evaluates the CRD's CEL rules with cel-python."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -11,7 +11,7 @@ from triton_plugin.validation.structural import Fault, Schema
 
 
 def rules(schema: Schema) -> Iterator[tuple[str, str]]:
-    """Every rule of a schema with its message, outermost first."""
+    """Yield every rule of a schema with its message, outermost first."""
     for rule in schema.get("x-kubernetes-validations", ()):
         yield rule["rule"], rule["message"]
     for below in _below(schema):
@@ -19,9 +19,9 @@ def rules(schema: Schema) -> Iterator[tuple[str, str]]:
 
 
 def broken(value: Any, schema: Schema, path: str) -> Iterator[Fault]:
-    """The rules that a value breaks; it has to keep the schema otherwise.
+    """Yield the rules that a value breaks; the value must otherwise match the schema.
 
-    A rule about a change (``oldSelf``) says nothing of an object that is new, here as in the API server.
+    A rule about a change (``oldSelf``) does not apply to a new object, as in the API server.
     """
     for rule in schema.get("x-kubernetes-validations", ()):
         if "oldSelf" not in rule["rule"] and not _holds(rule["rule"], value):
@@ -46,7 +46,7 @@ def _below(schema: Schema) -> Iterator[Schema]:
 
 
 def _holds(rule: str, value: Any) -> bool:
-    """Raises celpy.CELEvalError where the rule cannot be evaluated: a mistake of the rule, not of the object."""
+    """Whether a rule holds. Raises celpy.CELEvalError if the rule, not the object, is wrong."""
     return bool(_program(rule).evaluate({"self": json_to_cel(value)}))
 
 

@@ -1,6 +1,6 @@
-"""Values against a structural schema, with the API server's meanings and in its words. Pure.
+"""Checks values against a structural schema as the API server does, with its messages. Pure.
 
-Patterns are RE2's, which is what the API server's are: `$` is the end of the text, not also a place before a newline.
+Patterns have RE2's syntax, as in the API server: `$` matches only the end of the text, not before a last newline.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +12,7 @@ Schema = Mapping[str, Any]
 
 
 class Fault(NamedTuple):
-    """One thing that is wrong."""
+    """One fault of an object."""
 
     path: str
     """``spec.models[0].name``; empty: the whole object."""
@@ -23,22 +23,22 @@ class Fault(NamedTuple):
 
 
 class UnknownKeywordError(ValueError):
-    """The schema says something that is not checked here; a wrong "valid" would be worse."""
+    """The schema has a keyword that is not checked here; a wrong "valid" would be worse."""
 
 
 UNCHECKED = {"type", "description", "default", "format", "x-kubernetes-validations", "x-kubernetes-list-type"}
-"""Keywords without a check of their own: what is needed of them is used elsewhere, or they constrain nothing."""
+"""Keywords without a separate check: they are used elsewhere, or constrain nothing."""
 
 
 def pruned(value: Any) -> Any:
-    """Without fields that are null: no field of the API is nullable, so the API server drops them."""
+    """Return a value without null fields: no field of the API is nullable, so the API server drops them."""
     if isinstance(value, dict):
         return {name: pruned(each) for name, each in value.items() if each is not None}
     return [pruned(each) for each in value] if isinstance(value, list) else value
 
 
 def faults(value: Any, schema: Schema, path: str) -> Iterator[Fault]:
-    """What the schema refuses, in the schema's order. ``value``: pruned. Raises UnknownKeywordError."""
+    """Yield what the schema refuses, in the schema's order. ``value``: pruned. Raises UnknownKeywordError."""
     if not _TYPES[schema["type"]](value):
         yield Fault(path, f"must be of type {schema['type']}")
         return

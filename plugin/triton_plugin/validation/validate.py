@@ -1,4 +1,4 @@
-"""All checks of a file's TritonDeployments."""
+"""Runs all checks on the TritonDeployments of a file."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ from triton_plugin.validation.structural import Fault, Schema, faults, pruned
 
 
 class Loader(yaml.SafeLoader):
-    """YAML as kubectl reads it: a date is text, and 1e-2 a number."""
+    """Reads YAML as kubectl does: a date is text, and 1e-2 is a number."""
 
 
 Loader.yaml_implicit_resolvers = {
@@ -27,7 +27,7 @@ Loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+01234
 
 
 def deployments(text: str) -> Iterator[dict[str, Any]]:
-    """The TritonDeployments among a file's documents; others are none of our business. Raises yaml.YAMLError."""
+    """Yield the TritonDeployments among a file's documents; others are ignored. Raises yaml.YAMLError."""
     for document in yaml.load_all(text, Loader):
         for each in document.get("items", [document]) if isinstance(document, dict) else ():
             if isinstance(each, dict) and each.get("kind") == KIND:
@@ -35,19 +35,19 @@ def deployments(text: str) -> Iterator[dict[str, Any]]:
 
 
 def check(body: Mapping[str, Any]) -> list[Fault]:
-    """What is wrong with an object: what the API server refuses first, then what the operator does."""
+    """Return the faults of an object: first what the API server refuses, then what the operator refuses."""
     # A new object's status is the operator's to write: the API server drops it.
     given = pruned({name: value for name, value in body.items() if name != "status"})
     if given.get("apiVersion") != API_VERSION:
         return [Fault("apiVersion", f"must be {API_VERSION}")]
     found = list(faults(given, schema(), ""))
-    # The API server too evaluates no rule on an object of the wrong shape.
+    # Like the API server, evaluate no rule on an object of the wrong shape.
     return found or list(broken(given, schema(), "")) or list(_combinations(given))
 
 
 @cache
 def schema() -> Schema:
-    """The CRD's, of the version that is served."""
+    """Return the CRD's schema of the served version."""
     version: Mapping[str, Any] = crd()["spec"]["versions"][0]
     found: Schema = version["schema"]["openAPIV3Schema"]
     metadata = {
@@ -60,7 +60,7 @@ def schema() -> Schema:
 
 
 def _combinations(body: Mapping[str, Any]) -> Iterator[Fault]:
-    """What the operator would call InvalidSpec."""
+    """Yield what the operator would refuse as InvalidSpec."""
     identity = {"namespace": "default", "uid": "", "generation": 1}
     try:
         parse({**body, "metadata": identity | body["metadata"]})
