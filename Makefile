@@ -1,4 +1,4 @@
-# Everything the project does, by name. Caches live in the user's cache folder; nothing is written beside the sources.
+# Everything the project does, by name. Caches live in the user's cache folder; nothing is written next to the sources.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help

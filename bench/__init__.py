@@ -1,1 +1,1 @@
-"""Benchmarks of the operator itself; their raw results are in bench/results."""
+"""Benchmarks of the operator itself; the raw results are in bench/results."""

@@ -1,15 +1,15 @@
-"""Which spans of work decided how long it took, and what lay between them."""
+"""Finds the spans of work that determined the total time, and the gaps between them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 SKEW_SECONDS = 0.05
-"""Two watches may deliver what happened together this far apart."""
+"""How far apart two watches may deliver simultaneous events."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """Something that was under way; times in seconds on one clock."""
+    """A span of work; times are in seconds on one clock."""
 
     name: str
     start: float
@@ -17,14 +17,14 @@ class Span:
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """The duration in seconds."""
         return self.end - self.start
 
 
 def critical_path(spans: Sequence[Span], end: float) -> list[Span]:
-    """The chain that ends last before ``end``, each link being what ended last before the next one began.
+    """Return the chain of spans that ends last before ``end``; each span ended last before the next one began.
 
-    Where stages run in parallel, only the slowest of each is in the chain.
+    If stages run in parallel, the chain contains only the slowest of them.
     """
     path: list[Span] = []
     left = list(spans)
@@ -38,7 +38,7 @@ def critical_path(spans: Sequence[Span], end: float) -> list[Span]:
 
 
 def gaps(path: Sequence[Span], start: float, end: float) -> list[float]:
-    """Seconds in which nothing of the path was under way: before each span, and after the last; none is negative."""
+    """Return the seconds before each span and after the last in which nothing of the path ran; none is negative."""
     starts = [*(span.start for span in path), end]
     ends = [start, *(span.end for span in path)]
     return [max(0.0, begun - ended) for ended, begun in zip(ends, starts, strict=True)]

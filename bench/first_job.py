@@ -1,4 +1,4 @@
-"""How long the operator takes from a new TritonDeployment to its first Job, over many of them, one each 200 ms."""
+"""Measures the time from a new TritonDeployment to its first Job, for many objects, one every 200 ms."""
 
 import json
 import math
@@ -18,7 +18,7 @@ SECONDS = 120
 
 
 def deployment(name: str) -> dict[str, Any]:
-    """An object whose Job's pod no node takes: what is measured is the operator, not the node."""
+    """An object whose Job's pod fits no node: the operator is measured, not the node."""
     return {
         "apiVersion": "triton-operator.dev/v1alpha1",
         "kind": "TritonDeployment",
@@ -40,7 +40,7 @@ def deployment(name: str) -> dict[str, Any]:
 
 
 def claim() -> dict[str, Any]:
-    """The claim all of them name as their source; nothing is ever provisioned for it."""
+    """The claim that all objects name as their source; it is never provisioned."""
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -50,7 +50,7 @@ def claim() -> dict[str, Any]:
 
 
 def measure(cluster: TargetCluster) -> list[float]:
-    """Milliseconds from sending each object to receiving its first Job from a watch; in order of creation.
+    """Return the milliseconds from sending each object to receiving its first Job from a watch, in order of creation.
 
     Raises CommandError or TimeoutError.
     """
@@ -73,7 +73,7 @@ def measure(cluster: TargetCluster) -> list[float]:
 
 
 def _first_jobs(recorder: Recorder) -> dict[str, float]:
-    """By TritonDeployment, when its first Job was received."""
+    """Return when the first Job of each TritonDeployment was received."""
     found: dict[str, float] = {}
     for moment, job in recorder.versions("Job"):
         for owner in job["metadata"].get("ownerReferences", []):
@@ -87,9 +87,9 @@ def _delete_namespace(cluster: TargetCluster) -> None:
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The smallest value that at least ``percent`` percent of the values do not exceed (nearest rank).
+    """Return the smallest value that at least ``percent`` percent of the values do not exceed (nearest rank).
 
-    Raises ValueError where there are no values.
+    Raises ValueError if there are no values.
     """
     if not values:
         raise ValueError("no values")

@@ -25,7 +25,7 @@ RESULTS = ROOT / "bench/results"
 
 
 def main() -> int:
-    """Measure both, print, and write the raw figures; returns the exit status."""
+    """Measure both, print and write the raw figures; return the exit status."""
     console = Console(highlight=False, width=120)
     try:
         cluster = set_up()
@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def latency_table(milliseconds: list[float]) -> Table:
-    """Percentiles of the time from creation to the first Job."""
+    """Return a table of percentiles of the time from creation to the first Job."""
     table = Table(title="Creation of a TritonDeployment to its first Job, milliseconds", title_justify="left")
     figures = {"median": 50, "p95": 95, "p99": 99, "maximum": 100}
     for heading in ("objects", *figures):
@@ -54,7 +54,7 @@ def latency_table(milliseconds: list[float]) -> Table:
 
 
 def path_table(run: Overhead) -> Table:
-    """The critical path of one run of the example, and what lay between its parts."""
+    """Return a table of the critical path of one run of the example, and of the gaps in it."""
     table = Table(title="One run of the example: its critical path, seconds", title_justify="left", show_footer=True)
     work = sum(span.seconds for span in run.path)
     ran = sum(run.containers.get(span.name, 0.0) for span in run.path)
@@ -74,7 +74,7 @@ def path_table(run: Overhead) -> Table:
 
 
 def write(cluster: TargetCluster, milliseconds: list[float], run: Overhead) -> Path:
-    """Write everything that was measured, with where it was; returns the file."""
+    """Write all measurements and the machine to a file; return the file."""
     now = datetime.now(UTC)
     document: dict[str, Any] = {
         "measuredAt": now.isoformat(timespec="seconds"),

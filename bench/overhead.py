@@ -1,4 +1,4 @@
-"""What the operator adds to one run of the example: time to Ready less the work's own critical path."""
+"""Measures what the operator adds to one run of the example: time to Ready less the critical path of the work."""
 
 import time
 from dataclasses import dataclass
@@ -29,13 +29,13 @@ class Overhead:
     path: tuple[Span, ...]
     """Jobs, from their creation to their container's end, and the server, from its creation to its readiness."""
     gaps: tuple[float, ...]
-    """Before each span, and after the last: the operator's own time."""
+    """The operator's own time: the gaps before each span and after the last."""
     containers: dict[str, float]
-    """By Job, how long its pod's containers ran; the kubelet's clock, whole seconds."""
+    """How long the containers of each Job's pod ran, by the kubelet's clock, in whole seconds."""
 
     @property
     def operator(self) -> float:
-        """Time to Ready less the critical path."""
+        """The time to Ready less the critical path."""
         return sum(self.gaps)
 
 
@@ -59,7 +59,7 @@ def measure(cluster: TargetCluster, example: Example, watcher: Watcher) -> Overh
 
 
 def timeline(recorder: Recorder, start: float) -> Overhead:
-    """The run since ``start``, from what was recorded of it."""
+    """Return the run since ``start``, from what was recorded of it."""
     end = min(_ready(recorder, start))
     jobs = {name: at for name, at in recorder.first("Job", _is_owned).items() if at >= start}
     ended = recorder.first("Job", _is_complete)
@@ -110,13 +110,13 @@ def _containers(pod: Resource) -> list[dict[str, Any]]:
 
 
 def _main_end(pod: Resource) -> str | None:
-    """When the last of the pod's main containers ended; None while one runs."""
+    """Return when the last of the pod's main containers ended; None while one runs."""
     states = [found["state"].get("terminated") for found in pod.get("status", {}).get("containerStatuses", [])]
     return max(state["finishedAt"] for state in states) if states and all(states) else None
 
 
 def _ran(pod: Resource) -> float:
-    """Seconds from the start of the pod's first container, sidecars too, to the end of its main one; 0: not ended."""
+    """Return the seconds from the start of the pod's first container to the end of its main one; 0: not ended."""
     end = _main_end(pod)
     starts = [
         state["startedAt"] for found in _containers(pod) for state in found["state"].values() if "startedAt" in state

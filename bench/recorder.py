@@ -1,4 +1,4 @@
-"""Records when objects of a namespace were first seen in a state, with one watch a kind."""
+"""Records when objects of a namespace were first seen in a state, with one watch for each kind."""
 
 import threading
 import time
@@ -34,12 +34,12 @@ class Recorder:
                 self._news.notify_all()
 
     def versions(self, kind: str) -> list[tuple[float, Resource]]:
-        """What was received of one kind, in order."""
+        """Return the received versions of one kind, in order."""
         with self._news:
             return list(self._seen[kind])
 
     def first(self, kind: str, holds: Callable[[Resource], bool]) -> dict[str, float]:
-        """By object name, when a version that ``holds`` was first received."""
+        """Return when a version that ``holds`` was first received, by object name."""
         found: dict[str, float] = {}
         for moment, resource in self.versions(kind):
             if holds(resource):
@@ -47,11 +47,11 @@ class Recorder:
         return found
 
     def last(self, kind: str) -> Iterator[Resource]:
-        """The last version received of each object."""
+        """Return the last version received of each object."""
         yield from {resource["metadata"]["name"]: resource for _, resource in self.versions(kind)}.values()
 
     def wait(self, done: Callable[[], bool], what: str, seconds: float) -> None:
-        """Wait until ``done``, asked after each event. Raises TimeoutError where it is not within ``seconds``."""
+        """Wait until ``done``, asked after each event. Raises TimeoutError after ``seconds``."""
         deadline = time.monotonic() + seconds
         while not done():
             with self._news:

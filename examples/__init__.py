@@ -1,1 +1,1 @@
-"""Runs manifests/examples on a cluster: applied, waited for, judged. Shared by the demo, the tests and bench."""
+"""Applies manifests/examples to a cluster, waits for them and judges them. The demo, the tests and bench use it."""

@@ -1,4 +1,4 @@
-"""`python3 -m examples [NAME...]`: each example from its manifests to a measured server, one after the other."""
+"""`python3 -m examples [NAME...]`: run examples one after the other, from the manifests to a measured server."""
 
 import argparse
 import sys
@@ -20,11 +20,13 @@ from triton_plugin import terminal
 
 
 def main() -> int:
-    """Run the named examples, or all; returns the exit status, 0 only where each is as its manifest says."""
+    """Run the named examples, or all of them. Return the exit status: 0 if each one is as its manifest says."""
     parser = argparse.ArgumentParser(prog="python3 -m examples", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="an example; all of them if none is named")
-    parser.add_argument("--record", type=Path, help="folder for each object and its results as they ended: NAME.yaml")
-    parser.add_argument("--keep", action="store_true", help="leave what was made in the cluster")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="an example; default: all of them")
+    parser.add_argument(
+        "--record", type=Path, help="write each object and its results at the end to NAME.yaml in this folder"
+    )
+    parser.add_argument("--keep", action="store_true", help="keep the examples' objects in the cluster")
     options = parser.parse_args()
     console = terminal.console()
     try:
@@ -51,9 +53,9 @@ def main() -> int:
 
 
 def run(cluster: TargetCluster, example: Example, console: Console, folder: Path | None) -> str:
-    """Train, apply, wait until it is Ready, judge; returns the example's line. Raises CommandError or ExampleError.
+    """Train, apply, wait for Ready, judge; return the example's line. Raises CommandError or ExampleError.
 
-    The TritonDeployment is applied once its source is there: by itself it would look for that ever less often.
+    The TritonDeployment is applied once its source exists: the operator looks for a missing source less and less often.
     """
     console.print(f"--- {example.namespace}", markup=False)
     remove(cluster, example)

@@ -1,4 +1,4 @@
-"""What to read when an example did not get there: conditions, events, and the last pods' logs."""
+"""Collects what to read if an example fails: conditions, events and the last pods' logs."""
 
 from collections.abc import Callable
 from functools import partial
@@ -14,7 +14,7 @@ LINE_CHARACTERS = 500
 
 
 def report(cluster: TargetCluster, example: Example) -> str:
-    """Everything worth reading, as text; what cannot be had is said in its place."""
+    """Return everything worth reading as text; errors take the place of what cannot be read."""
     parts = [(title, _attempt(partial(read, cluster, example))) for title, read in SECTIONS]
     return "\n\n".join(f"--- {title}\n{text}" for title, text in parts)
 

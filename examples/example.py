@@ -1,4 +1,4 @@
-"""An example of manifests/examples: what its kustomization holds, and that in a cluster."""
+"""An example of manifests/examples: the objects of its kustomization, and applying them to a cluster."""
 
 import os
 import subprocess
@@ -16,51 +16,51 @@ from triton_operator.api.status import TritonDeploymentStatus
 
 FOLDER = ROOT / "manifests/examples"
 Patches = Sequence[Mapping[str, Any]]
-"""Kustomize's own: a target and what is done to it, each."""
+"""Patches in kustomize's form: a target and what changes."""
 LOCAL = "triton-operator.local/"
-"""Prefix, in the manifests, of the images that this tree builds; then comes `python3 -m hack.imagebuild`'s name."""
+"""Prefix, in the manifests, of the images that this tree builds; `python3 -m hack.imagebuild`'s name follows it."""
 
 
 @dataclass(frozen=True)
 class Example:
-    """One folder, rendered: one TritonDeployment in a namespace that has the folder's name."""
+    """A rendered folder: one TritonDeployment in a namespace with the folder's name."""
 
     folder: Path
     deployment: Mapping[str, Any]
     """The TritonDeployment."""
     jobs: tuple[str, ...]
-    """Names of the Jobs that make what it needs."""
+    """Names of the Jobs that prepare its source."""
     images: tuple[str, ...]
-    """Names of this tree's images that the Jobs use."""
+    """Names of the images of this tree that the Jobs use."""
 
     @property
     def name(self) -> str:
-        """Of the TritonDeployment."""
+        """The TritonDeployment's name."""
         return str(self.deployment["metadata"]["name"])
 
     @property
     def namespace(self) -> str:
-        """Of all objects, and the example's own name."""
+        """The namespace of all objects, which is also the example's name."""
         return str(self.deployment["metadata"]["namespace"])
 
 
 def render(folder: Path) -> list[dict[str, Any]]:
-    """The objects of a kustomization. Raises subprocess.CalledProcessError where kubectl refuses it."""
+    """Return the objects of a kustomization. Raises subprocess.CalledProcessError if kubectl refuses it."""
     argv = [executable("kubectl"), "kustomize", str(folder)]
     text = subprocess.run(argv, check=True, capture_output=True, text=True).stdout  # noqa: S603
     return list(yaml.safe_load_all(text))
 
 
 def read(name: str) -> Example:
-    """The example of that name. Raises LookupError where there is none."""
+    """Return the example of that name. Raises LookupError if there is none."""
     examples = {example.namespace: example for example in find()}
     if name not in examples:
-        raise LookupError(f"there is no example {name}; there are: {', '.join(examples)}")
+        raise LookupError(f"there is no example {name}; choose one of {', '.join(examples)}")
     return examples[name]
 
 
 def find() -> list[Example]:
-    """Every folder of manifests/examples that is one, by name."""
+    """Return every folder of manifests/examples that contains an example, sorted by name."""
     files = FOLDER.glob("*/kustomization.yaml")
     found = [(folder.name, of(folder, render(folder))) for folder in sorted(file.parent for file in files)]
     # Another namespace than the folder's name: a variant of an example, as digits-gpu is.
@@ -68,7 +68,7 @@ def find() -> list[Example]:
 
 
 def of(folder: Path, objects: list[dict[str, Any]]) -> Example | None:
-    """The example that these objects are; None where no TritonDeployment is among them."""
+    """Return the example of these objects; None if they contain no TritonDeployment."""
     deployments = [each for each in objects if each["kind"] == "TritonDeployment"]
     if not deployments:
         return None
@@ -93,9 +93,9 @@ def build(cluster: TargetCluster, example: Example) -> dict[str, str]:
 
 
 def train(cluster: TargetCluster, example: Example, images: Mapping[str, str], patches: Patches = ()) -> str:
-    """Apply all but the TritonDeployment: the Jobs that make its source start.
+    """Apply everything except the TritonDeployment; the Jobs that prepare its source start.
 
-    Returns what kubectl says. Raises CommandError.
+    Returns kubectl's output. Raises CommandError.
     """
     removal = {
         "apiVersion": example.deployment["apiVersion"],
@@ -107,9 +107,9 @@ def train(cluster: TargetCluster, example: Example, images: Mapping[str, str], p
 
 
 def apply(cluster: TargetCluster, example: Example, images: Mapping[str, str], patches: Patches = ()) -> str:
-    """`kubectl apply -k` with images by their references, and with patches of kustomize's form.
+    """`kubectl apply -k` with the images' references and with patches in kustomize's form.
 
-    Returns what kubectl says. Raises CommandError.
+    Returns kubectl's output. Raises CommandError.
     """
     with tempfile.TemporaryDirectory() as overlay:
         kustomization = {
@@ -124,14 +124,14 @@ def apply(cluster: TargetCluster, example: Example, images: Mapping[str, str], p
 
 
 def remove(cluster: TargetCluster, example: Example) -> None:
-    """Delete the example's namespace with all that is in it, and wait until it is gone. Raises CommandError."""
+    """Delete the example's namespace and wait until it is gone. Raises CommandError."""
     cluster.run(
         "kubectl", "delete", "namespace", example.namespace, "--ignore-not-found", "--timeout=180s", timeout=200
     )
 
 
 def status_of(resource: dict[str, object]) -> TritonDeploymentStatus:
-    """The status of a TritonDeployment as the API server returns it; one without a status was not seen yet."""
+    """Return the status of a TritonDeployment; empty if the operator has not seen it yet."""
     return TritonDeploymentStatus.model_validate(resource.get("status") or {})
 
 

@@ -1,4 +1,4 @@
-"""What became of an example, on one line."""
+"""The outcome of an example on one line."""
 
 from triton_operator.api.status import TritonDeploymentStatus
 
@@ -7,12 +7,12 @@ WIDTHS = (14, 14, 9, 9, 34, 30)
 
 
 def heading() -> str:
-    """The first line."""
+    """Return the line of headings."""
     return _join(HEADINGS)
 
 
 def line(name: str, status: TritonDeploymentStatus, seconds: float) -> str:
-    """Name, candidate that serves, its throughput and 99th percentile, metrics with a threshold, states, duration."""
+    """Return name, active candidate, throughput, p99 latency, metrics with a threshold, states and duration."""
     serving = status.serving
     metrics = ", ".join(f"{row.metric} {row.served} ({row.framework})" for row in status.accuracy if row.threshold)
     states = [candidate.state for candidate in status.candidates]

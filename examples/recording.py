@@ -1,4 +1,4 @@
-"""An example as it ended: what the documentation's tables and the tests of the reports are made of."""
+"""Records an example at its end, for the documentation's tables and the tests of the reports."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from hack.deploy.command import TargetCluster
 from triton_operator import names
 
 KEPT = ("name", "namespace", "generation", "creationTimestamp")
-"""Of the metadata; the rest is the API server's own."""
+"""The fields of the metadata that are kept; the API server adds the rest."""
 
 
 def record(cluster: TargetCluster, example: Example) -> str:
-    """The TritonDeployment and the ConfigMap of its results as one YAML List. Raises CommandError."""
+    """Return the TritonDeployment and the ConfigMap of its results as one YAML List. Raises CommandError."""
     wanted = (f"tritondeployment/{example.name}", f"configmap/{names.results(example.name)}")
     items = cluster.get(*wanted, "--namespace", example.namespace)["items"]
     document = {"apiVersion": "v1", "kind": "List", "items": [_stripped(item) for item in items]}

@@ -1,4 +1,4 @@
-"""Whether a ready object shows all that its spec asked for."""
+"""Checks that the status of a ready object contains everything that its spec asks for."""
 
 from triton_operator.api.performance import ConcurrencyRange
 from triton_operator.api.spec import TritonDeploymentSpec
@@ -7,16 +7,16 @@ from triton_operator.candidates.combination import combinations
 
 
 def concurrencies(sweep: ConcurrencyRange) -> list[int]:
-    """Every concurrency of the range, its end included."""
+    """Return every concurrency of the range, including its end."""
     return list(range(sweep.start, sweep.end + 1, sweep.step))
 
 
 ENDS = {"Selected", "Passed", "Failed", "Skipped"}
-"""States of a candidate that is done with."""
+"""The final states of a candidate."""
 
 
 def failures(status: TritonDeploymentStatus) -> list[str]:
-    """Candidates that failed, one sentence each."""
+    """Return one sentence for each candidate that failed."""
     return [
         f"candidate {candidate.name} failed: {candidate.reason}: {candidate.message}"
         for candidate in status.candidates
@@ -25,7 +25,7 @@ def failures(status: TritonDeploymentStatus) -> list[str]:
 
 
 def faults(spec: TritonDeploymentSpec, status: TritonDeploymentStatus) -> list[str]:
-    """What is missing or unfinished, one sentence each; nothing where all is well. A candidate may fail."""
+    """Return one sentence for each thing that is missing or unfinished. A failed candidate is not a fault."""
     missing = {wanted.name for wanted in combinations(spec)} - {seen.name for seen in status.candidates}
     found = [f"candidate {name} is not in the status" for name in sorted(missing)]
     found += [
@@ -34,7 +34,9 @@ def faults(spec: TritonDeploymentSpec, status: TritonDeploymentStatus) -> list[s
         if candidate.state not in ENDS or not candidate.reason
     ]
     found += [
-        f"metric {row.metric} is {row.served}, asked was {row.threshold}" for row in status.accuracy if not row.passed
+        f"metric {row.metric} is {row.served}; the threshold is {row.threshold}"
+        for row in status.accuracy
+        if not row.passed
     ]
     measured = {row.metric for row in status.accuracy}
     found += [
@@ -50,9 +52,13 @@ def _missing_rows(spec: TritonDeploymentSpec, status: TritonDeploymentStatus) ->
     found = []
     if spec.performance.offline:
         batches = {row.batch_size for row in performance.offline} if performance else set()
-        found += [f"no offline row of batch size {b}" for b in spec.performance.offline.batch_sizes if b not in batches]
+        found += [
+            f"no offline measurement at batch size {b}"
+            for b in spec.performance.offline.batch_sizes
+            if b not in batches
+        ]
     if spec.performance.online:
         loads = {row.concurrency for row in performance.online} if performance else set()
         asked = concurrencies(spec.performance.online.concurrency)
-        found += [f"no online row of concurrency {load}" for load in asked if load not in loads]
+        found += [f"no online measurement at concurrency {load}" for load in asked if load not in loads]
     return found

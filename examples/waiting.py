@@ -1,4 +1,4 @@
-"""Waits for an example's Jobs and for its server, with something to look at meanwhile."""
+"""Waits for an example's Jobs and for its server, and shows progress."""
 
 import time
 from collections.abc import Callable
@@ -17,15 +17,15 @@ POLL_SECONDS = 1.0
 TRAIN_SECONDS = 900
 READY_SECONDS = 1800
 STALL_SECONDS = 60
-"""How long an object may say that it is stalled: a source that is not there yet is looked for again."""
+"""How long an object may be stalled: the operator looks again for a source that does not exist yet."""
 
 
 class ExampleError(Exception):
-    """The example cannot go on, or is not what it should be; the message says why."""
+    """The example cannot continue, or is not as its manifest says; the message says why."""
 
 
 class Watcher:
-    """Looks at the example once a second through one connection, which costs the measured server next to nothing."""
+    """Reads the example once a second through one connection, which costs the measured server next to nothing."""
 
     def __init__(self, kubeconfig: str, example: Example, console: Console) -> None:
         self.example = example
@@ -35,7 +35,7 @@ class Watcher:
         self.console = console
 
     def trained(self) -> float:
-        """Wait for the Jobs; returns the seconds they took. Raises ExampleError where one fails or is too slow."""
+        """Wait for the Jobs and return the seconds that they took. Raises ExampleError if one fails or is too slow."""
         start = time.monotonic()
         for job in self.example.jobs:
             while not self._is_complete(job):
@@ -47,7 +47,7 @@ class Watcher:
     def ready(self) -> TritonDeploymentStatus:
         """Wait until the object is ready for its generation, and return its status.
 
-        Raises ExampleError where it stays stalled, or is not ready in time.
+        Raises ExampleError if it stays stalled or is not ready in time.
         """
         start, name = time.monotonic(), self.example.name
         with Display(self.console) as display:
@@ -65,7 +65,7 @@ class Watcher:
                 time.sleep(POLL_SECONDS)
 
     def resource(self) -> dict[str, Any]:
-        """The TritonDeployment as it is now."""
+        """Return the current TritonDeployment."""
         name = ("triton-operator.dev", "v1alpha1", self.example.namespace, "tritondeployments", self.example.name)
         return dict(_call(lambda: self.custom.get_namespaced_custom_object(*name)))
 

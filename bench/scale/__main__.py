@@ -1,6 +1,6 @@
-"""`python3 -m bench.scale`: the scenarios on an API server of their own, as a table and as JSON in bench/results.
+"""`python3 -m bench.scale`: run the scenarios on a separate API server; print a table and write JSON to bench/results.
 
-With `--quick`, 50 and 100 objects: to see whether it works, not to quote.
+`--quick` uses 50 and 100 objects: it shows whether the program works; its figures are not for quoting.
 """
 
 import argparse
@@ -34,7 +34,7 @@ RESTARTED = 1000
 
 
 def main() -> int:
-    """Run everything, print the table, write the raw figures; returns the exit status."""
+    """Run everything, print the table and write the raw figures; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few objects, once")
     parser.add_argument("--repeats", type=int, default=REPEATS, help=f"default {REPEATS}; the largest burst runs once")
@@ -78,7 +78,7 @@ def _say(what: str) -> None:
 
 
 def write(figures: dict[str, list[Figures]]) -> Path:
-    """Write everything that was measured, with where it was; returns the file."""
+    """Write all measurements and the machine to a file; return the file."""
     now = datetime.now(UTC)
     revision = subprocess.run(
         ["git", "describe", "--always", "--dirty"],  # noqa: S607

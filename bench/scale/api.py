@@ -1,4 +1,4 @@
-"""A small asynchronous client: it must cost little beside what is measured."""
+"""A small asynchronous client that costs little compared with what is measured."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ CONFIG_MAPS = "api/v1", "configmaps"
 NETWORK_POLICIES = "apis/networking.k8s.io/v1", "networkpolicies"
 EVENTS = "api/v1", "events"
 Resource = tuple[str, str]
-"""Path of a group version, and a plural."""
+"""The path of a group version, and a plural."""
 
 
 class Api:
@@ -47,23 +47,23 @@ class Api:
         await self._session.close()
 
     async def create(self, resource: Resource, body: str) -> JSON:
-        """Create an object; its metadata."""
+        """Create an object and return its metadata."""
         headers = {"Content-Type": "application/json", "Accept": _ONE}
         async with self._session.post(self._url(resource), data=body, headers=headers) as answer:
             return await _json(answer)
 
     async def names(self, resource: Resource) -> list[str]:
-        """The names of all objects."""
+        """Return the names of all objects."""
         return [each["metadata"]["name"] for each in (await self._list(resource)).get("items") or []]
 
     async def delete_all(self, resource: Resource) -> None:
-        """Delete every object, with neither its dependents (nobody collects them here) nor a grace period."""
+        """Delete every object, without dependents (there is no garbage collector here) and without a grace period."""
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
         async with self._session.delete(self._url(resource), json=options | {"gracePeriodSeconds": 0}) as answer:
             await answer.read()
 
     async def merge(self, resource: Resource, name: str, body: JSON) -> None:
-        """A merge patch."""
+        """Apply a merge patch."""
         headers = {"Content-Type": "application/merge-patch+json"}
         url = f"{self._url(resource)}/{name}"
         async with self._session.patch(url, data=json.dumps(body), headers=headers) as answer:

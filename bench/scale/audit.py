@@ -1,4 +1,4 @@
-"""What the operator wrote, from the API server's audit log."""
+"""Reads what the operator wrote from the API server's audit log."""
 
 import json
 from collections import Counter
@@ -13,21 +13,21 @@ class Write(NamedTuple):
     """One request that is not a read."""
 
     moment: float
-    """Seconds since the epoch."""
+    """The time in seconds since the epoch."""
     what: str
     """Verb and resource."""
     dry_run: bool
 
 
 class AuditLog:
-    """Reads on from where it last stopped; from now on, at first."""
+    """Reads the log from where it last stopped; at first, from its present end."""
 
     def __init__(self, path: Path, user: str) -> None:
         self._path, self._user = path, user
         self._position = path.stat().st_size
 
     def new_writes(self) -> list[Write]:
-        """The user's writes since the last call, Events and Leases left out."""
+        """Return the user's writes since the last call, without Events and Leases."""
         with self._path.open("rb") as log:
             log.seek(self._position)
             lines, _, _ = log.read().rpartition(b"\n")
@@ -51,5 +51,5 @@ def _write(entry: dict[str, str]) -> Write:
 
 
 def counted(writes: list[Write]) -> dict[str, int]:
-    """How many of each; dry runs are marked."""
+    """Return the number of writes of each kind; dry runs are marked."""
     return dict(Counter(f"{write.what}{' (dry run)' if write.dry_run else ''}" for write in writes).most_common())

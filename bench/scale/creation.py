@@ -1,4 +1,4 @@
-"""Create TritonDeployments and see when each gets its first Job."""
+"""Creates TritonDeployments and records when each one gets its first Job."""
 
 import asyncio
 import contextlib
@@ -12,11 +12,11 @@ from bench.first_job import deployment
 from bench.scale.api import CLAIMS, DEPLOYMENTS, JOBS, Api, Resource
 
 CONCURRENCY = 20
-"""Requests under way at a time in a burst."""
+"""How many requests of a burst are in flight at a time."""
 SECONDS = 900
-"""A Job for each is waited for so long."""
+"""How long to wait until every object has a Job."""
 CHILDREN = {"job": JOBS, "claim": CLAIMS}
-"""What is watched; the claim is the first of all children, the Job the first that works."""
+"""The watched kinds; the claim is the first child, the Job the first that does work."""
 
 
 @dataclass
@@ -27,24 +27,24 @@ class Creation:
     sent: dict[str, float] = field(default_factory=dict)
     answered: dict[str, float] = field(default_factory=dict)
     seen: dict[str, dict[str, float]] = field(default_factory=lambda: {child: {} for child in CHILDREN})
-    """By child, when its first one was received from a watch."""
+    """When the first child of each kind was received from a watch."""
 
     def latencies(self, child: str) -> list[float]:
-        """Milliseconds from sending each object to receiving its child."""
+        """Return the milliseconds from sending each object to receiving its child."""
         return [1000 * (moment - self.sent[name]) for name, moment in self.seen[child].items()]
 
     def all_seconds(self, child: str) -> float:
-        """From the start until the last object had its child."""
+        """Return the time from the start until the last object had its child."""
         return max(self.seen[child].values()) - self.start
 
     @property
     def created_seconds(self) -> float:
-        """From the start until the API server had taken in the last object."""
+        """Return the time from the start until the API server had accepted the last object."""
         return max(self.answered.values()) - self.start
 
 
 async def create(api: Api, prefix: str, count: int, interval: float | None) -> Creation:
-    """Create `count` objects, one each `interval` seconds (None: as fast as possible), and wait for their Jobs.
+    """Create `count` objects, one every `interval` seconds (None: as fast as possible), and wait for their Jobs.
 
     Raises TimeoutError.
     """
@@ -81,7 +81,7 @@ async def _create(api: Api, made: Creation, name: str) -> None:
 
 @contextlib.asynccontextmanager
 async def _watched(api: Api, made: Creation, count: int) -> AsyncIterator[asyncio.Event]:
-    """Record the children that appear within the block; the event says that all have theirs."""
+    """Record the children that appear within the block; the event is set once every object has its own."""
     complete = asyncio.Event()
 
     async def follow(child: str, resource: Resource, started: asyncio.Event) -> None:

@@ -1,4 +1,4 @@
-"""What a pass costs as objects grow in number, as a picture: docs/reconcile-cost.svg."""
+"""Draws the cost of a pass against the number of objects: docs/reconcile-cost.svg."""
 
 from collections.abc import Mapping, Sequence
 from math import log10
@@ -8,14 +8,14 @@ from hack.deploy.command import ROOT
 PICTURE = ROOT / "docs/reconcile-cost.svg"
 WIDTH, HEIGHT, MARGIN = 640, 320, 56
 Point = tuple[float, float]
-"""Number of objects, milliseconds."""
+"""A number of objects, and milliseconds."""
 SERIES = {
     "cpuMillisecondsOfAPass": ("CPU time of a pass over a Ready object with 29 children", "#1a5fb4"),
 }
 
 
 def svg(series: Mapping[str, Sequence[Point]]) -> str:
-    """Lines over a logarithmic axis of objects; ``series`` by its key in SERIES."""
+    """Return lines over a logarithmic axis of objects; ``series`` by its key in SERIES."""
     points = [point for line in series.values() for point in line]
     low, high = log10(min(x for x, _ in points)), log10(max(x for x, _ in points))
     top = max(y for _, y in points) * 1.25

@@ -1,4 +1,4 @@
-"""What a process uses, as Linux counts it."""
+"""Reads the resources that a process uses, as Linux counts them."""
 
 import os
 from dataclasses import dataclass
@@ -9,17 +9,17 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Usage:
-    """At one moment."""
+    """The resources at one moment."""
 
     cpu_seconds: float
-    """Since the process began, in user and system mode."""
+    """CPU time since the process began, in user and system mode."""
     resident_mib: float
     peak_mib: float
     """The largest resident size so far."""
 
 
 def usage(pid: int) -> Usage:
-    """Of one process, without its children; raises OSError where there is none."""
+    """Return the usage of one process without its children. Raises OSError if there is none."""
     process = Path("/proc") / str(pid)
     # The name in parentheses may hold spaces; the numbers follow it.
     fields = (process / "stat").read_text().rpartition(")")[2].split()

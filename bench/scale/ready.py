@@ -1,7 +1,7 @@
-"""`python3 -m bench.scale.ready`: memory and the cost of a pass with 100, 1,000 and 5,000 Ready objects.
+"""`python3 -m bench.scale.ready`: measure memory and the cost of a pass with 100, 1,000 and 5,000 Ready objects.
 
-Without an API server: one run of the simulation with four candidates is copied into the store, 30 objects for each
-TritonDeployment, and passes are made over some of them. None of these may ask anything. A process for each size.
+There is no API server: one run of the simulation with four candidates is copied into the store, 30 objects for each
+TritonDeployment, and some of them are reconciled. No pass may send a request. Each size has its own process.
 """
 
 import json
@@ -24,7 +24,7 @@ PASSES = 200
 
 
 def measure(count: int) -> dict[str, Any]:
-    """With so many objects in this process."""
+    """The figures with this number of objects in the process."""
     # What the operator imports, so that the resident size is comparable.
     from triton_operator import __main__  # noqa: F401
     from triton_operator.runtime.metrics import Metrics
@@ -41,7 +41,7 @@ def measure(count: int) -> dict[str, Any]:
         start = time.thread_time()
         result = reconciler.reconcile(keys[number * count // PASSES])
         milliseconds.append(1000 * (time.thread_time() - start))
-        assert result == Result(), "settled: nothing was asked of an API server, which is not there"
+        assert result == Result(), "settled: no request was sent, as there is no API server"
     return {
         "objects": count,
         "children": len(bodies) - 1,
@@ -53,7 +53,7 @@ def measure(count: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure each size in a process of its own, write the figures and the picture."""
+    """Measure each size in its own process; write the figures and the picture."""
     if len(sys.argv) > 1:
         print(json.dumps(measure(int(sys.argv[1]))))
         return

@@ -1,4 +1,4 @@
-"""The scenarios: paced creation, a burst, rest, a restart. Each returns its figures, ready for JSON."""
+"""The scenarios: paced creation, a burst, rest and a restart. Each one returns its figures, ready for JSON."""
 
 import asyncio
 import contextlib
@@ -21,13 +21,13 @@ NAMESPACE = "bench"
 WARM_UP = 3
 INTERVAL_SECONDS = 0.2
 QUIET_SECONDS = 8
-"""Without a write for so long, the objects count as settled."""
+"""The objects count as settled after this time without a write."""
 BUSY_SHARE = 0.05
-"""Of one core: below it, over a second, the operator counts as idle."""
+"""The share of one core below which the operator counts as idle for a second."""
 WINDOW_SECONDS = 60
 EDITS = 100
 EDIT_SECONDS = 0.05
-"""Between two edits: time for one pass after the other."""
+"""Time between two edits, so that passes follow one another."""
 CHILD_KINDS = (JOBS, CLAIMS, CONFIG_MAPS, NETWORK_POLICIES, EVENTS)
 _runs = itertools.count(1)
 
@@ -43,29 +43,29 @@ class Bench:
     api: Api
 
     def audit(self) -> AuditLog:
-        """From now on."""
+        """Start reading the operator's writes."""
         return AuditLog(self.server.audit_log, USER)
 
     @contextlib.contextmanager
     def operator(self) -> Any:
-        """A new process, ready to work."""
+        """Start a new operator and wait until it is ready."""
         with Operator(self.account, self.folder / "operator.log") as process:
             process.wait_ready()
             time.sleep(2)
             yield process
 
     def server_cpu_seconds(self) -> float:
-        """Of the API server and etcd."""
+        """Return the CPU time of the API server and etcd."""
         return sum(usage(pid).cpu_seconds for pid in self.server.pids)
 
 
 async def paced(bench: Bench, count: int) -> Figures:
-    """One object each 200 ms, on a new operator."""
+    """Create one object every 200 ms with a new operator."""
     return await _created(bench, count, INTERVAL_SECONDS)
 
 
 async def burst(bench: Bench, count: int) -> Figures:
-    """All objects as fast as the API server takes them, on a new operator."""
+    """Create all objects as fast as the API server accepts them, with a new operator."""
     return await _created(bench, count, None)
 
 
@@ -96,7 +96,7 @@ async def _created(bench: Bench, count: int, interval: float | None) -> Figures:
 
 
 async def restart(bench: Bench, count: int) -> Figures:
-    """Settle the objects, stop the operator, start it anew, and watch it for a minute."""
+    """Let the objects settle, restart the operator and watch it for a minute."""
     with bench.operator() as operator:
         await create(bench.api, f"run{next(_runs)}", count, None)
         await _settled(bench.audit())
@@ -122,7 +122,7 @@ async def restart(bench: Bench, count: int) -> Figures:
 
 
 async def _rest(bench: Bench, operator: Operator) -> Figures:
-    """A minute after everything has settled."""
+    """Measure a minute after everything has settled."""
     audit, before = bench.audit(), usage(operator.pid)
     passes = operator.metric("triton_operator_reconcile_seconds_count")
     await asyncio.sleep(WINDOW_SECONDS)
@@ -137,7 +137,7 @@ async def _rest(bench: Bench, operator: Operator) -> Figures:
 
 
 async def _passes(bench: Bench, operator: Operator) -> Figures:
-    """What one pass costs with all the objects there: labels are edited, which changes nothing that is wanted."""
+    """Measure the cost of one pass with all objects: label edits cause passes that have nothing to change."""
     names = (await bench.api.names(DEPLOYMENTS))[:EDITS]
     before, seconds, count = usage(operator.pid), *_pass_metrics(operator)
     for name in names:
@@ -182,7 +182,7 @@ def _creation_figures(made: Creation, count: int) -> Figures:
 
 
 async def _settled(audit: AuditLog) -> list[Any]:
-    """Wait until the operator has written nothing for a while; what it wrote before."""
+    """Wait until the operator has written nothing for a while; return what it wrote before."""
     writes = audit.new_writes()
     last = time.monotonic()
     while time.monotonic() - last < QUIET_SECONDS:
@@ -194,7 +194,7 @@ async def _settled(audit: AuditLog) -> list[Any]:
 
 
 async def _samples(pid: int, start: float) -> list[tuple[float, Usage]]:
-    """Four a second, for the window."""
+    """Yield four samples a second during the window."""
     samples = []
     while (elapsed := time.monotonic() - start) < WINDOW_SECONDS:
         samples.append((elapsed, usage(pid)))
@@ -203,7 +203,7 @@ async def _samples(pid: int, start: float) -> list[tuple[float, Usage]]:
 
 
 def quiet_after(samples: list[tuple[float, Usage]]) -> float:
-    """Seconds until the end of the last second in which the process used more than BUSY_SHARE of a core."""
+    """Return the seconds until the end of the last second in which the process used more than BUSY_SHARE of a core."""
     quiet = 0.0
     for index, (moment, used) in enumerate(samples):
         first = index

@@ -1,4 +1,4 @@
-"""The figures beside KServe's, as a table."""
+"""A table of the figures next to KServe's."""
 
 from statistics import median
 from typing import Any
@@ -19,7 +19,7 @@ KSERVE = {
 
 
 def table(figures: dict[str, list[Figures]]) -> Table:
-    """One row a measure; of several runs the lowest and the highest figure."""
+    """Return one row for each measure, with the lowest and the highest figure of several runs."""
     rows = Table(title="The operator with many objects", title_justify="left")
     for heading in ("measure", "objects", "triton-operator", "KServe's controller"):
         rows.add_column(heading, justify="left" if heading == "measure" else "right")
@@ -29,7 +29,7 @@ def table(figures: dict[str, list[Figures]]) -> Table:
 
     for objects, runs in _by_objects(figures["paced"]).items():
         p50 = _span(runs, "job", "milliseconds", "p50")
-        add("created to first Job, one each 200 ms, p50 / p99", "paced", objects,
+        add("created to first Job, one every 200 ms, p50 / p99", "paced", objects,
             f"{p50} / {_span(runs, 'job', 'milliseconds', 'p99')} ms")  # fmt: skip
     for objects, runs in _by_objects(figures["burst"]).items():
         add("burst: until each has its first Job", "burst", objects, f"{_span(runs, 'job', 'allSeconds', digits=1)} s")
@@ -54,7 +54,7 @@ def _by_objects(runs: list[Figures]) -> dict[int, list[Figures]]:
 
 
 def _span(runs: list[Figures], *path: str, digits: int = 0) -> str:
-    """The lowest and the highest of a figure."""
+    """Return the lowest and the highest value of a figure."""
     values = sorted(_at(run, path) for run in runs)
     low, high = f"{values[0]:.{digits}f}", f"{values[-1]:.{digits}f}"
     return low if low == high else f"{low}-{high}"

@@ -1,9 +1,9 @@
-"""`python3 -m bench.search`: the quick search and Model Analyzer's, on the same server image, model and constraint.
+"""`python3 -m bench.search`: compare the quick search with Model Analyzer's on one server image, model and constraint.
 
-Both get the model as it is by default: one instance, no batching. The constraint is a budget for p99 that this default
-misses at the heaviest load of the sweep. Of each search that counts which has most throughput of what meets the budget
-by its own rows, or where nothing does, what comes closest. In the end both are measured once more on one server, in
-turns.
+Both start with the default configuration: one instance, no batching. The constraint is a p99 budget that this default
+misses at the heaviest load of the sweep. The result of a search is its configuration with the most throughput within
+the budget, or else the one closest to it, by its own measurements. In the end both results are measured again on one
+server, in turns.
 """
 
 import json
@@ -33,14 +33,14 @@ from triton_converters.stages.search import describe
 KIND = "table"
 ONLINE = Sweep((1,), (8, 16, 32), False)
 MEASUREMENT = Measurement("CountWindows", 50, 5000, 10)
-"""The operator's defaults, which are perf_analyzer's and Model Analyzer's too."""
+"""The operator's defaults, which are also perf_analyzer's and Model Analyzer's."""
 AGAIN = Measurement("CountWindows", 1000, 5000, 10)
 TURNS = 2
 BUDGET_OF_BASE = 0.7
 """The latency budget as a share of the default configuration's p99 at the heaviest load.
 
-At 0.6 of the lightest one's it lay within the noise of the best that there is. Rounded up to whole milliseconds, which
-is what Model Analyzer takes.
+At 0.6 of the lightest load's p99 it lay within the noise of the best configuration. It is rounded up to whole
+milliseconds, as Model Analyzer requires.
 """
 MEASUREMENTS, SECONDS = 40, 1800
 RESULTS = ROOT / "bench/results"
@@ -48,13 +48,13 @@ RESULTS = ROOT / "bench/results"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one of the two found."""
+    """The result of one search."""
 
     name: str
     measurements: int
     seconds: float
     meets: bool
-    """Whether it keeps the budget; otherwise it is what comes closest."""
+    """Whether it keeps the budget; otherwise it is the closest."""
     tuning: Tuning
     concurrency: int
     throughput: float
@@ -62,7 +62,7 @@ class Outcome:
 
 
 def main() -> int:
-    """Run both, print a table, write the raw figures; returns the exit status."""
+    """Run both, print a table and write the raw figures; return the exit status."""
     console = Console(highlight=False, width=140)
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder, "claim")
@@ -104,7 +104,7 @@ def main() -> int:
 
 
 def table(outcomes: tuple[Outcome, ...], again: dict[str, list[Row]], budget: int) -> Table:
-    """One line for the default and for each of the two."""
+    """Return a table with one line for the default and one for each search."""
     shown = Table(title=f"{KIND}: most throughput with p99 of at most {budget / 1000:g} ms", title_justify="left")
     words = ("", "found", "configuration", "again")
     figures = ("measurements", "seconds", "concurrency", "inferences/s", "p99 ms")
@@ -132,7 +132,7 @@ def _again(rows: list[Row], budget: int) -> str:
 
 
 def _search(candidate: Candidate, pod: Pod) -> tuple[tuple[Row, ...], int, Outcome, list[SearchPoint]]:
-    """The base's rows, the budget in microseconds, what the quick search takes, and its points.
+    """Return the base's measurements, the budget in microseconds, the quick search's result and its points.
 
     Its measurements are those of the base, of the search and the two repeats; its time is that of both stages.
     """
@@ -160,7 +160,7 @@ def _search(candidate: Candidate, pod: Pod) -> tuple[tuple[Row, ...], int, Outco
 
 
 def _measure(candidate: Candidate, pod: Pod, key: str, tuning: Tuning, concurrency: int) -> Row:
-    """A configuration's row of long windows."""
+    """Return a configuration's measurement with long windows."""
     kind, load = candidate.kind, pod.load(AGAIN)
     server = Server(load, kind)
     refusal = server.reload(retuned((candidate.repository / kind / "config.pbtxt").read_text(encoding="utf-8"), tuning))

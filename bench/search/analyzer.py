@@ -1,6 +1,6 @@
-"""NVIDIA's Model Analyzer from PyPI: its quick search, inside the tritonserver-cpu image, whose server it launches.
+"""Runs the quick search of NVIDIA's Model Analyzer in the tritonserver-cpu image, whose server it starts.
 
-It is no dependency of the project: it is installed into the cache when this is run.
+Model Analyzer is not a dependency of the project: it is installed from PyPI into the cache when this runs.
 """
 
 import csv
@@ -25,20 +25,20 @@ from triton_converters.search.space import MAXIMUM_INSTANCES
 
 VERSION = "1.58.0"
 HOME, PACKAGES = "/analyzer", "/packages"
-"""Where the image sees its files and its packages."""
+"""Where the container sees its files and packages."""
 START = "from model_analyzer.entrypoint import main; main()"
 
 
 @dataclass(frozen=True)
 class Found:
-    """What it measured, and what it would take."""
+    """Its measurements and its result."""
 
     measurements: int
     configurations: int
     seconds: float
-    """From its start to its end, reports included."""
+    """Seconds from its start to its end, reports included."""
     meets: bool
-    """Whether that keeps the constraint; otherwise it is what comes closest."""
+    """Whether the result keeps the constraint; otherwise it is the closest."""
     tuning: Tuning
     concurrency: int
     throughput: float
@@ -50,7 +50,7 @@ class Found:
 def search(
     candidate: Candidate, measurement: Measurement, online: Sweep, budget_milliseconds: int, home: Path
 ) -> Found:
-    """Its quick search over what it varies: instances, largest batch, concurrency.
+    """Run its quick search over instances, largest batch and concurrency.
 
     Raises subprocess.CalledProcessError.
     """
@@ -82,7 +82,7 @@ def search(
 def configuration(
     candidate: Candidate, measurement: Measurement, online: Sweep, budget_milliseconds: int
 ) -> dict[str, object]:
-    """Its configuration file: the same model, load, windows and constraint as the search's own."""
+    """Return its configuration file, with the search's model, load, windows and constraint."""
     http, grpc, metrics = free_ports()
     by_count = measurement.mode == "CountWindows"
     flags = {
@@ -129,7 +129,7 @@ def configuration(
 
 
 def installed() -> Path:
-    """The folder of its packages, for the image's Python; installed by pip where it is missing."""
+    """Return the folder of its packages for the image's Python; pip installs it if it is missing."""
     packages: Path = cache_home() / f"model-analyzer-{VERSION}"
     if not packages.is_dir():
         platforms = ("manylinux_2_40_x86_64", "manylinux_2_28_x86_64", "manylinux2014_x86_64", "any")
@@ -177,5 +177,5 @@ def _tuning(path: Path) -> Tuning:
 
 
 def as_record(found: Found) -> dict[str, object]:
-    """For the file of raw figures."""
+    """Return the result for the file of raw figures."""
     return asdict(found)

@@ -28,7 +28,7 @@ USER = ROOT / "bench/search/user"
 MAX_BATCH_SIZE = 8
 TOLERANCE = Tolerance(1e-4, 1e-4)
 BASE = Tuning(MAX_BATCH_SIZE, 1, False, (), 0, False)
-"""What Triton does with a model of which nothing is said but its largest batch: Model Analyzer's default too."""
+"""Triton's defaults for a configuration that sets only the largest batch; also Model Analyzer's default."""
 STAGE_SECONDS = 3600
 
 
@@ -38,17 +38,17 @@ class Candidate:
 
     root: Path
     kind: str
-    """Of bench/search/user/model.py; also the model's name and the keys of its results."""
+    """A model of bench/search/user/model.py; also the model's name and the keys of its results."""
     source: str
-    """Digest."""
+    """The digest of the source."""
 
     @property
     def repository(self) -> Path:
-        """What tritonserver is given."""
+        """The repository that tritonserver loads."""
         return layout.model_repository(self.kind, self.root)
 
     def profile(self, pod: Pod, measurement: Measurement, online: Sweep) -> ProfileResult:
-        """The base's rows."""
+        """The base's measurements."""
         request = ProfileRequest(
             key=f"profile-{self.kind}",
             revision=self.kind,
@@ -71,7 +71,7 @@ class Candidate:
         return result
 
     def search(self, pod: Pod, measurement: Measurement, online: Sweep, **wanted: Any) -> list[SearchResult]:
-        """All parts of a search; ``wanted``: the fields of SearchRequest that say what and how much."""
+        """Run all parts of a search; ``wanted``: the fields of SearchRequest that say what is searched and how much."""
         results: list[SearchResult] = []
         while not results or not results[-1].ended:
             request = SearchRequest(
@@ -144,7 +144,7 @@ def prepare(root: Path, kind: str) -> Candidate:
 
 
 def answer(stage: "subprocess.Popen[str]") -> Document:
-    """A stage's result, its output printed as it comes; raises RuntimeError where it has none."""
+    """Run a stage, print its output as it comes and return its result. Raises RuntimeError if it has none."""
     lines = []
     assert stage.stdout is not None
     for line in stage.stdout:

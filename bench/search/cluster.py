@@ -1,6 +1,6 @@
-"""`python3 -m bench.search.cluster`: a search on the cluster, of a model that misses its latency budget as it is.
+"""`python3 -m bench.search.cluster`: run a search on the cluster for a model that misses its latency budget by default.
 
-Prints what became of each candidate, and writes the object's whole status to bench/results.
+Prints the outcome of each candidate and writes the object's whole status to bench/results.
 """
 
 import json
@@ -22,7 +22,7 @@ from triton_operator.api.status import TritonDeploymentStatus
 
 
 def main() -> int:
-    """Apply, wait until it is Ready, tell; returns the exit status."""
+    """Apply the object, wait until it is Ready and print the result; return the exit status."""
     console = Console(highlight=False, width=140)
     example = of(USER, render(USER))
     assert example is not None
@@ -47,9 +47,9 @@ def main() -> int:
 
 
 def table(status: TritonDeploymentStatus) -> Table:
-    """One line a candidate."""
+    """Return a table with one line for each candidate."""
     shown = Table(title="Candidates", title_justify="left")
-    for heading in ("candidate", "inferences/s", "p99 us", "meets the budget", "what became of it"):
+    for heading in ("candidate", "inferences/s", "p99 us", "meets the budget", "outcome"):
         shown.add_column(heading, justify="left" if heading[0] in "cw" else "right")
     for each in status.candidates:
         meets = {True: "yes", False: "no", None: ""}[each.satisfies_constraints]

@@ -1,7 +1,7 @@
-"""`python3 -m bench.search.surface KIND`: measure every point of a small space, by the search's own stage.
+"""`python3 -m bench.search.surface KIND`: measure every point of a small space with the search's stage.
 
-The rows go to tests/search/surfaces/KIND.csv.gz, where tests replay searches on them. It takes a quarter of an hour on
-a quiet machine.
+The measurements go to tests/search/surfaces/KIND.csv.gz, where tests replay searches on them. It takes a quarter of an
+hour on a quiet machine.
 """
 
 import csv
@@ -28,7 +28,7 @@ CONCURRENCIES = {"pictures": (1, 4, 16), "table": (4, 16), "sentences": (1, 4, 1
 
 
 def main(kind: str) -> int:
-    """Record one surface; returns the exit status."""
+    """Record one surface; return the exit status."""
     online = Sweep((1,), CONCURRENCIES[kind], False)
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
@@ -50,14 +50,14 @@ def main(kind: str) -> int:
     }
     SURFACES.mkdir(exist_ok=True)
     (SURFACES / f"{kind}.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
-    # Without a time of its own, so that the same rows are the same file.
+    # Without a time stamp, so that the same measurements give the same file.
     (SURFACES / f"{kind}.csv.gz").write_bytes(gzip.compress(table(points).encode(), mtime=0))
     print(f"{len(points)} points in {results[-1].seconds:.0f} s")
     return 0
 
 
 def table(points: list[SearchPoint]) -> str:
-    """One line a point: the configuration, then the row."""
+    """Return one line for each point: the configuration, then the measurement."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*asdict(BASE), *Row.__dataclass_fields__])

@@ -19,7 +19,7 @@ def pages() -> dict[Path, str]:
 
 
 def _sources() -> str:
-    """What converts into what, and which image does it."""
+    """Return the table of conversions and of the images that run them."""
     # Tables and ensembles: docs/ensembles.md.
     targets = [name for name in FORMATS if name != HPS]
     head = f"| Source | {' | '.join(f'`{name}`' for name in targets)} | Image of its Jobs |\n"
@@ -39,7 +39,7 @@ def _way(exists: bool, target: str) -> str:
 
 
 def _formats() -> str:
-    """What serves a format, where, and with which accelerators."""
+    """Return the table of formats with their backends, devices, releases and accelerators."""
     head = "| Format | File | Triton's backend | Runs on | Served by | `accelerator` |\n"
     rows = "".join(
         f"| `{name}` | `{each.file}` | `{each.backend}` | {_place(each)} |\n" for name, each in FORMATS.items()

@@ -1,7 +1,7 @@
 """The measured tables of docs/examples, from recorded runs.
 
 A run is recorded by `python3 -m examples NAME --record docs/examples/recorded`: the TritonDeployment as it ended, and
-its Jobs' results. In a page, what lies between `<!-- table: NAME -->` and `<!-- end -->` is this program's.
+its Jobs' results. In a page, this program writes what is between `<!-- table: NAME -->` and `<!-- end -->`.
 """
 
 import re
@@ -61,7 +61,7 @@ More in [measuring](../measuring.md#the-columns).
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table without the columns that are empty in every row."""
+    """Return a Markdown table without the columns that are empty in every row."""
     kept = [number for number in range(len(headings)) if any(row[number] for row in rows)]
     lines = [[headings[number] for number in kept], ["---"] * len(kept)]
     lines += [[row[number].replace("|", "\\|") for number in kept] for row in rows]
@@ -69,7 +69,7 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def sweep(columns: dict[str, str], rows: Sequence[RowStatus]) -> str:
-    """One sweep's table."""
+    """Return the table of one sweep."""
     return table(list(columns), [[_text(getattr(row, field)) for field in columns.values()] for row in rows])
 
 
@@ -84,7 +84,7 @@ def candidates(subject: Subject) -> str:
 
 
 def ranking(subject: Subject) -> str:
-    """The candidates that passed, the best first."""
+    """Return the candidates that passed, the best first."""
     rows = [
         [_text(each.rank), each.name, each.throughput, _text(each.p99_latency_microseconds), each.load]
         for each in ranked(subject.status.candidates)
@@ -112,7 +112,7 @@ def agreement(subject: Subject) -> str:
 
 
 def environment(subject: Subject) -> str:
-    """Where it was measured, and when."""
+    """Return where and when it was measured."""
     performance = subject.status.performance
     if performance is None or performance.environment is None:
         return ""

@@ -1,1 +1,1 @@
-"""What `make lint` needs beside the linters themselves."""
+"""What `make lint` needs besides the linters themselves."""

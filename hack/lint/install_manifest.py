@@ -1,6 +1,6 @@
 """`manifests/install.yaml`, the chart with its default values: `python -m hack.lint.install_manifest [--check]`.
 
-For those who install with kubectl alone. With --check it writes nothing and exits with 1 where the file differs.
+It is for installation with kubectl alone. --check writes nothing and exits with 1 if the file differs.
 """
 
 import argparse
@@ -23,16 +23,16 @@ metadata:
 
 
 def rendered() -> str:
-    """The namespace and what `helm template` prints."""
+    """Return the namespace and the output of `helm template`."""
     chart = ROOT / "charts" / "triton-operator"
     argv = [str(program("helm")), "template", "triton-operator", str(chart), f"--namespace={NAMESPACE}"]
     return HEADER + subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 
 
 def main() -> int:
-    """Write the file, or compare it; the exit code."""
+    """Write or compare the file; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m hack.lint.install_manifest", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 where the file would change")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the file would change")
     check = parser.parse_args().check
     path, text = ROOT / "manifests" / "install.yaml", rendered()
     if path.exists() and path.read_text() == text:

@@ -1,7 +1,7 @@
 """JSON schemas for kubeconform, from a real API server: `python -m hack.lint.kubernetes_schemas FOLDER`.
 
 kubeconform would fetch them from the internet. The API server that devcluster builds publishes the same as OpenAPI,
-for the very version that we run, and for our CustomResourceDefinition too. Written once per version and CRD.
+for the version in use and for this project's CustomResourceDefinition. They are written once for each version and CRD.
 """
 
 import argparse
@@ -36,12 +36,12 @@ Schema = dict[str, Any]
 
 
 def file_name(group: str, version: str, kind: str) -> str:
-    """As kubeconform's `{{.ResourceKind}}{{.KindSuffix}}.json` names a kind."""
+    """Return the file name of a kind: kubeconform's `{{.ResourceKind}}{{.KindSuffix}}.json`."""
     return "-".join(part for part in (kind, group.partition(".")[0], version) if part).lower() + ".json"
 
 
 def strict(node: Any) -> Any:
-    """The schema, with properties that it does not name refused."""
+    """Return the schema with unknown properties refused."""
     if isinstance(node, list):
         return [strict(item) for item in node]
     if not isinstance(node, dict):
@@ -60,7 +60,7 @@ def strict(node: Any) -> Any:
 
 
 def kinds(document: Schema) -> Iterator[tuple[str, Schema]]:
-    """File name and schema of every kind of an OpenAPI v3 document, with what the schema refers to."""
+    """Yield the file name and schema of every kind of an OpenAPI v3 document, with what the schema refers to."""
     schemas = document["components"]["schemas"]
     for name, schema in schemas.items():
         for kind in schema.get("x-kubernetes-group-version-kind", []):
@@ -92,7 +92,7 @@ def _references(node: Any) -> list[str]:
 
 
 def write(folder: Path) -> None:
-    """Start an API server, install the CRD and write one file a kind."""
+    """Start an API server, install the CRD and write one file for each kind."""
     with tempfile.TemporaryDirectory(prefix="schemas-") as place, ApiServer(Path(place)) as server:
         kubectl = [str(program("kubectl")), f"--kubeconfig={server.kubeconfig}"]
         subprocess.run([*kubectl, "create", "-f", str(CRD)], check=True, stdout=subprocess.DEVNULL)
@@ -103,7 +103,7 @@ def write(folder: Path) -> None:
 
 
 def _document(kubectl: list[str], group_version: str) -> Schema:
-    """The OpenAPI document; that of a new CRD appears after some seconds."""
+    """Return the OpenAPI document; that of a new CRD appears after some seconds."""
     deadline = time.monotonic() + PUBLISHED_WITHIN_SECONDS
     while True:
         argv = [*kubectl, "get", "--raw", f"/openapi/v3/{group_version}"]

@@ -103,7 +103,7 @@ def load(source: Path, loader: Entrypoint, max_batch_size: int) -> list[Batch]:
 
 
 def test_the_dataloader_s_batch_size_is_the_stage_s_or_the_spec_s(write_source: WriteSource) -> None:
-    """nnU-Net: keyword-only arguments, typed lists; 1 for the conversion in two seeds, else the maximum."""
+    """nnU-Net: keyword-only arguments, typed lists; 1 to convert two of NVIDIA's examples, else the maximum."""
     source = write_source({"loader.py": NNUNET})
     given = {"data_dir": "/data", "folds": "1 2"}
     assert [len(batch.ids) for batch in load(source, Entrypoint("loader.py", given), 4)] == [4, 4]

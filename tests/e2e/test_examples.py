@@ -1,4 +1,4 @@
-"""The examples of the seeds, full-sized models with one candidate and as little load as there can be, to Ready."""
+"""The large examples: full-sized models become Ready with one candidate and the least possible load."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -6,7 +6,7 @@ that can change a result, so files written by hand would not stay true for long.
 
 from collections.abc import Callable
 
-from tests.golden import seed_001
+from tests.golden import nvidias_resnet50
 from tests.simulation.answers import FINAL, Fate, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model, a_spec, an_ensemble, candidate
@@ -161,7 +161,7 @@ MOMENTS: dict[str, Moment] = {
     "performance-regression-blocks": lambda: regressed(block=True),
     "profiling": lambda: until(Cluster(a_spec()), lambda cluster: cluster.active("profile") == ["onnx-fp32"]),
     "ready": ready,
-    "resnet50-on-an-a100": lambda: until(Cluster(seed_001.SPEC, gpu_product_exists=True), active("profile")),
+    "resnet50-on-an-a100": lambda: until(Cluster(nvidias_resnet50.SPEC, gpu_product_exists=True), active("profile")),
     "rolling-out": lambda: until(Cluster(a_spec()), lambda cluster: bool(cluster.of_kind("Deployment"))),
     "search-failed": search_failed,
     "second-part-of-a-search": second_part_of_a_search,

@@ -147,8 +147,8 @@ def test_nothing_is_wrong_with_a_complete_status() -> None:
         ),
         ({"candidates": []}, "candidate trace-fp32 is not in the status"),
         ({"accuracy": []}, "metric accuracy was not measured"),
-        ({"performance": None}, "no offline row of batch size 8"),
-        ({"performance": PerformanceStatus(offline=[], online=[row(1, 1)])}, "no online row of concurrency 4"),
+        ({"performance": None}, "no offline measurement at batch size 8"),
+        ({"performance": PerformanceStatus(offline=[], online=[row(1, 1)])}, "no online measurement at concurrency 4"),
     ],
 )
 def test_what_is_missing_is_a_fault(change: dict[str, object], fault: str) -> None:
@@ -165,7 +165,7 @@ def test_a_failed_candidate_is_told_apart_from_what_is_missing() -> None:
 def test_a_broken_threshold_is_a_fault() -> None:
     broken = finished().accuracy[0].model_copy(update={"served": "0.5", "passed": False})
     status = finished().model_copy(update={"accuracy": [broken]})
-    assert verdict.faults(SPEC, status) == ["metric accuracy is 0.5, asked was minimum 0.95"]
+    assert verdict.faults(SPEC, status) == ["metric accuracy is 0.5; the threshold is minimum 0.95"]
 
 
 def test_a_performance_table_holds_every_figure_of_every_row() -> None:

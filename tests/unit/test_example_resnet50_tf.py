@@ -1,4 +1,4 @@
-"""Seed 002's example: what the operator makes of each of its variants, held against the seed's tables."""
+"""The operator's requests for each variant of the resnet50-tf example, compared with the tables of NVIDIA's README."""
 
 import importlib.util
 import subprocess
@@ -73,7 +73,7 @@ def test_on_cpu_onnx_is_served_and_every_other_candidate_says_why_not(variant: s
     assert cluster.condition("Ready")["status"] == "True"
 
 
-def test_the_gpu_variant_asks_for_what_the_seed_asks_for() -> None:
+def test_the_gpu_variant_has_the_settings_of_nvidias_example() -> None:
     """Its tables, and where they are silent its commands; the online batch is issue 4's."""
     cluster, requests = settled("overlays/gpu")
     converts = [request for request in requests if isinstance(request, ConvertRequest)]

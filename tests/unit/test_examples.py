@@ -43,8 +43,8 @@ SIGNATURES = {
         8,
     ),
 }
-"""Of the GPU variants."""
-SEEDS: dict[str, dict[str, Any]] = {
+"""The signatures of the GPU variants."""
+NVIDIAS: dict[str, dict[str, Any]] = {
     "nnunet-3d": {
         "max_batch_size": 4,
         "preferred": [2, 4],
@@ -89,8 +89,8 @@ SEEDS: dict[str, dict[str, Any]] = {
         "accelerators": {"ts-trace": "cuda", "ts-script": "cuda", "onnx": "cuda", "trt": "none"},
     },
 }
-"""The parameters of seeds 000, 001 and 003: their tables, and where those are silent their commands. A queue delay of 1
-microsecond, preferred batch sizes and no CUDA graphs are in all three."""
+"""The parameters of NVIDIA's examples: their tables, or else their commands. All three have a queue delay of 1
+microsecond, preferred batch sizes and no CUDA graphs."""
 
 
 @cache
@@ -138,7 +138,7 @@ def test_the_spec_holds_no_field_that_the_api_does_not_know(folder: Path) -> Non
     assert known.model_dump(mode="json", by_alias=True, exclude_unset=True) == given
 
 
-@pytest.mark.parametrize("name", SEEDS)
+@pytest.mark.parametrize("name", NVIDIAS)
 @pytest.mark.parametrize("variant", ["", "overlays/gpu"])
 def test_every_candidate_is_converted_or_skipped_and_its_config_loads_as_asked(name: str, variant: str) -> None:
     folder = FOLDER / name / variant
@@ -157,37 +157,37 @@ def test_every_candidate_is_converted_or_skipped_and_its_config_loads_as_asked(n
     assert asked - made.keys() == (set() if variant else needs_gpu)
 
 
-@pytest.mark.parametrize("name", SEEDS)
-def test_the_gpu_variant_asks_for_what_the_seed_asks_for(name: str) -> None:
-    folder, seed = FOLDER / name / "overlays/gpu", SEEDS[name]
+@pytest.mark.parametrize("name", NVIDIAS)
+def test_the_gpu_variant_has_the_settings_of_nvidias_example(name: str) -> None:
+    folder, wanted = FOLDER / name / "overlays/gpu", NVIDIAS[name]
     made = converted(folder)
-    assert {(request.format, request.precision) for request in made} == seed["candidates"]
+    assert {(request.format, request.precision) for request in made} == wanted["candidates"]
     for request in made:
-        assert request.accelerator == seed["accelerators"][request.format]
-        assert request.onnx_opset == seed["opset"]
+        assert request.accelerator == wanted["accelerators"][request.format]
+        assert request.onnx_opset == wanted["opset"]
         assert request.onnx_optimized
-        assert request.tensorrt.workspace_bytes == seed["workspace"]
+        assert request.tensorrt.workspace_bytes == wanted["workspace"]
         message = config_of(request, SIGNATURES[name])
-        assert message.max_batch_size == seed["max_batch_size"]
-        assert [group.count for group in message.instance_group] == [seed["instances"]]
-        assert list(message.dynamic_batching.preferred_batch_size) == seed["preferred"]
+        assert message.max_batch_size == wanted["max_batch_size"]
+        assert [group.count for group in message.instance_group] == [wanted["instances"]]
+        assert list(message.dynamic_batching.preferred_batch_size) == wanted["preferred"]
         assert message.dynamic_batching.max_queue_delay_microseconds == 1
         assert not message.optimization.cuda.graphs
     profiles = [request for request in requests(folder) if isinstance(request, ProfileRequest)]
     assert len(profiles) == len(made)
     for profile in profiles:
-        assert profile.offline.batch_sizes == seed["offline"]
-        assert profile.offline.shared_memory is seed["shared_memory"]
-        assert profile.online.concurrencies == seed["online"]
+        assert profile.offline.batch_sizes == wanted["offline"]
+        assert profile.offline.shared_memory is wanted["shared_memory"]
+        assert profile.online.concurrencies == wanted["online"]
         assert profile.online.batch_sizes == (1,)
-        assert [(shape.input, shape.dims) for shape in profile.load.input_shapes] == [seed["shape"]][
-            : len(seed["shape"])
+        assert [(shape.input, shape.dims) for shape in profile.load.input_shapes] == [wanted["shape"]][
+            : len(wanted["shape"])
         ]
 
 
 def test_an_example_is_found_by_its_name_with_its_jobs_and_images() -> None:
     examples = {example.namespace: example for example in find()}
-    assert {"digits", *SEEDS} <= examples.keys()
+    assert {"digits", *NVIDIAS} <= examples.keys()
     assert "digits-gpu" not in examples
     assert examples["digits"].jobs == ("digits-train",)
     assert examples["resnet50-pyt"].images == ("digits-trainer",)

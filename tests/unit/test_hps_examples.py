@@ -1,4 +1,4 @@
-"""The recommenders: their user files, and what the overlay for GPUs asks for beside seed 004."""
+"""The recommenders: their user files, and the GPU overlay compared with NVIDIA's example."""
 
 import importlib.util
 import sys
@@ -57,7 +57,7 @@ def test_the_spec_holds_no_field_that_the_api_does_not_know() -> None:
     assert known.model_dump(mode="json", by_alias=True, exclude_unset=True) == given
 
 
-def test_the_gpu_variant_asks_for_what_the_seed_asks_for() -> None:
+def test_the_gpu_variant_has_the_settings_of_nvidias_example() -> None:
     spec = on_gpu()
     sparse, dense = spec.models
     assert spec.performance.offline is not None

@@ -25,7 +25,7 @@ GENERATED = re.compile(r"<!-- table: .*?<!-- end -->", re.DOTALL)
 
 CLUMSY_STARTS = ("Of ", "By ", "As ")
 HISTORY = re.compile(
-    r"\b(?:the|this|two|five) seeds?'?\b|\bseeds'|\bseeds? \d{3}|\b(?:five|source) documents?\b", re.IGNORECASE
+    r"\b(?:the|this|two|five) seeds?'?\b|\bseeds'|\bseeds? 00\d|\b(?:five|source) documents?\b", re.IGNORECASE
 )
 """How the project came to be: it means nothing to its readers. A seed of random numbers is no such word."""
 BANNED = {

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 CHARACTERS = "\0-!'\"(),.:;? ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-"""By id; 0 is padding. The model has room for 148: front ends of this family add the phonemes of a dictionary."""
+"""The characters by id; 0 is padding. The model has room for 148: others of its kind add a dictionary's phonemes."""
 IDS = {character: number for number, character in enumerate(CHARACTERS)}
 
 

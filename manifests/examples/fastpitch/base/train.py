@@ -26,7 +26,7 @@ HELD_OUT = 16
 """Sentences at the beginning of the text that nothing is fitted to."""
 LEARNING_RATE = 2e-3
 RIDGE = 1e-3
-"""Of the mean square of the features."""
+"""The ridge as a share of the mean square of the features."""
 FILES = ("model.py", "dataloader.py", "metrics.py", "text.py", "voice.py", "text.txt")
 
 

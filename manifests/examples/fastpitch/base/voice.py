@@ -1,6 +1,6 @@
 """How the example's one voice would say each character: the rule that the weights are fitted to, and measured against.
 
-It is made up, and no recording of anybody: each character has a duration, a pitch and a spectrum of its own.
+It is made up, not recorded: each character has its own duration, pitch and spectrum.
 """
 
 import numpy as np

@@ -14,7 +14,7 @@ OUTPUT = "OUTPUT__0"
 MODALITIES = 4
 CLASSES = 4
 CHANNELS = (32, 64, 128, 256, 320, 320)
-"""By resolution, the full one first; nnU-Net doubles up to 320."""
+"""The channels by resolution, the full one first; nnU-Net doubles up to 320."""
 PARAMETERS = {
     "encoder": 14_027_712,
     "decoder": 17_168_064,

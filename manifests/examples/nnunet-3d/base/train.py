@@ -23,9 +23,9 @@ SEED = 0
 FITTED = 3
 """Volumes that the head is fitted to."""
 RIDGE = 1e-3
-"""Of the mean square of the features."""
+"""The ridge as a share of the mean square of the features."""
 WINDOW = (0.25, 1.0, 0.25)
-"""By side of a kernel: drawn weights that are strongest in the middle keep edges where they are."""
+"""Factors along a kernel's side: drawn weights that are strongest in the middle keep edges where they are."""
 ENTRYPOINTS = ("model.py", "dataloader.py", "metrics.py")
 CONTRAST = np.array([[0.0, 0.0, 0.0, 0.0], [0.2, -0.3, 0.4, 1.6], [0.3, -0.9, 1.4, 1.0], [-0.3, 1.8, 0.6, 0.8]])
 """What a class adds to each modality, in standard deviations: oedema is bright in the fourth, and so on."""

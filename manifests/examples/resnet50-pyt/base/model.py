@@ -29,7 +29,7 @@ def convolution(inputs: int, outputs: int, size: int, stride: int = 1) -> nn.Seq
 
 
 class Bottleneck(nn.Module):
-    """1x1, 3x3 and 1x1 convolutions beside a shortcut, which is a 1x1 convolution where shapes differ."""
+    """1x1, 3x3 and 1x1 convolutions with a shortcut, which is a 1x1 convolution if shapes differ."""
 
     def __init__(self, inputs: int, inner: int, stride: int) -> None:
         super().__init__()

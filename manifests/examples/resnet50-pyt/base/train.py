@@ -23,14 +23,14 @@ from torch import nn
 SEED = 0
 SIZE = 224
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-"""Of ImageNet's channels; grey pictures have the same value in each."""
+"""The statistics of ImageNet's channels; grey pictures have the same value in each."""
 NORMALISED_BY = 32
 """Pictures whose statistics the normalisations take."""
 BRANCH = 0.2
-"""Weight of a bottleneck's branch beside its shortcut: drawn branches blur what they see."""
+"""Weight of a bottleneck's branch relative to its shortcut: drawn branches blur what they see."""
 BATCH_SIZE = 16
 RIDGE = 1e-2
-"""Of the mean square of the features."""
+"""The ridge as a share of the mean square of the features."""
 ENTRYPOINTS = ("model.py", "dataloader.py", "metrics.py")
 
 

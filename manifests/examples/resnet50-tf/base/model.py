@@ -17,7 +17,7 @@ EXPANSION = 4
 WEIGHTS = 25_557_032
 """What training changes: 23,454,912 of convolutions, 53,120 of normalisations, 2,049,000 of the last layer."""
 STATISTICS = 53_120
-"""Means and variances that the normalisations keep beside them."""
+"""Means and variances that the normalisations keep besides."""
 
 
 class Best(layers.Layer):
@@ -39,7 +39,7 @@ def convolve(x: keras.KerasTensor, channels: int, size: int, stride: int = 1) ->
 
 
 def bottleneck(x: keras.KerasTensor, channels: int, stride: int) -> keras.KerasTensor:
-    """Down to ``channels``, over the plane, and up to EXPANSION times as many, beside a shortcut."""
+    """Down to ``channels``, over the plane, and up to EXPANSION times as many, with a shortcut."""
     shortcut = x
     if stride > 1 or x.shape[-1] != EXPANSION * channels:
         shortcut = convolve(x, EXPANSION * channels, 1, stride)

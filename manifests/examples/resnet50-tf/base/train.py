@@ -20,14 +20,14 @@ from model import CLASSES, SIZE, resnet50
 
 SEED = 0
 MEAN, DEVIATION = (123.68, 116.78, 103.94), 58.0
-"""Of ImageNet's channels, 0 to 255; grey pictures have the same value in each."""
+"""The statistics of ImageNet's channels, 0 to 255; grey pictures have the same value in each."""
 NORMALISED_BY = 16
 """Pictures whose statistics the normalisations take."""
 BRANCH = 0.2
-"""Weight of a bottleneck's branch beside its shortcut: drawn branches blur what they see."""
+"""Weight of a bottleneck's branch relative to its shortcut: drawn branches blur what they see."""
 BATCH_SIZE = 8
 RIDGE = 1e-2
-"""Of the mean square of the features."""
+"""The ridge as a share of the mean square of the features."""
 SHARPNESS = 12.0
 """Score of a class that is certainly right: its probability is then close to 1 among 1,000."""
 ENTRYPOINTS = ("model.py", "dataloader.py", "metrics.py")

@@ -1,6 +1,6 @@
-"""What the second source document (ResNet50 v1.5, PyTorch) asks of an A100: its tables, then its command.
+"""The settings of NVIDIA's ResNet50 v1.5 for PyTorch on an A100: the README's tables, then its command.
 
-Where text and table differ (queue delay 0 against 1, preferred batch sizes 128 against 64 and 128), the table holds.
+If text and table differ (queue delay 0 or 1, preferred batch sizes 128 or 64 and 128), the table is used.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ TABLE = {
 }
 """Parameters of the offline and online scenarios, and the column that counts their rows."""
 COMMAND = {"--onnx-opset": 11, "--onnx-optimized": 1, "--max-workspace-size": 1073741824, "--capture-cuda-graph": 0}
-"""Of the conversion and configuration steps."""
+"""The options of the conversion and configuration steps."""
 PRODUCT = "NVIDIA-A100-SXM4-80GB"
 
 SPEC: dict[str, Any] = {

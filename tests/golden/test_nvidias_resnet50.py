@@ -1,4 +1,4 @@
-"""The GPU variant of the second source document: config.pbtxt, sweeps and containers against its tables."""
+"""The GPU variant of NVIDIA's ResNet50: config.pbtxt, sweeps and containers compared with its tables."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import yaml
 from google.protobuf import text_format  # type: ignore[import-untyped]
 from tritonclient.grpc import model_config_pb2
 
-from tests.golden.seed_001 import COMMAND, PRODUCT, TABLE
+from tests.golden.nvidias_resnet50 import COMMAND, PRODUCT, TABLE
 from tests.golden.test_golden import HERE, run
 from triton_converters.contract.request import ConvertRequest, ProfileRequest
 from triton_converters.contract.results import Signature, Tensor
