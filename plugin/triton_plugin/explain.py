@@ -81,9 +81,7 @@ def _serving(subject: Subject) -> str:
     line = "; ".join([line, *accuracy]) + "."
     target = subject.status.target
     if target is not None and target.revision != serving.revision:
-        line += (
-            f" The target revision is {target.candidate}; {serving.candidate} stays active until the target has passed."
-        )
+        line += f" The target revision is {target.candidate}; the active one serves until the target has passed."
     return line
 
 
