@@ -111,7 +111,7 @@ def test_a_wrong_item_says_what_is_wrong(write_source: WriteSource, text: str, w
     [
         ("([2], {'x': np.zeros((1, 3), np.int32)}, None)", ["int32[1, 3] after float32[2, 3]"]),
         ("([2], {'x': np.zeros((1, 3, 1), np.float32)}, None)", ["float32[1, 3, 1] after float32[2, 3]"]),
-        ("([2], {'x': np.zeros((1, 3), np.float32)}, {'y': [1]})", ["labels ['y'] after []"]),
+        ("([2], {'x': np.zeros((1, 3), np.float32)}, {'y': [1]})", ["labels ['y'], but the first had []"]),
     ],
 )
 def test_batches_are_alike(write_source: WriteSource, second: str, words: list[str]) -> None:

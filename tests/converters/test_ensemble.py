@@ -283,12 +283,12 @@ WRONG: Mapping[str, tuple[EnsembleCode, Reason, str]] = {
     "an input's type": (
         replace(CODE, inputs=(CODE.inputs[0], Tensor("EMB_N_KEY", "INT64", (1, 1)))),
         Reason.DATALOADER_INVALID,
-        "input EMB_N_KEY is INT32[1, 1]; spec.ensemble.inputs declares INT64[1, 1]",
+        "input EMB_N_KEY is INT32[1, 1], but spec.ensemble.inputs declares INT64[1, 1]",
     ),
     "an output's dimensions": (
         replace(CODE, outputs=(Tensor("LOGITS", "FP32", (-1, 2)),)),
         Reason.FRAMEWORK_FAILED,
-        "output LOGITS is FP32[-1, 1]; spec.ensemble.outputs declares FP32[-1, 2]",
+        "output LOGITS is FP32[-1, 1], but spec.ensemble.outputs declares FP32[-1, 2]",
     ),
 }
 
