@@ -1,4 +1,4 @@
-"""fp16 is put into an ONNX graph: everything computes in it that can, the interface stays, and nothing is clamped."""
+"""fp16 is put into an ONNX graph: all computes in it that can, the interface stays, only single numbers are clamped."""
 
 import warnings
 from collections.abc import Sequence
@@ -116,6 +116,53 @@ def test_a_number_that_masks_is_clamped_so_that_what_it_does_not_mask_stays_fini
     answer = run(half, {"x": numpy.array([1, 2], numpy.float32), "mask": numpy.array([0, 1], numpy.float32)})[0]
     assert answer[0] == 1
     assert -65505 < answer[1] < -65000
+
+
+def test_a_small_number_that_guards_a_division_does_not_become_zero() -> None:
+    graph = Graph()
+    norm = graph.add("ReduceL2", "x", axes=[1], keepdims=1)
+    y = graph.add("Div", "x", graph.add("Add", norm, graph.constant(numpy.float32(1e-12))))
+    model = graph.model({"x": (FLOAT, ["n", 2])}, {"y": (y, FLOAT, ["n", 2])})
+    with pytest.warns(ConversionWarning, match="1e-12 is too small for fp16 and becomes 6.104e-05"):
+        half = cast(model)
+    answer = run(half, {"x": numpy.array([[3, 4], [0, 0]], numpy.float32)})[0]
+    assert answer[0] == pytest.approx([0.6, 0.8], rel=1e-3)
+    assert answer[1].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"), [(1e-12, 2**-14), (-1e-12, -(2**-14)), (2**-14, 2**-14), (0.0, 0.0), (-0.0, 0.0)]
+)
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_a_small_number_keeps_its_sign_and_zero_stays_zero(
+    number: float, expected: float, shape: tuple[int, ...]
+) -> None:
+    graph = Graph()
+    y = graph.add("Add", "x", graph.constant(numpy.full(shape, number, numpy.float32)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        half = cast(graph.model({"x": (FLOAT, [1, 1])}, {"y": (y, FLOAT, [1, 1])}))
+    assert onnx.numpy_helper.to_array(half.graph.initializer[0]).item() == expected
+
+
+def test_a_filled_tensor_of_a_small_number_is_not_filled_with_zeros() -> None:
+    graph = Graph()
+    small = onnx.numpy_helper.from_array(numpy.array([1e-12], numpy.float32))
+    filled = graph.add("ConstantOfShape", graph.add("Shape", "x"), value=small)
+    model = graph.model({"x": (FLOAT, ["n"])}, {"y": (graph.add("Div", "x", filled), FLOAT, ["n"])})
+    with pytest.warns(ConversionWarning, match="1e-12 is too small for fp16"):
+        half = cast(model)
+    assert run(half, {"x": numpy.zeros(2, numpy.float32)})[0].tolist() == [0, 0]
+
+
+def test_a_small_factor_is_not_enlarged_because_it_would_scale_everything() -> None:
+    graph = Graph()
+    y = graph.add("Mul", "samples", graph.constant(numpy.float32(2**-15)))
+    model = graph.model({"samples": (FLOAT, ["n"])}, {"y": (y, FLOAT, ["n"])})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        half = cast(model)
+    assert run(half, {"samples": numpy.array([16384], numpy.float32)})[0].tolist() == [0.5]
 
 
 def test_a_type_that_a_node_produces_is_changed_with_it() -> None:

@@ -17,6 +17,8 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.convert.task import ConversionWarning
 
 FP16_LIMIT = float(numpy.finfo(numpy.float16).max)
+FP16_SMALLEST = float(numpy.finfo(numpy.float16).smallest_normal)
+"""Its inverse, about 16,000, is finite in fp16; that of a smaller number may not be."""
 HALF = "_fp16"
 """Suffix of the fp16 twin of a tensor whose own name stays fp32."""
 SINGLE = "_fp32"
@@ -30,9 +32,10 @@ _LIGHT_BYTES = 1024
 def to_fp16(model: Any) -> Any:
     """Return the graph with fp16 weights and computation; names, order and types of inputs and outputs stay.
 
-    A weight outside the range of fp16 becomes infinite, not clamped, with a warning. A graph whose weights are mostly
-    fp16 is returned as it is. Raises StageError(ConversionUnsupported) for operators whose types onnx does not know,
-    and if the result is not a valid graph.
+    A weight outside the range of fp16 becomes infinite, not clamped, with a warning. A single number that is too small
+    for fp16 becomes FP16_SMALLEST with a warning, unless it is a factor. A graph whose weights are mostly fp16 is
+    returned as it is. Raises StageError(ConversionUnsupported) for operators whose types onnx does not know, and if
+    the result is not a valid graph.
     """
     if _is_half(model):
         return model
@@ -40,9 +43,10 @@ def to_fp16(model: Any) -> Any:
     for graph in _graphs(model.graph):
         _lift_constants(graph)
     types, was_valid = _element_types(model)
+    factors = _factors(model)
     try:
         for graph in _graphs(model.graph):
-            _Cast(graph, types, model, graph is model.graph).run()
+            _Cast(graph, types, factors, model, graph is model.graph).run()
         onnx.shape_inference.infer_shapes(_light(model), check_type=was_valid, strict_mode=was_valid)
     except StageError:
         raise
@@ -64,10 +68,13 @@ def _is_half(model: Any) -> bool:
 class _Cast:
     """One graph of the model on its way to fp16."""
 
-    def __init__(self, graph: Any, types: dict[str, int], model: Any, is_outermost: bool) -> None:
+    def __init__(
+        self, graph: Any, types: dict[str, int], factors: frozenset[str], model: Any, is_outermost: bool
+    ) -> None:
         self.graph = graph
         self.types = types
         """The original element types of all tensors of the model."""
+        self.factors = factors
         self.opsets = {"" if entry.domain == "ai.onnx" else entry.domain: entry.version for entry in model.opset_import}
         self.is_outermost = is_outermost
         self.nodes: list[Any] = []
@@ -147,6 +154,8 @@ class _Cast:
         if values.ndim and (numpy.abs(values[numpy.isfinite(values)]) > FP16_LIMIT).any():
             message = f"{tensor.name} has values outside the range of fp16 ({FP16_LIMIT:.0f})"
             warnings.warn(message, ConversionWarning, stacklevel=4)
+        if tensor.name not in self.factors:
+            values = _enlarge(values)
         tensor.CopyFrom(numpy_helper.from_array(_narrow(values), tensor.name))
 
     def _is_single(self, name: str) -> bool:
@@ -179,7 +188,7 @@ def _halve_attributes(node: Any) -> None:
         if attribute.name in _TYPE_ATTRIBUTES and attribute.i == TensorProto.FLOAT:
             attribute.i = TensorProto.FLOAT16
         elif attribute.HasField("t") and attribute.t.data_type == TensorProto.FLOAT:
-            values = _narrow(numpy_helper.to_array(attribute.t))
+            values = _narrow(_enlarge(numpy_helper.to_array(attribute.t)))
             attribute.t.CopyFrom(numpy_helper.from_array(values, attribute.t.name))
 
 
@@ -189,6 +198,26 @@ def _narrow(values: Any) -> Any:
         values = numpy.clip(values, -FP16_LIMIT, FP16_LIMIT)
     with numpy.errstate(over="ignore"):
         return values.astype(numpy.float16)
+
+
+def _enlarge(values: Any) -> Any:
+    """The same, but a single number that is too small for fp16 becomes the smallest normal one, with its sign.
+
+    Such a number (1e-12) guards a division or a logarithm; as 0 it would let NaN through.
+    """
+    if values.size != 1 or not 0 < abs(number := values.item()) < FP16_SMALLEST:
+        return values
+    enlarged = math.copysign(FP16_SMALLEST, number)
+    message = f"the constant {number:.4g} is too small for fp16 and becomes {enlarged:.4g}"
+    warnings.warn(message, ConversionWarning, stacklevel=5)
+    return numpy.full_like(values, enlarged)
+
+
+def _factors(model: Any) -> frozenset[str]:
+    """Names that only Mul reads: enlarged, such a number would scale the result; rounded to 0 it does no harm."""
+    nodes = [node for graph in _graphs(model.graph) for node in graph.node]
+    multiplied = {name for node in nodes if node.op_type == "Mul" for name in node.input}
+    return frozenset(multiplied.difference(*(node.input for node in nodes if node.op_type != "Mul")))
 
 
 def _lift_constants(graph: Any) -> None:
