@@ -1,11 +1,13 @@
 """What a search may try: every configuration once, none that does nothing, no load it cannot take."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from served_row import BASE, space
 
 from triton_converters.contract.request import Sweep
 from triton_converters.contract.results import Tuning
+from triton_converters.search.quick import climb
 from triton_converters.search.space import Load, Space, loads
 
 tunings = st.builds(
@@ -13,7 +15,7 @@ tunings = st.builds(
     max_batch_size=st.sampled_from([0, 1, 2, 6, 8, 32]),
     instances=st.integers(1, 7),
     dynamic_batching=st.booleans(),
-    preferred_batch_sizes=st.sampled_from([(), (2,), (4,), (4, 8), (8,), (16, 32)]),
+    preferred_batch_sizes=st.sampled_from([(), (2,), (4,), (4, 8), (8, 4), (4, 4, 8), (6, 2), (8,), (8, 8), (16, 32)]),
     max_queue_delay_microseconds=st.sampled_from([0, 1, 100, 250]),
     cuda_graphs=st.booleans(),
 ).filter(lambda tuning: max(tuning.preferred_batch_sizes, default=0) <= tuning.max_batch_size)
@@ -70,6 +72,15 @@ def test_to_wait_for_the_maximum_alone_is_what_triton_does_anyway() -> None:
     assert values(found)["preferred_batch_sizes"] == ("none", "halves")
     assert found.tunings[0] == found.base
     assert Tuning(8, 1, True, (), 100, False) not in found.tunings
+
+
+@pytest.mark.parametrize("written", [(8, 4), (4, 4, 8), (8, 2, 4), (2, 2), (8, 8)])
+def test_preferred_sizes_may_be_written_in_any_order_and_twice(written: tuple[int, ...]) -> None:
+    found = space(Tuning(8, 1, True, written, 100, False), instances=1)
+    assert next(climb(found, (), ())).tuning == found.base
+    assert found.base.preferred_batch_sizes == written, "the base stays what the spec says"
+    for tuning in found.tunings[1:]:
+        assert list(tuning.preferred_batch_sizes) == sorted(set(tuning.preferred_batch_sizes))
 
 
 def test_a_configuration_takes_no_request_that_is_larger_than_its_maximum() -> None:

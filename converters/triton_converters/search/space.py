@@ -139,8 +139,10 @@ class Space:
     def _effective(self, tuning: Tuning) -> Tuning:
         """Return the tuning without values that have no effect, such as batching of single samples."""
         if tuning.dynamic_batching and tuning.max_batch_size > 1:
-            alone = set(tuning.preferred_batch_sizes) <= {tuning.max_batch_size}
-            return replace(tuning, preferred_batch_sizes=()) if alone else tuning
+            # Triton keeps the sizes as a set; the spec may write them in any order, and twice.
+            sizes = sorted(set(tuning.preferred_batch_sizes))
+            alone = sizes in ([], [tuning.max_batch_size])
+            return replace(tuning, preferred_batch_sizes=() if alone else tuple(sizes))
         return replace(
             tuning,
             max_batch_size=self.base.max_batch_size,
