@@ -1,7 +1,11 @@
 """Directories appear on the claim whole, once, or not at all."""
 
 import errno
+import fcntl
 import os
+import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -68,6 +72,62 @@ def test_leftovers_of_a_killed_publisher_do_not_matter(tmp_path: Path) -> None:
     leftover.mkdir()
     (leftover / "half").write_text("")
     assert publish_text(tmp_path / "abc", "one")
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from triton_converters.claim_store.publish import temporary_directory
+with temporary_directory(Path(sys.argv[1])) as directory:
+    (directory / "model.onnx").write_bytes(b"x" * 1000)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def kill_a_publisher(target: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", KILLED, str(target)], check=False)
+    assert done.returncode == -signal.SIGKILL
+
+
+def test_what_killed_jobs_of_a_key_left_does_not_add_up_and_goes_with_the_next_try(tmp_path: Path) -> None:
+    for _ in range(3):
+        kill_a_publisher(tmp_path / "abc")
+        assert sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()) == 1000
+    assert publish_text(tmp_path / "abc", "one")
+    assert [path.name for path in tmp_path.iterdir()] == ["abc"]
+
+
+def test_what_a_killed_job_of_another_key_left_stays(tmp_path: Path) -> None:
+    kill_a_publisher(tmp_path / "def")
+    assert publish_text(tmp_path / "abc", "one")
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_second_job_of_the_key_leaves_the_first_alone(tmp_path: Path) -> None:
+    with publish.temporary_directory(tmp_path / "abc") as first:
+        (first / "file").write_text("one")
+        assert publish_text(tmp_path / "abc", "two")
+        assert (first / "file").read_text() == "one"
+        assert not publish.publish_directory(first, tmp_path / "abc")
+    assert [path.name for path in tmp_path.iterdir()] == ["abc"]
+
+
+def test_without_locks_nothing_is_swept_and_everything_else_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unsupported(descriptor: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", unsupported)
+    with publish.temporary_directory(tmp_path / "abc") as first:
+        assert publish_text(tmp_path / "abc", "two")
+        assert first.is_dir()
+    assert [path.name for path in tmp_path.iterdir()] == ["abc"]
+
+
+def test_nothing_but_what_was_written_is_published(tmp_path: Path) -> None:
+    publish_text(tmp_path / "abc", "one")
+    assert [path.name for path in (tmp_path / "abc").iterdir()] == ["sub"]
 
 
 def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,10 +1,18 @@
 """Write to the claim so that nothing is ever seen half-written: temporary sibling, fsync, one rename.
 
-A publisher that is killed leaves a ``.tmp-*`` sibling that is never read.
+A publisher that is killed leaves a ``.tmp-*`` sibling that nobody reads. The next publisher of the same target removes
+it: three Jobs killed for memory at 10 GB would otherwise fill the claim.
+
+Two Jobs of one key may run at once (a node was lost), so a temporary directory is removed only if no process holds its
+lock. The lock is flock's, because the kernel releases it however a process ends; an age would either miss the try that
+follows at once, or take the directory of a Job that converts for an hour before it writes. NFS turns it into a
+byte-range lock, which holds between nodes and needs a file that is open for writing. If a file system does not support
+locks, nothing is removed here, and the clean Job does it after a day.
 """
 
 import contextlib
 import errno
+import fcntl
 import os
 import shutil
 import tempfile
@@ -15,16 +23,57 @@ from pathlib import Path
 TEMPORARY_PREFIX = ".tmp-"
 
 
+LOCK, CONTENT, SWEPT = "lock", "content", "swept"
+"""In a temporary directory: the file that is locked while it is in use, what will be published, what is given up."""
+
+
 @contextmanager
 def temporary_directory(target: Path) -> Iterator[Path]:
-    """Yield a new directory next to ``target`` to write into; it is always removed afterwards."""
+    """Yield a new directory on the file system of ``target`` to write into; it is always removed afterwards.
+
+    What killed publishers of the same target left is removed first.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
-    directory = Path(tempfile.mkdtemp(prefix=f"{TEMPORARY_PREFIX}{target.name[:16]}-", dir=target.parent))
-    directory.chmod(0o755)
+    prefix = f"{TEMPORARY_PREFIX}{target.name[:16]}-"
+    for lock in sorted(target.parent.glob(f"{prefix}*/{LOCK}")):
+        with contextlib.suppress(OSError):
+            _remove_unused(lock)
+    place = Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent))
     try:
-        yield directory
+        (place / CONTENT).mkdir()
+        (place / CONTENT).chmod(0o755)
+        with _locked(place / LOCK):
+            yield place / CONTENT
     finally:
-        shutil.rmtree(directory, ignore_errors=True)
+        shutil.rmtree(place, ignore_errors=True)
+
+
+@contextmanager
+def _locked(lock: Path) -> Iterator[None]:
+    """The file exists under its name only once it is locked; without support for locks it never does."""
+    descriptor, name = tempfile.mkstemp(dir=lock.parent)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            os.replace(name, lock)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _remove_unused(lock: Path) -> None:
+    """Remove the lock's directory; raises OSError where it is in use, gone, or not ours to remove."""
+    descriptor = os.open(lock, os.O_RDWR)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # A publisher on a node that lost its lock must not publish what is half removed: its rename finds nothing.
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(lock.with_name(CONTENT), lock.with_name(SWEPT))
+        # The lock goes last, so that the next publisher goes on where this one is killed.
+        shutil.rmtree(lock.with_name(SWEPT), ignore_errors=True)
+        shutil.rmtree(lock.parent)
+    finally:
+        os.close(descriptor)
 
 
 def publish_directory(directory: Path, target: Path, is_valid: Callable[[Path], bool] = Path.is_dir) -> bool:
