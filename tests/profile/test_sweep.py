@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -134,13 +135,62 @@ def test_an_endless_invocation_is_a_failure(tmp_path: Path) -> None:
     def endless(argv: Sequence[str], directory: Path, seconds: float) -> Invocation:
         raise TimeoutError("Request concurrency: 4")
 
-    assert "did not end within 600 s: Request concurrency: 4" in failure(tmp_path, endless).message
+    message = failure(tmp_path, endless).message
+    assert "did not end within 600 s with windows of 5 requests: Request concurrency: 4" in message
 
 
 def test_long_windows_are_given_their_time(tmp_path: Path) -> None:
     tool = Tool(1)
     measure(Plan(TARGET, TIME, tmp_path), [Point("online", 1, 4)], tool)
     assert tool.seconds == [600 + 5 * 1.2 * 0.3]
+
+
+class SlowModel:
+    """Stands for perf_analyzer and a server that takes so many seconds for a request, whatever the load."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.requests: list[int] = []
+
+    def __call__(self, argv: Sequence[str], directory: Path, seconds: float) -> Invocation:
+        window = int(value(argv, "--measurement-request-count"))
+        self.requests.append(window)
+        if self.seconds * (int(value(argv, "--warmup-request-count")) + 3 * window) > seconds:
+            raise TimeoutError("it printed nothing")
+        write_row(argv, directory)
+        return Invocation(0, "fine")
+
+
+@pytest.mark.parametrize(("request_seconds", "requests"), [(1.0, 50), (4.0, 50), (32.0, 6), (480.0, 3)])
+def test_a_slow_model_is_given_its_time_and_a_very_slow_one_fewer_requests(
+    tmp_path: Path, request_seconds: float, requests: int
+) -> None:
+    model = SlowModel(request_seconds)
+    target = replace(TARGET, sample_seconds=request_seconds / 8)
+    found = measure(Plan(target, COUNT, tmp_path), [Point("offline", 8, 1)], model)
+    assert found.rows[0].stable
+    assert model.requests == [requests]
+
+
+def test_time_windows_of_a_slow_model_leave_time_for_its_warm_up(tmp_path: Path) -> None:
+    tool = Tool(1)
+    target = replace(TARGET, sample_seconds=60.0)
+    measure(Plan(target, TIME, tmp_path), [Point("online", 1, 16)], tool)
+    assert tool.seconds[0] > 600 + 32 * 60
+
+
+def test_a_model_slower_than_expected_is_measured_with_fewer_requests(tmp_path: Path) -> None:
+    model = SlowModel(10.0)
+    found = measure(Plan(TARGET, COUNT, tmp_path), [Point("online", 1, 4)], model)
+    assert not found.rows[0].stable
+    assert model.requests == [50, 5]
+    assert "--measurement-request-count 5 " in found.command
+
+
+def test_the_fewest_requests_are_one_for_each_worker(tmp_path: Path) -> None:
+    model = SlowModel(4.0)
+    measure(Plan(TARGET, COUNT, tmp_path), [Point("online", 1, 16)], model)
+    assert model.requests == [50, 16]
 
 
 def test_the_log_holds_each_command_line_and_what_it_printed(tmp_path: Path) -> None:

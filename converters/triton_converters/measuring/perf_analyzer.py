@@ -36,6 +36,12 @@ WARMUP_REQUESTS = 10
 FEWEST_WARMUP_REQUESTS = 3
 """Fewest warm-up requests of a slow model: TorchScript optimizes in its second and third call, for every new shape."""
 WARMUP_SECONDS = 3
+POINT_SECONDS = 600
+"""A row's three windows hold what fits into this time, by what a request takes alone: ``requestCount`` or fewer."""
+FEWEST_REQUESTS = 3
+"""In a window, and one for each worker."""
+SLOWER = 2
+"""How many times as long as alone a request may take under load before an invocation is given up."""
 BUSY_CLIENT_PERCENT = 50.0
 """Share of the time without a request under way beyond which perf_analyzer warns that it cannot keep up with the load
 (``overhead_pct_threshold`` in its command_line_parser.h)."""
@@ -157,6 +163,33 @@ def unjudged(windows: Windows, measurement: Measurement) -> Windows:
     """Return three windows that are merged in any case; by count, since a time window may be shorter than a request."""
     size = windows.size if windows.by_count else measurement.request_count
     return Windows(True, size, UNJUDGED_PERCENTAGE, STABLE_WINDOWS)
+
+
+def affordable(windows: Windows, point: Point, sample_seconds: float) -> Windows:
+    """The same windows with no more requests than POINT_SECONDS allow; ``sample_seconds``: as a Target has it."""
+    seconds = sample_seconds * point.batch_size
+    if not windows.by_count or not seconds:
+        return windows
+    most = max(fewest_requests(point), int(POINT_SECONDS / (STABLE_WINDOWS * seconds)))
+    return replace(windows, size=min(windows.size, most))
+
+
+def fewer(windows: Windows, measurement: Measurement, point: Point) -> Windows:
+    """Three windows that are merged whatever they show, of a tenth of the requests that took too long."""
+    last = unjudged(windows, measurement)
+    return replace(last, size=min(last.size, max(fewest_requests(point), last.size // 10)))
+
+
+def fewest_requests(point: Point) -> int:
+    """How many requests a window holds at least."""
+    return max(FEWEST_REQUESTS, point.concurrency)
+
+
+def most_seconds(windows: Windows, point: Point, sample_seconds: float) -> float:
+    """How long warm-up and windows may take; the server may do one request at a time, whatever the concurrency."""
+    requests = warmup_requests(point, sample_seconds) + (windows.trials * windows.size if windows.by_count else 0)
+    intervals = 0.0 if windows.by_count else 1.2 * windows.trials * windows.size / 1000
+    return intervals + SLOWER * requests * sample_seconds * point.batch_size
 
 
 _PASS = re.compile(r"^\s*Pass \[\d+\] throughput: ([0-9.e+]+) infer/sec", re.MULTILINE)

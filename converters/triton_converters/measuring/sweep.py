@@ -16,8 +16,8 @@ from triton_converters.measuring.memory import MemoryWatch
 from triton_converters.measuring.perf_analyzer import Point, ReportError, Target, Windows
 
 BASE_SECONDS = 600
-"""Time that an invocation may take besides its windows: start, warm-up, a slow model's requests. Model Analyzer's
-limit."""
+"""Time that an invocation may take besides its requests: its start, or everything if the time of a request is unknown.
+Model Analyzer's limit."""
 
 
 @dataclass(frozen=True)
@@ -105,15 +105,26 @@ def measure(plan: Plan, wanted: Sequence[Point], invoke: Invoke = run_process) -
 
 
 def _measure_point(plan: Plan, point: Point, invoke: Invoke) -> tuple[Row, tuple[str, ...]]:
-    """Try the requested windows, then longer ones, then three that are taken as they are."""
+    """Try the requested windows, then longer ones, then three that are taken as they are.
+
+    If one of these takes too long, three windows of fewer requests are taken as they are.
+    """
     windows = perf_analyzer.first_windows(plan.measurement)
-    row, rate, argv = _attempt(plan, point, windows, invoke, stable=True)
-    if row is None:
-        windows = perf_analyzer.longer(windows, rate)
+    try:
         row, rate, argv = _attempt(plan, point, windows, invoke, stable=True)
-    if row is None:
-        windows = perf_analyzer.unjudged(windows, plan.measurement)
-        row, rate, argv = _attempt(plan, point, windows, invoke, stable=False)
+        if row is None:
+            windows = perf_analyzer.longer(windows, rate)
+            row, rate, argv = _attempt(plan, point, windows, invoke, stable=True)
+        if row is None:
+            windows = perf_analyzer.unjudged(windows, plan.measurement)
+            row, rate, argv = _attempt(plan, point, windows, invoke, stable=False)
+    except TimeoutError as late:
+        print(f"{point.name}: {late}; it is measured again with fewer requests", flush=True)
+        windows = perf_analyzer.fewer(windows, plan.measurement, point)
+        try:
+            row, _, argv = _attempt(plan, point, windows, invoke, stable=False)
+        except TimeoutError as error:
+            raise _failed(point, str(error)) from error
     if row is None:
         raise _failed(point, "found no window with a request in it")
     return row, argv
@@ -122,16 +133,18 @@ def _measure_point(plan: Plan, point: Point, invoke: Invoke) -> tuple[Row, tuple
 def _attempt(
     plan: Plan, point: Point, windows: Windows, invoke: Invoke, stable: bool
 ) -> tuple[Row | None, float, tuple[str, ...]]:
-    """Return the row (None: no stable window), the last requests per second, and the argv."""
+    """Return the row (None: no stable window), the last requests per second, and the argv; raises TimeoutError."""
+    windows = perf_analyzer.affordable(windows, point, plan.target.sample_seconds)
     argv = perf_analyzer.arguments(plan.target, point, windows, plan.output_bytes)
     report = plan.directory / f"{point.name}.csv"
     report.unlink(missing_ok=True)
-    seconds = BASE_SECONDS + (0 if windows.by_count else 1.2 * windows.trials * windows.size / 1000)
+    seconds = BASE_SECONDS + perf_analyzer.most_seconds(windows, point, plan.target.sample_seconds)
     try:
         with MemoryWatch(plan.used_memory) as memory:
             done = invoke(argv, plan.directory, seconds)
     except TimeoutError as error:
-        raise _failed(point, f"did not end within {seconds:.0f} s: {error}") from error
+        size = f"{windows.size} requests" if windows.by_count else f"{windows.size} ms"
+        raise TimeoutError(f"did not end within {seconds:.0f} s with windows of {size}: {error}") from error
     with _log(plan, point).open("a", encoding="utf-8") as log:
         log.write(f"$ {shlex.join(argv)}\n{done.output}\nexit code {done.exit_code}\n\n")
     rate = perf_analyzer.requests_per_second(done.output, point.client_batch_size)
