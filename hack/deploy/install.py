@@ -12,7 +12,7 @@ NAMESPACE = "triton-operator"
 CHART = "charts/triton-operator"
 IMAGES = ("operator", "converter", "tritonserver-cpu")
 LATER = "converter-tensorflow"
-"""Of 900 MB, and of TensorFlow's models alone: who has one loads it."""
+"""The image that only TensorFlow's models need. It has 900 MB, so an example that needs it loads it."""
 READY_SECONDS = 180
 
 

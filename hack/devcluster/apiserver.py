@@ -114,7 +114,7 @@ class ApiServer:
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """Of etcd and the API server."""
+        """The process ids of etcd and the API server."""
         return tuple(process.pid for process in self._processes())
 
     @property

@@ -125,7 +125,7 @@ def accuracy(rows: Sequence[AccuracyStatus]) -> Grid:
 
 
 def ranked(rows: Sequence[CandidateStatus]) -> list[CandidateStatus]:
-    """By rank; those without one last, in the spec's order."""
+    """Sort by rank; those without a rank come last, in the spec's order."""
     return sorted(rows, key=lambda row: (row.rank is None, row.rank or 0))
 
 

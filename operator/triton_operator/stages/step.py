@@ -38,7 +38,7 @@ class Effects:
     jobs: frozenset[str] = frozenset()
     """Names of the Jobs that belong to the plan, finished ones too: any other is deleted."""
     failures: Mapping[str, Trouble] = field(default_factory=dict)
-    """By Job's name."""
+    """The failures of Jobs, by the Job's name."""
 
     def __add__(self, other: "Effects") -> "Effects":
         """Both stages' wishes."""
