@@ -65,7 +65,7 @@ def test_on_cpu_a_trt_candidate_is_skipped_at_once_and_the_rest_go_on() -> None:
     cluster.settle()
     assert cluster.story == ["source", "reference", "convert onnx-fp32", "profile onnx-fp32", *cluster.story[4:]]
     assert cluster.condition("Ready")["status"] == "True"
-    assert cluster.condition("Converted")["message"].endswith("not trt-fp16 (GpuProductMissing)")
+    assert cluster.condition("Converted")["message"].endswith("not converted: trt-fp16 (GpuProductMissing)")
     assert [each.reason for each in cluster.events].count("GpuProductMissing") == 1
 
 

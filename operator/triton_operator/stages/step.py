@@ -149,7 +149,7 @@ def waiting(work: str, run: Run, context: Context) -> tuple[Reason, str]:
     if run.pending is not None:
         return run.pending.reason, run.pending.message
     if not run.active and context.spec.suspend:
-        return Reason.SUSPENDED, f"{work}: spec.suspend is true, so no Job is started"
+        return Reason.SUSPENDED, f"{work} does not start, because spec.suspend is true"
     return Reason.RUNNING, f"{work} runs"
 
 
