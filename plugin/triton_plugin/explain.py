@@ -10,17 +10,20 @@ from triton_plugin.report.document import environment_lines
 from triton_plugin.subject import Subject
 from triton_plugin.tables import margin, ranked
 
+GOES_ON = {Reason.ROLLING_OUT, Reason.WAITING, Reason.RUNNING}
+"""Reasons of a condition that is False although nothing is wrong: no revision is active yet."""
 DOCS = {str(reason): reason.doc for reason in Reason}
 
 
 def explain(subject: Subject) -> str:
     """Return the whole explanation, without a newline at its end."""
+    outcome = _outcome(subject)
     paragraphs = [
-        _outcome(subject),
+        outcome,
         _serving(subject),
         _choice(subject),
         _searches(subject),
-        _others(subject),
+        _others(subject, outcome),
         _last_source(subject),
         _measured(subject),
     ]
@@ -40,19 +43,21 @@ def _outcome(subject: Subject) -> str:
             f" what follows describes generation {seen}."
         )
     if subject.holds("Ready"):
-        lines.append(f"{name} is ready: {_message(subject, 'Ready')}.")
+        lines.append(_sentence(f"{name} is ready: {_message(subject, 'Ready')}"))
     elif subject.holds("Stalled"):
         lines.append(f"{name} is stalled: it cannot become ready until something is changed.")
         lines += list(_trouble(subject))
     else:
         now = picture(subject.status)
-        state = "is waiting for you" if subject.is_paused else "is in progress"
-        lines.append(f"{name} {state}: {now.stage}: {now.reason}: {now.message}.")
-        if subject.is_paused and (words := advice(now.reason)):
-            lines.append(f"  to do: {words}")
         found = subject.condition(now.stage)
-        if found is not None and found.status == "False":
+        if not subject.is_paused and found and found.status == "False" and found.reason not in GOES_ON:
+            lines.append(f"{name} is in progress, but something is in the way:")
             lines += list(_trouble(subject))
+        else:
+            state = "is waiting for you" if subject.is_paused else "is in progress"
+            lines.append(_sentence(f"{name} {state}: {now.stage}: {now.reason}: {now.message}"))
+            if subject.is_paused and (words := advice(now.reason)):
+                lines.append(f"  to do: {words}")
     return "\n".join(lines)
 
 
@@ -102,7 +107,7 @@ def _choice(subject: Subject) -> str:
     chosen = next((each for each in subject.status.candidates if each.state == "Selected"), None)
     if chosen is None or selected is None:
         return text
-    text += f"\nWhy {chosen.name}: {selected.message}."
+    text += "\n" + _sentence(f"Why {chosen.name}: {selected.message}")
     if words := margin(chosen):
         text += f"\nIts best measurement is {words}."
     front = [each.name for each in ranked(subject.status.candidates) if each.pareto]
@@ -125,14 +130,16 @@ def _searches(subject: Subject) -> str:
     return "\n".join(["Configuration searches:", *lines]) if lines else ""
 
 
-def _others(subject: Subject) -> str:
-    lines = []
+def _others(subject: Subject, above: str) -> str:
+    """Each other candidate. ``above``: text that the user has read, which is not repeated."""
+    lines: list[str] = []
     selected = subject.condition("Selected")
     awaited = selected is not None and selected.reason == Reason.AWAITING_APPROVAL
     for each in ranked(subject.status.candidates):
         if each.state == "Selected":
             continue
-        words = f"{each.reason}: {each.message}" if each.message else (DOCS.get(each.reason) or each.state)
+        message = "the message is above" if each.message in above else each.message
+        words = f"{each.reason}: {message}" if each.message else (DOCS.get(each.reason) or each.state)
         lines.append(f"  {each.name}: {each.state}: {words}")
         if each.throughput:
             lines.append(f"    best measurement: {_figures(each)}")
@@ -140,7 +147,7 @@ def _others(subject: Subject) -> str:
             lines.append(f"    margin: {words}")
         if awaited and each.rank:
             lines.append(f"    revision: {each.key}")
-        if each.state == "Failed" and (to_do := advice(each.reason)):
+        if each.state == "Failed" and (to_do := advice(each.reason)) and to_do not in "\n".join([above, *lines]):
             lines.append(f"    to do: {to_do}")
     return "\n".join(["Other candidates:", *lines]) if lines else ""
 
@@ -152,7 +159,7 @@ def _last_source(subject: Subject) -> str:
         return ""
     if found.reason not in (Reason.PERFORMANCE_REGRESSED, Reason.NOT_COMPARED):
         return ""
-    lines = [f"Regression check: {found.reason}: {found.message}."]
+    lines = [_sentence(f"Regression check: {found.reason}: {found.message}")]
     if words := advice(found.reason):
         lines.append(f"  to do: {words}")
     return "\n".join(lines)
@@ -169,6 +176,11 @@ def _measured(subject: Subject) -> str:
 def _figures(candidate: CandidateStatus) -> str:
     text = f"{candidate.throughput} inferences/s, p99 {candidate.p99_latency_microseconds} us at {candidate.load}"
     return text if candidate.stable is not False else f"{text} (unstable)"
+
+
+def _sentence(text: str) -> str:
+    """The text with one period at its end: some messages have one."""
+    return f"{text.rstrip('.')}."
 
 
 def _message(subject: Subject, kind: str) -> str:

@@ -20,6 +20,7 @@ DIRECTORY = re.compile(r"_dir(ectory)?$")
 TODO = "TODO"
 NAME_CHARACTERS = 40
 MAX_BATCH_SIZE = 8
+RESOURCES = "resources: {requests: {cpu: 100m}}"
 NAMED = 5
 """How many other files a comment names."""
 INPUTS = {
@@ -68,18 +69,16 @@ def _lines(folder: ModelFolder, known: Known) -> Iterator[str]:
     yield from _data(folder, known, name)
     yield from _user_files(folder)
     yield from _model(folder, known, name)
-    if folder.model.format == "tf-estimator":
-        yield "  conversion:"
-        yield f"    # {TODO}: an image with TensorFlow 2.15, the last release with Estimators (docs/tensorflow.md)."
-        yield f"    pod: {{image: {TODO}}}"
+    yield from _pods(folder)
     if folder.metrics:
         yield "  # Accuracy that the served model must reach; the metric is a name that MetricsCalculator returns."
         yield "  # accuracy:"
         yield "  #   thresholds:"
         yield '  #   - {metric: accuracy, maximumDegradation: "0.01"}'
+    yield "  # A short first run. For more points, add batch sizes and raise end (set step for a wide range)."
     yield "  performance:"
     yield f"    offline: {{batchSizes: {sorted({1, max(1, _batch(known))})}}}"
-    yield "    online: {concurrency: {start: 1, end: 8}}"
+    yield "    online: {concurrency: {start: 1, end: 4}}"
     yield "  selection:"
     yield "    objectives: [{metric: Throughput}]"
     yield f"    # {TODO}: your latency budget, in microseconds."
@@ -152,6 +151,17 @@ def _model(folder: ModelFolder, known: Known, name: str) -> Iterator[str]:
     for each in chosen:
         accelerator = f", accelerator: {each.accelerator}" if each.accelerator != "none" else ""
         yield f"    - {{name: {each.name}, format: {each.format}, precision: {each.precision}{accelerator}}}"
+
+
+def _pods(folder: ModelFolder) -> Iterator[str]:
+    yield "  # A pod that requests no CPU gets next to none on a busy node, and a server may then hang as it loads."
+    yield "  conversion:"
+    yield "    pod:"
+    if folder.model.format == "tf-estimator":
+        yield f"      # {TODO}: an image with TensorFlow 2.15, the last release with Estimators (docs/tensorflow.md)."
+        yield f"      image: {TODO}"
+    yield f"      {RESOURCES}"
+    yield f"  serving: {{pod: {{{RESOURCES}}}}}"
 
 
 def _batch(known: Known) -> int:

@@ -14,6 +14,9 @@ from triton_operator.api.status import CandidateStatus, Condition, TritonDeploym
 STAGES = ("SourceResolved", "Converted", "Verified", "Selected", "Available", "PerformanceMeasured")
 """Conditions in the order in which they become true."""
 MARKS = {"True": ("✓", "green"), "False": ("✗", "red"), "Unknown": ("…", "yellow")}
+HEARTBEAT_SECONDS = 60.0
+"""Time without a change after which a line says that the work goes on."""
+BUSY_STATES = ("Converting", "Profiling")
 STATE_STYLES = {"Failed": "red", "Passed": "green", "Selected": "bold green"}
 
 
@@ -35,6 +38,13 @@ class Picture:
             text += f": {self.message}"
         states = ", ".join(f"{name} {state}" for name, state in self.candidates)
         return f"{text} [{states}]" if states else text
+
+    def work(self) -> str:
+        """Return what goes on: the candidates that are worked on, or else the stage and its reason."""
+        for busy in BUSY_STATES:
+            if names := [name for name, state in self.candidates if state == busy]:
+                return f"{busy.lower()} {', '.join(names)}"
+        return f"at {self.stage}: {self.reason}"
 
 
 def by_type(status: TritonDeploymentStatus) -> dict[str, Condition]:
@@ -91,13 +101,19 @@ def _candidates(candidates: Iterable[CandidateStatus]) -> RenderableType:
 
 
 class Display:
-    """Shows progress: a live panel on a terminal, otherwise a line for each change with the seconds since the start."""
+    """Shows progress: a live panel on a terminal, otherwise lines with the seconds since the start.
+
+    There is a line for each change, and one a minute while nothing changes.
+    """
 
     def __init__(self, console: Console) -> None:
         self.console = console
         self.live = Live(console=console, refresh_per_second=4) if console.is_terminal else None
         self.last: Picture | None = None
         self.measured = ""
+        self.changed = 0.0
+        """When the last change was shown, in seconds since the start."""
+        self.printed = 0.0
 
     def __enter__(self) -> "Display":
         if self.live:
@@ -115,11 +131,18 @@ class Display:
             return
         seen = picture(status)
         if seen != self.last:
-            self._print(elapsed, seen.line())
+            self._change(elapsed, seen.line())
             self.last = seen
         if measured not in ("", self.measured):
-            self._print(elapsed, f"  {measured}")
+            self._change(elapsed, f"  {measured}")
         self.measured = measured
+        if elapsed - self.printed >= HEARTBEAT_SECONDS:
+            self._print(elapsed, f"  still {seen.work()}, {(elapsed - self.changed) // 60:.0f} min")
+
+    def _change(self, elapsed: float, line: str) -> None:
+        self.changed = elapsed
+        self._print(elapsed, line)
 
     def _print(self, elapsed: float, line: str) -> None:
+        self.printed = elapsed
         self.console.print(f"{elapsed:5.0f} s  {line}", markup=False, highlight=False, soft_wrap=True)

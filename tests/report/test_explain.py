@@ -1,11 +1,13 @@
 import copy
+import re
+from typing import Any
 
 import pytest
 
 from hack.docs import advice as generate_advice
 from tests.report.subjects import golden, ready
 from triton_converters.contract.reasons import Reason
-from triton_plugin.explain import explain
+from triton_plugin.explain import DOCS, explain
 from triton_plugin.subject import parse
 
 
@@ -31,14 +33,15 @@ def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:
 @pytest.mark.parametrize(
     ("case", "words"),
     [
-        ("no-candidate-meets-the-constraint", ["is stalled", "ConstraintsNotMet", "to do: No measured row keeps"]),
+        ("no-candidate-meets-the-constraint", ["is stalled", "ConstraintsNotMet", "to do: Relax selection"]),
         ("candidate-failed", ["Failed", "to do:"]),
-        ("unschedulable", ["Unschedulable", "to do: The message quotes the scheduler"]),
+        ("unschedulable", ["Unschedulable", "to do: Free what is missing"]),
         (
             "new-object",
             ["The operator has not seen TritonDeployment", "Check that the operator runs: kubectl get pods"],
         ),
         ("converting-in-parallel", ["is in progress: Converted", "No revision is active."]),
+        ("rolling-out", ["is in progress: Available: RollingOut: "]),
         ("suspended", ["is waiting for you", "Suspended"]),
         (
             "awaiting-approval",
@@ -72,6 +75,45 @@ def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:
 def test_what_is_in_the_way_and_what_to_do(case: str, words: list[str]) -> None:
     text = explained(case)
     assert [word for word in words if word not in text] == [], text
+
+
+def with_trouble(reason: str, message: str) -> dict[str, Any]:
+    """An object whose candidate onnx-fp32 is in the way, as its condition says too."""
+    body = copy.deepcopy(golden("profiling")[0])
+    verified = next(each for each in body["status"]["conditions"] if each["type"] == "Verified")
+    verified |= {"status": "False", "reason": reason, "message": message}
+    found = next(each for each in body["status"]["candidates"] if each["name"] == "onnx-fp32")
+    found |= {"reason": reason, "message": message}
+    return body
+
+
+def test_a_message_is_told_once() -> None:
+    message = "pod digits-profile-1, container server ended with exit code 1: no more words."
+    text = explain(parse(with_trouble("ServerCrashed", message), None))
+    assert text.count(message) == 1
+    assert "TritonDeployment vision/digits is in progress, but something is in the way:" in text
+    assert f"  what:  Verified: ServerCrashed: {message}\n" in text
+    assert "  onnx-fp32: Profiling: ServerCrashed: the message is above\n" in text
+
+
+def test_advice_is_told_once_even_if_several_candidates_failed_alike() -> None:
+    body = copy.deepcopy(golden("profiling")[0])
+    for each in body["status"]["candidates"]:
+        each |= {"state": "Failed", "reason": "MeasurementFailed", "message": f"{each['name']} gave no row"}
+    text = explain(parse(body, None))
+    assert text.count("gave no row") == 4
+    assert text.count("to do:") == 1
+
+
+def test_a_sentence_ends_with_one_period() -> None:
+    assert ".." not in explained("unschedulable")
+
+
+@pytest.mark.parametrize("reason", generate_advice.advice())
+def test_advice_is_something_to_do_and_not_only_a_word_about_the_message(reason: str) -> None:
+    sentences = re.split(r"(?<=[.?])\s+", generate_advice.advice()[reason])
+    assert [each for each in sentences if not re.match(r"The message |.*; the message ", each)], sentences
+    assert generate_advice.advice()[reason] != DOCS.get(reason)
 
 
 def test_an_old_status_is_said_to_be_old() -> None:

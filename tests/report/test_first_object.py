@@ -104,6 +104,24 @@ def test_a_first_object_of_the_example_is_whole_where_the_user_says_what_is_not_
     ]
 
 
+@pytest.mark.parametrize("form", ["pyt", "tf-estimator"])
+def test_every_pod_requests_some_cpu_so_that_a_busy_node_does_not_starve_it(tmp_path: Path, form: str) -> None:
+    FOLDERS[form](tmp_path)
+    spec, text = first(tmp_path)
+    assert [spec[each]["pod"]["resources"] for each in ("conversion", "serving")] == 2 * [{"requests": {"cpu": "100m"}}]
+    assert "# A pod that requests no CPU gets next to none on a busy node" in text
+
+
+def test_a_first_run_is_short_and_the_object_says_how_to_measure_more(tmp_path: Path) -> None:
+    FOLDERS["pyt"](tmp_path)
+    spec, text = first(tmp_path, max_batch_size=64)
+    assert spec["performance"] == {
+        "offline": {"batchSizes": [1, 64]},
+        "online": {"concurrency": {"start": 1, "end": 4}},
+    }
+    assert "# A short first run. For more points, add batch sizes and raise end (set step for a wide range)." in text
+
+
 # What only the user knows -------------------------------------------------------------------------------------------
 
 

@@ -84,6 +84,24 @@ def test_each_point_is_told_while_its_job_runs_and_the_log_is_not_read_more_ofte
     ]
 
 
+def heartbeats(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if "still " in line]
+
+
+def test_while_nothing_changes_a_line_a_minute_says_that_the_work_goes_on() -> None:
+    _, text = watched([*11 * [case("profiling")], case("ready")], seconds=20.0)
+    assert heartbeats(text) == [f"{n * 60} s    still profiling onnx-fp32, {n} min" for n in (1, 2, 3)]
+
+
+def test_a_change_or_a_measurement_starts_the_minute_anew() -> None:
+    def log(time: float) -> str:
+        return "onnx-fp16: online 1/4" if time >= 80 else ""
+
+    early, late = case("converting-in-parallel"), case("rolling-out")
+    _, text = watched([early, early, late, late, late, late, case("ready")], seconds=40.0, log=log)
+    assert heartbeats(text) == ["160 s    still at Available: RollingOut, 1 min"]
+
+
 def test_on_a_terminal_the_last_point_stands_below_the_candidates() -> None:
     console = Console(width=200, file=io.StringIO(), force_terminal=True)
     console.print(panel(parse(case("second-part-of-a-search"), None).status, 3.0, "onnx-fp16: search 25 of [60]"))
