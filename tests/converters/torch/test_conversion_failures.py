@@ -21,7 +21,7 @@ from triton_converters.contract.results import ConvertResult, ReferenceResult, S
 from triton_converters.convert import torchscript
 from triton_converters.convert.onnx_graph import check_signature
 from triton_converters.gates.precision import check_precision, weight_data_types
-from triton_converters.stages import convert
+from triton_converters.stages import convert as convert_stage
 
 pytestmark = pytest.mark.torch
 Convert = Callable[..., ConvertResult]
@@ -169,7 +169,7 @@ def test_an_input_that_is_not_used_is_kept_by_the_others(convert: Convert, forma
 
 def test_a_lost_reference_is_asked_for_again(convert: Convert, published: Path) -> None:
     with pytest.raises(StageError) as caught:
-        convert.run(request(model_code("Classifier"), "onnx"))
+        convert_stage.run(request(model_code("Classifier"), "onnx"))
     assert caught.value.reason is Reason.RESULT_MISSING
     assert not caught.value.final
 
@@ -177,7 +177,7 @@ def test_a_lost_reference_is_asked_for_again(convert: Convert, published: Path) 
 def test_a_lost_source_is_asked_for_again(refer: Callable[..., ReferenceResult], published: Path) -> None:
     refer("Classifier")
     shutil.rmtree(published)
-    for run in (lambda: refer("Classifier"), lambda: convert.run(request(model_code("Classifier"), "onnx"))):
+    for run in (lambda: refer("Classifier"), lambda: convert_stage.run(request(model_code("Classifier"), "onnx"))):
         with pytest.raises(StageError) as caught:
             run()
         assert caught.value.reason is Reason.RESULT_MISSING
@@ -186,11 +186,11 @@ def test_a_lost_source_is_asked_for_again(refer: Callable[..., ReferenceResult],
 
 def test_a_conversion_is_done_once_for_several_revisions(convert: Convert, monkeypatch: pytest.MonkeyPatch) -> None:
     convert("Classifier", "onnx")
-    monkeypatch.setattr(convert, "write_model", None)
+    monkeypatch.setattr(convert_stage, "write_model", None)
     from dataclasses import replace
 
     again = replace(request(model_code("Classifier"), "onnx"), key="2" * 16)
-    result = convert.run(again)
+    result = convert_stage.run(again)
     assert result.file_sha256
     inodes = {model_file(key, "small", "onnx").stat().st_ino for key in (REVISION, "2" * 16)}
     assert len(inodes) == 1
@@ -230,10 +230,10 @@ def test_a_full_disk_is_said_to_be_full(tmp_path: Path) -> None:
 
 def test_warnings_are_few_and_short(convert: Convert) -> None:
     result = convert("Branching", "ts-trace", "fp16")
-    assert len(result.warnings) <= convert.WARNINGS
-    assert all(len(warning) <= convert.WARNING_CHARACTERS for warning in result.warnings)
+    assert len(result.warnings) <= convert_stage.WARNINGS
+    assert all(len(warning) <= convert_stage.WARNING_CHARACTERS for warning in result.warnings)
     longest = ConvertResult(
-        "a" * 64, 1, ("FP16",), 1.0, ("w" * convert.WARNING_CHARACTERS,) * convert.WARNINGS, "10.13.3.9", 1e-6
+        "a" * 64, 1, ("FP16",), 1.0, ("w" * convert_stage.WARNING_CHARACTERS,) * convert_stage.WARNINGS, "10.13.3.9", 1e-6
     )
     assert len(Outcome("convert", REVISION, longest).to_json().encode()) < MESSAGE_LIMIT_BYTES
     assert layout.reference_directory(REFERENCE).is_dir()
