@@ -233,7 +233,13 @@ def test_warnings_are_few_and_short(convert: Convert) -> None:
     assert len(result.warnings) <= convert_stage.WARNINGS
     assert all(len(warning) <= convert_stage.WARNING_CHARACTERS for warning in result.warnings)
     longest = ConvertResult(
-        "a" * 64, 1, ("FP16",), 1.0, ("w" * convert_stage.WARNING_CHARACTERS,) * convert_stage.WARNINGS, "10.13.3.9", 1e-6
+        "a" * 64,
+        1,
+        ("FP16",),
+        1.0,
+        ("w" * convert_stage.WARNING_CHARACTERS,) * convert_stage.WARNINGS,
+        "10.13.3.9",
+        1e-6,
     )
     assert len(Outcome("convert", REVISION, longest).to_json().encode()) < MESSAGE_LIMIT_BYTES
     assert layout.reference_directory(REFERENCE).is_dir()
