@@ -94,7 +94,7 @@ def crd() -> dict[str, Any]:
             {
                 "rule": f"self.metadata.name.matches('{NAME_PATTERN}')",
                 "message": "metadata.name must have at most 40 characters (a-z, 0-9 and -), begin with a letter"
-                " and not end with -",
+                " and not end with -: choose another name",
             }
         ],
     }

@@ -114,7 +114,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "unknown scenario": ({"spec.selection.scenario": "Both"}, 'supported values: "Online", "Offline"'),
     "unknown metric": ({"spec.selection.objectives.0.metric": "Speed"}, 'supported values: "Throughput"'),
     "no candidate": ({CANDIDATES: []}, "candidates in body should have at least 1 items"),
-    "candidates missing": ({CANDIDATES: ...}, "candidates is required, but format hps takes none"),
+    "candidates missing": ({CANDIDATES: ...}, "a model of any format but hps needs candidates: add at least one"),
     "too many candidates": ({CANDIDATES: SEVENTEEN}, "must have at most 16 items"),
     "candidate twice": ({f"{CANDIDATES}.1.name": "onnx-trt-fp16"}, "Duplicate value"),
     "candidate's name too long": ({f"{CANDIDATES}.0.name": "a" * 31}, "Too long: may not be more than 30"),
@@ -139,9 +139,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "accelerators with no GPU counted": ({"spec.gpu.count": 0}, "accelerators cuda, trt and amp need a GPU"),
     "a GPU of any product": (
         {"spec.gpu.product": ...},
-        "accelerator trt build for one GPU product: set spec.gpu.product",
+        "accelerator trt need engines for one GPU product: set spec.gpu.product",
     ),
-    "a GPU of no product": ({"spec.gpu.product": ""}, "format trt or tf-trt and accelerator trt build for one GPU"),
+    "a GPU of no product": ({"spec.gpu.product": ""}, "formats trt and tf-trt and accelerator trt need engines"),
     "opset too old": ({f"{MODEL}.onnx.opset": 10}, "should be greater than or equal to 11"),
     "opset too new": ({f"{MODEL}.onnx.opset": 24}, "should be less than or equal to 23"),
     "no workspace": ({f"{MODEL}.tensorrt.workspaceBytes": 0}, "should be greater than or equal to 1"),
@@ -149,7 +149,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "builder level": ({f"{MODEL}.tensorrt.builderOptimizationLevel": 6}, "should be less than or equal to 5"),
     "code with a path": ({f"{MODEL}.path": "model.onnx"}, "is a Python file: set entrypoint, and remove path"),
     "code without an entrypoint": ({f"{MODEL}.entrypoint": ...}, "is a Python file: set entrypoint, and remove path"),
-    "file with an entrypoint": ({f"{MODEL}.format": "onnx"}, "is a file of the source: set path"),
+    "file with an entrypoint": ({f"{MODEL}.format": "onnx"}, "is a file or directory in the source: set path"),
     "file with arguments": (
         {f"{MODEL}.format": "onnx", f"{MODEL}.entrypoint": ..., f"{MODEL}.path": "model.onnx"},
         "remove entrypoint and arguments",
@@ -231,10 +231,13 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {f"{MODEL}.config.maxBatchSize": 0, f"{MODEL}.config.dynamicBatching": {}},
         "dynamicBatching needs a batch dimension: set maxBatchSize to at least 1",
     ),
-    "range upside down": ({"spec.performance.online.concurrency.start": 300}, "end must not be less than start"),
-    "too many points": ({"spec.performance.online.concurrency.step": 8}, "more than 16 concurrencies"),
+    "range upside down": (
+        {"spec.performance.online.concurrency.start": 300},
+        "end must not be less than start: raise end",
+    ),
+    "too many points": ({"spec.performance.online.concurrency.step": 8}, "more than 16 values"),
     "step 0": ({"spec.performance.online.concurrency.step": 0}, "should be greater than or equal to 1"),
-    "two claims": ({"spec.repository.claimName": "models"}, "claimName and claimTemplate exclude each other"),
+    "two claims": ({"spec.repository.claimName": "models"}, "claimName and claimTemplate must not be set together"),
     "size no quantity": ({"spec.repository.claimTemplate.size": "20 GB"}, "size in body should match"),
     "backend config with a blank": ({"spec.serving.backendConfig.0.value": "a b"}, "value in body should match"),
     "too many replicas": ({"spec.serving.replicas": 101}, "should be less than or equal to 100"),
@@ -269,7 +272,7 @@ def test_every_route_is_taken_and_no_other(kubectl_shared: Kubectl, source: str)
             assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
         else:
             message = refusal(kubectl_shared, body)
-            assert f"a model of format {source} only converts into {', '.join(list(routes)[:-1])} or" in message
+            assert f"a model of format {source} can be converted only to {', '.join(list(routes)[:-1])} or" in message
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -280,7 +283,7 @@ def test_every_accelerator_goes_with_its_formats_alone(kubectl_shared: Kubectl, 
         if accelerator in FORMATS[target].accelerators:
             assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
         else:
-            assert f"format {target} does not have this accelerator: set none" in refusal(kubectl_shared, body)
+            assert f"format {target} does not support this accelerator: set none" in refusal(kubectl_shared, body)
 
 
 def test_an_engine_may_be_listed_in_an_object_for_the_cpu(kubectl_shared: Kubectl) -> None:

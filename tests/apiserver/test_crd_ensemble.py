@@ -40,11 +40,11 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "the ensemble's name": ({"spec.ensemble.name": "dense"}, "ensemble.name must differ from the models' names"),
     "a tensor from nowhere": (
         {f"{STEPS}.1.inputMap.0.tensor": "NOTHING"},
-        "every tensor of an inputMap must be an input of the ensemble or in the outputMap of another step",
+        "every tensor of an inputMap must be an input of the ensemble or in the outputMap of an earlier step",
     ),
     "a step that feeds itself": (
         {f"{STEPS}.1.inputMap.0.tensor": "DENSE_OUTPUT"},
-        "every tensor of an inputMap must be an input of the ensemble or in the outputMap of another step",
+        "every tensor of an inputMap must be an input of the ensemble or in the outputMap of an earlier step",
     ),
     "an output that nobody makes": (
         {"spec.ensemble.outputs.0.name": "OTHER"},
@@ -56,19 +56,22 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a search": (
         {"spec.selection.search": {"mode": "Quick"}},
-        "an ensemble cannot be searched: set selection.search.mode to None",
+        "search does not support ensembles: set selection.search.mode to None",
     ),
     "unknown type": ({"spec.ensemble.inputs.0.dataType": "FP64"}, "Unsupported value"),
-    "candidates of tables": ({"spec.models.0.candidates": MANY[:1]}, "format hps takes none"),
-    "no candidates of a model": ({"spec.models.1.candidates": ...}, "candidates is required"),
-    "tables' options of a model": ({"spec.models.1.hps": {"keysPerSample": 2}}, "hps applies to format hps only"),
+    "candidates of tables": ({"spec.models.0.candidates": MANY[:1]}, "format hps takes no candidates: remove them"),
+    "no candidates of a model": ({"spec.models.1.candidates": ...}, "needs candidates: add at least one"),
+    "tables' options of a model": (
+        {"spec.models.1.hps": {"keysPerSample": 2}},
+        "the options hps apply only to format hps",
+    ),
     "cache of no percent": ({"spec.models.0.hps": {"gpuCachePercent": 0}}, "greater than or equal to 1"),
     "too many combinations": (
         {
             "spec.models.0": BODY["spec"]["models"][1] | {"name": "sparse", "candidates": MANY[:2]},
             "spec.models.1.candidates": MANY,
         },
-        "the models' candidates have more than 16 combinations",
+        "the models' candidates may have at most 16 combinations",
     ),
     "a model of smaller batches": (
         {"spec.ensemble.maxBatchSize": 8, "spec.models.1.config.maxBatchSize": 4},
@@ -96,4 +99,4 @@ def test_what_is_refused_and_why(kubectl_shared: Kubectl, case: str) -> None:
 
 
 def test_the_name_is_explained(kubectl: Kubectl) -> None:
-    assert "which clients send their requests to" in kubectl("explain", "td.spec.ensemble.name")
+    assert "which clients use in their requests" in kubectl("explain", "td.spec.ensemble.name")

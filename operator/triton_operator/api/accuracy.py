@@ -21,24 +21,24 @@ class MetricThreshold(ApiType):
     metric: Annotated[str, StringConstraints(min_length=1, max_length=63)]
     """Name of the metric, as the MetricsCalculator returns it."""
     minimum: Decimal | None = None
-    """Smallest value that the metric of the served outputs may have, as a decimal string. Default: no bound."""
+    """Minimum value of the metric of the served outputs, as a decimal string. Default: no bound."""
     maximum: Decimal | None = None
-    """Largest value that the metric of the served outputs may have, as a decimal string. Default: no bound."""
+    """Maximum value of the metric of the served outputs, as a decimal string. Default: no bound."""
     maximum_degradation: Decimal | None = None
-    """Largest difference, in either direction, between the metric of the served outputs and that of the framework's
-    outputs, as a decimal string. Default: no bound."""
+    """Maximum absolute difference between the metric of the served outputs and that of the reference, as a decimal
+    string. It counts in both directions: a metric that is better by more than this fails too. Default: no bound."""
 
 
 class AccuracyGate(ApiType):
-    """Accuracy thresholds that a candidate must meet before it can serve."""
+    """The accuracy gate, which a candidate must pass before it can serve."""
 
     max_samples: Annotated[int, Field(ge=1, le=1_000_000)] = 256
-    """Largest number of samples that are taken from the dataloader, for the reference and for every gate. Default:
-    256."""
+    """Maximum number of samples to take from the dataloader, for the reference, the agreement gate and the accuracy
+    gate. Default: 256."""
     thresholds: Annotated[
         list[MetricThreshold],
         Field(max_length=16, json_schema_extra=list_map("metric")),
     ] = Field(default_factory=list)
-    """Thresholds that must all hold. Each needs `minimum`, `maximum` or `maximumDegradation`, and all need
-    `spec.metrics`. Without thresholds only the numerical agreement is checked, and the condition Verified has the
-    reason NumericalOnly. Default: none."""
+    """Bounds on metrics, all of which a candidate must meet. Each needs `minimum`, `maximum` or `maximumDegradation`,
+    and all need `spec.metrics`. Without thresholds only the agreement gate compares outputs, and the condition Verified
+    has the reason NumericalOnly. Default: none."""

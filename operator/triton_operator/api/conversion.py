@@ -9,21 +9,21 @@ from triton_operator.api.schema import ApiType, Decimal, list_map
 
 
 class PrecisionTolerance(ApiType):
-    """A tolerance of the agreement gate: |served - framework| <= absolute + relative * |framework| for each element."""
+    """A tolerance of the agreement gate: |served - reference| <= absolute + relative * |reference| for each element."""
 
     precision: Literal["fp32", "fp16"]
     """Precision of the candidates that the tolerance applies to."""
     absolute: Decimal
     """Absolute tolerance in the unit of the output, as a decimal string."""
     relative: Decimal
-    """Relative tolerance as a fraction of the framework's value, as a decimal string."""
+    """Relative tolerance as a fraction of the reference's value, as a decimal string."""
 
 
 class Conversion(ApiType):
-    """Settings of the conversion Jobs and of the agreement gate."""
+    """Settings of the conversion Jobs and of the agreement gate, which compares served outputs with the reference."""
 
     parallelism: Annotated[int, Field(ge=1, le=16)] = 2
-    """Largest number of conversion Jobs that run at the same time. Default: 2."""
+    """Maximum number of conversion Jobs that run at the same time. Default: 2."""
     active_deadline_seconds: Annotated[int, Field(ge=10, le=86400)] = 3600
     """Time limit of each source, reference and conversion Job, in seconds. Default: 3600."""
     tolerances: Annotated[
@@ -33,10 +33,11 @@ class Conversion(ApiType):
             json_schema_extra=list_map("precision"),
         ),
     ] = Field(default_factory=list)
-    """Tolerances of the agreement gate by precision: |served - framework| <= absolute + relative * |framework|.
-    Default: 1e-4 absolute and relative for fp32, 1e-2 absolute and relative for fp16."""
+    """How far each element of a served output may differ from the reference (the agreement gate): |served - reference|
+    <= absolute + relative * |reference|. A precision that is not listed keeps its default. Default: 1e-4 absolute and
+    relative for fp32, 1e-2 absolute and relative for fp16."""
     pod: Pod = Field(default_factory=Pod)
-    """Settings of the Jobs' pods. `image` applies to reference and conversion Jobs only; it needs Python 3.11 or later,
-    the framework, and the packages that your model and dataloader import. The operator copies its converters into that
-    image. `resources` applies to the Jobs' main containers. Pods that also run a server are placed by `serving.pod`
-    instead."""
+    """Settings of the pods of all Jobs. `image` applies to reference and conversion Jobs only, which run your model and
+    dataloader. It needs Python 3.11 or later, the framework, and the packages that your code imports; the operator
+    copies its converters into the container when it starts. `resources` applies to the main container. The pods of
+    profile and search Jobs also run a server, so `serving.pod` decides where they are scheduled."""

@@ -1,4 +1,4 @@
-"""Several models that answer one request together (Triton's ensemble), and the options of embedding tables."""
+"""Several models that process a request together (Triton's ensemble), and the options of embedding tables."""
 
 from typing import Annotated, Literal
 
@@ -13,16 +13,16 @@ multiplies it by every pair of tensors."""
 
 
 class EnsembleTensor(ApiType):
-    """An input or output of the ensemble."""
+    """A tensor that clients send to the ensemble or receive from it."""
 
     name: Connected
-    """Name of the ensemble's tensor. An input has the name that the dataloader yields."""
+    """Name of the tensor. For an input, it is the name that the dataloader yields."""
     data_type: Literal[
         "BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP32", "BYTES"
     ]
-    """Data type of the tensor, by Triton's name."""
+    """Data type of the tensor, by Triton's name: BOOL, UINT8 to UINT64, INT8 to INT64, FP32 or BYTES."""
     dims: Annotated[list[Dim], Field(min_length=1, max_length=8)]
-    """Dimensions of the tensor, without the batch dimension if `maxBatchSize` is above 0. A dimension of -1 varies."""
+    """Dimensions of the tensor, without the batch dimension if `maxBatchSize` is above 0. -1 means any size."""
 
 
 class InputConnection(ApiType):
@@ -40,8 +40,8 @@ class OutputConnection(ApiType):
     output: TensorName
     """Name of the model's output."""
     tensor: Connected
-    """Name that the ensemble gives to the tensor. Choose any name; an output of the ensemble must have the name in
-    `outputs`."""
+    """Name of the tensor in the ensemble. For an output of the ensemble, use its name in `outputs`; otherwise choose
+    any name."""
 
 
 class EnsembleStep(ApiType):
@@ -70,14 +70,15 @@ class EnsembleStep(ApiType):
 
 
 class Ensemble(ApiType):
-    """Several models that answer one request together; source, dataloader, metrics and sweeps belong to the whole."""
+    """Several models that process a request together; source, dataloader, metrics and sweeps belong to the whole."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
             (
                 "self.steps.all(s, s.inputMap.all(i, self.inputs.exists(t, t.name == i.tensor)"
                 " || self.steps.exists(o, o.model != s.model && o.outputMap.exists(t, t.tensor == i.tensor))))",
-                "every tensor of an inputMap must be an input of the ensemble or in the outputMap of another step",
+                "every tensor of an inputMap must be an input of the ensemble or in the outputMap of an earlier step:"
+                " correct its name, or reorder the steps",
             ),
             (
                 "self.outputs.all(t, self.steps.exists(s, s.outputMap.exists(o, o.tensor == t.name)))",
@@ -90,11 +91,11 @@ class Ensemble(ApiType):
         )
     )
     name: TritonName
-    """Triton's name of the ensemble, which clients send their requests to. It must differ from the names of the
+    """Name of the ensemble in Triton, which clients use in their requests. It must differ from the names of the
     models."""
     max_batch_size: Annotated[int, Field(ge=0, le=65536)] = 0
-    """Largest number of samples in a request. With 0 the ensemble has no batch dimension, and an item of the dataloader
-    is one request. Default: 0."""
+    """Maximum number of samples in a request. If 0, the ensemble has no batch dimension, and each item that the
+    dataloader yields is one request. If above 0, each item is a batch of samples. Default: 0."""
     inputs: Annotated[
         list[EnsembleTensor],
         Field(
@@ -112,7 +113,7 @@ class Ensemble(ApiType):
             json_schema_extra=list_map("name"),
         ),
     ]
-    """Outputs of the ensemble, which are compared with the reference and sent to clients. Each must come from a
+    """Outputs of the ensemble, which clients receive and the gates compare with the reference. Each must come from a
     step."""
     steps: Annotated[
         list[EnsembleStep],
@@ -163,7 +164,7 @@ def ensemble_rules() -> list[tuple[str, str]]:
         ),
         (
             f"{count} <= {COMBINATIONS}",
-            f"the models' candidates have more than {COMBINATIONS} combinations: remove some of the candidates",
+            f"the models' candidates may have at most {COMBINATIONS} combinations: remove some of the candidates",
         ),
     ]
 
@@ -172,8 +173,8 @@ class HpsOptions(ApiType):
     """Options of Merlin's Hierarchical Parameter Server (HPS), which serves embedding tables."""
 
     gpu_cache_percent: Annotated[int, Field(ge=1, le=100)] = 25
-    """Share of each table that is cached in GPU memory, in percent. It applies only if `spec.gpu` asks for a GPU.
+    """Share of each table that is cached in GPU memory, in percent. It applies only if `spec.gpu` requests a GPU.
     Default: 25."""
     keys_per_sample: Annotated[int, Field(ge=1, le=4096)] = 1
-    """Largest number of keys that a sample has in one table. Together with `config.maxBatchSize` it sets the size of
+    """Maximum number of keys that a sample has in one table. Together with `config.maxBatchSize` it sets the size of
     the server's buffers. Default: 1."""

@@ -1,4 +1,4 @@
-"""The model as it comes, its served configuration, and the candidates to try."""
+"""The source model, the configuration to serve it with, and the candidates to try."""
 
 from typing import Annotated, Literal
 
@@ -26,11 +26,11 @@ class DynamicBatching(ApiType):
     """Settings of Triton's dynamic batcher."""
 
     preferred_batch_sizes: Annotated[list[BatchSize], Field(max_length=16)] = Field(default_factory=list)
-    """Batch sizes that the batcher tries to form, each at most `maxBatchSize`. Default: `maxBatchSize` if a queue delay
-    is set, otherwise none."""
+    """Batch sizes that the dynamic batcher tries to form; it sends such a batch without waiting for more requests. Each
+    must not exceed `maxBatchSize`. Default: `maxBatchSize` if a queue delay is set, otherwise none."""
     max_queue_delay_microseconds: Annotated[int, Field(ge=0, le=60_000_000)] = 0
-    """Longest time that a request waits for others to form a preferred batch, in microseconds. With 0 the batcher sends
-    at once what is in the queue. Default: 0."""
+    """Maximum time that a request waits for others to form a preferred batch, in microseconds. If 0, the batcher does
+    not wait: it sends whatever is in the queue. Default: 0."""
 
 
 class ModelConfiguration(ApiType):
@@ -51,17 +51,17 @@ class ModelConfiguration(ApiType):
         )
     )
     max_batch_size: Annotated[int, Field(ge=0, le=65536)] = 1
-    """Largest number of samples in a batch. With 0 the model has no batch dimension. Default: 1."""
+    """Maximum number of samples in a batch. If 0, the model has no batch dimension. Default: 1."""
     instances: Annotated[int, Field(ge=1, le=64)] = 1
     """Number of model instances on each GPU, or on the CPU if there is none. Default: 1."""
     dynamic_batching: DynamicBatching | None = None
-    """Settings of Triton's dynamic batcher; `{}` turns it on with its defaults. It needs `maxBatchSize` of at least 1.
-    Default: no dynamic batching."""
+    """Settings of Triton's dynamic batcher. `{}` turns it on with default settings. It requires a `maxBatchSize` of at
+    least 1. Default: no dynamic batching."""
     cuda_graphs: bool = False
-    """Whether Triton captures CUDA graphs. It has an effect only on a GPU. Default: false."""
+    """Whether Triton captures CUDA graphs. Only its TensorRT backend does (format `trt`, on a GPU). Default: false."""
     warmup: bool = True
-    """Whether the server runs a real sample at every load, before the model is ready, so that the first request is not
-    slow. Default: true."""
+    """Whether the server runs a real sample each time it loads the model, so that the first request is not slow.
+    Default: true."""
     parameters: Annotated[dict[str, Argument], Field(max_length=32)] = Field(default_factory=dict)
     """Parameters that are passed to the backend unchanged. Default: none."""
 
@@ -73,25 +73,30 @@ class Candidate(ApiType):
     name: CandidateName
     """Name of the candidate, unique within the model."""
     format: Literal["ts-trace", "ts-script", "onnx", "trt", "tf-savedmodel", "tf-trt"]
-    """Format that the model is converted to. `trt` and `tf-trt` are skipped if `spec.gpu` asks for no GPU or no node
-    has its product. `tf-savedmodel` and `tf-trt` are skipped if the server's release is later than 25.02."""
+    """Format that the model is converted to: `ts-trace` or `ts-script` (TorchScript), `onnx`, `trt` (TensorRT),
+    `tf-savedmodel` (SavedModel) or `tf-trt` (SavedModel with TensorRT). `trt` and `tf-trt` need a GPU and
+    `spec.gpu.product`; they are skipped if `spec.gpu` is not set, if its count is 0, or if no node has that product.
+    `tf-savedmodel` and `tf-trt` need Triton's TensorFlow backend; they are skipped if the server image has none, as in
+    every release after 25.02."""
     precision: Literal["fp32", "fp16"]
-    """Precision of the weights and of the computation. Inputs and outputs are fp32 in either case."""
+    """Precision of the weights and of the computation: `fp32` or `fp16`. Inputs and outputs have `ioPrecision` in
+    either case."""
     accelerator: Literal["none", "cuda", "trt", "amp"] = "none"
-    """Accelerator of the backend. `cuda` is ONNX Runtime's CUDA execution provider, and the plain GPU for other
-    formats. `trt` is ONNX Runtime's TensorRT execution provider. `amp` is TensorFlow's automatic mixed precision. All
-    but `none` need `spec.gpu`. Default: none."""
+    """Accelerator of the backend. `cuda` is ONNX Runtime's CUDA execution provider; for other formats it is the same as
+    `none`. `trt` is ONNX Runtime's TensorRT execution provider. `amp` is TensorFlow's automatic mixed precision. With
+    `none` the model also runs on the GPU if `spec.gpu` requests one. The others require `spec.gpu` with a count of at
+    least 1. Default: none, no accelerator."""
 
 
 class OnnxOptions(ApiType):
-    """How ONNX graphs are made."""
+    """How ONNX graphs are exported."""
 
     opset: Annotated[int, Field(ge=11, le=23)] | None = None
-    """ONNX operator set. Default: 17, which ONNX Runtime since 1.12 and TensorRT since 8.6 know; a model that comes as
-    ONNX keeps its operator set."""
+    """ONNX operator set. A model that is already ONNX keeps its own, unless you set this field. Default: 17, which ONNX
+    Runtime 1.12 and TensorRT 8.6 and later support."""
     exporter: Literal["Dynamo", "TorchScript"] = "TorchScript"
-    """Exporter of PyTorch models. `Dynamo` uses torch.export, `TorchScript` uses tracing. Default: TorchScript; torch's
-    own default changed in 2.9."""
+    """Exporter of PyTorch models. `TorchScript` uses tracing. `Dynamo` uses torch.export, as torch itself does by
+    default since 2.9. Default: TorchScript."""
     optimized: bool = False
     """Whether the graph is simplified before it is served or given to TensorRT. Default: false."""
 
@@ -100,34 +105,36 @@ class TensorRtOptions(ApiType):
     """How TensorRT builds an engine, both in a conversion to `trt` and in ONNX Runtime with accelerator `trt`."""
 
     workspace_bytes: Annotated[int, Field(ge=2**20, le=2**40)] = 2**30
-    """Largest amount of memory that layers may use in addition to their weights, in bytes. Default: 1073741824 (1
+    """Maximum amount of memory that layers may use in addition to their weights, in bytes. Default: 1073741824 (1
     GiB)."""
     builder_optimization_level: Annotated[int, Field(ge=0, le=5)] = 3
-    """TensorRT's builder optimization level. A higher level finds faster kernels and takes longer. Default: 3, as in
-    TensorRT."""
+    """TensorRT's builder optimization level, from 0 to 5. A higher level can find faster kernels but makes the build
+    slower. Default: 3, as in TensorRT."""
 
 
 class Model(ApiType):
-    """A model as it comes, its served configuration and its candidates."""
+    """A source model, the configuration to serve it with, and its candidates."""
 
     model_config = ConfigDict(json_schema_extra=rules(*entrypoint_rules(), *conversion_rules(), *hps_rules()))
     name: TritonName
-    """Triton's name of the model."""
+    """Name of the model in Triton."""
     format: Literal["pyt", "tf-keras", "tf-estimator", "tf-savedmodel", "onnx", "ts-trace", "ts-script", "hps"]
-    """Format that the model comes in. `pyt`, `tf-keras`, `tf-estimator` and `hps` are Python files whose `get_model`
-    returns a torch.nn.Module, a Keras model, an Estimator or embedding tables; they need `entrypoint`. The other
-    formats are a file or directory of the source; they need `path`."""
+    """Format of the source model. For `pyt`, `tf-keras`, `tf-estimator` and `hps`, `entrypoint` names a Python file
+    whose `get_model` returns a torch.nn.Module, a Keras model, an Estimator or embedding tables, respectively. For
+    `onnx`, `ts-trace`, `ts-script` and `tf-savedmodel`, `path` names a file or directory in the source."""
     entrypoint: PythonFile | None = None
-    """Path of the Python file below the source, with `get_model(**arguments) -> (model, {"inputs": [names], "outputs":
-    [names]})`. Required for the formats pyt, tf-keras, tf-estimator and hps, and excluded for the others."""
+    """Path of the Python file, relative to the root of the source, with `get_model(**arguments) -> (model, {"inputs":
+    [names], "outputs": [names]})`. Required for the formats `pyt`, `tf-keras`, `tf-estimator` and `hps`; not allowed
+    for the others."""
     path: SourcePath | None = None
-    """Path of the model's file below the source (a directory for tf-savedmodel). Required for the formats that need no
-    `entrypoint`, and excluded with `entrypoint`."""
+    """Path of the model's file (a directory for tf-savedmodel), relative to the root of the source. Required for the
+    formats `onnx`, `ts-trace`, `ts-script` and `tf-savedmodel`; not allowed for the others."""
     arguments: Arguments = Field(default_factory=dict)
-    """Arguments of `get_model` by name. They are excluded with `path`. Default: none."""
+    """Arguments of `get_model` by name, converted as those of the dataloader are. Not allowed together with `path`.
+    Default: none."""
     io_precision: Literal["fp32"] = "fp32"
-    """Precision of the served inputs and outputs. Every candidate has the same signature; casts are inside the graph.
-    Default: fp32."""
+    """Precision of the inputs and outputs that clients see: always `fp32`. An fp16 candidate casts inside the model, so
+    all candidates have the same inputs and outputs. Default: fp32."""
     config: ModelConfiguration = Field(default_factory=ModelConfiguration)
     """Settings of the model's config.pbtxt."""
     candidates: Annotated[
@@ -138,16 +145,18 @@ class Model(ApiType):
             json_schema_extra=list_map("name"),
         ),
     ] = Field(default_factory=list)
-    """Candidates to convert, verify and measure. At least one is required, except that format hps takes none: it is
-    served in one way."""
+    """Candidates to convert, verify and measure, at least one. A model of format `hps` takes none, because there is
+    only one way to serve it. The models of an ensemble may have at most 16 combinations of candidates."""
     onnx: OnnxOptions = Field(default_factory=OnnxOptions)
-    """How ONNX graphs are made, for candidates of format onnx and of format trt, which is made from ONNX."""
+    """How ONNX graphs are exported, for candidates of format `onnx`, and for those of format `trt`, which are built
+    from ONNX."""
     tensorrt: TensorRtOptions = Field(default_factory=TensorRtOptions)
-    """How TensorRT builds an engine, for candidates with format trt or accelerator trt."""
+    """How TensorRT builds an engine, for candidates with format `trt` or accelerator `trt`."""
     hps: HpsOptions = Field(default_factory=HpsOptions)
-    """Options of embedding tables. They are excluded for every format except hps."""
+    """Options of embedding tables, which Merlin's Hierarchical Parameter Server (HPS) serves. Only allowed for format
+    `hps`."""
 
     @property
     def code(self) -> str:
-        """The path below the source of the Python file, or of the model's file or directory."""
+        """The path of the Python file, or of the model's file or directory, relative to the root of the source."""
         return self.entrypoint or self.path or ""

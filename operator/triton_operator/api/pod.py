@@ -13,21 +13,21 @@ class Gpu(ApiType):
     product: Annotated[
         str, StringConstraints(max_length=63, pattern=r"^([A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?)?$")
     ] = ""
-    """Value that the node label nvidia.com/gpu.product must have. Required for the formats trt and tf-trt and for
-    accelerator trt, which are built for one product. Default: any product."""
+    """Value that the node label `nvidia.com/gpu.product` must have. Required for the formats `trt` and `tf-trt` and the
+    accelerator `trt`, whose engines are built for one GPU product. Default: any product."""
     resource_name: Annotated[str, StringConstraints(max_length=128, pattern=r"^[a-z0-9.-]+/[a-zA-Z0-9._-]+$")] = (
         "nvidia.com/gpu"
     )
     """Extended resource that pods request. Default: nvidia.com/gpu."""
     count: Annotated[int, Field(ge=0, le=1024)] = 1
-    """Number of GPUs in a pod. With 0 everything runs on the CPU. Default: 1."""
+    """Number of GPUs that a pod requests. If 0, everything runs on the CPU. Default: 1."""
 
 
 class Toleration(ApiType):
     """A Kubernetes toleration."""
 
     key: Annotated[str, StringConstraints(max_length=317)] = ""
-    """Key of the taint. Default: every key, which needs operator Exists."""
+    """Key of the taint. Default: all keys; `operator` must then be `Exists`."""
     operator: Literal["Exists", "Equal"] = "Equal"
     """How the taint is matched: `Exists` by its key only, `Equal` by key and value. Default: Equal."""
     value: Annotated[str, StringConstraints(max_length=63)] = ""
@@ -58,9 +58,10 @@ class Pod(ApiType):
     """Settings of a pod that the operator creates. Volumes and the security context are the operator's alone."""
 
     image: Image = ""
-    """Image of the main container. Default: the image in the operator's settings."""
+    """Image of the main container. Default: the image in the operator's Helm values, `converter.image`,
+    `converter.tensorflowImage` or `server.image`."""
     resources: Resources = Field(default_factory=Resources)
-    """Resource requests and limits of the main container. The operator adds the limit of GPUs."""
+    """Resource requests and limits of the main container. The operator adds the GPU limit from `spec.gpu`."""
     node_selector: Labels = Field(default_factory=dict)
     """Labels that a node must have to run the pod. Default: none."""
     tolerations: Annotated[list[Toleration], Field(max_length=16)] = Field(default_factory=list)
@@ -74,7 +75,8 @@ class Pod(ApiType):
     runtime_class_name: Annotated[str, StringConstraints(max_length=253)] = ""
     """Name of the pod's RuntimeClass. Default: none."""
     image_pull_secrets: Annotated[list[LocalReference], Field(max_length=8)] = Field(default_factory=list)
-    """Secrets of type kubernetes.io/dockerconfigjson, in the same namespace. Default: none."""
+    """Secrets for pulling the images, of type kubernetes.io/dockerconfigjson, in the namespace of the object. Default:
+    none."""
     labels: Labels = Field(default_factory=dict)
     """Labels to add to the pod. They do not replace the operator's labels. Default: none."""
     annotations: Labels = Field(default_factory=dict)

@@ -17,35 +17,35 @@ class ClaimTemplate(ApiType):
     access_modes: tuple[Literal["ReadWriteOnce", "ReadWriteMany"], ...] = Field(
         default=("ReadWriteOnce",), min_length=1, max_length=1
     )
-    """Access mode of the claim. With ReadWriteOnce the operator keeps all pods of the object on one node. Default:
-    ReadWriteOnce."""
+    """Access modes of the claim: `ReadWriteOnce` or `ReadWriteMany`, exactly one. With `ReadWriteOnce` the operator
+    keeps all pods of the object on one node. Default: ReadWriteOnce."""
 
 
 class RetentionPolicy(ApiType):
-    """What happens to the claim that the operator created."""
+    """Whether the claim that the operator created outlives the object."""
 
     when_deleted: Literal["Delete", "Retain"] = "Delete"
-    """What happens to the claim when the object is deleted. Default: Delete."""
+    """`Delete` deletes the claim together with the object; `Retain` keeps it. Default: Delete."""
 
 
 class Repository(ApiType):
-    """The claim with the sources, the references, the model repository and the measurements."""
+    """The PersistentVolumeClaim with the sources, the references, the model repository and the records."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
             (
                 "!(has(self.claimName) && has(self.claimTemplate))",
-                "claimName and claimTemplate exclude each other: set one of them",
+                "claimName and claimTemplate must not be set together: remove one of them",
             ),
         )
     )
     claim_name: DnsName | None = None
-    """Name of an existing claim. The operator does not delete it with the object. It excludes `claimTemplate`. Default:
-    none; the operator creates a claim."""
+    """Name of an existing claim to use as the repository claim. The operator never deletes it. Must not be set together
+    with `claimTemplate`. Default: none; the operator creates a claim."""
     claim_template: ClaimTemplate | None = None
-    """The claim that the operator creates. It excludes `claimName`. Default: a claim of 20Gi."""
+    """The claim that the operator creates. Must not be set together with `claimName`. Default: a claim of 20Gi."""
     retention_policy: RetentionPolicy = Field(default_factory=RetentionPolicy)
-    """What happens to the claim that the operator created. It does not apply to `claimName`."""
+    """Whether the claim that the operator created outlives the object. A claim named in `claimName` is always kept."""
     revision_history_limit: int = Field(default=3, ge=0, le=20)
-    """Number of earlier active revisions that stay on the claim with their records, so that going back to one takes
-    seconds. Default: 3."""
+    """Number of previously active revisions to keep on the claim, with their records, so that a rollback to one of them
+    takes seconds. Default: 3."""

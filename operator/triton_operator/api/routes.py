@@ -21,7 +21,7 @@ def accelerator_rules() -> list[Rule]:
     return [
         (
             f"self.format != '{name}' || !has(self.accelerator) || self.accelerator in {_list(form.accelerators)}",
-            f"format {name} does not have this accelerator: set {_or(form.accelerators)}",
+            f"format {name} does not support this accelerator: set {_or(form.accelerators)}",
         )
         for name, form in FORMATS.items()
         if name != HPS
@@ -34,7 +34,8 @@ def conversion_rules() -> list[Rule]:
         (
             f"self.format != '{name}' || !has(self.candidates)"
             f" || self.candidates.all(c, c.format in {_list(source.converters)})",
-            f"a model of format {name} only converts into {_or(source.converters)}: correct its candidates' format",
+            f"a model of format {name} can be converted only to {_or(source.converters)}:"
+            " correct its candidates' format",
         )
         for name, source in MODELS.items()
         if name != HPS
@@ -42,13 +43,14 @@ def conversion_rules() -> list[Rule]:
 
 
 def hps_rules() -> list[Rule]:
-    """Return the rules of a model: embedding tables are served in one way."""
+    """Return the rules of a model: only embedding tables have options of HPS and no candidates."""
     return [
         (
-            f"(self.format == '{HPS}') != has(self.candidates)",
-            f"candidates is required, but format {HPS} takes none: add candidates, or remove them for {HPS}",
+            f"self.format == '{HPS}' || has(self.candidates)",
+            f"a model of any format but {HPS} needs candidates: add at least one",
         ),
-        (f"self.format == '{HPS}' || !has(self.hps)", f"hps applies to format {HPS} only: remove it"),
+        (f"self.format != '{HPS}' || !has(self.candidates)", f"format {HPS} takes no candidates: remove them"),
+        (f"self.format == '{HPS}' || !has(self.hps)", f"the options hps apply only to format {HPS}: remove hps"),
     ]
 
 
@@ -63,7 +65,7 @@ def image_rule() -> Rule:
 
 
 def entrypoint_rules() -> list[Rule]:
-    """Return the rules of a model: it comes as a Python file with arguments, or as a path."""
+    """Return the rules of a model: it is a Python file with arguments, or a path."""
     code = [name for name, source in MODELS.items() if not source.is_file]
     files = [name for name, source in MODELS.items() if source.is_file]
     return [
@@ -73,7 +75,8 @@ def entrypoint_rules() -> list[Rule]:
         ),
         (
             f"!(self.format in {_list(files)}) || (has(self.path) && !has(self.entrypoint) && !has(self.arguments))",
-            f"a model of format {_or(files)} is a file of the source: set path, and remove entrypoint and arguments",
+            f"a model of format {_or(files)} is a file or directory in the source:"
+            " set path, and remove entrypoint and arguments",
         ),
     ]
 
@@ -84,7 +87,8 @@ def product_rule() -> Rule:
     return (
         f"!{HAS_GPU} || (has(self.gpu.product) && self.gpu.product != '')"
         f" || !self.models.exists(m, has(m.candidates) && m.candidates.exists(c, {bound}))",
-        f"format {_or(NEEDING_GPU)} and accelerator trt build for one GPU product: set spec.gpu.product",
+        f"formats {' and '.join(NEEDING_GPU)} and accelerator trt need engines for one GPU product:"
+        " set spec.gpu.product",
     )
 
 

@@ -51,7 +51,7 @@ Arguments = Annotated[
             (
                 "self.all(k, k.matches('^[A-Za-z_][A-Za-z0-9_-]{0,62}$'))",
                 "argument names must begin with a letter or _, have only letters, digits, _ and -,"
-                " and be at most 63 characters long",
+                " and be at most 63 characters long: rename the argument",
             )
         ),
     ),

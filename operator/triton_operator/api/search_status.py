@@ -13,15 +13,15 @@ class ConfigurationStatus(StatusType):
     """The settings of a model's configuration that a search varies."""
 
     max_batch_size: int
-    """Largest number of samples in a batch; 0 means no batch dimension."""
+    """Maximum number of samples in a batch; 0 means no batch dimension."""
     instances: int
     """Number of model instances on each GPU, or on the CPU if there is none."""
     dynamic_batching: bool
     """Whether the dynamic batcher is on."""
     preferred_batch_sizes: Annotated[list[int], Field(max_length=16)] = Field(default_factory=list)
-    """Batch sizes that the batcher sends without waiting for more requests."""
+    """Batch sizes that the dynamic batcher tries to form; it sends such a batch without waiting for more requests."""
     max_queue_delay_microseconds: int = 0
-    """Longest time that a request waits for others, in microseconds."""
+    """Maximum time that a request waits for others to form a preferred batch, in microseconds."""
     cuda_graphs: bool = False
     """Whether Triton captures CUDA graphs."""
 
@@ -43,23 +43,26 @@ class SearchStatus(StatusType):
     candidate: str
     """Name of the candidate."""
     measurements: int
-    """Number of measurements so far, including the repeated ones at the end. The candidate's profile is not counted."""
+    """Number of measurements so far. It includes the best ones that are repeated at the end, but not the candidate's
+    profile."""
     size: int = 0
-    """Number of points in the whole space; 0 means not known yet."""
+    """Number of combinations of configuration and load in the search space; 0 means not known yet."""
     ended: str = ""
-    """How the search ended: Converged, Complete, MeasurementsSpent, TimeSpent or Failed. Empty while it runs."""
+    """Why the search ended: `Converged` (`Quick` found no better step), `Complete` (`Exhaustive` measured every
+    combination), `MeasurementsSpent`, `TimeSpent` or `Failed`. Empty while it runs."""
     message: Text = ""
     """What went wrong, if the search failed."""
     configuration: ConfigurationStatus | None = None
-    """Configuration of the best point."""
+    """Best configuration found so far."""
     throughput: str = ""
-    """Throughput of the best point, in inferences per second, as a decimal string."""
+    """Throughput of the best configuration, in inferences (samples) per second, as a decimal string."""
     p99_latency_microseconds: int | None = None
-    """P99 latency of the best point, in microseconds."""
+    """P99 latency of the best configuration, in microseconds."""
     load: str = ""
-    """Load of the best point, such as "batch 1, concurrency 16"."""
+    """Load at which the best configuration was measured, such as "batch 1, concurrency 16"."""
     records: Annotated[list[str], Field(max_length=64)] = Field(default_factory=list)
-    """Names of the search's records. Its points are the entries `search.RECORD` of the ConfigMap NAME-results."""
+    """Names of the search's records. The ConfigMap `<name of the object>-results` has an entry `search.<record>` for
+    each, with its measurements."""
 
 
 def configuration_status(tuning: Tuning) -> ConfigurationStatus:

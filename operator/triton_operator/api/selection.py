@@ -19,10 +19,11 @@ ObjectiveMetric = Literal[
 
 
 class Objective(ApiType):
-    """A metric to improve: more throughput, less latency or less memory."""
+    """A metric to improve: higher throughput, lower latency or lower memory use."""
 
     metric: ObjectiveMetric
-    """Metric of the measurements."""
+    """Metric to improve: Throughput, P50LatencyMicroseconds, P90LatencyMicroseconds, P95LatencyMicroseconds,
+    P99LatencyMicroseconds, AverageLatencyMicroseconds or UsedMemoryBytes."""
     weight: Annotated[int, Field(ge=1, le=100)] = 1
     """Weight of the objective relative to the other objectives. Default: 1."""
 
@@ -40,12 +41,13 @@ class Constraint(ApiType):
         )
     )
     metric: ObjectiveMetric
-    """Metric of the measurements: throughput in inferences per second, latencies in microseconds, or memory in
-    bytes."""
+    """Metric to bound: Throughput (inferences, that is samples, per second), P50LatencyMicroseconds,
+    P90LatencyMicroseconds, P95LatencyMicroseconds, P99LatencyMicroseconds, AverageLatencyMicroseconds or
+    UsedMemoryBytes."""
     minimum: Decimal | None = None
-    """Smallest value allowed, as a decimal string. Default: no bound."""
+    """Minimum value, in the metric's unit, as a decimal string. Default: no bound."""
     maximum: Decimal | None = None
-    """Largest value allowed, as a decimal string. Default: no bound."""
+    """Maximum value, in the metric's unit, as a decimal string. Default: no bound."""
 
     def asked(self) -> request.Constraint:
         """Return the constraint as the ranking and a search's request take it."""
@@ -53,21 +55,20 @@ class Constraint(ApiType):
 
 
 class Search(ApiType):
-    """A search of other configurations for the two best candidates: batching, instances, queue delay, CUDA graphs."""
+    """A search for better configurations of the two best candidates: batching, instances, queue delay, CUDA graphs."""
 
     mode: Literal["None", "Quick", "Exhaustive"]
-    """`None` searches nothing. `Quick` climbs from the spec's configuration, step by step. `Exhaustive` measures every
-    combination."""
+    """`None` turns the search off. `Quick` starts from the spec's configuration and changes one setting at a time, as
+    long as the measurements improve. `Exhaustive` measures every combination of settings."""
     measurements: Annotated[int, Field(ge=8, le=480)] = 48
-    """Largest number of measurements for both candidates together. Default: 48, about a tenth of the 440 that Model
-    Analyzer's brute force takes for one model."""
+    """Maximum number of measurements, for both candidates together. Default: 48."""
     duration_seconds: Annotated[int, Field(ge=60, le=86400)] = 3600
-    """Longest time that is spent measuring for both candidates together, in seconds. Then the best point so far is
-    taken. Default: 3600, as for a profile Job."""
+    """Maximum time spent measuring, for both candidates together, in seconds. When it is spent, the best configuration
+    found so far is used. Default: 3600."""
 
 
 class Selection(ApiType):
-    """How the candidate is chosen from those that passed every gate."""
+    """How the candidate to serve is chosen from those that passed every gate."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
@@ -78,7 +79,7 @@ class Selection(ApiType):
         )
     )
     scenario: Literal["Online", "Offline"] = "Online"
-    """The sweep whose measurements are ranked. Default: Online."""
+    """The sweep whose measurements are ranked: `Online` or `Offline`. Default: Online."""
     objectives: Annotated[
         list[Objective],
         Field(max_length=7, json_schema_extra=list_map("metric")),
@@ -88,21 +89,24 @@ class Selection(ApiType):
         list[Constraint],
         Field(max_length=7, json_schema_extra=list_map("metric")),
     ] = Field(default_factory=list)
-    """Bounds that a measurement must meet, all of them. Each needs `minimum` or `maximum`. Default: none."""
+    """Bounds, all of which a measurement must meet. Each needs `minimum` or `maximum`. Default: none."""
     search: Search = Field(default_factory=lambda: Search(mode="None"))
-    """Search of other configurations for the two best candidates: batching, instances, queue delay and CUDA graphs. An
-    ensemble cannot be searched. Default: mode None."""
+    """Search for better configurations (batching, instances, queue delay, CUDA graphs) of the two best candidates. Not
+    available for an ensemble. Default: mode None."""
     approval: Literal["Automatic", "Manual"] = "Automatic"
-    """With `Manual` the operator rolls out only the revision that `approvedRevision` names, and the active revision
-    keeps serving meanwhile. Default: Automatic."""
+    """Whether a rollout needs your approval. With `Automatic`, the operator rolls out the best candidate. With
+    `Manual`, it rolls out only the revision that `approvedRevision` names, and the active revision keeps serving until
+    then. Default: Automatic."""
     approved_revision: ResultKey | None = None
-    """Key of the candidate that may serve, as in `status.candidates[].key`. It needs `approval: Manual`."""
+    """Key of the revision that may be rolled out, copied from `key` of the candidate in `status.candidates`. Only
+    allowed with `approval: Manual`. Default: none; no new revision is rolled out."""
     fallback: Literal["None", "Closest"] = "None"
     """What happens if no candidate meets every constraint. `None` rolls out nothing. `Closest` rolls out the candidate
-    that is the least beyond the constraints. Default: None."""
+    that misses the constraints by the smallest margin. Default: None."""
     minimum_improvement_percent: Annotated[int, Field(ge=0, le=1000)] = 0
-    """How much better another candidate of the same source must be to replace the active revision, in percent, by the
-    objectives and measured in the same environment. With 0 the best candidate always replaces it. Default: 0."""
+    """Minimum improvement in the objectives, in percent, for which another candidate of the same source replaces the
+    active one. Both must have been measured in the same environment. If 0, the best candidate always replaces the
+    active one. Default: 0."""
 
 
 def _number(bound: str | None) -> float | None:

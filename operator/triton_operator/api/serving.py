@@ -23,7 +23,7 @@ class CudaMemoryPool(ApiType):
     """A CUDA memory pool: the tritonserver option `--cuda-memory-pool-byte-size=DEVICE:BYTES`."""
 
     device: Annotated[int, Field(ge=0, le=63)]
-    """Number of the GPU inside the pod."""
+    """Index of the GPU within the pod, from 0."""
     bytes: Annotated[int, Field(ge=0, le=2**40)]
     """Size of the pool, in bytes."""
 
@@ -34,19 +34,19 @@ class Serving(ApiType):
     replicas: Annotated[int, Field(ge=0, le=100)] = 1
     """Number of server pods. Default: 1."""
     image: Image = ""
-    """Image of tritonserver. The operator pins it in `status.images`. Default: the image of `pod`, or else the one in
-    the operator's settings."""
+    """Image of tritonserver; it takes precedence over `pod.image`. The operator records it in `status.images` and keeps
+    it until the spec changes. Default: `pod.image` or, if that is not set, the Helm value `server.image`."""
     backend_config: Annotated[list[BackendConfig], Field(max_length=16)] = Field(default_factory=list)
     """Settings of Triton's backends. Default: none."""
     pinned_memory_pool_bytes: Annotated[int, Field(ge=0, le=2**40)] = 268435456
     """Size of tritonserver's pinned memory pool, in bytes. Default: 268435456 (256 MiB), as in tritonserver."""
     cuda_memory_pool_bytes: Annotated[list[CudaMemoryPool], Field(max_length=64)] = Field(default_factory=list)
-    """Sizes of tritonserver's CUDA memory pools. Default: 64 MiB for each GPU, as in tritonserver."""
+    """Sizes of tritonserver's CUDA memory pools. Default: 67108864 (64 MiB) for each GPU, as in tritonserver."""
     shared_memory_size: Quantity = "1Gi"
-    """Size of /dev/shm. The container runtime's 64 MiB is too small for Python backends and shared memory. Default:
-    1Gi."""
+    """Size of /dev/shm. The container runtime's default of 64 MiB is too small for Python backends and for
+    `performance.sharedMemory: System`. Default: 1Gi."""
     progress_deadline_seconds: Annotated[int, Field(ge=10, le=86400)] = 600
-    """How long a server may take to load its model, in seconds. Default: 600."""
+    """Time limit for a server to load its model, in seconds. After that the rollout fails. Default: 600."""
     pod: Pod = Field(default_factory=Pod)
-    """Settings of the server pods. They also apply to the server in a profile or search Job, whose pod is placed by
-    them."""
+    """Settings of the server pods. They also apply to the server container in profile and search Jobs, and decide where
+    the pods of those Jobs are scheduled."""

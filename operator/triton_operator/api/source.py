@@ -24,8 +24,9 @@ class Source(ApiType):
     revision: Revision = ""
     """Any text. Change it to make the operator read the URI again. Default: empty."""
     sha256: Annotated[str, StringConstraints(max_length=64, pattern=r"^([0-9a-f]{64})?$")] = ""
-    """Expected SHA-256 in hexadecimal: of the file, or of the sorted `sha256sum` lines of a directory's files (see
-    docs/source.md). Default: not checked."""
+    """Expected digest of the source, in hexadecimal: the SHA-256 of a single file. For a directory or a ConfigMap, it
+    is the SHA-256 of the lines that `sha256sum` prints for its files, sorted by path; docs/source.md has the command.
+    Default: not checked."""
 
 
 class Data(ApiType):
@@ -34,14 +35,15 @@ class Data(ApiType):
     uri: DataUri
     """URI of the data: `pvc://CLAIM/PATH`, in the namespace of the object."""
     revision: Revision = ""
-    """Any text. Change it when the data changes, so that the reference is computed again. Default: empty."""
+    """Any text. Change it when the data changes, so that the reference outputs are computed again. Default: empty."""
 
 
 class UserEntrypoint(ApiType):
-    """A Python file of the source, and the arguments of its function or class."""
+    """A Python file in the source, and the arguments of its function or class."""
 
     entrypoint: PythonFile
-    """Path of the Python file below the source."""
+    """Path of the Python file, relative to the root of the source."""
     arguments: Arguments = Field(default_factory=dict)
-    """Arguments by name. The operator replaces `$(DATA)` by the path of `spec.data`, and strings are converted to the
-    annotated or argparse type. Default: none."""
+    """Arguments by name, as strings. The operator replaces `$(DATA)` with the path at which `spec.data` is mounted, and
+    converts each string to the type that the function's annotation, its default value or the file's `update_argparser`
+    declares. Default: none."""

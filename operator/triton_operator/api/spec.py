@@ -52,24 +52,26 @@ class TritonDeploymentSpec(ApiType):
             (
                 "!has(self.ensemble) || !has(self.selection) || !has(self.selection.search)"
                 " || self.selection.search.mode == 'None'",
-                "an ensemble cannot be searched: set selection.search.mode to None",
+                "search does not support ensembles: set selection.search.mode to None",
             ),
             *ensemble_rules(),
             image_rule(),
         )
     )
     suspend: bool = False
-    """Whether the operator starts no new Job. The active revision keeps serving. Default: false."""
+    """If true, the operator starts no new Jobs, and the active revision (the one that the Service points to) keeps
+    serving. Default: false."""
     source: Source
     """Where the model's code and checkpoint are."""
     data: Data | None = None
     """The data that the dataloader reads. Default: none."""
     dataloader: UserEntrypoint
-    """Python file with `get_dataloader_fn(**arguments)`, which returns a function that yields (ids, {input: array},
-    {output: array})."""
+    """Python file with `get_dataloader_fn(**arguments)`, which returns a generator function. Each item that this yields
+    is a batch `(ids, inputs, labels)`: a sequence of sample ids, a dict of arrays by input name, and a dict of expected
+    arrays by name, which may be empty if there are no thresholds."""
     metrics: UserEntrypoint | None = None
     """Python file with `class MetricsCalculator`, which computes the metrics of `accuracy.thresholds`. Default: none;
-    outputs are only compared numerically."""
+    served outputs are only compared with the reference, element by element."""
     models: Annotated[
         list[Model],
         Field(
@@ -78,22 +80,23 @@ class TritonDeploymentSpec(ApiType):
             json_schema_extra=list_map("name"),
         ),
     ]
-    """The model to serve. Several models need `ensemble`, which connects them."""
+    """The models to serve. If there are several, `ensemble` must connect them."""
     ensemble: Ensemble | None = None
-    """How several models answer one request together. Required for several models and for format hps. Default: none;
-    the one model is served."""
+    """How several models process a request together. Required for several models and for format `hps`. Default: none;
+    the single model is served."""
     gpu: Gpu | None = None
     """The GPU that conversion, profiling and serving use. Default: none; everything runs on the CPU."""
     conversion: Conversion = Field(default_factory=Conversion)
-    """Settings of the conversion Jobs and of the agreement gate."""
+    """Settings of the conversion Jobs and of the agreement gate, which compares served outputs with the reference."""
     accuracy: AccuracyGate = Field(default_factory=AccuracyGate)
-    """Accuracy thresholds that a candidate must meet before it can serve."""
+    """The accuracy gate, which a candidate must pass before it can serve."""
     performance: Performance = Field(default_factory=Performance)
-    """The sweeps of each candidate, and how its measurements are made."""
+    """How the performance of each candidate is measured, and how that of a new source is compared."""
     selection: Selection = Field(default_factory=Selection)
     """How the candidate to serve is chosen: objectives, constraints, search and approval."""
     repository: Repository = Field(default_factory=Repository)
-    """The repository claim: the PersistentVolumeClaim with the model repository."""
+    """The repository claim: the PersistentVolumeClaim with the sources, the references, the model repository and the
+    records."""
     serving: Serving = Field(default_factory=Serving)
     """The Deployment that serves the active revision."""
 
@@ -104,7 +107,7 @@ class TritonDeploymentSpec(ApiType):
 
     @property
     def max_batch_size(self) -> int:
-        """Largest number of samples in a client's request; 0 means no batch dimension."""
+        """Maximum number of samples in a client's request; 0 means no batch dimension."""
         return self.ensemble.max_batch_size if self.ensemble else self.models[0].config.max_batch_size
 
     @property

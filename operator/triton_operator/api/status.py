@@ -43,16 +43,16 @@ class Condition(StatusType):
     observed_generation: int
     """Generation of the spec that the condition was observed for."""
     last_transition_time: str
-    """When `status` last changed, in RFC 3339 and UTC."""
+    """When `status` last changed, as an RFC 3339 time in UTC."""
 
 
 class SourceStatus(StatusType):
-    """The published source."""
+    """The source that the operator last read and copied to the repository claim."""
 
     digest: str
     """Digest of the source, as sha256:HEX."""
     revision: str = ""
-    """The `revision` of the spec's source when it was read."""
+    """The `revision` in `spec.source` when the operator read the source."""
 
 
 class TensorStatus(StatusType):
@@ -63,7 +63,7 @@ class TensorStatus(StatusType):
     data_type: str
     """Data type of the tensor, by Triton's name."""
     dims: Annotated[list[int], Field(max_length=16)]
-    """Dimensions without the batch dimension. A dimension of -1 varies."""
+    """Dimensions without the batch dimension. -1 means any size."""
 
 
 class SignatureStatus(StatusType):
@@ -74,9 +74,10 @@ class SignatureStatus(StatusType):
     outputs: Annotated[list[TensorStatus], Field(max_length=64)]
     """Outputs in the framework's order."""
     omitted: int | None = None
-    """Number of inputs and outputs that are left out here; the server's metadata has them all."""
+    """Number of inputs and outputs that are left out here to keep the status small; the server's metadata has them
+    all."""
     max_batch_size: int
-    """Largest number of samples in a batch; 0 means no batch dimension."""
+    """Maximum number of samples in a batch; 0 means no batch dimension."""
 
 
 class MetricValue(StatusType):
@@ -92,54 +93,59 @@ class CandidateStatus(StatusType):
     """The state of a candidate, and its best measurement."""
 
     name: str
-    """Name of the candidate, as in the spec. In an ensemble the names of its models' candidates are joined by dots; a
-    configuration that a search found ends in `.tuned`."""
+    """Name of the candidate, as in the spec. In an ensemble it is the names of its models' candidates, joined by dots.
+    The name of a candidate that a search found ends in `.tuned`."""
     members: Annotated[list[str], Field(max_length=8)] = Field(default_factory=list)
-    """FORMAT-PRECISION-ACCELERATOR of each model."""
+    """Format, precision and accelerator of each model, such as onnx-fp16-cuda."""
     state: CandidateState
-    """State of the candidate."""
+    """State of the candidate: Pending, Converting, Converted (waits to be profiled), Profiling, Passed (all gates),
+    Selected (passed and chosen), Failed, or Skipped (never tried)."""
     reason: str = ""
     """Why the candidate is in this state; docs/reasons.md explains each reason."""
     message: Text = ""
     """What happened, and what to do next."""
     key: str = ""
-    """Key of the candidate's revision on the repository claim, which `selection.approvedRevision` takes."""
+    """Key of the candidate's revision on the repository claim. Copy it to `selection.approvedRevision` to approve the
+    revision."""
     profile: str = ""
-    """Key of the candidate's profile. All its measurements are in entry `profile.KEY` of the ConfigMap NAME-results."""
+    """Key of the candidate's profile. The ConfigMap `<name of the object>-results` has an entry `profile.<key>` with
+    all of its measurements."""
     max_absolute_error: str = ""
-    """Largest absolute difference between a served output and the framework's, as a decimal string."""
+    """Largest absolute difference between a served output and the reference, as a decimal string."""
     metrics: Annotated[list[MetricValue], Field(max_length=16)] = Field(default_factory=list)
-    """Metrics of the served outputs: first those that failed, then those that have a threshold."""
+    """Metrics of the served outputs: first those that miss their threshold, then those that meet it, then those without
+    a threshold."""
     omitted_metrics: int | None = None
-    """Number of metrics that are left out here; the entry that `profile` names has more."""
+    """Number of metrics that are left out here to keep the status small; the entry that `profile` names has them."""
     throughput: str = ""
-    """Throughput of the candidate's best measurement, in inferences per second, as a decimal string."""
+    """Throughput of the candidate's best measurement, in inferences (samples) per second, as a decimal string."""
     p99_latency_microseconds: int | None = None
     """P99 latency of the candidate's best measurement, in microseconds."""
     load: str = ""
     """Load of the candidate's best measurement, such as "batch 1, concurrency 16"."""
     satisfies_constraints: bool | None = None
-    """Whether a measurement of the ranked scenario meets every constraint."""
+    """Whether a measurement of the ranked sweep meets every constraint."""
     binding_constraint: str = ""
-    """The constraint that the best measurement is closest to breaking, or breaks by most, such as
-    "P99LatencyMicroseconds maximum 10000"."""
+    """The constraint that the best measurement is closest to breaking or, if it breaks any, breaks by the largest
+    margin, such as "P99LatencyMicroseconds maximum 10000"."""
     margin_percent: str = ""
-    """How far the best measurement is within the bound of `bindingConstraint`, in percent, as a decimal string.
-    Negative: beyond the bound."""
+    """Distance between the best measurement and the bound of `bindingConstraint`, in percent of the bound, as a decimal
+    string. It is negative if the measurement breaks the constraint."""
     rank: int | None = None
-    """Rank of the candidate; 1 is the best."""
+    """Rank of the candidate; 1 is the best. Absent if it is not ranked."""
     pareto: bool | None = None
-    """Whether no other candidate beats one of its measurements in both throughput and p99 latency. With several
-    objectives, in all of their metrics."""
+    """Whether the candidate is Pareto-optimal: it has a measurement that no other candidate beats in both throughput
+    and P99 latency. If there are several objectives, their metrics are compared instead."""
     stable: bool | None = None
-    """Whether perf_analyzer called the best measurement stable."""
+    """Whether the best measurement is stable: three consecutive windows differed by at most `stabilityPercentage`."""
     spread_percent: str = ""
-    """How far the throughputs of the best measurement's windows differ, in percent of their mean, as a decimal
-    string."""
+    """Difference between the highest and the lowest throughput of the best measurement's windows, in percent of their
+    mean, as a decimal string."""
     client_bound: bool | None = None
-    """Whether the client limited the best measurement, so that the server could do more."""
+    """Whether the client, not the server, was the bottleneck of the best measurement. The server may then be faster
+    than measured."""
     configuration: ConfigurationStatus | None = None
-    """The configuration that a search found. Absent for a candidate with the spec's configuration."""
+    """The configuration that a search found. It is absent if the candidate has the spec's configuration."""
 
 
 class ServingStatus(StatusType):
@@ -150,20 +156,21 @@ class ServingStatus(StatusType):
     candidate: str
     """Name of the candidate."""
     format: str
-    """Format of the candidate."""
+    """Format of the candidate. For an ensemble, the formats of its models, joined by "+"."""
     precision: str
-    """Precision of the candidate."""
+    """Precision of the candidate. For an ensemble, the lowest precision of its models."""
     throughput: str = ""
-    """Throughput of the best measurement through the preview Service, in inferences per second, as a decimal string."""
+    """Throughput of the best measurement through the preview Service, in inferences (samples) per second, as a decimal
+    string. The preview Service points to a revision before the main Service does."""
     p99_latency_microseconds: int | None = None
     """P99 latency of the best measurement through the preview Service, in microseconds."""
     accuracy: str = ""
-    """Value of the first threshold's metric, or of the first metric if there is no threshold, for the served outputs,
-    as a decimal string."""
+    """Value of the main metric for the served outputs, as a decimal string. The main metric is that of the first
+    threshold or, without thresholds, the first one."""
 
 
 class TargetStatus(StatusType):
-    """The target revision, which is being rolled out or measured to become active."""
+    """The target revision, which is being rolled out or measured."""
 
     revision: str
     """Key of the revision on the repository claim."""
@@ -188,26 +195,32 @@ class AccuracyStatus(StatusType):
     metric: str
     """Name of the metric."""
     framework: str
-    """Value for the framework's outputs, as a decimal string."""
+    """Value for the framework's outputs (the reference), as a decimal string."""
     served: str
     """Value for the served outputs, as a decimal string."""
     samples: int
-    """Number of samples that the metric was computed on."""
+    """Number of samples that the metric was computed from."""
     threshold: str = ""
     """The threshold in words; empty if there is none."""
     passed: bool
-    """Whether the threshold holds."""
+    """Whether the metric meets its threshold; true if there is none."""
 
 
 class RowStatus(StatusType):
-    """One measurement. Latencies are in microseconds; the components are averages and add up to `average`."""
+    """One measurement.
+
+    Latencies are in microseconds. `clientSend`, `network`, `queue`, `computeInput`, `computeInfer`, `computeOutput` and
+    `clientReceive` are means that add up to `average`.
+    """
 
     precision: str
-    """Precision of the candidate."""
+    """Precision of the candidate. For an ensemble, the lowest precision of its models."""
     accelerator: str
-    """Accelerator of the candidate."""
+    """Accelerator of the candidate. For an ensemble, the accelerators of its models, joined by "+"; none if no model
+    has one."""
     input_shape: str = ""
-    """Shapes from `performance.inputShapes`, such as "INPUT__0:3x224x224"; empty if none are set."""
+    """Shapes from `performance.inputShapes`, such as "INPUT__0:3x224x224", separated by blanks; empty if none are
+    set."""
     batch_size: int
     """Samples in a request."""
     concurrency: int
@@ -215,19 +228,20 @@ class RowStatus(StatusType):
     throughput: str
     """Throughput in inferences (samples) per second, as a decimal string."""
     client_send: int
-    """Time in which the client serializes and sends the request (step 1), in microseconds."""
+    """Time that the client takes to serialize and send the request, in microseconds."""
     network: int
-    """Time of the network and of the server's send and receive (steps 2, 3, 6 and 7), in microseconds."""
+    """Time that request and response spend on the network and in the server's receiving and sending, in
+    microseconds."""
     queue: int
-    """Time in the server's queue (step 4), in microseconds."""
+    """Time that the request waits in the server's queue, in microseconds."""
     compute_input: int
-    """Time in which inputs are prepared (part of step 5), in microseconds."""
+    """Time that the server takes to prepare the inputs, in microseconds."""
     compute_infer: int
-    """Time in which the model runs (part of step 5), in microseconds."""
+    """Time that the model runs, in microseconds."""
     compute_output: int
-    """Time in which outputs are prepared (part of step 5), in microseconds."""
+    """Time that the server takes to prepare the outputs, in microseconds."""
     client_receive: int
-    """Time in which the client receives and parses the response (step 8), in microseconds."""
+    """Time that the client takes to receive and parse the response, in microseconds."""
     p50: int
     """Median latency, in microseconds."""
     p90: int
@@ -239,14 +253,16 @@ class RowStatus(StatusType):
     average: int
     """Mean latency, in microseconds."""
     stable: bool
-    """Whether three windows agreed. If not, the figures are the average over three windows that differ."""
+    """Whether the measurement is stable: three consecutive windows differed by at most `stabilityPercentage`. If false,
+    the figures are averages over three windows that differed by more."""
     spread_percent: str = ""
-    """How far the throughputs of the windows differ, in percent of their mean, as a decimal string."""
+    """Difference between the highest and the lowest throughput of the windows, in percent of their mean, as a decimal
+    string."""
     client_bound: bool | None = None
-    """Whether the client limited the measurement, so that the server could do more."""
+    """Whether the client, not the server, was the bottleneck. The server may then be faster than measured."""
     used_memory_bytes: int | None = None
-    """Largest amount of memory in use during the measurement, in bytes: of the GPUs, or without a GPU of the node, by
-    any process."""
+    """Peak memory in use by all processes during the measurement, in bytes. It is GPU memory, or the node's memory if
+    there is no GPU."""
 
 
 class EnvironmentStatus(StatusType):
@@ -265,35 +281,37 @@ class EnvironmentStatus(StatusType):
     image_digest: str = ""
     """Digest of the server's image, as the kubelet reports it."""
     cpu: str
-    """Model of the processor and number of cores."""
+    """Processor model, and number of cores that the measuring container could use."""
     perf_analyzer: Annotated[list[str], Field(max_length=4)]
-    """Command lines of perf_analyzer, one for each scenario."""
+    """Command lines of perf_analyzer, one for each sweep."""
 
 
 class PerformanceStatus(StatusType):
     """The sweeps of the active revision."""
 
     offline: Annotated[list[RowStatus], Field(max_length=24)] = Field(default_factory=list)
-    """Measurements of the offline sweep, made on the profile pod's private server."""
+    """Measurements of the offline sweep, made on the server inside the profile Job's pod."""
     online: Annotated[list[RowStatus], Field(max_length=24)] = Field(default_factory=list)
-    """Measurements of the online sweep, made through the preview Service."""
+    """Measurements of the online sweep, made through the preview Service, which points to a revision before the main
+    Service does."""
     environment: EnvironmentStatus | None = None
     """Where the measurements were made."""
     measured_at: str = ""
-    """When the measurement ended, in RFC 3339 and UTC."""
+    """When the online sweep's Job ended, as an RFC 3339 time in UTC."""
 
 
 class Images(ApiType):
-    """Images that are pinned until the generation changes: a newer operator neither converts again nor rolls out."""
+    """Images that are kept until the spec changes: a newer operator neither converts again nor rolls out."""
 
     converter: str
-    """Image of the Jobs' main containers."""
+    """Image of the main container of Jobs, unless they run TensorFlow or the image in `conversion.pod`."""
     converter_tensorflow: str = ""
-    """Image of the Jobs that run TensorFlow."""
+    """Image of the main container of Jobs that run TensorFlow."""
     server: str
     """Image of tritonserver."""
     server_arguments: Annotated[list[str], Field(max_length=32)] = Field(default_factory=list)
-    """Flags of tritonserver from the operator's settings, which belong to its image."""
+    """Additional tritonserver options from the Helm value `server.arguments`. They are kept together with the server
+    image."""
 
 
 class TritonDeploymentStatus(StatusType):
@@ -305,11 +323,12 @@ class TritonDeploymentStatus(StatusType):
         list[Condition],
         Field(max_length=16, json_schema_extra=list_map("type")),
     ] = Field(default_factory=list)
-    """Conditions of the object. Ready, Reconciling and Stalled sum up the others (kstatus)."""
+    """Conditions of the object. Ready, Reconciling and Stalled summarize the others, following the conventions of
+    kstatus (Kubernetes SIG CLI)."""
     images: Images | None = None
-    """Images that are pinned until the generation changes."""
+    """Images that are kept until the spec changes."""
     source: SourceStatus | None = None
-    """The published source."""
+    """The source that the operator last read and copied to the repository claim."""
     signature: SignatureStatus | None = None
     """The inputs and outputs that every candidate serves."""
     candidates: Annotated[
@@ -325,8 +344,8 @@ class TritonDeploymentStatus(StatusType):
     serving: ServingStatus | None = None
     """The active revision, which the Service points to."""
     target: TargetStatus | None = None
-    """The target revision, which is being rolled out or measured to become active. The active revision serves until
-    then."""
+    """The target revision, which is being rolled out or measured. The active revision keeps serving until the target
+    replaces it."""
     endpoint: Endpoint | None = None
     """Where clients connect."""
     accuracy: Annotated[list[AccuracyStatus], Field(max_length=16)] = Field(default_factory=list)
