@@ -13,8 +13,8 @@ class Gpu(ApiType):
     product: Annotated[
         str, StringConstraints(max_length=63, pattern=r"^([A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?)?$")
     ] = ""
-    """Value that the node label `nvidia.com/gpu.product` must have. Required for the formats `trt` and `tf-trt` and the
-    accelerator `trt`, whose engines are built for one GPU product. Default: any product."""
+    """Value that the node label `nvidia.com/gpu.product` must have. Required if `count` is above 0 and a candidate has
+    format `trt` or `tf-trt` or accelerator `trt`, whose engines are built for one GPU product. Default: any product."""
     resource_name: Annotated[str, StringConstraints(max_length=128, pattern=r"^[a-z0-9.-]+/[a-zA-Z0-9._-]+$")] = (
         "nvidia.com/gpu"
     )

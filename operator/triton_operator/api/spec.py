@@ -59,8 +59,8 @@ class TritonDeploymentSpec(ApiType):
         )
     )
     suspend: bool = False
-    """If true, the operator starts no new Jobs, and the active revision (the one that the Service points to) keeps
-    serving. Default: false."""
+    """If true, the operator starts no new Jobs. The active revision, which the Service points to, keeps serving.
+    Default: false."""
     source: Source
     """Where the model's code and checkpoint are."""
     data: Data | None = None
