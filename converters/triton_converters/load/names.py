@@ -28,7 +28,7 @@ def tensor_names(given: Any, path: str) -> tuple[tuple[str, ...], tuple[str, ...
     wrong = [name for name in every if not isinstance(name, str) or not NAME.fullmatch(name) or every.count(name) > 1]
     if wrong:
         raise _invalid(
-            f"{path}: tensor names must be distinct and match {NAME.pattern}, but {wrong[0]!r:.200} is not or does not"
+            f"{path}: the tensor name {wrong[0]!r:.200} is there twice or does not match {NAME.pattern}; rename it"
         )
     return inputs, outputs
 
