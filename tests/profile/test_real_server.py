@@ -111,7 +111,7 @@ def test_a_result_is_replayed_and_not_measured_again(pod: Pod) -> None:
         ("frozen", Reason.INFERENCE_FAILED, "tritonserver refused a request to model frozen: "),
         ("smaller", Reason.SIGNATURE_MISMATCH, "max_batch_size is 4, not 8"),
         ("varying", Reason.SIGNATURE_MISMATCH, "not 8"),
-        ("half", Reason.PRECISION_MISMATCH, "labelled fp32"),
+        ("half", Reason.PRECISION_MISMATCH, "should be fp32"),
     ],
 )
 @pytest.mark.parametrize("with_metric", [False, True], ids=["numerical", "with metrics"])
