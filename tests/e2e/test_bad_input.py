@@ -25,7 +25,7 @@ def failed_condition(bad_input: BadInput, outcome: Outcome) -> str:
 def test_bad_input_is_reported_and_what_serves_goes_on(
     bad_input: BadInput, bad_inputs: Hosts, suite: Suite, fault: Fault
 ) -> None:
-    what = f"beside what serves: {bad_input.name}"
+    what = f"while a revision is active: {bad_input.name}"
     fault(what)
     outcome = bad_inputs.outcome(bad_input)
     message = failed_condition(bad_input, outcome)
