@@ -32,10 +32,10 @@ from triton_operator.stages.serving import RolledOut
 from triton_operator.stages.step import Progress, is_unseen
 
 DEADLINE_SECONDS = 5.0
-"""How often it is looked whether a deadline of ours has passed, while one is set; a reason is due within 10 s."""
+"""The pause, in seconds, before the next pass while a deadline runs; its reason is due within 10 s."""
 
 NODES_AGAIN_SECONDS = 60.0
-"""How often a missing GPU product is looked for."""
+"""The pause, in seconds, before the next pass while no node has the GPU product; nodes are not watched."""
 
 
 STEPS: tuple[Callable[[Context, Any], Progress], ...] = (
@@ -72,10 +72,10 @@ class Event:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything a pass does, in this order."""
+    """Everything that a pass does, in this order."""
 
     objects: tuple[dict[str, Any], ...]
-    """The whole intent; what is already so is not written."""
+    """All objects as they should be; those that are so already are not written."""
     deletions: tuple[Reference, ...]
     status: TritonDeploymentStatus
     events: tuple[Event, ...]
@@ -119,7 +119,7 @@ def _walk(context: Context) -> Progress:
 
 
 def _deletions(context: Context, progress: Progress, jobs: frozenset[str]) -> tuple[Reference, ...]:
-    """Jobs the plan does not know, and Deployments that neither serve nor are to serve."""
+    """Return Jobs that the plan does not know, and Deployments of neither the active nor the target revision."""
     gone = [Reference("batch/v1", "Job", name) for name in context.observed.jobs if name not in jobs]
     serves = {context.serving}
     if isinstance(progress, RolledOut):
@@ -129,9 +129,9 @@ def _deletions(context: Context, progress: Progress, jobs: frozenset[str]) -> tu
 
 
 def _requeue(context: Context, progress: Progress, status: TritonDeploymentStatus) -> float | None:
-    """Soon where time alone may change the plan: a source is looked for again, a server is late, a pod stays unseen.
+    """Return the pause before the next pass, in seconds; None if only a change can alter the plan.
 
-    Else changes wake.
+    Time alone alters it if a source is missing, a server has a deadline, or a Job's last pod was not seen yet.
     """
     found = {condition.type: condition for condition in status.conditions}
     missing = found["SourceResolved"].reason == Reason.SOURCE_NOT_FOUND

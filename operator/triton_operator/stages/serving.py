@@ -74,7 +74,7 @@ def serve(context: Context, progress: Chosen) -> RolledOut:
 
 
 def _rollout(context: Context, dump: Dump, target: Attempt) -> Rollout:
-    """Bring the target up beside what serves, measure it, and let the Service point to it."""
+    """Start the target next to the active revision, measure it, and let the Service point to it."""
     body = server(context, target.key, target.engine_cache)
     name = body["metadata"]["name"]
     view = context.observed.servers.get(name)
