@@ -281,20 +281,22 @@ def _proved(context: Context, dump: Dump, found: Found, better: Sequence[Combina
     """Convert and profile the candidates that were found. If all of them fail, the object goes on without them."""
     if not better:
         return found
-    found, waits = _through(found, found.attempts, converted(context, dump, better))
-    if waits:
-        return found
-    tuned = found.attempts[-len(better) :]
-    return _through(found, found.attempts[: -len(better)], profiled(context, dump, tuned))[0]
+    conversions = converted(context, dump, better)
+    tuned = _after(found, found.attempts, conversions)
+    if not conversions.verdict.status:
+        return tuned
+    return _after(tuned, found.attempts, profiled(context, dump, conversions.attempts))
 
 
-def _through(found: Found, others: tuple[Attempt, ...], round: Round) -> tuple[Found, bool]:
-    """What was found after a stage, and whether the next stage has to wait or has nothing to do."""
-    found = replace(found, effects=found.effects + round.effects, attempts=others + round.attempts)
-    if round.verdict.status:
-        return found, False
-    failed = round.verdict.reason is Reason.ALL_CANDIDATES_FAILED
-    return (found if failed else replace(found, waits=_of(round.verdict))), True
+def _after(found: Found, others: tuple[Attempt, ...], round: Round) -> Found:
+    """What was found after a stage; ``others``: the attempts that did not take part in it."""
+    waits = not round.verdict.status and round.verdict.reason is not Reason.ALL_CANDIDATES_FAILED
+    return replace(
+        found,
+        effects=found.effects + round.effects,
+        attempts=others + round.attempts,
+        waits=_of(round.verdict) if waits else None,
+    )
 
 
 def _waits(searches: Sequence[CandidateSearch], most: int) -> Verdict:
