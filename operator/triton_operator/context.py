@@ -99,5 +99,5 @@ class Context:
 
     @property
     def claim_name(self) -> str:
-        """Name of the repository claim: the spec's, or that of the claim the operator makes."""
-        return self.spec.repository.claim_name or names.claim(self.name)
+        """Name of the repository claim."""
+        return self.deployment.claim_name

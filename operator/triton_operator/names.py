@@ -26,6 +26,8 @@ CANDIDATE_LABEL = f"{GROUP}/candidate"
 REVISION_LABEL = f"{GROUP}/revision"
 TEMPLATE_ANNOTATION = f"{GROUP}/pod-template"
 """On a revision's Deployment: the pod template that it was made with."""
+RETRY_ANNOTATION = f"{GROUP}/retry"
+"""On a TritonDeployment: each new value asks for another try of what failed."""
 GPU_PRODUCT_LABEL = "nvidia.com/gpu.product"
 """The label that NVIDIA's GPU feature discovery sets on nodes."""
 

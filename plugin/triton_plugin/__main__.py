@@ -4,6 +4,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import yaml
@@ -68,6 +69,9 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("name")
     _add_place(made)
     made = command("explain", _explain, "Say why this candidate was selected, why not the others, and what to do.")
+    made.add_argument("name")
+    _add_place(made)
+    made = command("retry", _retry, "Ask for another try of what failed; nothing else runs again.")
     made.add_argument("name")
     _add_place(made)
     made = command("compare", _compare, "Compare two objects; figures are shown only if they were measured alike.")
@@ -148,6 +152,12 @@ def _watch(options: argparse.Namespace) -> int:
 
 def _explain(options: argparse.Namespace) -> int:
     print(explain(_subject(options, options.name)))
+    return OK
+
+
+def _retry(options: argparse.Namespace) -> int:
+    Cluster(options.context, options.namespace).retry(options.name, datetime.now(UTC).isoformat(timespec="seconds"))
+    print(f"TritonDeployment {options.name}: the operator was asked for another try of what failed")
     return OK
 
 

@@ -1,5 +1,6 @@
-"""Reads a command's subject from the cluster, or from a file that was saved from one. Nothing else reads either."""
+"""Reads a command's subject from the cluster or from a saved file; nothing else talks to a cluster."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ LOG_LINES = 40
 
 
 class Cluster:
-    """The cluster and namespace of a kubeconfig's context; KUBECONFIG is used. Reads only."""
+    """The cluster and namespace of a kubeconfig's context; KUBECONFIG is used."""
 
     def __init__(self, context: str | None, namespace: str | None) -> None:
         """Raise SubjectError if there is no such configuration."""
@@ -43,10 +44,19 @@ class Cluster:
 
     def deployment(self, name: str) -> dict[str, Any]:
         """Return the object alone. Raises SubjectError."""
+        return self._asked(self._custom.get_namespaced_custom_object, name)
+
+    def retry(self, name: str, moment: str) -> None:
+        """Ask the operator for another try of what failed; ``moment`` differs each time. Raises SubjectError."""
+        annotated = {"metadata": {"annotations": {names.RETRY_ANNOTATION: moment}}}
+        self._asked(self._custom.patch_namespaced_custom_object, name, annotated)
+
+    def _asked(self, request: Callable[..., Any], name: str, *body: dict[str, Any]) -> dict[str, Any]:
+        """Send a request about one TritonDeployment and return the answer. Raises SubjectError."""
         kind = TRITON_DEPLOYMENT
         try:
-            found: Any = self._custom.get_namespaced_custom_object(
-                kind.group, kind.version, self.namespace, kind.plural, name, _request_timeout=TIMEOUT_SECONDS
+            found: Any = request(
+                kind.group, kind.version, self.namespace, kind.plural, name, *body, _request_timeout=TIMEOUT_SECONDS
             )
         except ApiException as error:
             if error.status == 404:

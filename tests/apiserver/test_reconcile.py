@@ -202,6 +202,66 @@ def test_a_spec_of_another_version_is_named(bench: Bench, kubectl: Kubectl, monk
     assert [event["reason"] for event in kubectl.items("events")] == ["InvalidSpec"]
 
 
+def a_quota(kubectl: Kubectl, jobs: int) -> None:
+    """A quota on Jobs; no controller runs here, so the test says what is used."""
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}}
+    count = {"count/jobs.batch": "1"}
+    kubectl("apply", "-f", "-", body=quota | {"spec": {"hard": count}})
+    status = {"status": {"hard": count, "used": {"count/jobs.batch": str(jobs)}}}
+    kubectl("patch", "resourcequota", "few", "--subresource=status", "--type=merge", "-p", json.dumps(status))
+
+
+def test_an_edit_frees_the_quota_that_its_own_job_needs(bench: Bench, kubectl: Kubectl) -> None:
+    while bench.reconcile() == Result(again_after=0.0):
+        bench.look()
+    (first,) = kubectl.items("jobs")
+    a_quota(kubectl, jobs=1)
+    kubectl("patch", "td", "digits", "--type=merge", "-p", json.dumps({"spec": {"source": {"uri": "pvc://models/b"}}}))
+    bench.look()
+    bench.reconcile()
+    assert first["metadata"]["name"] not in [each["metadata"]["name"] for each in kubectl.items("jobs")]
+    a_quota(kubectl, jobs=0)
+    bench.look()
+    bench.reconcile()
+    (second,) = kubectl.items("jobs")
+    assert second["metadata"]["name"] != first["metadata"]["name"]
+
+
+def test_a_refused_job_stops_nothing_else(bench: Bench, kubectl: Kubectl) -> None:
+    a_quota(kubectl, jobs=1)
+    for _ in range(3):
+        bench.reconcile()
+        bench.look()
+    stalled = condition(kubectl, "Stalled")
+    assert (stalled["status"], stalled["reason"]) == ("True", "ApplyRefused")
+    assert "exceeded quota: few" in stalled["message"]
+    assert kubectl.items("jobs") == []
+    assert [
+        each["metadata"]["name"]
+        for each in kubectl.items("configmaps", "-l", "app.kubernetes.io/managed-by=triton-operator")
+    ] == ["digits-results"]
+
+
+def test_what_others_change_in_a_job_is_theirs(bench: Bench, kubectl: Kubectl) -> None:
+    """Kueue suspends a Job and then chooses its nodes; the API server would refuse to have that undone."""
+    nodes = {"spec": {"conversion": {"pod": {"nodeSelector": {"disk": "ssd"}}}}}
+    kubectl("patch", "td", "digits", "--type=merge", "-p", json.dumps(nodes))
+    bench.look()
+    while bench.reconcile() == Result(again_after=0.0):
+        bench.look()
+    (job,) = (each["metadata"]["name"] for each in kubectl.items("jobs"))
+    kubectl("patch", "job", job, "--type=merge", "-p", '{"spec": {"suspend": true}}')
+    placed = {"spec": {"template": {"spec": {"nodeSelector": {"pool": "gpu"}}, "metadata": {"labels": {"added": "x"}}}}}
+    kubectl("patch", "job", job, "--type=merge", "-p", json.dumps(placed))
+    bench.look()
+    assert bench.reconcile() == Result()
+    (after,) = kubectl.items("jobs")
+    assert (after["spec"]["suspend"], after["spec"]["template"]["spec"]["nodeSelector"]) == (
+        True,
+        {"disk": "ssd", "pool": "gpu"},
+    )
+
+
 def test_somebody_who_undoes_everything_is_not_fought_at_full_speed(
     bench: Bench, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,8 +270,11 @@ def test_somebody_who_undoes_everything_is_not_fought_at_full_speed(
     def other_label(intent: Any) -> Any:
         nonlocal passes
         passes += 1
-        results = changed(intent.objects[-1], {"metadata.labels.turn": str(passes)})
-        return replace(intent, objects=(*intent.objects[:-1], results))
+        turned = [changed(each, {"metadata.labels.turn": str(passes)}) for each in intent.objects if is_results(each)]
+        return replace(intent, objects=(*(each for each in intent.objects if not is_results(each)), *turned))
+
+    def is_results(body: JSON) -> bool:
+        return bool(body["kind"] == "ConfigMap")
 
     planned(monkeypatch, other_label)
     outcomes = [bench.reconcile() for _ in range(LONGEST_FIGHT + 2)]

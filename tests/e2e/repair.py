@@ -1,4 +1,4 @@
-"""What was wrong is mended beside the object: more memory, room on the claim, a failed Job deleted."""
+"""What was wrong is mended beside the object: more memory, room on the claim, another try asked for."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,14 +47,14 @@ def memory(suite: Suite) -> Mending:
 
 
 def retry(suite: Suite) -> Mending:
-    """get_model reads a file of spec.data that is not there; it is put there, and the failed Job is deleted."""
+    """get_model reads a file of spec.data that is not there; it is put there, and another try is asked for."""
     applied = suite.new("retried")
     fault = {"entrypoint": "faulty.py", "arguments": {"fault": "reads-file", "file": "$(DATA)/late"}}
     generation = applied.apply({"data": {"uri": "pvc://models/data"}, "model": fault})
     failed = applied.wait("a failed reference", lambda state: state.holds("Stalled"), generation=generation)
     suite.workbench.run("touch", "/models/data/late")
     jobs = applied.jobs("reference")
-    suite.busy.delete("job", *(job["metadata"]["name"] for job in jobs.values()))
+    suite.busy.run("annotate", "td", applied.name, "triton-operator.dev/retry=once")
     mended = applied.wait("the reference", lambda state: bool(state.status.get("signature")), generation=generation)
     after = applied.jobs("reference")
     return Mending(failed.state, mended.state, tuple(after[uid] for uid in after.keys() - jobs.keys()))

@@ -22,8 +22,8 @@ def test_more_memory_is_a_retry_of_what_failed_alone(more_memory: Mending) -> No
     assert not [job for job in more_memory.jobs if stage_of(job) in ("source", "reference")]
 
 
-def test_a_failed_job_that_is_deleted_runs_again(retried: Mending, fault: Fault) -> None:
-    fault("failed Job deleted by hand", 1, "runs again, Ready")
+def test_what_failed_runs_again_when_asked(retried: Mending, fault: Fault) -> None:
+    fault("another try asked for", 1, "runs again, Ready")
     condition = retried.broken.condition("Converted")
     assert condition["reason"] == "UserCodeFailed"
     assert "late" in condition["message"]

@@ -31,7 +31,9 @@ def run(case: Path) -> Plan:
     now = datetime.fromisoformat(text.partition("\n")[0].removeprefix("# now: "))
     body = yaml.safe_load(text)
     children = yaml.safe_load((case / "observed.yaml").read_text(encoding="utf-8"))
-    return plan(parse(body), observe(body["metadata"]["name"], children), SETTINGS, now)
+    deployment = parse(body)
+    observed = observe(deployment.name, children, claim_name=deployment.claim_name)
+    return plan(deployment, observed, SETTINGS, now)
 
 
 def write_inputs(case: Path) -> None:

@@ -42,6 +42,8 @@ class Cluster:
     """Whether a node has the GPU product that is asked for; None: the operator may not read nodes."""
     now: datetime = datetime(2026, 11, 21, tzinfo=UTC)
     generation: int = 1
+    retries: int = 0
+    """How often the user asked for another try."""
     status: Body = field(default_factory=lambda: {"observedGeneration": -1}, repr=False)
     objects: dict[tuple[str, str], Body] = field(default_factory=dict, repr=False)
     story: list[str] = field(default_factory=list)
@@ -55,7 +57,9 @@ class Cluster:
 
     def body(self) -> Body:
         """The TritonDeployment."""
-        metadata = {"name": "digits", "namespace": "vision", "uid": "uid-0", "generation": self.generation}
+        metadata: Body = {"name": "digits", "namespace": "vision", "uid": "uid-0", "generation": self.generation}
+        if self.retries:
+            metadata["annotations"] = {names.RETRY_ANNOTATION: str(self.retries)}
         return {
             "apiVersion": names.API_VERSION,
             "kind": names.KIND,
@@ -69,10 +73,16 @@ class Cluster:
         self.spec = self.spec | fields
         self.generation += 1
 
+    def retry(self) -> None:
+        """The user asks for another try of what failed."""
+        self.retries += 1
+
     def intent(self) -> Plan:
         """What plan() wants now."""
-        observed = observe("digits", self.objects.values(), self.gpu_product_exists)
-        return plan(parse(self.body()), observed, self.settings, self.now)
+        deployment = parse(self.body())
+        seen = [each for each in self.objects.values() if not each.get("hidden")]
+        observed = observe("digits", seen, self.gpu_product_exists, claim_name=deployment.claim_name)
+        return plan(deployment, observed, self.settings, self.now)
 
     def act(self) -> int:
         """One pass of the operator; how many writes it made."""
@@ -113,9 +123,7 @@ class Cluster:
         return [
             each["metadata"]["labels"].get(names.CANDIDATE_LABEL, "")
             for each in self.of_kind("Job")
-            if each["metadata"]["labels"][names.STAGE_LABEL] == stage
-            and not each["status"].get("shown")
-            and not each["spec"].get("suspend")
+            if each["metadata"]["labels"][names.STAGE_LABEL] == stage and not each["status"].get("shown")
         ]
 
     def serving(self) -> str | None:

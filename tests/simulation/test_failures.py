@@ -9,6 +9,7 @@ from triton_converters.contract.reasons import Reason
 
 NAMES = [each["name"] for each in CANDIDATES]
 STAGES = ["source", "reference", "convert", "profile", "measure"]
+RESULTS = ("ConfigMap", "digits-results")
 WIDER = [a_model(config={"maxBatchSize": 16})]
 
 
@@ -52,15 +53,76 @@ def test_a_candidate_that_fails_stops_no_other(stage: str) -> None:
     assert [each.reason for each in cluster.events].count("UserCodeFailed") == 1
 
 
-def test_deleting_a_failed_job_is_asking_for_another_try() -> None:
+@pytest.mark.parametrize("stage", STAGES)
+def test_asking_for_another_try_repeats_what_failed_and_nothing_else(stage: str) -> None:
+    cluster = Cluster(a_spec(), when(stage, FINAL))
+    cluster.settle()
+    story = len(cluster.story)
+    cluster.fates = when(stage, GOOD)
+    cluster.retry()
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+    again = [each.split()[0] for each in cluster.story[story:]]
+    assert not set(again) & set(STAGES[: STAGES.index(stage)]), "what did not fail stays done"
+
+
+def test_an_old_failure_is_not_told_of_the_job_that_tries_again() -> None:
     cluster = Cluster(a_spec(), when("reference", FINAL))
     cluster.settle()
-    assert cluster.started("reference") == 1
-    cluster.fates = when("reference", GOOD)
-    cluster.delete("Job", next(name for _, name in cluster.objects if "-reference-" in name and "-uid-" not in name))
+    cluster.fates = when("reference", Fate(exit_code=42, reason=Reason.DATALOADER_EMPTY, message="no batch"))
+    cluster.retry()
+    cluster.act()
+    cluster.act()
+    assert (cluster.condition("Stalled")["status"], cluster.condition("Ready")["reason"]) == ("False", "Running")
     cluster.settle()
+    assert cluster.condition("Ready")["reason"] == "DataloaderEmpty"
     assert cluster.started("reference") == 2
+
+
+def test_a_policy_that_deletes_failed_jobs_repeats_no_failure() -> None:
+    """ttlSecondsAfterFinished, set by an admission webhook, deletes a Job with its failure."""
+    cluster = Cluster(a_spec(), when("profile", FINAL, "onnx-fp32"))
+    cluster.settle()
+    ready = dict(cluster.condition("Ready"))
+    for _ in range(3):
+        for job in [each["metadata"]["name"] for each in cluster.of_kind("Job")]:
+            cluster.delete("Job", job)
+        cluster.settle()
+    assert cluster.started("profile") == len(NAMES)
+    assert (cluster.candidate("onnx-fp32")["state"], cluster.candidate("onnx-fp32")["reason"]) == (
+        "Failed",
+        "UserCodeFailed",
+    )
+    assert cluster.condition("Ready") == ready
+
+
+def test_candidates_that_are_tried_again_are_measured_one_at_a_time() -> None:
+    cluster = Cluster(a_spec(), when("profile", FINAL))
+    cluster.settle()
+    cluster.fates = when("profile", GOOD)
+    cluster.retry()
+    for _ in range(60):
+        cluster.act()
+        assert len(cluster.active("profile")) <= 1
+        cluster.step()
+    cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_a_failed_job_that_goes_after_its_pod_has_not_crashed() -> None:
+    """Jobs and pods are deleted over different watches: the pod of a failed Job may be gone first."""
+    missing = Fate(exit_code=42, reason=Reason.SOURCE_NOT_FOUND, message="nothing at digits")
+    cluster = Cluster(a_spec(), when("source", missing))
+    while not any(name.startswith("failure.") for name in cluster.objects.get(RESULTS, {}).get("data", {})):
+        cluster.act()
+        cluster.step()
+    for pod in cluster.of_kind("Pod"):
+        del cluster.objects["Pod", pod["metadata"]["name"]]
+    cluster.now += 15 * STEP
+    intent = cluster.intent()
+    assert [each.name for each in intent.deletions] == [each["metadata"]["name"] for each in cluster.of_kind("Job")]
+    (resolved,) = (each for each in intent.status.conditions if each.type == "SourceResolved")
+    assert resolved.reason == "SourceNotFound"
 
 
 def test_killed_for_memory_names_the_limit_and_more_memory_is_another_try() -> None:
@@ -271,6 +333,42 @@ def test_results_on_a_claim_that_is_gone_are_made_anew(serving: Cluster) -> None
     assert serving.story == story + story[:10] + ["measure onnx-fp32"]
     assert serving.status["serving"]["revision"] == revision
     assert serving.condition("Ready")["status"] == "True"
+
+
+def named_claim(cluster: Cluster, name: str) -> None:
+    """The user makes a claim."""
+    cluster.serial += 1
+    metadata = {"name": name, "uid": f"uid-{cluster.serial}", "creationTimestamp": cluster.now.isoformat()}
+    cluster.objects["PersistentVolumeClaim", name] = {"kind": "PersistentVolumeClaim", "metadata": metadata, "spec": {}}
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_another_claim_has_none_of_the_results(serving: Cluster, exists: bool) -> None:
+    first, story = serving.serving(), list(serving.story)
+    if exists:
+        named_claim(serving, "shared")
+    serving.edit(repository={"claimName": "shared"})
+    serving.act()
+    serving.act()
+    assert serving.story[len(story) :] == ["source"], "nothing of the other claim is believed"
+    assert serving.serving() == first, "the active revision is on the other claim and goes on"
+    named_claim(serving, "shared")
+    serving.settle()
+    assert serving.story[len(story) :].count("profile onnx-fp32") == 1
+    assert serving.condition("Ready")["status"] == "True"
+    assert serving.serving() != first
+
+
+def test_a_named_claim_that_was_made_anew_has_none_of_the_results() -> None:
+    cluster = Cluster(a_spec(repository={"claimName": "shared"}))
+    named_claim(cluster, "shared")
+    cluster.settle()
+    story = list(cluster.story)
+    cluster.step()
+    named_claim(cluster, "shared")
+    cluster.settle()
+    assert cluster.story == story + story[:10] + ["measure onnx-fp32"]
+    assert cluster.condition("Ready")["status"] == "True"
 
 
 def test_a_claim_that_lost_its_volume_is_named(serving: Cluster) -> None:

@@ -166,8 +166,7 @@ def test_it_always_ends_and_never_serves_what_has_not_passed(
     settle(cluster)
     assert cluster.condition("Reconciling")["status"] == "False"
     cluster.fates = told({})
-    for job in [each["metadata"]["name"] for each in cluster.of_kind("Job")]:
-        cluster.delete("Job", job)
+    cluster.retry()
     cluster.edit(suspend=False, serving={}, selection={}, performance={})
     settle(cluster)
     assert cluster.condition("Ready")["status"] == "True"

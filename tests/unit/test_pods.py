@@ -227,7 +227,7 @@ def test_a_crash_of_the_sidecar_is_its_end_only_where_starting_again_does_not_he
     last = {"terminated": {"exitCode": 139, "message": words}}
     sidecar = {"name": "tritonserver", "state": {"running": {}}, "lastState": last, "restartCount": restarts}
     view = job_view(a_job(), [a_pod(initContainerStatuses=[sidecar])], [])
-    assert (view.failure is not None, view.sidecar_crashed, view.active) == (failed, failed, not failed)
+    assert (view.failure is not None, view.active, view.ended) == (failed, not failed, False)
     assert view.pending is not None
     assert words in view.pending.message
 

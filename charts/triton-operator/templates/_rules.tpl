@@ -10,7 +10,7 @@ What the operator may do: the verbs of operator/triton_operator/kube/kinds.py, n
   verbs: [patch]
 - apiGroups: [batch]
   resources: [jobs]
-  verbs: [create, delete, get, list, patch, watch]
+  verbs: [create, delete, get, list, watch]
 - apiGroups: [apps]
   resources: [deployments]
   verbs: [create, delete, get, list, patch, watch]

@@ -7,6 +7,7 @@ but quote no value, and DocumentError is the only exception.
 import json
 import math
 from dataclasses import MISSING, dataclass, fields, is_dataclass
+from enum import StrEnum
 from types import UnionType
 from typing import Any, Self, Union, get_args, get_origin, get_type_hints
 
@@ -117,6 +118,11 @@ def _build(kind: Any, value: Any, place: str) -> Any:
         if not isinstance(value, dict):
             raise wrong_type(place, "an object", value)
         return value
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        try:
+            return kind(value)
+        except ValueError:
+            raise DocumentError(f"{place} is no {kind.__name__} that this version knows") from None
     if kind is float and type(value) is int:
         return float(value)
     if kind is not Any and type(value) is not kind:

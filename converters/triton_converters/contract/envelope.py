@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from triton_converters.contract.document import LARGEST_INTEGER, Document, DocumentError, decode, wrong_type
-from triton_converters.contract.reasons import Reason, reason_of
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import RESULTS, Accuracy, Row, SearchPoint, Tuning
 from triton_converters.contract.text import printable, shortened
 
@@ -79,11 +79,7 @@ class Outcome:
             return cls(envelope.stage, envelope.key, RESULTS[envelope.stage].from_value(_unpack(packed)))
         if envelope.reason is None or envelope.message is None:
             raise DocumentError("the message holds neither a result nor a reason with a message")
-        try:
-            reason = reason_of(envelope.reason)
-        except KeyError:
-            raise DocumentError("the message's reason is unknown to this version") from None
-        return cls(envelope.stage, envelope.key, None, reason, envelope.message)
+        return cls(envelope.stage, envelope.key, None, envelope.reason, envelope.message)
 
 
 @dataclass(frozen=True)
@@ -94,7 +90,7 @@ class _Envelope(Document):
     key: str
     result: Any = None
     deflated: str | None = None
-    reason: str | None = None
+    reason: Reason | None = None
     message: str | None = None
 
 

@@ -7,7 +7,7 @@ from triton_converters.contract.document import DocumentError
 from triton_converters.contract.envelope import Outcome
 
 CLAIM = "claim"
-"""Entry with the uid of the claim that holds the results; another claim does not have them."""
+"""Entry with the name and the uid, NAME/UID, of the claim that holds the results; another claim does not have them."""
 HISTORY = "history"
 """Entry with the names of the records that each once active state needs."""
 FAILURE = "failure."

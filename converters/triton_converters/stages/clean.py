@@ -99,7 +99,7 @@ def marked(marks: Path, root: Path) -> Iterator[Path]:
             yield from _marked_by({path.name: path for path in owner.iterdir() if not path.name.startswith("..")}, root)
     except (OSError, ValueError) as error:
         message = f"nothing was removed, because the records do not say everything that is still needed: {error}"
-        advice = "repair or delete that entry of the results ConfigMap, then delete this Job to try again"
+        advice = "repair or delete that entry of the results ConfigMap, then type: kubectl triton retry NAME"
         raise StageError(Reason.RESULT_MISSING, f"{message}; {advice}", final=False) from error
 
 

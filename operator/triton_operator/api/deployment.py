@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
-from triton_operator.names import API_VERSION, KIND
+from triton_operator.names import API_VERSION, KIND, RETRY_ANNOTATION, claim, digest
 
 
 class InvalidSpecError(ValueError):
@@ -22,8 +22,15 @@ class TritonDeployment:
     name: str
     uid: str
     generation: int
+    retry: str
+    """A digest of the retry annotation; empty: there is none."""
     spec: TritonDeploymentSpec
     status: TritonDeploymentStatus
+
+    @property
+    def claim_name(self) -> str:
+        """Name of the repository claim: the spec's, or that of the claim the operator makes."""
+        return self.spec.repository.claim_name or claim(self.name)
 
     @property
     def owner_reference(self) -> dict[str, Any]:
@@ -51,6 +58,7 @@ def parse(body: dict[str, Any]) -> TritonDeployment:
         name=metadata["name"],
         uid=metadata["uid"],
         generation=metadata["generation"],
+        retry=digest(retry, 10) if (retry := (metadata.get("annotations") or {}).get(RETRY_ANNOTATION)) else "",
         spec=spec,
         status=parse_status(body),
     )

@@ -22,8 +22,8 @@ class Kind:
     """Field selector of lists and watches."""
     created: bool = False
     """Whether a missing object is created instead of applied. That costs the API server a third less, but no later
-    apply removes fields of it. These kinds need no removal: a Job's name changes with its content, and the lists of a
-    NetworkPolicy are replaced whole."""
+    apply removes fields of it. These kinds need no removal: a Job is never changed, because its name changes with its
+    content, and the lists of a NetworkPolicy are replaced whole."""
 
     @property
     def group(self) -> str:
@@ -42,12 +42,11 @@ class Kind:
 _WATCHED = frozenset({"list", "watch"})
 # A server-side apply is a patch, and a create if the object is missing.
 _APPLIED = _WATCHED | {"get", "create", "patch"}
-_REPLACED = _APPLIED | {"delete"}
 
 TRITON_DEPLOYMENT = Kind(names.API_VERSION, names.KIND, "tritondeployments", _WATCHED, frozenset({"patch"}), labels="")
-JOB = Kind("batch/v1", "Job", "jobs", _REPLACED, created=True)
+JOB = Kind("batch/v1", "Job", "jobs", _WATCHED | {"create", "delete", "get"}, created=True)
 POD = Kind("v1", "Pod", "pods", _WATCHED)
-DEPLOYMENT = Kind("apps/v1", "Deployment", "deployments", _REPLACED)
+DEPLOYMENT = Kind("apps/v1", "Deployment", "deployments", _APPLIED | {"delete"})
 SERVICE = Kind("v1", "Service", "services", _APPLIED)
 CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps", _APPLIED)
 CLAIM = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", _APPLIED)

@@ -49,6 +49,7 @@ class JobView:
     """A Job and what its newest pod reports."""
 
     name: str
+    uid: str
     stage: str
     key: str
     state: JobState
@@ -60,8 +61,8 @@ class JobView:
     """What keeps its pod from running."""
     unschedulable_since: datetime | None
     """When the scheduler first found no node for the pod that waits."""
-    sidecar_crashed: bool
-    """Whether its sidecar crashed, which by itself never fails the Job."""
+    ended: bool
+    """Whether the Job controller ended it. A Job may have failed and go on, because its sidecar crashed."""
     ended_unseen: datetime | None
     """When the Job ended, if none of its pods is seen; None otherwise."""
     body: Mapping[str, Any] = field(repr=False)
@@ -111,8 +112,20 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
     if why.get("lastTransitionTime") and not own:
         unseen = datetime.fromisoformat(why["lastTransitionTime"])
     since = None if newest is None or pending is None else unschedulable_since(newest)
-    crash_seen = crashed is not None
-    return JobView(name, stage, key, state, record, failure or crashed, pending, since, crash_seen, unseen, job)
+    return JobView(
+        name=name,
+        uid=job["metadata"]["uid"],
+        stage=stage,
+        key=key,
+        state=state,
+        record=record,
+        failure=failure or crashed,
+        pending=pending,
+        unschedulable_since=since,
+        ended=bool(why),
+        ended_unseen=unseen,
+        body=job,
+    )
 
 
 def _stays(crash: Trouble, pod: Mapping[str, Any], searches: bool) -> bool:

@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Any
 
 from triton_converters.contract.document import DocumentError
-from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import CLAIM, FAILURE, FINISHED, HISTORY, is_record, read_record, record_name
 from triton_operator import names
+from triton_operator.observed.failures import Failure
 from triton_operator.observed.history import History
 from triton_operator.observed.jobs import JobView, Record, job_view
 from triton_operator.observed.pods import SERVER, Trouble, containers, disrupted, pod_trouble, server_crash
@@ -46,14 +46,16 @@ class Observed:
     servers: Mapping[str, ServerView]
     records: Mapping[str, Record]
     """The Jobs' results by ``<stage>.<key>``, from the results ConfigMap and from pods that ended since."""
+    failures: Mapping[str, Failure]
+    """The recorded failures, by the Job's name. The Job may be gone, or another one may have its name."""
     unreadable: Mapping[str, str]
     """Entries of the results ConfigMap that cannot be read: a newer version may have written them."""
     serving: str | None
     """Name of the Deployment that the Service points to."""
     claim: Mapping[str, Any] | None
-    """The claim that the operator made; None: there is none."""
+    """The repository claim; None: there is none yet."""
     recorded_claim: str
-    """uid of the claim that holds the recorded results; empty: not recorded."""
+    """Name and uid, NAME/UID, of the claim that holds the recorded results; empty: not recorded."""
     history: History
     """The states that served, as recorded."""
     neighbours: tuple[str, ...]
@@ -67,24 +69,26 @@ def observe(
     children: Iterable[Mapping[str, Any]],
     gpu_product_exists: bool | None = None,
     neighbours: Iterable[str] = (),
+    claim_name: str = "",
 ) -> Observed:
-    """Parse the children of one TritonDeployment; Events about its pods may be among them."""
+    """Parse the children of one TritonDeployment; Events about its pods may be among them, and the claim it names.
+
+    ``claim_name``: the repository claim, whose results alone count; empty: those of any claim do.
+    """
     by_kind: dict[str, list[Mapping[str, Any]]] = {}
     for child in children:
         by_kind.setdefault(child["kind"], []).append(child)
     pods, events = by_kind.get("Pod", []), by_kind.get("Event", [])
-    claim = _named(by_kind.get("PersistentVolumeClaim", []), names.claim(deployment))
-    jobs = [job_view(job, pods, events) for job in by_kind.get("Job", [])]
+    claim = _named(by_kind.get("PersistentVolumeClaim", []), claim_name)
+    jobs = [_on_claim(job_view(job, pods, events), claim_name) for job in by_kind.get("Job", [])]
     entries = (_named(by_kind.get("ConfigMap", []), names.results(deployment)) or {}).get("data") or {}
     records, failures, unreadable = _recorded(entries)
     history = History.from_json(entries.get(HISTORY, ""))
     if entries.get(HISTORY) and not history.served:
         unreadable[HISTORY] = entries[HISTORY]
-    if claim is not None and entries.get(CLAIM, claim["metadata"]["uid"]) != claim["metadata"]["uid"]:
+    if _is_other_claim(entries.get(CLAIM, ""), claim_name, claim):
         records, failures, unreadable, history = {}, {}, {}, History()
-        jobs = [_forgotten(job) if _older(job.body, claim) else job for job in jobs]
-    # Only the recorded failure still tells why a Job is suspended whose sidecar crashed.
-    jobs = [replace(job, failure=failures.get(job.name, job.failure)) for job in jobs]
+        jobs = [_forgotten(job) if claim is not None and _older(job.body, claim) else job for job in jobs]
     for job in jobs:
         if job.record is not None:
             records.setdefault(record_name(job.stage, job.key), job.record)
@@ -93,6 +97,7 @@ def observe(
         jobs={job.name: job for job in jobs},
         servers={body["metadata"]["name"]: _server(body, pods, events) for body in by_kind.get("Deployment", [])},
         records=records,
+        failures=failures,
         unreadable=unreadable,
         serving=None if service is None else service["spec"].get("selector", {}).get(names.REVISION_LABEL),
         claim=claim,
@@ -107,18 +112,31 @@ def _named(objects: Iterable[Mapping[str, Any]], name: str) -> Mapping[str, Any]
     return next((each for each in objects if each["metadata"]["name"] == name), None)
 
 
+def _is_other_claim(recorded: str, name: str, claim: Mapping[str, Any] | None) -> bool:
+    """Whether the recorded results are on another claim than the one that is used now."""
+    if not recorded or not name:
+        return False
+    recorded_name, _, uid = recorded.partition("/")
+    return recorded_name != name or (claim is not None and claim["metadata"]["uid"] != uid)
+
+
+def _on_claim(job: JobView, claim_name: str) -> JobView:
+    """The Job, without its result if that is on another claim than the one that is used now."""
+    volumes = job.body["spec"].get("template", {}).get("spec", {}).get("volumes", [])
+    used = {each["name"]: each.get("persistentVolumeClaim", {}).get("claimName") for each in volumes}
+    return job if used.get("repository") in (claim_name, None) or not claim_name else replace(job, record=None)
+
+
 def _older(job: Mapping[str, Any], claim: Mapping[str, Any]) -> bool:
     return bool(job["metadata"]["creationTimestamp"] < claim["metadata"]["creationTimestamp"])
 
 
 def _forgotten(job: JobView) -> JobView:
     """A Job whose result is lost with its claim, so that it runs again."""
-    return replace(
-        job, state="Succeeded", record=None, failure=None, pending=None, sidecar_crashed=False, ended_unseen=None
-    )
+    return replace(job, state="Succeeded", record=None, failure=None, pending=None, ended_unseen=None)
 
 
-def _recorded(entries: Mapping[str, str]) -> tuple[dict[str, Record], dict[str, Trouble], dict[str, str]]:
+def _recorded(entries: Mapping[str, str]) -> tuple[dict[str, Record], dict[str, Failure], dict[str, str]]:
     """Return the records, the recorded failures, and the texts of unreadable records.
 
     An unreadable record counts as absent, so its Job runs again and replays the result.
@@ -128,8 +146,8 @@ def _recorded(entries: Mapping[str, str]) -> tuple[dict[str, Record], dict[str, 
         try:
             if is_record(name):
                 records[name] = Record(read_record(name, text), text, entries.get(FINISHED + name, ""))
-            elif name.startswith(FAILURE) and (outcome := Outcome.from_json(text)).reason is not None:
-                failures[name.removeprefix(FAILURE)] = Trouble(outcome.reason, outcome.message)
+            elif name.startswith(FAILURE):
+                failures[name.removeprefix(FAILURE)] = Failure.from_json(text)
         except DocumentError:
             if is_record(name):
                 unreadable[name] = text

@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.records import CLAIM, FAILURE, FINISHED, HISTORY, record_name
 from triton_operator import names
 from triton_operator.context import Context
+from triton_operator.observed.failures import Failure
 from triton_operator.observed.history import History
-from triton_operator.observed.pods import Trouble
 
 KEPT = 96
 """How many more records are kept, newest first, than the plan, the active revision and the history need."""
@@ -16,26 +15,32 @@ ROOM_BYTES = 900_000
 """Room for all records. Most take 4 KB at most, and a ConfigMap holds 1 MiB; the rest is for names and failures."""
 
 
-def results(context: Context, needed: set[str], failures: Mapping[str, Trouble], history: History) -> dict[str, Any]:
-    """The results ConfigMap. ``needed``: names of the plan's records. ``failures``: those of existing Jobs, by name."""
-    records, claim = context.observed.records, context.observed.claim
-    # While the claim is missing, the results still belong to the old claim; a new one does not have them.
-    uid = claim["metadata"]["uid"] if claim is not None else context.observed.recorded_claim
+def results(context: Context, needed: set[str], failures: Mapping[str, Failure], history: History) -> dict[str, Any]:
+    """The results ConfigMap. ``needed``: names of the plan's records. ``failures``: the plan's, by the Job's name."""
+    records = context.observed.records
     # A newer operator may have written what this one cannot read, and may need what it names.
-    data = {**context.observed.unreadable, **({CLAIM: uid} if uid else {})}
+    data = {**context.observed.unreadable, **({CLAIM: claim} if (claim := _claim(context)) else {})}
     if history.served:
         data[HISTORY] = history.to_json()
     for name in sorted(_kept(context, needed, history)):
         data[name] = records[name].text
         data[FINISHED + name] = records[name].finished_at
-    for job, trouble in sorted(failures.items()):
-        data[FAILURE + job] = Outcome("failure", job, None, trouble.reason, trouble.message).to_json()
+    for job, failure in sorted(failures.items()):
+        data[FAILURE + job] = failure.to_json()
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": context.metadata(names.results(context.name), "results"),
         "data": data,
     }
+
+
+def _claim(context: Context) -> str:
+    """Name and uid of the claim that has the results. While it is missing, they belong to the one that had them."""
+    claim, recorded = context.observed.claim, context.observed.recorded_claim
+    if claim is not None:
+        return f"{context.claim_name}/{claim['metadata']['uid']}"
+    return recorded if recorded.startswith(f"{context.claim_name}/") else ""
 
 
 def _kept(context: Context, needed: set[str], history: History) -> set[str]:

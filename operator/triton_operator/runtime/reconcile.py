@@ -1,6 +1,6 @@
 """One pass over one TritonDeployment: observe, plan, write what differs, report.
 
-store ─> parse ─> observe ─> plan ─> apply what drifts ─> delete ─> status ─> events
+store ─> parse ─> observe ─> plan ─> delete ─> apply what drifts ─> status ─> events
 
 A pass never waits and never raises. A user's error goes into the status, a transient error leads to a later pass, and a
 bug does both and leaves a traceback. A pass that wrote something is followed by another; one that wrote nothing is the
@@ -14,7 +14,7 @@ from typing import Any
 
 from triton_converters.contract.reasons import Reason
 from triton_operator import names
-from triton_operator.api.deployment import InvalidSpecError, parse, parse_status
+from triton_operator.api.deployment import InvalidSpecError, TritonDeployment, parse, parse_status
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.kube import ownership
 from triton_operator.kube.bodies import event_body, failed, stalled, status_body
@@ -27,7 +27,17 @@ from triton_operator.kube.cluster import (
     UnavailableError,
 )
 from triton_operator.kube.drift import drift
-from triton_operator.kube.kinds import CLAIM, EVENT, JOB, NETWORK_POLICY, TRITON_DEPLOYMENT, Kind, kind_named, kind_of
+from triton_operator.kube.kinds import (
+    CLAIM,
+    CONFIG_MAP,
+    EVENT,
+    JOB,
+    NETWORK_POLICY,
+    TRITON_DEPLOYMENT,
+    Kind,
+    kind_named,
+    kind_of,
+)
 from triton_operator.kube.ownership import Control
 from triton_operator.names import GPU_PRODUCT_LABEL
 from triton_operator.observed.snapshot import observe
@@ -38,6 +48,8 @@ from triton_operator.runtime.store import Key, Store
 from triton_operator.settings import Settings
 from triton_operator.stages.skipping import product_asked
 
+Children = Mapping[tuple[Kind, str], dict[str, Any]]
+"""The observed children by kind and name."""
 STARTS_WORK = {CLAIM, NETWORK_POLICY, JOB}
 """Jobs, and the kinds that must exist before a Job's pod may run."""
 LONGEST_FIGHT = 20
@@ -115,19 +127,27 @@ class Reconciler:
         events = [body for body in known if kind_of(body) is EVENT]
         product = product_asked(deployment.spec)
         exists = self._cluster.has_node(GPU_PRODUCT_LABEL, product) if product else None
-        observed = observe(deployment.name, [*children, *events], exists, self._store.others_on_claim(key))
+        observed = observe(
+            deployment.name,
+            [*children, *events, *self._named_claim(deployment)],
+            exists,
+            self._store.others_on_claim(key),
+            deployment.claim_name,
+        )
         if observed.unreadable:
             entries = f"{names.results(deployment.name)}: {', '.join(observed.unreadable)}"
             log.warning("%s: nothing is removed from the claim: unreadable entries in ConfigMap %s", key, entries)
         intent = plan(deployment, observed, self._settings, now)
-        try:
-            if self._start_work(owner, children, intent):
-                return self._again(key)
-            wrote = self._bring_about(owner, children, intent)
-        except RefusedError as error:
-            log.warning("%s: %s", key, error)
-            self._count_error(error)
-            self._stall(owner, intent.status, Reason.APPLY_REFUSED, str(error), now)
+        refusals = _Refusals()
+        by_name = _by_name(children)
+        if self._make_room(owner, by_name, intent, refusals) or self._start_work(owner, by_name, intent, refusals):
+            return self._again(key)
+        others = (desired for desired in intent.objects if kind_of(desired) not in STARTS_WORK)
+        wrote = self._apply_all(owner, by_name, others, refusals)
+        if refusals:
+            log.warning("%s: %s", key, refusals)
+            self._count_error(refusals[0])
+            self._stall(owner, intent.status, Reason.APPLY_REFUSED, str(refusals), now)
             return Result(failed=True)
         wrote |= self._report(owner, intent.status, intent.events, now)
         if wrote:
@@ -135,31 +155,55 @@ class Reconciler:
         self._writing_passes.pop(key, None)
         return Result(again_after=intent.requeue_after)
 
-    def _start_work(self, owner: Body, children: list[Body], intent: Plan) -> bool:
+    def _named_claim(self, deployment: TritonDeployment) -> Iterable[Body]:
+        """The claim that the spec names, if it exists. It is the user's, so no watch tells of it."""
+        if deployment.spec.repository.claim_name is None:
+            return
+        body = self._cluster.get(CLAIM, deployment.namespace, deployment.claim_name)
+        if body is not None:
+            yield {"apiVersion": CLAIM.api_version, "kind": CLAIM.kind, **body}
+
+    def _make_room(self, owner: Body, children: Children, intent: Plan, refusals: "_Refusals") -> bool:
+        """Delete what is no longer wanted, before a quota refuses what is. Return whether anything was deleted.
+
+        The results are recorded first, because the Jobs that are deleted hold them until then.
+        """
+        gone = [
+            child
+            for reference in intent.deletions
+            if (child := children.get((kind_named(reference.api_version, reference.kind), reference.name)))
+            and "deletionTimestamp" not in child["metadata"]
+        ]
+        if not gone:
+            return False
+        self._apply_all(owner, children, (each for each in intent.objects if kind_of(each) is CONFIG_MAP), refusals)
+        if refusals:
+            return False
+        for child in gone:
+            self._cluster.delete(child)
+            self._wrote(owner, "delete", child, "")
+        return True
+
+    def _start_work(self, owner: Body, children: Children, intent: Plan, refusals: "_Refusals") -> bool:
         """Apply what makes Jobs run. If that wrote anything, records and reports are left to the next pass.
 
         So each of many new objects has its Job before the first status is written.
         """
-        objects = (desired for desired in intent.objects if kind_of(desired) in STARTS_WORK)
-        return self._apply_all(owner, _by_name(children), objects)
+        wanted = [desired for desired in intent.objects if kind_of(desired) in STARTS_WORK]
+        before = [desired for desired in wanted if kind_of(desired) is not JOB]
+        wrote = self._apply_all(owner, children, before, refusals)
+        if refusals and any(_name(desired) not in children for desired in before):
+            return wrote
+        return self._apply_all(owner, children, (each for each in wanted if kind_of(each) is JOB), refusals) or wrote
 
-    def _bring_about(self, owner: Body, children: list[Body], intent: Plan) -> bool:
-        """Apply what else drifts, in the plan's order, then delete. Return whether anything was written."""
-        observed = _by_name(children)
-        others = (desired for desired in intent.objects if kind_of(desired) not in STARTS_WORK)
-        wrote = self._apply_all(owner, observed, others)
-        for reference in intent.deletions:
-            child = observed.get((kind_named(reference.api_version, reference.kind), reference.name))
-            if child is not None and "deletionTimestamp" not in child["metadata"]:
-                self._cluster.delete(child)
-                self._wrote(owner, "delete", child, "")
-                wrote = True
-        return wrote
-
-    def _apply_all(self, owner: Body, observed: Mapping[tuple[Kind, str], Body], objects: Iterable[Body]) -> bool:
+    def _apply_all(self, owner: Body, children: Children, objects: Iterable[Body], refusals: "_Refusals") -> bool:
+        """Apply what drifts; an object that is refused stops no other. Return whether anything was written."""
         wrote = False
         for desired in objects:
-            wrote |= self._apply(owner, desired, observed.get((kind_of(desired), desired["metadata"]["name"])))
+            try:
+                wrote |= self._apply(owner, desired, children.get(_name(desired)))
+            except RefusedError as error:
+                refusals.append(error)
         return wrote
 
     def _apply(self, owner: Body, desired: Body, observed: Body | None) -> bool:
@@ -175,8 +219,9 @@ class Reconciler:
             if observed is None:
                 raise NotYetError(f"{kind} {metadata['name']} was deleted just now")
             self._check_control(owner, {"apiVersion": kind.api_version, "kind": kind.kind, **observed})
-        if observed is not None and "deletionTimestamp" in observed["metadata"]:
-            # Its deletion wakes the object, and a pass then makes it again.
+        if kind is JOB or "deletionTimestamp" in observed["metadata"]:
+            # The name of a Job says what it does, and what admission webhooks or Kueue changed in it is theirs. An
+            # object that is being deleted wakes the TritonDeployment when it is gone, and a pass then makes it again.
             return False
         difference = drift(desired, observed)
         if difference is None:
@@ -263,5 +308,17 @@ class Reconciler:
         self._metrics.reconcile_errors.labels(type(error).__name__.removesuffix("Error")).inc()
 
 
-def _by_name(children: Iterable[Body]) -> dict[tuple[Kind, str], Body]:
-    return {(kind_of(child), child["metadata"]["name"]): child for child in children}
+class _Refusals(list[RefusedError]):
+    """What the API server refused in one pass."""
+
+    def __str__(self) -> str:
+        """Return the distinct messages."""
+        return "; ".join(dict.fromkeys(map(str, self)))
+
+
+def _by_name(children: Iterable[Body]) -> Children:
+    return {_name(child): child for child in children}
+
+
+def _name(body: Body) -> tuple[Kind, str]:
+    return kind_of(body), body["metadata"]["name"]

@@ -1,6 +1,6 @@
 """Source: one Job reads spec.source and publishes it on the claim under its digest."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from triton_converters.contract import layout
@@ -11,7 +11,7 @@ from triton_operator import names
 from triton_operator.api.status import Condition
 from triton_operator.context import Context
 from triton_operator.resources.jobs import Work, claim_volume, job
-from triton_operator.stages.step import Effects, Progress, Verdict, run, waiting
+from triton_operator.stages.step import Progress, Verdict, run, waiting
 
 RETRY_SECONDS, LONGEST_RETRY_SECONDS = 15, 300
 """The shortest and longest pause between two tries. A missing source may still come, because GitOps applies everything
@@ -32,7 +32,7 @@ def resolve(context: Context, progress: Progress) -> Progress:
     if lost := _claim_lost(context):
         return progress.waiting(lost, stalled=True)
     work = _work(context)
-    this = run(context, work)
+    this = run(context, work, repeats=(Reason.SOURCE_NOT_FOUND,))
     if this.record is not None:
         result = this.record.outcome.result
         assert isinstance(result, SourceResult)
@@ -50,7 +50,7 @@ def resolve(context: Context, progress: Progress) -> Progress:
     if this.failure is not None:
         if this.failure.reason is Reason.SOURCE_NOT_FOUND:
             verdict = Verdict("SourceResolved", False, this.failure.reason, f"{this.failure.message}; trying again")
-            effects = Effects(needed=this.effects.needed) if _is_due(context, work, age) else this.effects
+            effects = replace(this.effects, jobs=frozenset()) if _is_due(context, work, age) else this.effects
             return progress.waiting(verdict, effects, stalled=age >= STALLED_SECONDS)
         verdict = Verdict("SourceResolved", False, this.failure.reason, this.failure.message)
         return progress.waiting(verdict, this.effects, stalled=True)

@@ -1,6 +1,6 @@
 """What a step of the flow returns, and the one way in which any step runs a Job. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -9,6 +9,7 @@ from triton_converters.contract.records import record_name
 from triton_operator.api.status import ConditionType
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
+from triton_operator.observed.failures import Failure
 from triton_operator.observed.jobs import JobView, Record
 from triton_operator.observed.pods import Trouble
 from triton_operator.resources.jobs import Work, job
@@ -36,9 +37,9 @@ class Effects:
     needed: frozenset[str] = frozenset()
     """Names of the records the stage reads."""
     jobs: frozenset[str] = frozenset()
-    """Names of the Jobs that belong to the plan, finished ones too: any other is deleted."""
-    failures: Mapping[str, Trouble] = field(default_factory=dict)
-    """The failures of Jobs, by the Job's name."""
+    """Names of the Jobs that stay, finished ones too: any other is deleted."""
+    failures: Mapping[str, Failure] = field(default_factory=dict)
+    """The failures of the plan's Jobs, by the Job's name."""
 
     def __add__(self, other: "Effects") -> "Effects":
         """Both stages' wishes."""
@@ -103,36 +104,49 @@ class Run:
     """A Job for it exists and has not ended, or is created in this pass."""
 
 
-def run(context: Context, work: Work, start: bool = True, patience: float | None = None) -> Run:
-    """Look for the work's record; else for its Job; else start one, where ``start`` allows it.
+def run(
+    context: Context,
+    work: Work,
+    start: bool = True,
+    patience: float | None = None,
+    repeats: Collection[Reason] = (),
+) -> Run:
+    """Look for the work's record; else for its failure; else for its Job; else start one, if ``start`` allows it.
 
     A Job that has ended stays with its record, for its log, also where a newer operator would write it otherwise.
     ``patience``: seconds after which a Job that no node takes is given up; None: it waits.
+    ``repeats``: failures that end with their Job: without the Job the work starts again.
 
-    A failure belongs to its Job: it is recorded while the Job exists, and deleting the Job is asking for another try.
-    A sidecar that crashes never fails its Job, so that Job is suspended, which ends its pod and keeps it for its log;
-    so is a Job that is given up.
+    A Job whose sidecar crashed, or that is given up, never ends by itself: its failure is recorded and it is deleted.
     """
     body = job(context, work)
     name = body["metadata"]["name"]
     record = record_name(work.stage, work.key)
-    observed = context.observed.jobs.get(name)
+    observed, known = context.observed.jobs.get(name), context.observed.failures.get(name)
     needed, jobs = frozenset({record}), frozenset({name})
     if record in context.observed.records:
         same = [each for each in context.observed.jobs.values() if (each.stage, each.key) == (work.stage, work.key)]
         jobs |= {each.name for each in same if not each.active}
         return Run(Effects(needed=needed, jobs=jobs), record=context.observed.records[record])
+    if known is not None and (observed is None or observed.uid == known.uid):
+        again = known.retry != context.deployment.retry
+        if not again and (observed is not None or known.reason not in repeats):
+            kept = jobs if observed is not None and observed.ended else frozenset()
+            return Run(Effects(needed=needed, jobs=kept, failures={name: known}), failure=known.trouble)
+        if observed is not None:
+            # Until the failed Job is gone, the record tells it from the next one.
+            return Run(Effects(needed=needed, failures={name: known}), active=True)
     if observed is None:
         if not start or context.spec.suspend:
             return Run(Effects(needed=needed))
         return Run(Effects((body,), needed, jobs), active=True)
     if is_unseen(context, observed):
         return Run(Effects((body,), needed, jobs), active=True)
-    given_up = _given_up(context, observed, patience)
-    failure = observed.failure or given_up
+    failure = observed.failure or _given_up(context, observed, patience)
     if failure is not None:
-        objects = (_suspended(body),) if given_up or _crashes(observed) else ()
-        return Run(Effects(objects, needed, jobs, {name: failure}), failure=failure)
+        kept = jobs if observed.ended else frozenset()
+        failed = Failure(observed.uid, failure.reason, failure.message, context.deployment.retry)
+        return Run(Effects(needed=needed, jobs=kept, failures={name: failed}), failure=failure)
     if observed.state == "Succeeded":
         # Its pod is gone with the answer: without the Job another one starts and replays it from the claim.
         return Run(Effects(needed=needed), active=True)
@@ -158,13 +172,6 @@ def _given_up(context: Context, observed: JobView, patience: float | None) -> Tr
         return None
     if (context.now - observed.unschedulable_since).total_seconds() <= patience:
         return None
-    message = f"{observed.pending.message} Given up after {patience:g} s: delete Job {observed.name} for another try."
+    retry = f"kubectl triton retry {context.name} --namespace {context.deployment.namespace}"
+    message = f"{observed.pending.message} Given up after {patience:g} s; once there is a node, type: {retry}"
     return Trouble(observed.pending.reason, message)
-
-
-def _crashes(observed: JobView) -> bool:
-    return observed.sidecar_crashed or bool(observed.body["spec"].get("suspend"))
-
-
-def _suspended(body: dict[str, Any]) -> dict[str, Any]:
-    return body | {"spec": body["spec"] | {"suspend": True}}

@@ -1,0 +1,28 @@
+"""How Jobs failed, as recorded in the results ConfigMap. Pure.
+
+A recorded failure outlives its Job. A person who deletes a failed Job cannot be told from a policy that deletes all of
+them, and such a policy must not repeat a failure for ever. So another try is asked for by an annotation.
+"""
+
+from dataclasses import dataclass
+
+from triton_converters.contract.document import Document
+from triton_converters.contract.reasons import Reason
+from triton_operator.observed.pods import Trouble
+
+
+@dataclass(frozen=True)
+class Failure(Document):
+    """The failure of one Job."""
+
+    uid: str
+    """uid of the Job that failed; a Job of the same name made since has not failed."""
+    reason: Reason
+    message: str
+    retry: str = ""
+    """The object's retry annotation at that time; another value asks for another try."""
+
+    @property
+    def trouble(self) -> Trouble:
+        """The failure as the status tells it."""
+        return Trouble(self.reason, self.message)
