@@ -69,7 +69,11 @@ def candidate_failed() -> Cluster:
 
 
 def server_refuses_the_model() -> Cluster:
-    words = "error: creating server: Internal - failed to load all models"
+    words = (
+        "E1121 00:00:42.123456 1 model_lifecycle.cc:654] \"failed to load 'digits' version 1: Invalid argument: model"
+        " 'digits', tensor 'OUTPUT__0': the model expects 2 dimensions (shape [-1,-1]) but the model configuration"
+        ' specifies 2 dimensions (shape [-1,10])"\nerror: creating server: Internal - failed to load all models\n'
+    )
     return until(Cluster(a_spec(), when("profile", Fate(sidecar_crashes=words), "onnx-fp32")), has("Ready"))
 
 

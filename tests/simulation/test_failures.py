@@ -221,6 +221,22 @@ def test_a_sidecar_that_crash_loops_fails_its_candidate_in_its_own_words(words: 
     assert cluster.active("profile") == []
 
 
+def test_the_servers_own_sentence_about_a_model_is_whole_wherever_it_is_told() -> None:
+    sentence = (
+        "failed to load 'digits' version 1: Invalid argument: model 'digits', tensor 'output0': the model expects 3"
+        " dimensions (shape [-1,22,-1]) but the model configuration specifies 2 dimensions (shape [22,2100])"
+    )
+    frames = "  <frozen importlib._bootstrap>(241): _call_with_frames_removed\n" * 20
+    end = "error: creating server: Internal - failed to load all models"
+    words = f"E1122 16:02:42.1 1 model_lifecycle.cc:654] {sentence}\n\nAt:\n{frames}{end}\n"
+    cluster = Cluster(a_spec(), when("profile", Fate(sidecar_crashes=words)))
+    cluster.settle()
+    assert [cluster.candidate(each)["message"].partition("; ")[0] for each in NAMES] == [sentence] * len(NAMES)
+    assert cluster.condition("Ready")["reason"] == "AllCandidatesFailed"
+    for kind in ("Ready", "Stalled", "Verified"):
+        assert sentence in cluster.condition(kind)["message"]
+
+
 @pytest.mark.parametrize(
     ("status", "reason", "words"),
     [

@@ -87,6 +87,23 @@ def test_why_a_server_refuses_a_model_is_read_from_its_own_words(words: str, rea
     assert trouble.message.endswith(advice)
 
 
+def test_what_decides_in_a_servers_log_comes_first() -> None:
+    sentence = "failed to load 'm' version 1: Internal: ModuleNotFoundError: No module named 'torchvision'"
+    frames = "".join(f"  <frozen importlib._bootstrap>({number}): _call_with_frames_removed\n" for number in range(20))
+    end = "error: creating server: Internal - failed to load all models"
+    crash = server_crash(crashed(f"E1122 16:02:42.1 1 model_lifecycle.cc:654] {sentence}\n\nAt:\n{frames}{end}\n"))
+    assert crash is not None
+    assert crash.reason is Reason.MODEL_LOAD_FAILED
+    assert crash.message.startswith(f"{sentence}; pod p, container tritonserver ended with exit code 1: ")
+    assert crash.message.endswith(end)
+
+
+def test_a_log_without_the_sentence_is_quoted_without_what_a_terminal_would_obey() -> None:
+    crash = server_crash(crashed("\x1b[2Jsomething\nSignal (11) received."))
+    assert crash is not None
+    assert crash.message == "pod p, container tritonserver ended with exit code 1: [2Jsomething | Signal (11) received."
+
+
 def test_a_container_before_the_server_says_why_the_job_failed() -> None:
     outcome = '{"stage":"convert","key":"k","reason":"TensorRtVersionMismatch","message":"10.9 is not 10.8"}'
     pod = a_pod("Failed", containerStatuses=waiting("PodInitializing"))

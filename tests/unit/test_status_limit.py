@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from triton_converters.contract.reasons import Reason
@@ -144,3 +144,10 @@ def test_a_shortened_message_keeps_to_its_length_and_its_ends(message: str, leng
         head, _, tail = short.partition(" ... ")
         assert message.startswith(head)
         assert message.endswith(tail)
+
+
+@given(st.text(max_size=60), st.text(min_size=100), st.integers(min_value=80, max_value=200))
+def test_what_happened_is_whole_in_a_shortened_message_where_it_fits(first: str, rest: str, length: int) -> None:
+    happened = first.partition("; ")[0].encode(errors="replace").decode()
+    assume(len(happened.encode()) <= length - 5)
+    assert shortened(f"{happened}; {rest}", length).startswith(happened)

@@ -6,11 +6,19 @@ def printable(text: str, replacement: str = " ") -> str:
     return "".join(each if each.isprintable() or each in "\n\t" else replacement for each in text)
 
 
+_CUT = " ... "
+
+
 def shortened(text: str, limit: int) -> str:
-    """Return at most ``limit`` bytes of UTF-8, cut in the middle: what happened comes first, what to do comes last."""
+    """Return at most ``limit`` bytes of UTF-8, cut in the middle: what happened comes first, what to do comes last.
+
+    What happened, the words before the first "; ", stays whole where it fits.
+    """
     # A lone surrogate has no encoding, and the API server refuses it.
     plain = text.encode(errors="replace")
     if len(plain) <= limit:
         return plain.decode()
-    head = plain[: limit // 3].decode(errors="ignore")
-    return f"{head} ... {plain[-(limit - limit // 3 - 5) :].decode(errors='ignore')}"
+    happened = len(plain.partition(b"; ")[0])
+    head = happened if limit // 3 < happened <= limit - len(_CUT) else limit // 3
+    tail = plain[len(plain) - (limit - head - len(_CUT)) :]
+    return f"{plain[:head].decode(errors='ignore')}{_CUT}{tail.decode(errors='ignore')}"

@@ -10,6 +10,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.text import printable
+from triton_operator.observed.refusal import refusal
 
 SERVER = "tritonserver"
 """Name of the server's container, in its own pod and in that of a profile Job."""
@@ -34,19 +36,6 @@ PATIENCE = timedelta(seconds=3)
 _ADVICE = {
     Reason.IMAGE_PULL_FAILED: "check the image's name, the registry and imagePullSecrets",
     Reason.CONTAINER_CONFIG_INVALID: "correct what the message names",
-}
-
-
-_REFUSALS = (
-    ("not compatible with this version of TensorRT", Reason.TENSORRT_VERSION_MISMATCH),
-    ("unable to find backend library for backend", Reason.FORMAT_NOT_SERVED),
-    ("failed to load", Reason.MODEL_LOAD_FAILED),
-)
-"""What tritonserver and TensorRT say when they refuse a model, the most specific first."""
-_REFUSAL_ADVICE = {
-    Reason.TENSORRT_VERSION_MISMATCH: "; build the engine with the server's TensorRT: change spec.conversion.pod.image,"
-    " or spec.serving.image",
-    Reason.FORMAT_NOT_SERVED: "; this server's image lacks the backend: use another format or spec.serving.image",
 }
 
 
@@ -118,10 +107,11 @@ def server_crash(pod: Mapping[str, Any]) -> Trouble | None:
     for status in _statuses(pod.get("status", {})):
         ended = status.get("lastState", {}).get("terminated")
         if status["name"] == SERVER and ended and status.get("restartCount", 0) > 0:
-            words = ended.get("message", "")
-            reason = next((reason for part, reason in _REFUSALS if part in words), Reason.SERVER_CRASHED)
-            trouble = ending(pod, SERVER, ended, reason)
-            return replace(trouble, message=trouble.message + _REFUSAL_ADVICE.get(trouble.reason, ""))
+            found = refusal(ended.get("message", ""))
+            if found is None or ended.get("reason") == "OOMKilled":
+                return ending(pod, SERVER, ended, Reason.SERVER_CRASHED)
+            trouble = ending(pod, SERVER, ended, found.reason, found.sentence)
+            return replace(trouble, message=trouble.message + found.advice)
     return None
 
 
@@ -131,16 +121,25 @@ def restarts(pod: Mapping[str, Any]) -> int:
     return max((status.get("restartCount", 0) for status in servers), default=0)
 
 
-def ending(pod: Mapping[str, Any], container: str, terminated: Mapping[str, Any], crashed: Reason) -> Trouble:
-    """Why a container ended, with its last message; the reason is ``crashed`` unless a better one is known."""
+def ending(
+    pod: Mapping[str, Any], container: str, terminated: Mapping[str, Any], crashed: Reason, sentence: str = ""
+) -> Trouble:
+    """Why a container ended, with its last message; the reason is ``crashed`` unless a better one is known.
+
+    ``sentence``: what decides in the last message; it comes first, so that no limit cuts it.
+    """
     where = f"pod {pod['metadata']['name']}, container {container}"
     if terminated.get("reason") == "OOMKilled":
         field = "spec.serving.pod.resources" if container == SERVER else "spec.conversion.pod.resources"
         limit = _memory_limit(pod, container)
         return Trouble(Reason.OUT_OF_MEMORY, f"{where} was killed at its memory limit{limit}; raise it in {field}")
-    words = _last_lines(terminated.get("message", ""))
-    said = f": {words}" if words else " and left no message; see its log"
-    return Trouble(crashed, f"{where} ended with exit code {terminated.get('exitCode')}{said}")
+    end = f"{where} ended with exit code {terminated.get('exitCode')}"
+    lines = [line.strip() for line in printable(terminated.get("message", "")).splitlines() if line.strip()]
+    if sentence:
+        others = " | ".join(line for line in lines[-2:] if sentence not in line)[-300:]
+        return Trouble(crashed, f"{sentence}; {end}{': ' if others else ''}{others}")
+    words = " | ".join(lines[-8:])[-700:]
+    return Trouble(crashed, f"{end}: {words}" if words else f"{end} and left no message; see its log")
 
 
 def ended(pod: Mapping[str, Any]) -> bool:
@@ -228,9 +227,3 @@ def _memory_limit(pod: Mapping[str, Any], container: str) -> str:
 
 def _statuses(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]
-
-
-def _last_lines(text: str) -> str:
-    """The end of a log on one line."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return " | ".join(lines[-8:])[-700:]

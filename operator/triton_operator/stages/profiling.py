@@ -189,7 +189,7 @@ def _verdict(context: Context, attempts: list[Attempt]) -> Verdict:
         message = f"profiling candidate {current.name}; {len(busy) - 1} more to go"
         return Verdict("Verified", False, Reason.RUNNING, message)
     if not passed:
-        reasons = "; ".join(f"{each.name}: {each.reason}: {shortened(each.message, 200)}" for each in attempts)
+        reasons = "; ".join(f"{each.name}: {each.reason}: {shortened(each.message, 300)}" for each in attempts)
         return Verdict("Verified", False, Reason.ALL_CANDIDATES_FAILED, f"no candidate passed the gates: {reasons}")
     message = f"{len(passed)} of {len(attempts)} candidates passed every gate: {', '.join(passed)}"
     if not context.spec.accuracy.thresholds:

@@ -1,0 +1,108 @@
+"""What tritonserver says when it refuses a model, found in the end of its log. Pure.
+
+The kubelet keeps the last 2 KiB of the log of a container that wrote no termination message. The decisive sentence is
+one line of the error log or, where that is cut off, a cell of the table of models. A traceback may follow both.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import takewhile
+
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.text import printable
+
+LONGEST_SENTENCE = 400
+"""The longest sentence, in characters; a status has room for it."""
+
+_KINDS = (
+    (
+        "not compatible with this version of TensorRT",
+        Reason.TENSORRT_VERSION_MISMATCH,
+        "; build the engine with the server's TensorRT: change spec.conversion.pod.image, or spec.serving.image",
+    ),
+    (
+        "unable to find backend library for backend",
+        Reason.FORMAT_NOT_SERVED,
+        "; this server's image lacks the backend: use another format or spec.serving.image",
+    ),
+    ("Poll failed for model directory", Reason.MODEL_LOAD_FAILED, ""),
+    ("failed to load", Reason.MODEL_LOAD_FAILED, ""),
+)
+"""What tritonserver and TensorRT say, the most specific first; its reason; what to do."""
+_PREAMBLE = re.compile(r"^(?:[-\dT:]+Z )?([EWI])(?:\d{4})? [^\]\n]*\] ", re.MULTILINE)
+"""The beginning of a line of tritonserver's log, in both of its formats, with the level."""
+_ENDS = ("At:", "+--", "error: creating server")
+"""The beginnings of what follows a sentence: a Python backend's frames, a table, the server's last words."""
+_UNAVAILABLE = "UNAVAILABLE: "
+_TRACEBACK = "Traceback (most recent call last):"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why tritonserver refused a model."""
+
+    reason: Reason
+    sentence: str
+    """tritonserver's own words; empty if the log does not hold them."""
+    advice: str
+    """What to do, as the end of a message; it may be empty."""
+
+
+def refusal(log: str) -> Refusal | None:
+    """Return why tritonserver refused a model; None if the end of its log says nothing of that."""
+    text = printable(log)
+    messages = [*_logged(text), *_tabled(text)]
+    for words, reason, advice in _KINDS:
+        said = next((message for message in messages if words in message), None)
+        if said is not None or words in text:
+            return Refusal(reason, _sentence(said or ""), advice)
+    return None
+
+
+def _logged(text: str) -> Iterator[str]:
+    """The messages of the error log. A newer server escapes a message as JSON, an older one writes several lines."""
+    parts = _PREAMBLE.split(text)
+    for level, message in zip(parts[1::2], parts[2::2], strict=True):
+        if level == "E":
+            yield _unescaped(message.partition("\n")[0]) if message.startswith('"') else message
+
+
+def _unescaped(message: str) -> str:
+    try:
+        return printable(str(json.loads(message)))
+    except ValueError:
+        return message.strip('"')
+
+
+def _tabled(text: str) -> Iterator[str]:
+    """The rows of the table of models that are no success, in the words of the error log.
+
+    The table breaks a cell's lines at its width, in the middle of words; a line that ends before the width is whole.
+    """
+    rows: list[list[str]] = []
+    for line in text.splitlines():
+        before, *cells = line.split("|", 3)
+        if before or len(cells) < 3:
+            continue
+        model, version, words = cells[0].strip(), cells[1].strip(), cells[2].rstrip()[1:-2]
+        if model or not rows:
+            rows.append([f"failed to load '{model}' version {version}: "])
+        rows[-1].append(words if words[-1:].strip() else f"{words.rstrip()}\n")
+    for heading, *pieces in rows:
+        status = "".join(pieces)
+        if status.startswith(_UNAVAILABLE):
+            yield heading + status.removeprefix(_UNAVAILABLE)
+
+
+def _sentence(message: str) -> str:
+    """The message on one line, without tracebacks."""
+    lines = (" ".join(line.split()) for line in message.splitlines())
+    told = [line for line in takewhile(lambda line: not line.startswith(_ENDS), lines) if line]
+    for number, line in enumerate(told):
+        if line.endswith(_TRACEBACK):
+            told = [*told[:number], line.removesuffix(_TRACEBACK).rstrip(), told[-1]]
+            break
+    sentence = " ".join(told)
+    return sentence if len(sentence) <= LONGEST_SENTENCE else f"{sentence[: LONGEST_SENTENCE - 4]} ..."
