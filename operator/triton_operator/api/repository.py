@@ -11,14 +11,16 @@ class ClaimTemplate(ApiType):
     """The PersistentVolumeClaim that the operator creates."""
 
     size: Quantity = "20Gi"
-    """Storage that the claim requests. Default: 20Gi."""
+    """Storage that the claim requests. A larger size enlarges an existing claim, if its StorageClass allows expansion;
+    a smaller one changes nothing. Default: 20Gi."""
     storage_class_name: Annotated[str, StringConstraints(max_length=253)] = ""
-    """Name of the claim's StorageClass. Default: the default StorageClass of the cluster."""
+    """Name of the claim's StorageClass. An existing claim keeps its own. Default: the default StorageClass of the
+    cluster."""
     access_modes: tuple[Literal["ReadWriteOnce", "ReadWriteMany"], ...] = Field(
         default=("ReadWriteOnce",), min_length=1, max_length=1
     )
     """Access modes of the claim: `ReadWriteOnce` or `ReadWriteMany`, exactly one. With `ReadWriteOnce` the operator
-    keeps all pods of the object on one node. Default: ReadWriteOnce."""
+    keeps all pods of the object on one node. An existing claim keeps its own. Default: ReadWriteOnce."""
 
 
 class RetentionPolicy(ApiType):

@@ -7,6 +7,7 @@ from typing import get_args
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.status import Condition, ConditionType, TritonDeploymentStatus, condition
 from triton_operator.context import Context
+from triton_operator.resources.claim import kept
 from triton_operator.stages.serving import RolledOut, available
 from triton_operator.stages.step import Progress, Verdict
 
@@ -55,8 +56,9 @@ def _summary(context: Context, progress: Progress, stages: Sequence[Verdict]) ->
     """The conditions Ready, Reconciling and Stalled, as kstatus reads them."""
     clear = Verdict("Stalled", False, Reason.NO_STALL, "nothing is in the way")
     if isinstance(progress, RolledOut) and progress.rollout.is_complete:
+        words = "; ".join(filter(None, (f"{context.name} serves, verified and measured", kept(context))))
         return [
-            Verdict("Ready", True, Reason.READY, f"{context.name} serves, verified and measured"),
+            Verdict("Ready", True, Reason.READY, words),
             Verdict("Reconciling", False, Reason.READY, "nothing is left to do"),
             clear,
         ]

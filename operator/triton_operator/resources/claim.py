@@ -1,8 +1,10 @@
 """The PersistentVolumeClaim that holds the model repository."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from triton_operator import names
+from triton_operator.api.quantity import amount
 from triton_operator.api.repository import ClaimTemplate
 from triton_operator.context import Context
 
@@ -12,22 +14,61 @@ def claim(context: Context) -> dict[str, Any] | None:
     repository = context.spec.repository
     if repository.claim_name is not None:
         return None
-    template = repository.claim_template or ClaimTemplate()
     metadata = context.metadata(names.claim(context.name), "repository")
     if repository.retention_policy.when_deleted == "Retain":
         del metadata["ownerReferences"]
-    spec: dict[str, Any] = {
-        "accessModes": list(template.access_modes),
-        "resources": {"requests": {"storage": template.size}},
-    }
-    if template.storage_class_name:
-        spec["storageClassName"] = template.storage_class_name
+    existing = context.observed.claim
+    spec = _new(_template(context)) if existing is None else _enlarged(existing["spec"], _template(context).size)
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
+
+
+def kept(context: Context) -> str:
+    """What the claim keeps although the spec's template differs, in words; empty if nothing that a user must know."""
+    existing = context.observed.claim
+    if existing is None or context.spec.repository.claim_name is not None:
+        return ""
+    template, spec = _template(context), existing["spec"]
+    fields = []
+    if template.storage_class_name not in ("", spec.get("storageClassName", "")):
+        fields.append(f"storageClassName {spec.get('storageClassName') or '(none)'}")
+    if list(template.access_modes) != spec["accessModes"]:
+        fields.append(f"accessModes {', '.join(spec['accessModes'])}")
+    if not fields:
+        return ""
+    return (
+        f"PersistentVolumeClaim {existing['metadata']['name']} keeps {' and '.join(fields)}, because Kubernetes changes"
+        " neither; set spec.repository.claimTemplate back, or make another TritonDeployment"
+    )
 
 
 def shared_by_nodes(context: Context) -> bool | None:
     """Whether pods on several nodes may use the claim; None, not known, if the claim is the user's."""
-    repository = context.spec.repository
-    if repository.claim_name is not None:
+    if context.spec.repository.claim_name is not None:
         return None
-    return (repository.claim_template or ClaimTemplate()).access_modes == ("ReadWriteMany",)
+    existing = context.observed.claim
+    modes = _template(context).access_modes if existing is None else existing["spec"]["accessModes"]
+    return list(modes) == ["ReadWriteMany"]
+
+
+def _template(context: Context) -> ClaimTemplate:
+    return context.spec.repository.claim_template or ClaimTemplate()
+
+
+def _new(template: ClaimTemplate) -> dict[str, Any]:
+    spec: dict[str, Any] = {"accessModes": list(template.access_modes), "resources": _request(template.size)}
+    if template.storage_class_name:
+        spec["storageClassName"] = template.storage_class_name
+    return spec
+
+
+def _enlarged(existing: Mapping[str, Any], size: str) -> dict[str, Any]:
+    """The spec of a claim that exists: the API server lets only its request change, and only grow."""
+    has = existing["resources"]["requests"]["storage"]
+    asked, held = amount(size), amount(has)
+    grows = asked is not None and held is not None and asked > held
+    fixed = {field: existing[field] for field in ("accessModes", "storageClassName") if field in existing}
+    return fixed | {"resources": _request(size if grows else has)}
+
+
+def _request(size: str) -> dict[str, Any]:
+    return {"requests": {"storage": size}}

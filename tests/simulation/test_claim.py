@@ -1,0 +1,123 @@
+"""A claim that exists is only ever enlarged, and what else the spec asks of it stops nothing."""
+
+from typing import Any
+
+import pytest
+
+from tests.simulation.cluster import Cluster
+from tests.simulation.deployments import a_spec
+from triton_operator.kube.drift import FIELD_MANAGER, drift
+
+Body = dict[str, Any]
+
+
+@pytest.fixture
+def claim(serving: Cluster) -> Body:
+    """The claim as the API server completes it, and as it records what the operator applied."""
+    body = serving.objects["PersistentVolumeClaim", "digits-repository"]
+    body["spec"] |= {"storageClassName": "standard", "volumeMode": "Filesystem", "volumeName": "pv-1"}
+    applied: Body = {"f:accessModes": {}, "f:storageClassName": {}, "f:resources": {"f:requests": {"f:storage": {}}}}
+    entry = {"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": {"f:spec": applied}}
+    body["metadata"]["managedFields"] = [entry]
+    return body
+
+
+def ask(cluster: Cluster, **template: Any) -> None:
+    """Edit the spec's template of the claim."""
+    cluster.edit(repository={"claimTemplate": template})
+
+
+def wanted(cluster: Cluster) -> Body:
+    """The claim's spec as the plan wants it."""
+    (spec,) = [each["spec"] for each in cluster.intent().objects if each["kind"] == "PersistentVolumeClaim"]
+    return dict(spec)
+
+
+def requested(size: str) -> Body:
+    return {"requests": {"storage": size}}
+
+
+def assert_goes_on(cluster: Cluster, story: list[str]) -> None:
+    """The object settles as Ready, and nothing was done again."""
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+    assert cluster.story == story
+
+
+def test_a_new_claim_is_as_the_template_says() -> None:
+    cluster = Cluster(a_spec())
+    ask(cluster, size="5Gi", storageClassName="fast", accessModes=["ReadWriteMany"])
+    assert wanted(cluster) == {
+        "accessModes": ["ReadWriteMany"],
+        "resources": requested("5Gi"),
+        "storageClassName": "fast",
+    }
+
+
+@pytest.mark.parametrize("size", ["50Gi", "21474836481"])
+def test_a_claim_that_somebody_enlarged_keeps_its_size(serving: Cluster, claim: Body, size: str) -> None:
+    story = list(serving.story)
+    claim["spec"]["resources"] = requested(size)
+    assert serving.act() == 0
+    assert_goes_on(serving, story)
+    assert claim["spec"]["resources"] == requested(size)
+
+
+def test_a_smaller_size_in_the_spec_changes_nothing(serving: Cluster, claim: Body) -> None:
+    story = list(serving.story)
+    ask(serving, size="10Gi")
+    assert_goes_on(serving, story)
+    assert serving.objects["PersistentVolumeClaim", "digits-repository"] is claim
+
+
+def test_a_larger_size_in_the_spec_enlarges_the_claim(serving: Cluster, claim: Body) -> None:
+    story = list(serving.story)
+    ask(serving, size="50Gi")
+    assert wanted(serving) == {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": requested("50Gi"),
+        "storageClassName": "standard",
+    }
+    assert_goes_on(serving, story)
+    assert serving.objects["PersistentVolumeClaim", "digits-repository"]["spec"]["resources"] == requested("50Gi")
+
+
+@pytest.mark.parametrize(
+    ("template", "words"),
+    [
+        ({"storageClassName": "fast"}, "keeps storageClassName standard"),
+        ({"accessModes": ["ReadWriteMany"]}, "keeps accessModes ReadWriteOnce"),
+        (
+            {"storageClassName": "fast", "accessModes": ["ReadWriteMany"]},
+            "keeps storageClassName standard and accessModes ReadWriteOnce",
+        ),
+    ],
+)
+def test_what_a_claim_cannot_change_is_told_and_stops_nothing(
+    serving: Cluster, claim: Body, template: Body, words: str
+) -> None:
+    story = list(serving.story)
+    ask(serving, **template)
+    assert_goes_on(serving, story)
+    assert serving.objects["PersistentVolumeClaim", "digits-repository"] is claim
+    assert f"; PersistentVolumeClaim digits-repository {words}, " in serving.condition("Ready")["message"]
+    ask(serving)
+    assert_goes_on(serving, story)
+    assert serving.condition("Ready")["message"] == "digits serves, verified and measured"
+
+
+def test_a_storage_class_that_the_spec_no_longer_names_stays(serving: Cluster, claim: Body) -> None:
+    ask(serving, storageClassName="standard")
+    serving.settle()
+    ask(serving)
+    (desired,) = [each for each in serving.intent().objects if each["kind"] == "PersistentVolumeClaim"]
+    assert drift(desired, claim) is None
+
+
+def test_a_claim_that_is_gone_is_made_as_the_template_says(serving: Cluster, claim: Body) -> None:
+    ask(serving, storageClassName="fast")
+    serving.settle()
+    serving.delete("PersistentVolumeClaim", claim["metadata"]["name"])
+    serving.settle()
+    assert serving.objects["PersistentVolumeClaim", "digits-repository"]["spec"]["storageClassName"] == "fast"
+    assert serving.condition("Ready")["message"] == "digits serves, verified and measured"
