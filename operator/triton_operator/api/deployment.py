@@ -1,5 +1,7 @@
 """A TritonDeployment as one pass sees it."""
 
+from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +10,11 @@ from pydantic import ValidationError
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.names import API_VERSION, KIND, RETRY_ANNOTATION, claim, digest
+
+Place = tuple[int | str, ...]
+"""Where a value is: the fields and the numbers of items on the way to it."""
+_ROUNDS = 8
+"""More than the status has levels: a value that is left out may be required by what holds it, and so on."""
 
 
 class InvalidSpecError(ValueError):
@@ -65,8 +72,39 @@ def parse(body: dict[str, Any]) -> TritonDeployment:
 
 
 def parse_status(body: dict[str, Any]) -> TritonDeploymentStatus:
-    """Return the last written status, or an empty one if this operator does not understand it."""
-    try:
-        return TritonDeploymentStatus.model_validate(body.get("status", {}))
-    except ValidationError:
-        return TritonDeploymentStatus()
+    """Return the last written status without what this operator does not understand; never raises.
+
+    A newer operator may have written it. The rest is kept, above all the pinned images: without them everything would
+    be converted anew.
+    """
+    status = body.get("status", {})
+    for _ in range(_ROUNDS):
+        try:
+            return TritonDeploymentStatus.model_validate(status, by_alias=True, by_name=False)
+        except ValidationError as error:
+            if not isinstance(status, dict):
+                break
+            status = _without(status, [fault["loc"] for fault in error.errors()])
+    return TritonDeploymentStatus()
+
+
+def _without(status: dict[str, Any], places: Iterable[Place]) -> dict[str, Any]:
+    """Return a copy without these places. For a place that is missing, that which should hold it is left out."""
+    copy = deepcopy(status)
+    # Backwards, because the items after one that is deleted get other numbers.
+    for *way, last in sorted({_existing(copy, place) for place in places}, reverse=True):
+        holder: Any = copy
+        for step in way:
+            holder = holder[step]
+        del holder[last]
+    return copy
+
+
+def _existing(status: dict[str, Any], place: Place) -> Place:
+    """Return a place as far as the status has it."""
+    holder: Any = status
+    for depth, step in enumerate(place):
+        if not (step in holder if isinstance(holder, dict) else isinstance(holder, list)):
+            return place[:depth]
+        holder = holder[step]
+    return place

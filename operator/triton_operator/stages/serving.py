@@ -159,7 +159,11 @@ def _said_before(context: Context, late: str) -> Verdict | None:
     """The status's own explanation of a late server: once scaled to 0, it has no pod left to explain the delay."""
     for each in context.deployment.status.conditions:
         if each.type == "Stalled" and each.status == "True" and each.message.startswith(late):
-            return Verdict("Available", False, reason_of(each.reason), each.message)
+            try:
+                return Verdict("Available", False, reason_of(each.reason), each.message)
+            except KeyError:
+                # A newer operator's reason, from before a rollback.
+                return None
     return None
 
 
