@@ -84,7 +84,7 @@ MODULES = {
             "kubernetes",
             "k8s.io/kubernetes",
             {name: f"k8s.io/kubernetes/cmd/{name}" for name in KUBERNETES_PROGRAMS},
-            "8 min",
+            "11 min",
             {
                 "k8s.io/component-base/version.gitVersion": "{version}",
                 "k8s.io/component-base/version.gitMajor": "{major}",
@@ -95,7 +95,7 @@ MODULES = {
             "etcd",
             "go.etcd.io/etcd/server/v3",
             {"etcd": "go.etcd.io/etcd/server/v3"},
-            "20 s",
+            "30 s",
         ),
         # Its own main package leaves out the plugins, and the SDKs of three clouds, that no Corefile here names.
         GoModule("coredns", "github.com/coredns/coredns", {"coredns": "."}, "1 min"),
@@ -103,14 +103,14 @@ MODULES = {
             "local-path-provisioner",
             "github.com/rancher/local-path-provisioner",
             {"local-path-provisioner": "github.com/rancher/local-path-provisioner"},
-            "20 s",
+            "90 s",
             {"main.VERSION": "{version}"},
         ),
         GoModule(
             "helm",
             "helm.sh/helm/v3",
             {"helm": "helm.sh/helm/v3/cmd/helm"},
-            "1 min",
+            "2 min",
             {
                 "helm.sh/helm/v3/internal/version.version": "{version}",
                 # The Kubernetes that `helm template` and `helm lint` assume when they talk to no cluster.

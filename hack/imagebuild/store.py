@@ -18,12 +18,12 @@ from hack.imagebuild.inputs import Image
 
 KEPT_ARCHIVES = 6  # of each image: several checkouts may share this cache
 USUAL = {
-    "base": "30 s",
-    "operator": "30 s",
-    "converter": "90 s",
+    "base": "1 min",
+    "operator": "1 min",
+    "converter": "3 min",
     "converter-tensorflow": "2 min",
-    "tritonserver-cpu": "15 s",
-    "digits-trainer": "15 s",
+    "tritonserver-cpu": "20 s",
+    "digits-trainer": "30 s",
 }
 """How long a step takes; the images after the converter share its large layer."""
 
