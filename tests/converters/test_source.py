@@ -110,6 +110,36 @@ def test_the_same_content_is_published_once(mounted: Path, monkeypatch: pytest.M
     assert len(list((layout.MOUNT / "sources").iterdir())) == 1
 
 
+def plant_other_code(published: Path) -> None:
+    (published / "model.py").write_text("import os")
+
+
+def plant_a_module(published: Path) -> None:
+    (published / "numpy.py").write_text("import os")
+
+
+def plant_a_link(published: Path) -> None:
+    (published / "model.py").unlink()
+    (published / "model.py").symlink_to("/etc/passwd")
+
+
+def plant_a_file(published: Path) -> None:
+    shutil.rmtree(published)
+    published.write_text("")
+
+
+@pytest.mark.parametrize("plant", [plant_other_code, plant_a_module, plant_a_link, plant_a_file])
+def test_what_was_planted_under_the_digest_is_replaced(mounted: Path, plant: Callable[[Path], None]) -> None:
+    digest = digest_by_shell(mounted)
+    published = layout.source_directory(digest)
+    shutil.copytree(mounted, published)
+    plant(published)
+    assert source.run(request(sha256=digest)).digest == digest
+    assert digest_by_shell(published) == digest
+    assert not list(published.rglob("numpy.py"))
+    assert [each.name for each in published.parent.iterdir()] == [digest]
+
+
 def test_other_content_or_another_name_is_another_digest(mounted: Path) -> None:
     first = source.run(request()).digest
     (mounted / "model.py").rename(mounted / "net.py")

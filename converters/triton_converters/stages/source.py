@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from triton_converters.claim_store.digest import SourceFile, digest_of, sha256_of
+from triton_converters.claim_store.digest import SourceFile, digest_of, is_published, sha256_of
 from triton_converters.claim_store.publish import publish_directory, temporary_directory
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
@@ -22,7 +22,7 @@ _UNSPEAKABLE = re.compile(r"[\x00-\x1f\x7f\\]")
 
 
 def run(request: SourceRequest) -> SourceResult:
-    """Publish ``sources/<digest>/`` unless it exists.
+    """Publish ``sources/<digest>/`` unless it exists with just that content.
 
     Raises StageError: SourceNotFound, SourceInvalid (a link that leaves the source, a special or unreadable file),
     DigestMismatch; OSError if the claim is full.
@@ -37,7 +37,8 @@ def run(request: SourceRequest) -> SourceResult:
         message = f"{request.uri} has SHA-256 {digest}, but spec.source.sha256 is {request.sha256} (see docs/source.md)"
         raise StageError(Reason.DIGEST_MISMATCH, message)
     target = layout.source_directory(digest)
-    if not target.is_dir():
+    # User code of an earlier Job may have made or changed the directory.
+    if not _is_intact(target):
         _publish(files, digest, single, target)
     return SourceResult(digest, len(files), sum((target / file.name).stat().st_size for file in files))
 
@@ -105,7 +106,15 @@ def _publish(files: list[SourceFile], digest: str, single: bool, target: Path) -
         if digest_of(copied, single) != digest:
             message = "the source changed while it was copied; the Job tries again"
             raise StageError(Reason.SOURCE_INVALID, message, final=False)
-        publish_directory(directory, target)
+        publish_directory(directory, target, _is_intact)
+
+
+def _is_intact(target: Path) -> bool:
+    """Whether the directory exists and holds what its name says."""
+    try:
+        return is_published(target)
+    except (StageError, OSError):
+        return False
 
 
 def _invalid(message: str) -> StageError:
