@@ -10,6 +10,7 @@ import pytest
 
 from hack.imagebuild.pod import free_ports
 from tests.images.server import ROOT, RUN, Server, wait_ready
+from triton_operator.resources.server import RESTRICTIONS
 
 sys.path.insert(0, str(ROOT / "images" / "tritonserver-cpu" / "runtimes"))
 
@@ -53,7 +54,8 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Se
 @pytest.fixture(scope="session")
 def good(repositories: Path, start: Callable[..., Server]) -> Server:
     """A server on all good models, as it runs in a pod."""
-    return wait_ready(start(repositories / "good", "--model-control-mode=none"))
+    restrictions = (flag.replace("$(POD_UID)", "a-pod") for flag in RESTRICTIONS)
+    return wait_ready(start(repositories / "good", "--model-control-mode=none", *restrictions))
 
 
 @pytest.fixture(scope="session")

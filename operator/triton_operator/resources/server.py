@@ -21,6 +21,12 @@ a second for endpoints. So a client reconnects to another pod before this one un
 client that keeps its connection gets "unknown model" at every rollout; over HTTP, which has no such flag, it may."""
 EXIT_TIMEOUT_SECONDS = 30
 """How long tritonserver waits for requests in flight; its own default."""
+RESTRICTED = "model-repository,shared-memory,logging,trace"
+"""Interfaces that change the server or the node's memory. The key is the pod's uid, which clients do not know; both
+flags exist since server 2.39 (23.10)."""
+RESTRICTIONS = tuple(
+    f"--{flag}={RESTRICTED}:triton-operator=$(POD_UID)" for flag in ("http-restricted-api", "grpc-restricted-protocol")
+)
 LONGEST_START_SECONDS = 86400
 """The startup probe never kills a server that is still loading. The deadline of the Deployment or Job decides when to
 give up; it can be edited without a new pod."""
@@ -84,8 +90,11 @@ def server_container(context: Context, revision_key: str, engine_cache: str) -> 
 
 
 def serving_container(context: Context, revision_key: str, engine_cache: str) -> dict[str, Any]:
-    """The server's container with what only a pod behind a Service needs: readiness, liveness, drain."""
-    return server_container(context, revision_key, engine_cache) | {
+    """The server's container with what only a pod behind a Service needs: closed interfaces, probes, drain."""
+    container = server_container(context, revision_key, engine_cache)
+    return container | {
+        "args": [*container["args"], *RESTRICTIONS],
+        "env": [{"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}}],
         "readinessProbe": {"httpGet": {"path": _ready_path(context), "port": "http"}, "periodSeconds": 2},
         "livenessProbe": {
             "httpGet": {"path": "/v2/health/live", "port": "http"},

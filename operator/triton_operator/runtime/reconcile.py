@@ -39,7 +39,7 @@ from triton_operator.kube.kinds import (
     kind_of,
 )
 from triton_operator.kube.ownership import Control
-from triton_operator.names import GPU_PRODUCT_LABEL
+from triton_operator.names import GPU_PRODUCT_LABEL, MANAGED_BY_LABEL
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.plan import Event, Plan, plan
 from triton_operator.runtime.metrics import Metrics
@@ -218,7 +218,13 @@ class Reconciler:
                 observed = self._cluster.get(kind, metadata["namespace"], metadata["name"])
             if observed is None:
                 raise NotYetError(f"{kind} {metadata['name']} was deleted just now")
-            self._check_control(owner, {"apiVersion": kind.api_version, "kind": kind.kind, **observed})
+            observed = {"apiVersion": kind.api_version, "kind": kind.kind, **observed}
+            self._check_control(owner, observed)
+            if kind is JOB and MANAGED_BY_LABEL not in observed["metadata"].get("labels", {}):
+                # No watch would tell of its end.
+                self._cluster.delete(observed)
+                self._wrote(owner, "delete", observed, "not watched")
+                return True
         if kind is JOB or "deletionTimestamp" in observed["metadata"]:
             # The name of a Job says what it does, and what admission webhooks or Kueue changed in it is theirs. An
             # object that is being deleted wakes the TritonDeployment when it is gone, and a pass then makes it again.
