@@ -8,6 +8,7 @@ from triton_converters.contract.formats import CONVERTER_TENSORFLOW, SOURCES
 from triton_converters.contract.reasons import Reason
 from triton_operator import names
 from triton_operator.api.deployment import TritonDeployment
+from triton_operator.api.quantity import amount
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import Images
 from triton_operator.observed.snapshot import Observed
@@ -63,6 +64,22 @@ class Context:
         tensorflow = any(SOURCES[model.format].image == CONVERTER_TENSORFLOW for model in self.spec.models)
         ours = self.images.converter_tensorflow if tensorflow else self.images.converter
         return self.spec.conversion.pod.image or ours
+
+    @property
+    def framework(self) -> list[Any]:
+        """What changes the framework's outputs and files besides the request: images and device.
+
+        In an image of the user's, the converters come from the operator's image.
+        """
+        own = self.spec.conversion.pod.image
+        return [self.framework_image, self.images.converter if own else "", self.device]
+
+    @property
+    def client(self) -> list[Any]:
+        """What changes the figures that a client measures besides its request: its image and its share of the CPU."""
+        resources = self.spec.conversion.pod.resources
+        cpus = [amount(each.get("cpu")) for each in (resources.requests, resources.limits)]
+        return [self.images.converter, [None if each is None else str(each.normalize()) for each in cpus]]
 
     def metadata(self, name: str, component: str, **labels: str) -> dict[str, Any]:
         """Metadata of a child, which is deleted with the object."""

@@ -1,16 +1,17 @@
 """Every name, label and hash. Pure.
 
-A result's key is a hash of exactly what can change the result, so the same work is never done twice. A Job's name holds
-a hash of the key and of its whole template: a Job with more memory is another Job, and so a retry.
+A result's key is a hash of exactly what can change the result, so the same work is never done twice. It is made from
+the Job's whole request, so that no field of a request can be forgotten. A Job's name holds a hash of the key and of its
+whole template: a Job with more memory is another Job, and so a retry.
 """
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import is_dataclass
 from typing import Any
 
-from triton_converters.contract.document import given
+from triton_converters.contract.document import Document, given
 
 GROUP = "triton-operator.dev"
 API_VERSION = f"{GROUP}/v1alpha1"
@@ -38,9 +39,14 @@ def digest(value: Any, length: int) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:length]
 
 
-def result_key(stage: str, *parts: Any) -> str:
-    """The 16 digits that name a stage's result on the claim; ``parts`` are everything that can change it."""
-    return digest([stage, *parts], 16)
+def result_key(stage: str, request: Document, *others: Any, without: Collection[str] = ()) -> str:
+    """The 16 digits that name a stage's result on the claim: a hash of the whole request and of ``others``.
+
+    ``others``: what else can change the result. ``without``: fields of the request that cannot; the caller says why.
+    The request's own ``key`` is left out. A deadline, memory and the node change whether a Job ends, not its result.
+    """
+    fields = {name: value for name, value in given(request).items() if name != "key" and name not in without}
+    return digest([stage, fields, *others], 16)
 
 
 def job(deployment: str, stage: str, template: Any) -> str:

@@ -34,7 +34,7 @@ def build(library: Library, name: str, precision: str, path: Path, max_batch_siz
     example = inputs(name)
     batch = Batch(numpy.arange(2), example, {}, {})
     tensors = tuple(Tensor(key, "FP32", tuple(array.shape[1:])) for key, array in example.items())
-    shapes = profile_shapes([batch], Signature(tensors, (), max_batch_size), ())
+    shapes = profile_shapes([batch], Signature(tensors, (), max_batch_size), 0)
     return tensorrt_library.build(library, path, shapes, OPTIONS, b"")
 
 

@@ -254,6 +254,50 @@ def test_options_are_part_of_the_keys_of_what_they_change(names: tuple[str, ...]
     assert cluster.started("convert") == (2 if converts else 1)
 
 
+BATCHING = {"maxBatchSize": 8, "dynamicBatching": {}}
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "is_another"),
+    [
+        ("trt-fp16", {"config": BATCHING | {"dynamicBatching": {"preferredBatchSizes": [2, 4]}}}, True),
+        ("trt-fp16", {"config": BATCHING | {"dynamicBatching": {"preferredBatchSizes": [8]}}}, False),
+        ("trt-fp16", {"config": BATCHING | {"dynamicBatching": {"maxQueueDelayMicroseconds": 100}}}, False),
+        ("trt-fp16", {"config": BATCHING | {"instances": 2}}, False),
+        ("onnx-fp32", {"config": BATCHING | {"dynamicBatching": {"preferredBatchSizes": [2, 4]}}}, False),
+    ],
+)
+def test_an_engine_is_another_one_for_another_optimal_batch_size_alone(
+    name: str, fields: Body, is_another: bool
+) -> None:
+    before, after = (Cluster(a_spec(models=model(name, **each), gpu=GPU)) for each in ({}, fields))
+    before.settle()
+    after.settle()
+    old, new = (request(each, "convert", ConvertRequest) for each in (before, after))
+    assert (new.conversion_key != old.conversion_key) is is_another
+    assert new.key != old.key, "config.pbtxt is another one"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        # TensorRT's shapes and the tracer's example come from the reference's samples.
+        (a_spec(models=model("trt-fp16"), gpu=GPU), {"accuracy": {"maxSamples": 100}}),
+        (a_spec(models=model("onnx-fp32")), {"accuracy": {"maxSamples": 100}}),
+        (
+            a_spec(models=model("tf-trt-fp16", format="tf-keras"), gpu=GPU),
+            {"models": model("tf-trt-fp16", format="tf-keras", tensorrt={"workspaceBytes": 2**31})},
+        ),
+    ],
+)
+def test_what_else_shapes_a_file_is_in_its_key(before: Body, after: Body) -> None:
+    clusters = [Cluster(before), Cluster(before | after)]
+    for each in clusters:
+        each.settle()
+    old, new = (request(each, "convert", ConvertRequest).conversion_key for each in clusters)
+    assert old != new
+
+
 # Images ------------------------------------------------------------------------------------------------------------
 
 

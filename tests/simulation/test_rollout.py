@@ -138,10 +138,10 @@ def test_an_edit_that_changes_no_result_runs_nothing(serving: Cluster, fields: d
 @pytest.mark.parametrize(
     ("fields", "stages"),
     [
-        (
-            {"accuracy": {"maxSamples": 100, "thresholds": [{"metric": "accuracy", "minimum": "0.9"}]}},
-            {"reference", "measure"},
-        ),
+        ({"accuracy": {"maxSamples": 100}}, {"reference", "convert", "measure"}),
+        ({"accuracy": {"thresholds": []}}, {"reference", "measure"}),
+        ({"accuracy": {"thresholds": [{"metric": "accuracy", "minimum": "0.9"}]}}, set()),
+        ({"conversion": {"pod": {"resources": {"limits": {"cpu": "2"}}}}}, {"measure"}),
         ({"metrics": {"entrypoint": "other.py"}}, set()),
         ({"serving": {"pod": {"resources": {"limits": {"memory": "2Gi"}}}}}, {"measure"}),
         ({"performance": {"online": {"concurrency": {"start": 8, "end": 8}}}}, {"measure"}),

@@ -157,12 +157,14 @@ class ConvertRequest(Document):
     """Absolute path where the server's ONNX Runtime keeps TensorRT engines; empty unless accelerator is trt."""
     config: ModelConfig
     gpu_count: int = 0
-    """spec.gpu.count; 0: CPU."""
+    """spec.gpu.count for a model of format ``hps``; 0: CPU, or another format."""
     hps: HpsOptions | None = None
     """Options of format ``hps``."""
     members: tuple["ConvertRequest", ...] = ()
     """Requests for the models of an ensemble (format ``ensemble``), with the revision's key. Only they say how a file
     is converted; a member's reference is its part of the ensemble's reference (``layout.member_key``)."""
+    optimal_batch_size: int = 0
+    """Samples in the batch that an engine of format ``trt`` is tuned for; 0: the largest batch."""
 
 
 @dataclass(frozen=True)

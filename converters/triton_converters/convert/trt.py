@@ -37,7 +37,7 @@ def convert(task: Task, directory: Path) -> None:
     if task.half:
         onnx_graph.save(to_fp16(onnx_graph.load(graph)), graph)
     batches = read_batches(layout.reference_directory(task.request.reference))
-    shapes = profile_shapes(batches, task.signature, task.request.config.preferred_batch_sizes)
+    shapes = profile_shapes(batches, task.signature, task.request.optimal_batch_size)
     timing = layout.cache_directory(task.request.gpu_product, library.version) / "timing.cache"
     known = timing.read_bytes() if timing.exists() else b""
     engine = tensorrt_library.build(library, graph, shapes, task.request.tensorrt, known)
@@ -50,12 +50,12 @@ def convert(task: Task, directory: Path) -> None:
     inspection.write(directory, data_types, engine.tensors, library.version, task.request.gpu_product)
 
 
-def profile_shapes(batches: Iterable[Batch], signature: Signature, preferred: tuple[int, ...]) -> Shapes:
+def profile_shapes(batches: Iterable[Batch], signature: Signature, optimal: int) -> Shapes:
     """Return the smallest, the optimal and the largest shape by input, for the batch and every varying dimension.
 
-    The batch goes from 1 to the maximum and is optimal at the largest preferred size. Other dimensions go from the
-    smallest to the largest that the reference saw; each is optimal at its most frequent size in the reference, the
-    larger of two.
+    The batch goes from 1 to the maximum and is optimal at ``optimal`` samples; 0: at the maximum. Other dimensions go
+    from the smallest to the largest that the reference saw; each is optimal at its most frequent size in the reference,
+    the larger of two.
     """
     offset = 1 if signature.max_batch_size else 0
     seen: dict[str, list[Counter[int]]] = {}
@@ -66,7 +66,7 @@ def profile_shapes(batches: Iterable[Batch], signature: Signature, preferred: tu
             for counter, size in zip(counters, shape, strict=True):
                 counter[size] += len(batch.ids)
     largest = signature.max_batch_size
-    sizes = (1, max(preferred, default=largest), largest) if offset else ()
+    sizes = (1, optimal or largest, largest) if offset else ()
     shapes = {}
     for name, counters in seen.items():
         usual = tuple(max((count, size) for size, count in counter.items())[1] for counter in counters)

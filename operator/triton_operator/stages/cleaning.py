@@ -1,5 +1,7 @@
 """Clean: when the history drops a state, a Job removes from the claim what no record names any more."""
 
+from dataclasses import replace
+
 from triton_converters.contract import layout
 from triton_converters.contract.request import CleanRequest
 from triton_operator import names
@@ -23,12 +25,18 @@ def clean(context: Context, history: History) -> Effects:
     """
     if history.dropped == 0 or history.dropped > context.observed.history.dropped or context.observed.unreadable:
         return Effects()
-    key = names.result_key("clean", context.deployment.uid, history.dropped)
+    return run(context, clean_work(context, history.dropped)).effects
+
+
+def clean_work(context: Context, dropped: int) -> Work:
+    """The work for the drop of that number. It is done once, whoever else uses the claim by then."""
+    request = CleanRequest("", MINIMUM_AGE_SECONDS, MINIMUM_TEMPORARY_AGE_SECONDS)
+    key = names.result_key("clean", request, dropped, context.deployment.uid)
     marked = (context.name, *context.observed.neighbours)
-    work = Work(
+    return Work(
         stage="clean",
         key=key,
-        request=CleanRequest(key, MINIMUM_AGE_SECONDS, MINIMUM_TEMPORARY_AGE_SECONDS),
+        request=replace(request, key=key),
         deadline_seconds=DEADLINE_SECONDS,
         volumes=tuple(
             {"name": f"marks-{number}", "configMap": {"name": names.results(name)}}
@@ -39,4 +47,3 @@ def clean(context: Context, history: History) -> Effects:
             for number, name in enumerate(marked)
         ),
     )
-    return run(context, work).effects

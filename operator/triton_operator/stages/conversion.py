@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from triton_converters.contract import layout
-from triton_converters.contract.formats import ENSEMBLE, HPS, THROUGH
+from triton_converters.contract.formats import ENSEMBLE, FORMATS, HPS, THROUGH
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
 from triton_converters.contract.request import ConvertRequest, HpsOptions, ModelConfig, TensorRtOptions
 from triton_converters.contract.results import ConvertResult, Tuning
 from triton_converters.contract.text import shortened
 from triton_operator import names
-from triton_operator.api.model import DEFAULT_OPSET, DynamicBatching, Model
+from triton_operator.api.model import DEFAULT_OPSET, DynamicBatching, Model, OnnxOptions
+from triton_operator.api.model import TensorRtOptions as TensorRt
 from triton_operator.candidates import server_image
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.combination import Combination, Member, combinations
@@ -21,6 +22,10 @@ from triton_operator.resources.jobs import Work
 from triton_operator.stages.reference import Dump, Referred, data_volumes, examples_key, model_code, served_code
 from triton_operator.stages.skipping import no_product, patience, refused
 from triton_operator.stages.step import Effects, Round, Verdict, run, waiting
+
+SERVED = ("accelerator", "config", "engine_cache", "hps", "gpu_count")
+"""The fields of a request that no converter reads: they say how the file is served. Unless the file is an engine,
+``tensorrt`` is one of them too."""
 
 
 def convert(context: Context, progress: Referred) -> Referred:
@@ -72,26 +77,19 @@ def convert_work(context: Context, dump: Dump, candidate: Combination) -> Work:
     cached = [member for member in members if member.accelerator == "trt"]
     engine_cache = _engine_cache(context, cached)
     members = [replace(member, engine_cache=engine_cache) if member in cached else member for member in members]
-    if context.spec.ensemble is None:
-        request = replace(
-            members[0], key=names.result_key("convert", members[0].key, engine_cache), candidate=candidate.name
-        )
-    else:
-        key = names.result_key("convert", [member.key for member in members], context.spec.ensemble, engine_cache)
-        request = replace(
-            members[0],
-            key=key,
-            conversion_key="",
-            reference=dump.key,
-            model_name=context.spec.served_name,
-            model=served_code(context),
-            candidate=candidate.name,
-            format=ENSEMBLE,
-            precision=candidate.precision,
-            accelerator=candidate.accelerator,
-            engine_cache=engine_cache,
-            members=tuple(replace(member, key=key) for member in members),
-        )
+    request = members[0] if context.spec.ensemble is None else _ensemble_request(context, candidate, members)
+    key = names.result_key("convert", request)
+    # The rest changes no file: the candidate's name is for messages, and the conversion keys cover the batches.
+    request = replace(
+        request,
+        key=key,
+        candidate=candidate.name,
+        reference=dump.key,
+        members=tuple(
+            replace(member, key=key, reference=layout.member_key(dump.key, member.model_name))
+            for member in request.members
+        ),
+    )
     volumes, mounts = data_volumes(context)
     return Work(
         stage="convert",
@@ -106,35 +104,24 @@ def convert_work(context: Context, dump: Dump, candidate: Combination) -> Work:
 
 
 def _model_request(context: Context, dump: Dump, member: Member, tuning: Tuning | None) -> ConvertRequest:
-    """The request for one model. Its key is the key of a revision that holds only this model."""
-    model, ensemble = member.model, context.spec.ensemble
+    """The request for one model, without the key, the candidate's name and the reference.
+
+    Options that do not concern its format have their defaults, so that an edit of them makes no other request.
+    """
+    model = member.model
+    through_onnx = "onnx" in (member.format, THROUGH.get(member.format))
+    onnx = model.onnx if through_onnx else OnnxOptions()
     # A graph that comes as ONNX keeps its opset unless the spec names another.
-    opset = model.onnx.opset or (0 if model.format == "onnx" else DEFAULT_OPSET)
-    onnx = [opset, model.onnx.exporter, model.onnx.optimized]
-    conversion_key = names.result_key(
-        "conversion",
-        examples_key(context, dump.source),
-        dump.result.signature,
-        model.name if ensemble else "",
-        member.format,
-        member.precision,
-        onnx if "onnx" in (member.format, THROUGH.get(member.format)) else None,
-        model.tensorrt if member.format == "trt" else None,
-    )
-    config = model_config(context, model)
-    if tuning is not None:
-        config = _tuned(config, tuning, model)
-    provider = model.tensorrt if member.accelerator == "trt" else None
+    opset = onnx.opset or (DEFAULT_OPSET if through_onnx and model.format != "onnx" else 0)
+    is_engine = FORMATS[member.format].needs_gpu
+    tensorrt = model.tensorrt if is_engine or member.accelerator == "trt" else TensorRt()
     hps = HpsOptions(model.hps.gpu_cache_percent, model.hps.keys_per_sample) if member.format == HPS else None
-    gpu_count = context.spec.gpu_count
-    key = names.result_key(
-        "convert", conversion_key, model.name, config, member.accelerator, provider, hps and [hps, gpu_count]
-    )
-    return ConvertRequest(
-        key=key,
-        conversion_key=conversion_key,
+    config = model_config(context, model)
+    request = ConvertRequest(
+        key="",
+        conversion_key="",
         source=dump.source.digest,
-        reference=layout.member_key(dump.key, model.name) if ensemble else dump.key,
+        reference="",
         model_name=model.name,
         model=model_code(context, model),
         candidate="",
@@ -142,14 +129,36 @@ def _model_request(context: Context, dump: Dump, member: Member, tuning: Tuning 
         precision=member.precision,
         accelerator=member.accelerator,
         onnx_opset=opset,
-        onnx_exporter=model.onnx.exporter,
-        onnx_optimized=model.onnx.optimized,
-        tensorrt=TensorRtOptions(model.tensorrt.workspace_bytes, model.tensorrt.builder_optimization_level),
+        onnx_exporter=onnx.exporter,
+        onnx_optimized=onnx.optimized,
+        tensorrt=TensorRtOptions(tensorrt.workspace_bytes, tensorrt.builder_optimization_level),
         gpu_product=_gpu_product(context),
         engine_cache="",
-        config=config,
-        gpu_count=gpu_count,
+        config=config if tuning is None else _tuned(config, tuning, model),
+        gpu_count=context.spec.gpu_count if hps else 0,
         hps=hps,
+        optimal_batch_size=_optimal_batch_size(config, model) if member.format == "trt" else 0,
+    )
+    examples, signature = examples_key(context, dump.source), dump.result.signature
+    without = SERVED if is_engine else (*SERVED, "tensorrt")
+    return replace(
+        request, conversion_key=names.result_key("conversion", request, examples, signature, without=without)
+    )
+
+
+def _ensemble_request(context: Context, candidate: Combination, members: Sequence[ConvertRequest]) -> ConvertRequest:
+    """The request for all models of an ensemble."""
+    return replace(
+        members[0],
+        conversion_key="",
+        model_name=context.spec.served_name,
+        model=served_code(context),
+        format=ENSEMBLE,
+        precision=candidate.precision,
+        accelerator=candidate.accelerator,
+        engine_cache=max(member.engine_cache for member in members),
+        gpu_count=max(member.gpu_count for member in members),
+        members=tuple(members),
     )
 
 
@@ -173,6 +182,12 @@ def model_config(context: Context, model: Model) -> ModelConfig:
         warmup=config.warmup,
         parameters=dict(config.parameters),
     )
+
+
+def _optimal_batch_size(config: ModelConfig, model: Model) -> int:
+    """The largest preferred batch size of the spec, also if a search found another: that shares the engine; 0: none."""
+    largest = max(config.preferred_batch_sizes, default=0)
+    return largest if largest < model.config.max_batch_size else 0
 
 
 def configuration(context: Context, model: Model) -> Tuning:
@@ -204,7 +219,7 @@ def _engine_cache(context: Context, members: Sequence[ConvertRequest]) -> str:
         return ""
     image = context.images.server
     tensorrt = server_image.release(image) or names.digest(image, 12)
-    key = names.result_key("engines", [[member.conversion_key, member.tensorrt] for member in members])
+    key = names.digest(["engines", [[member.conversion_key, member.tensorrt] for member in members]], 16)
     return str(layout.cache_directory(_gpu_product(context), tensorrt) / key)
 
 

@@ -67,7 +67,7 @@ def profiled(context: Context, dump: Dump, converted: Sequence[Attempt]) -> Roun
 
 
 def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
-    """The Job's work. Its key covers the server's whole container and everything that the client asks of it."""
+    """The Job's work. Its key covers the request, the client, and the server's whole pod."""
     spec = context.spec
     request = ProfileRequest(
         key="",
@@ -93,19 +93,13 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
         if spec.ensemble
         else (),
     )
-    key = names.result_key(
-        "profile",
-        request,
-        serving_inputs(context),
-        spec.gpu,
-        context.images.converter,
-    )
+    key = names.result_key("profile", request, serving_inputs(context), context.client)
     # A metric's arguments may name $(DATA) too.
     volumes, mounts = data_volumes(context) if spec.metrics else ((), ())
     return Work(
         stage="profile",
         key=key,
-        request=ProfileRequest(**{**vars(request), "key": key}),
+        request=replace(request, key=key),
         deadline_seconds=spec.performance.active_deadline_seconds,
         candidate=attempt.name,
         volumes=volumes,

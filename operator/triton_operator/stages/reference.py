@@ -1,7 +1,8 @@
 """Reference: one Job runs the framework in fp32 over the dataloader and dumps the inputs and outputs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from triton_converters.contract import layout
 from triton_converters.contract.formats import ENSEMBLE
@@ -58,8 +59,32 @@ def refer(context: Context, progress: Sourced) -> Sourced:
 
 def reference_work(context: Context, source: SourceResult) -> Work:
     """The Job's work. Its key covers everything that can change the framework's outputs."""
+    request = _request(context, source)
+    key = names.result_key("reference", request, *_surroundings(context))
+    volumes, mounts = data_volumes(context)
+    return Work(
+        stage="reference",
+        key=key,
+        request=replace(request, key=key),
+        deadline_seconds=context.spec.conversion.active_deadline_seconds,
+        volumes=volumes,
+        mounts=mounts,
+        framework=True,
+    )
+
+
+def examples_key(context: Context, source: SourceResult) -> str:
+    """The key of the reference's batches, which candidates are traced with and engines are built for.
+
+    A reference that needs labels has the same batches as one that does not: labels are kept where there are any.
+    """
+    return names.result_key("examples", _request(context, source), *_surroundings(context), without=("needs_labels",))
+
+
+def _request(context: Context, source: SourceResult) -> ReferenceRequest:
+    """The request without its key."""
     spec = context.spec
-    request = ReferenceRequest(
+    return ReferenceRequest(
         key="",
         source=source.digest,
         model=served_code(context),
@@ -68,31 +93,11 @@ def reference_work(context: Context, source: SourceResult) -> Work:
         needs_labels=bool(spec.accuracy.thresholds),
         batch_sizes=request_sizes(context),
     )
-    examples = examples_key(context, source)
-    key = names.result_key("reference", examples, request.max_samples, request.needs_labels)
-    volumes, mounts = data_volumes(context)
-    return Work(
-        stage="reference",
-        key=key,
-        request=ReferenceRequest(**{**vars(request), "key": key}),
-        deadline_seconds=spec.conversion.active_deadline_seconds,
-        volumes=volumes,
-        mounts=mounts,
-        framework=True,
-    )
 
 
-def examples_key(context: Context, source: SourceResult) -> str:
-    """The key of the batches that the framework runs on and that candidates are traced with.
-
-    The number of samples matters only below the maximum batch size, which is the dataloader's batch size.
-    """
-    spec = context.spec
-    batch_size = min(max(1, spec.max_batch_size), spec.accuracy.max_samples)
-    code = [served_code(context), entrypoint(context, spec.dataloader), request_sizes(context)]
-    return names.result_key(
-        "examples", source.digest, code, spec.data, batch_size, context.framework_image, context.device
-    )
+def _surroundings(context: Context) -> list[Any]:
+    """What changes the framework's outputs besides the request. Data have no digest, so the user gives a revision."""
+    return [context.spec.data, *context.framework]
 
 
 def request_sizes(context: Context) -> tuple[int, ...]:

@@ -32,6 +32,11 @@ SEARCHED = 2
 """How many of the best candidates are searched: the first is not always the one with the most to gain."""
 MAXIMUM_INSTANCES = 5
 """Model Analyzer's default of run_config_search_max_instance_count."""
+PATH = (
+    *("search", "part", "profile", "mode", "base", "maximum_instances", "vary_cuda_graphs"),
+    *("objectives", "constraints", "measurements", "seconds"),
+)
+"""The fields of a request that say which points are measured and when to stop. They change no point's figures."""
 LEAST_MEASUREMENTS = 3
 """One point, and the two that are repeated at the end."""
 FAILED = "Failed"
@@ -200,7 +205,7 @@ def search_work(context: Context, dump: Dump, attempt: Attempt, budget: Budget, 
     (member,) = candidate.members
     sweep = online(context, candidate) if spec.selection.scenario == "Online" else offline(context, candidate)
     base = configuration(context, member.model)
-    where = [serving_inputs(context), spec.gpu, context.images.converter]
+    where = [serving_inputs(context), context.client]
     request = SearchRequest(
         key="",
         search="",
@@ -224,17 +229,10 @@ def search_work(context: Context, dump: Dump, attempt: Attempt, budget: Budget, 
         measurements=budget.measurements,
         seconds=budget.seconds,
     )
-    # The file also holds points that were refused because their answers differ from the reference by this tolerance.
-    points = [
-        request.revision,
-        request.reference,
-        request.scenario,
-        request.load,
-        sweep.shared_memory,
-        request.tolerance,
-    ]
-    request = replace(request, search=names.result_key("points", points, where))
-    key = names.result_key("search", request, where)
+    # A line of the file says which load its point was measured with.
+    point = replace(request, sweep=replace(sweep, batch_sizes=(), concurrencies=()))
+    request = replace(request, search=names.result_key("points", point, *where, without=PATH))
+    key = names.result_key("search", request, *where)
     return Work(
         stage="search",
         key=key,

@@ -1,6 +1,6 @@
 """Serve: deploy the target revision, measure it through the preview Service, then point the Service to it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from triton_converters.contract.reasons import Reason, reason_of
 from triton_converters.contract.request import MeasureRequest
@@ -81,7 +81,7 @@ def _rollout(context: Context, dump: Dump, target: Attempt) -> Rollout:
     body = as_made(body, view)
     start, late = _start(context, name, view)
     # The record is all that is looked at once there is one; the Job stays for its log.
-    known = run(context, _measure_work(context, dump, target), start=start is None)
+    known = run(context, measure_work(context, dump, target), start=start is None)
     measured = _measurement(context, dump, target, known, starts=start is not None, serves=context.serving == name)
     failed = late or known.failure is not None or (known.record is not None and not measured.status)
     body["spec"]["replicas"] = rollout.replicas(context, view, failed)
@@ -210,7 +210,8 @@ def _measurement(context: Context, dump: Dump, target: Attempt, known: Run, star
     return Verdict("PerformanceMeasured", True, comparison.reason, message)
 
 
-def _measure_work(context: Context, dump: Dump, target: Attempt) -> Work:
+def measure_work(context: Context, dump: Dump, target: Attempt) -> Work:
+    """The Job's work. Its key covers the request, the client, and the server's whole pod, which is this object's."""
     request = MeasureRequest(
         key="",
         revision=target.key,
@@ -220,13 +221,11 @@ def _measure_work(context: Context, dump: Dump, target: Attempt) -> Work:
         load=load(context, names.preview(context.name)),
         online=online(context, target.candidate),
     )
-    key = names.result_key(
-        "measure", request, serving_inputs(context), context.images.converter, context.deployment.uid
-    )
+    key = names.result_key("measure", request, serving_inputs(context), context.client, context.deployment.uid)
     return Work(
         stage="measure",
         key=key,
-        request=MeasureRequest(**{**vars(request), "key": key}),
+        request=replace(request, key=key),
         deadline_seconds=context.spec.performance.active_deadline_seconds,
         candidate=target.name,
         tensorrt_version=target.tensorrt_version,

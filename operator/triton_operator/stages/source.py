@@ -31,7 +31,7 @@ def resolve(context: Context, progress: Progress) -> Progress:
     """Return Sourced once the source is published."""
     if lost := _claim_lost(context):
         return progress.waiting(lost, stalled=True)
-    work = _work(context)
+    work = source_work(context)
     this = run(context, work, repeats=(Reason.SOURCE_NOT_FOUND,))
     if this.record is not None:
         result = this.record.outcome.result
@@ -74,15 +74,17 @@ def _claim_lost(context: Context) -> Verdict | None:
     return Verdict("SourceResolved", False, Reason.CLAIM_LOST, message)
 
 
-def _work(context: Context) -> Work:
+def source_work(context: Context) -> Work:
+    """The Job's work. Its key says nothing of the content; the user's ``revision`` says when to look again."""
     source = context.spec.source
     path = source.uri.partition("://")[2].partition("/")[2].strip("/")
-    key = names.result_key("source", context.deployment.uid, source)
+    request = SourceRequest(key="", uri=source.uri, path=path, sha256=source.sha256)
+    key = names.result_key("source", request, source.revision, context.deployment.uid)
     volume, mount = claim_volume("source", source.uri, layout.SOURCE_MOUNT)
     return Work(
         stage="source",
         key=key,
-        request=SourceRequest(key=key, uri=source.uri, path=path, sha256=source.sha256),
+        request=replace(request, key=key),
         deadline_seconds=context.spec.conversion.active_deadline_seconds,
         volumes=(volume,),
         mounts=(mount,),

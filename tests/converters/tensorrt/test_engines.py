@@ -55,6 +55,7 @@ REQUEST = ConvertRequest(
     gpu_product=GPU,
     engine_cache="",
     config=ModelConfig(1, "KIND_GPU", True, (2,), 0, False, False, {}),
+    optimal_batch_size=2,
 )
 LOADER = """
 import numpy
@@ -156,15 +157,15 @@ def test_several_inputs_and_a_model_without_batch_dimension() -> None:
         return Batch(numpy.arange(ids), arrays, {}, {})
 
     signature = Signature((Tensor("tokens", "INT64", (-1, 3)), Tensor("scale", "FP32", ())), (), 0)
-    shapes = profile_shapes([batch(7, 1), batch(2, 1), batch(7, 1)], signature, ())
+    shapes = profile_shapes([batch(7, 1), batch(2, 1), batch(7, 1)], signature, 0)
     assert shapes == {"tokens": ((2, 3), (7, 3), (7, 3)), "scale": ((), (), ())}
 
 
-def test_without_a_preferred_batch_size_the_maximum_is_optimal() -> None:
+def test_unless_another_batch_size_is_asked_for_the_maximum_is_optimal() -> None:
     batch = Batch(numpy.arange(2), {"x": numpy.zeros((2, 5), numpy.float32)}, {}, {})
     signature = Signature((Tensor("x", "FP32", (5,)),), (), 64)
-    assert profile_shapes([batch], signature, ()) == {"x": ((1, 5), (64, 5), (64, 5))}
-    assert profile_shapes([batch], signature, (16, 32)) == {"x": ((1, 5), (32, 5), (64, 5))}
+    assert profile_shapes([batch], signature, 0) == {"x": ((1, 5), (64, 5), (64, 5))}
+    assert profile_shapes([batch], signature, 32) == {"x": ((1, 5), (32, 5), (64, 5))}
 
 
 def test_a_node_that_tensorrt_does_not_take_is_named(library: Library, refer: Callable[..., None]) -> None:

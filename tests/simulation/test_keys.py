@@ -1,0 +1,264 @@
+"""A result's key is a hash of what its Job is given: Jobs that are given something else never share a result."""
+
+import json
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import combinations as pairs
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.simulation.answers import INPUT, OUTPUT, REQUESTS, TENSORRT
+from tests.simulation.cluster import SETTINGS, Cluster
+from tests.simulation.deployments import a_model, a_spec, an_ensemble, candidate
+from triton_converters.contract.results import ConvertResult, ReferenceResult, Signature, SourceResult
+from triton_operator.api.deployment import parse
+from triton_operator.candidates.attempt import Attempt
+from triton_operator.candidates.combination import combinations
+from triton_operator.context import Context
+from triton_operator.observed.snapshot import observe
+from triton_operator.resources.jobs import Work, job
+from triton_operator.resources.server import server
+from triton_operator.settings import Settings
+from triton_operator.stages.cleaning import clean_work
+from triton_operator.stages.conversion import convert_work
+from triton_operator.stages.profiling import profile_work
+from triton_operator.stages.reference import Dump, reference_work
+from triton_operator.stages.searching import Budget, search_work
+from triton_operator.stages.serving import measure_work
+from triton_operator.stages.source import source_work
+
+Body = dict[str, Any]
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+GPU = {"product": "NVIDIA-H200", "count": 1}
+ACCELERATED = {**candidate("onnx-fp16"), "name": "onnx-trt", "accelerator": "trt"}
+TORCH = a_spec(
+    models=[a_model(candidates=[*map(candidate, ("ts-trace-fp32", "onnx-fp32", "trt-fp16")), ACCELERATED])], gpu=GPU
+)
+TENSORFLOW = a_spec(
+    models=[a_model(format="tf-keras", candidates=list(map(candidate, ("tf-savedmodel-fp32", "tf-trt-fp16"))))],
+    gpu=GPU,
+)
+BASES = (TORCH, TENSORFLOW, an_ensemble("onnx-fp32"))
+CONFIG, TENSOR_RT, MEASUREMENT = "models.0.config", "models.0.tensorrt", "performance.measurement"
+OPTIONS: Mapping[str, tuple[Any, ...]] = {
+    "source.uri": ("pvc://models/digits", "pvc://models/other"),
+    "source.sha256": ("", "0" * 64),
+    "source.revision": ("", "v2"),
+    "data": (None, {"uri": "pvc://data/a"}, {"uri": "pvc://data/a", "revision": "v2"}),
+    "dataloader.arguments": ({}, {"seed": "1"}),
+    "metrics": (None, {"entrypoint": "metrics.py"}, {"entrypoint": "metrics.py", "arguments": {"top": "5"}}),
+    "accuracy.thresholds": ([], [{"metric": "accuracy", "minimum": "0.9"}], [{"metric": "f1", "maximum": "1"}]),
+    "accuracy.maxSamples": (256, 100, 4),
+    "models.0.arguments": ({}, {"depth": "50"}),
+    "models.0.hps": ({}, {"gpuCachePercent": 10}, {"keysPerSample": 3}),
+    "models.0.onnx": ({}, {"opset": 13}, {"exporter": "Dynamo"}, {"optimized": True}),
+    f"{TENSOR_RT}.workspaceBytes": (2**30, 2**31),
+    f"{TENSOR_RT}.builderOptimizationLevel": (3, 5),
+    f"{CONFIG}.maxBatchSize": (8, 16),
+    f"{CONFIG}.instances": (1, 2),
+    f"{CONFIG}.dynamicBatching": (None, {}, {"maxQueueDelayMicroseconds": 100}),
+    f"{CONFIG}.dynamicBatching.preferredBatchSizes": ([], [4], [2, 4], [8]),
+    f"{CONFIG}.cudaGraphs": (False, True),
+    f"{CONFIG}.warmup": (True, False),
+    f"{CONFIG}.parameters": ({}, {"threads": "2"}),
+    "gpu": (None, GPU, GPU | {"product": "NVIDIA-L40S"}, GPU | {"count": 2}, GPU | {"resourceName": "vendor/gpu"}),
+    "conversion.pod.image": ("", "example/mine:1"),
+    "conversion.pod.resources.limits": ({}, {"cpu": "2"}, {"memory": "1Gi"}),
+    "conversion.pod.resources.requests": ({}, {"cpu": "2"}),
+    "conversion.activeDeadlineSeconds": (3600, 60),
+    "conversion.parallelism": (2, 1),
+    "conversion.tolerances": ([], [{"precision": "fp32", "absolute": "1e-3", "relative": "1e-3"}]),
+    "performance.protocol": ("grpc", "http"),
+    "performance.offline": (None, {"batchSizes": [1, 4]}),
+    "performance.online": (None, {"concurrency": {"start": 1, "end": 8}}),
+    "performance.inputShapes": ([], [{"input": "INPUT__0", "dims": [8, 8, 8]}]),
+    "performance.sharedMemory": ("System", "None"),
+    "performance.activeDeadlineSeconds": (3600, 60),
+    f"{MEASUREMENT}.mode": ("CountWindows", "TimeWindows"),
+    f"{MEASUREMENT}.requestCount": (50, 60),
+    f"{MEASUREMENT}.stabilityPercentage": (10, 20),
+    "selection.scenario": ("Online", "Offline"),
+    "selection.objectives": ([], [{"metric": "P99LatencyMicroseconds"}]),
+    "selection.constraints": ([], [{"metric": "P99LatencyMicroseconds", "maximum": "9000"}]),
+    "selection.search": ({"mode": "Quick"}, {"mode": "Exhaustive"}, {"mode": "Quick", "measurements": 9}),
+    "serving.replicas": (1, 2),
+    "serving.image": ("", "example/triton:1"),
+    "serving.backendConfig": ([], [{"name": "default-max-batch-size", "value": "4"}]),
+    "serving.pinnedMemoryPoolBytes": (2**28, 2**20),
+    "serving.progressDeadlineSeconds": (600, 60),
+    "serving.pod.resources.limits": ({}, {"cpu": "2"}),
+    "repository.claimName": (None, "shared"),
+}
+"""Fields of the spec and values that they may have; the first is the default."""
+IMAGES: Mapping[str, tuple[Any, ...]] = {
+    "converter_image": ("example/converter:1", "example/converter:2"),
+    "converter_tensorflow_image": ("example/converter-tensorflow:1", "example/converter-tensorflow:2"),
+    "server_image": ("example/server:1", "example/server:2"),
+    "server_arguments": ((), ("--x=1",)),
+}
+"""The same of the installation."""
+CHOICES = {name: st.sampled_from(values) for name, values in {**OPTIONS, **IMAGES}.items()}
+EVERYTHING = [(name, value) for name, values in {**OPTIONS, **IMAGES}.items() for value in values]
+MEASURES = ("profile", "search", "measure")
+
+
+class Given(NamedTuple):
+    """A Job: its stage and key, and what it is given."""
+
+    stage: str
+    key: str
+    asked: str
+    """The request without keys that are made from it, and the parts of the pod that can change its result."""
+    made_from: str
+    """The whole pod, and what it reads that no part of the pod tells."""
+
+
+def chosen(base: Body, values: Mapping[str, Any]) -> tuple[Body, Settings]:
+    """The spec and the installation with these values."""
+    spec = deepcopy(base)
+    for name, value in values.items():
+        if name not in IMAGES:
+            _put(spec, name.split("."), deepcopy(value))
+    return spec, replace(SETTINGS, **{name: value for name, value in values.items() if name in IMAGES})
+
+
+def _put(place: Any, path: list[str], value: Any) -> None:
+    for name in path[:-1]:
+        if isinstance(place, list):
+            place = place[int(name)]
+            continue
+        if place.get(name) is None:
+            place[name] = {}
+        place = place[name]
+    place[path[-1]] = value
+
+
+def works(context: Context) -> Iterator[Work]:
+    """The work of every stage, as if each went well."""
+    source = SourceResult(context.spec.source.uri.encode().hex()[:64].ljust(64, "0"), 3, 1000)
+    yield source_work(context)
+    reference = reference_work(context, source)
+    yield reference
+    signature = Signature((INPUT,), (OUTPUT,), context.spec.max_batch_size)
+    dump = Dump(source, reference.key, ReferenceResult(signature, 64, 8, 1.0))
+    for each in combinations(context.spec):
+        convert = convert_work(context, dump, each)
+        yield convert
+        version = TENSORRT if each.format == "trt" else ""
+        conversion = ConvertResult("e" * 64, 1000, ("FP32",), 1.0, (), version, 1e-6)
+        cache = convert.request.engine_cache  # type: ignore[attr-defined]
+        attempt = Attempt(each, convert.key, conversion=conversion, engine_cache=cache)
+        profile = profile_work(context, dump, attempt)
+        yield profile
+        if context.spec.ensemble is None:
+            asked = context.spec.selection.search
+            budget = Budget(asked.measurements, asked.duration_seconds)
+            for part in (0, 1):
+                yield search_work(context, dump, replace(attempt, profile_key=profile.key), budget, part)
+        yield measure_work(context, dump, attempt)
+    yield clean_work(context, dropped=1)
+
+
+def jobs(spec: Body, installation: Settings) -> list[Given]:
+    """What every stage's Jobs are given for a spec."""
+    cluster = Cluster(spec, settings=installation)
+    context = Context(parse(cluster.body()), observe("digits", ()), installation, NOW)
+    found = list(works(context))
+    dumps = {work.key: _dump(context, work) for work in found if work.stage == "reference"}
+    given_to = [_given(context, work, dumps) for work in found]
+    return given_to + [each for one in given_to if one.stage == "convert" for each in _files(one)]
+
+
+def _request(work: Work) -> Body:
+    asked: Body = json.loads(work.request.to_json())
+    del asked["key"]
+    return asked
+
+
+def _dump(context: Context, reference: Work) -> list[Any]:
+    """What the batches of a reference are made from. Labels are kept where there are any, whoever needs them."""
+    data, gpu = context.spec.data, context.spec.gpu
+    device = [gpu.product, gpu.resource_name] if gpu is not None and gpu.count else []
+    return [_request(reference) | {"needs_labels": None}, data and data.model_dump(), device]
+
+
+def _given(context: Context, work: Work, dumps: Mapping[str, Any]) -> Given:
+    asked, template = _request(work), job(context, work)["spec"]["template"]
+    pod = template["spec"]
+    own, others = pod["containers"][0], pod.get("initContainers", [])
+    parts: list[Any] = [asked]
+    if work.stage == "convert":
+        # The candidate's name only tells messages apart.
+        asked["candidate"] = ""
+        _name_dumps(asked, dumps)
+    if work.stage not in ("source", "clean"):
+        parts.append([each["image"] for each in (own, *others)])
+    unseen: Any = None
+    if work.stage in MEASURES:
+        unseen = server(context, asked["revision"], "")["spec"]["template"]
+        (container,) = unseen["spec"]["containers"]
+        parts.append({name: each["cpu"] for name, each in own["resources"].items() if "cpu" in each})
+        parts.append([container["image"], container["args"], container["resources"]])
+    elif work.stage in ("source", "reference"):
+        unseen = [context.spec.source.revision, context.spec.data and context.spec.data.revision]
+    text = json.dumps([template, unseen], sort_keys=True)
+    return Given(work.stage, work.key, json.dumps(parts, sort_keys=True), text.replace(work.key, ""))
+
+
+def _files(convert: Given) -> Iterator[Given]:
+    """The conversions in a convert Job: what the converter of each file is given."""
+    request, images = json.loads(convert.asked)
+    for each in request.get("members", [request]):
+        key = each.pop("conversion_key")
+        for served in ("accelerator", "config", "engine_cache", "hps", "gpu_count"):
+            each.pop(served, None)
+        if "trt" not in each["format"]:
+            del each["tensorrt"]
+        made_from = json.dumps([each, images], sort_keys=True)
+        yield Given("conversion", key, made_from, made_from)
+
+
+def _name_dumps(asked: Body, dumps: Mapping[str, Any]) -> None:
+    for request in (asked, *asked.get("members", [])):
+        request.pop("key", None)
+        key, _, member = request["reference"].partition("/")
+        request["reference"] = [dumps[key], member]
+
+
+def judge(given_to: list[Given]) -> None:
+    """Fail where two Jobs that are given different things have one key, or two that are given the same have two."""
+    for one, other in pairs(given_to, 2):
+        if one.stage != other.stage:
+            continue
+        if one.key == other.key:
+            assert one.asked == other.asked, f"{one.stage}: one key for different requests"
+        else:
+            assert one.made_from != other.made_from, f"{one.stage}: two keys for the same request"
+
+
+@pytest.mark.parametrize("name", CHOICES)
+@pytest.mark.parametrize("base", BASES, ids=("torch", "tensorflow", "ensemble"))
+def test_a_field_is_in_the_keys_of_the_jobs_that_are_given_it(base: Body, name: str) -> None:
+    values = {**OPTIONS, **IMAGES}[name]
+    judge([each for value in values for each in jobs(*chosen(base, {name: value}))])
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    base=st.sampled_from(BASES),
+    first=st.fixed_dictionaries({}, optional=CHOICES),
+    changes=st.lists(st.sampled_from(EVERYTHING), min_size=0, max_size=3),
+)
+def test_requests_that_differ_have_different_keys_and_equal_ones_the_same(
+    base: Body, first: dict[str, Any], changes: list[tuple[str, Any]]
+) -> None:
+    judge([*jobs(*chosen(base, first)), *jobs(*chosen(base, first | dict(changes)))])
+
+
+def test_the_jobs_of_every_stage_are_compared() -> None:
+    assert {each.stage for each in jobs(*chosen(TORCH, {}))} - {"conversion"} == REQUESTS.keys()
