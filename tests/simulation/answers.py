@@ -77,6 +77,8 @@ class Fate:
     """tritonserver's last words as it ends again and again; the client never starts then."""
     pending: dict[str, Any] | None = None
     """The pod's status as long as it cannot start."""
+    hangs: bool = False
+    """Whether it goes on until somebody ends it."""
     server_tensorrt: str = ""
     """TensorRT of the server's image, where it is another than TENSORRT."""
     p99: int = 5000

@@ -215,27 +215,60 @@ class Cluster:
             return len(pods)
         if job["status"].get("shown", 0) == len(self.order):
             return 0
-        if not pods:
+        if self._is_late(job["spec"], job["metadata"]["creationTimestamp"]):
+            self._give_up(job)
+            return 1
+        if not pods or pods[-1]["status"].get("reason") == "DeadlineExceeded":
+            # To the Job controller, a pod that ran past its deadline is a failed pod like any other.
             self._create_pod(job, {"phase": "Pending"})
+            return 1
+        pod = pods[-1]
+        if self._is_late(pod["spec"], pod["status"].get("startTime")):
+            self._stop(job, pod)
             return 1
         stage, text = job["spec"]["template"]["spec"]["containers"][0]["args"]
         request = REQUESTS[stage].from_json(text)
         candidate = job["metadata"]["labels"].get(names.CANDIDATE_LABEL, "")
         fate = self.fates(stage, candidate, request)
-        before = deepcopy(pods[0]["status"])
+        before = deepcopy(pod["status"])
         if fate.pending is not None:
-            pods[0]["status"] = deepcopy(fate.pending)
+            pod["status"] = deepcopy(fate.pending)
         elif fate.sidecar_crashes and stage in ("profile", "search"):
-            self._crash_sidecar(pods[0], fate)
+            self._crash_sidecar(pod, fate)
         elif before["phase"] == "Pending":
-            pods[0]["status"] = {"phase": "Running"} | _statuses(job, {"running": {}}, {"state": {"running": {}}})
-        elif fate.server_tensorrt and _checks_tensorrt(pods[0]):
-            self._end_check(job, pods[0], mismatch(request, fate))
+            pod["status"] = {"phase": "Running"} | _statuses(job, {"running": {}}, {"state": {"running": {}}})
+        elif fate.hangs:
+            return 0
+        elif fate.server_tensorrt and _checks_tensorrt(pod):
+            self._end_check(job, pod, mismatch(request, fate))
             return 1
         else:
-            self._end_job(job, pods[0], fate, message(stage, candidate, request, fate))
+            self._end_job(job, pod, fate, message(stage, candidate, request, fate))
             return 1
-        return int(pods[0]["status"] != before)
+        if _has_node(pod):
+            pod["status"]["startTime"] = before.get("startTime", self._time())
+        return int(pod["status"] != before)
+
+    def _is_late(self, spec: Body, since: str | None) -> bool:
+        """Whether a Job or a pod with that spec has been active for longer than its deadline allows."""
+        seconds = spec.get("activeDeadlineSeconds")
+        if seconds is None or since is None:
+            return False
+        return bool((self.now - datetime.fromisoformat(since)).total_seconds() > seconds)
+
+    def _give_up(self, job: Body) -> None:
+        """The Job controller ends a Job at the Job's own deadline, and deletes its pods."""
+        for pod in self._pods(job):
+            del self.objects["Pod", pod["metadata"]["name"]]
+        late = {"type": "Failed", "status": "True", "reason": "DeadlineExceeded", "lastTransitionTime": self._time()}
+        job["status"] = {"conditions": [late], "shown": len(self.order)}
+
+    def _stop(self, job: Body, pod: Body) -> None:
+        """The kubelet ends a pod at the pod's deadline."""
+        ended = {"terminated": {"exitCode": 143, "message": "batch 7 of 64", "finishedAt": self._time()}}
+        words = "Pod was active on the node longer than the specified deadline"
+        end = {"phase": "Failed", "reason": "DeadlineExceeded", "message": words}
+        pod["status"] |= end | _statuses(job, ended, {"state": ended})
 
     def _crash_sidecar(self, pod: Body, fate: Fate) -> None:
         restarts = pod["status"].get("initContainerStatuses", [{}])[0].get("restartCount", -1) + 1
@@ -319,6 +352,10 @@ class Cluster:
         else:
             server = {"name": "tritonserver", "state": {"running": {}}, "imageID": "example/server@sha256:abc"}
             pod["status"] = {"phase": "Running", "containerStatuses": [server]}
+
+
+def _has_node(pod: Body) -> bool:
+    return not any(each["type"] == "PodScheduled" for each in pod["status"].get("conditions", []))
 
 
 def _checks_tensorrt(pod: Body) -> bool:

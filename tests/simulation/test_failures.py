@@ -1,5 +1,7 @@
 """What fails ends, is named, and disturbs nothing that serves."""
 
+from datetime import timedelta
+
 import pytest
 
 from tests.simulation.answers import FINAL, GOOD, Fate, when
@@ -271,6 +273,62 @@ def test_a_pod_that_cannot_start_is_shown_and_does_not_stall(
     cluster.fates = when(stage, GOOD)
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
+
+
+NO_NODE = {
+    "phase": "Pending",
+    "conditions": [{"type": "PodScheduled", "status": "False", "message": "1 Insufficient nvidia.com/gpu."}],
+}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_the_wait_for_a_node_does_not_count_towards_the_deadline(stage: str) -> None:
+    """The default is an hour; the only GPU is free after two."""
+    cluster = Cluster(a_spec(), when(stage, Fate(pending=NO_NODE)))
+    cluster.run(50)
+    for _ in range(2):
+        cluster.now += timedelta(hours=1)
+        cluster.run(2)
+        assert (cluster.condition("Ready")["reason"], cluster.condition("Stalled")["status"]) == (
+            "Unschedulable",
+            "False",
+        )
+    cluster.fates = when(stage, GOOD)
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_pod_that_runs_past_its_deadline_is_not_tried_again(stage: str) -> None:
+    deadline = {"activeDeadlineSeconds": 30}
+    cluster = Cluster(a_spec(conversion=deadline, performance=deadline), when(stage, Fate(hangs=True)))
+    cluster.run(100)
+    section = "performance" if stage in ("profile", "measure") else "conversion"
+    told = " ".join(each.get("message", "") for each in [cluster.condition("Ready"), *cluster.status["candidates"]])
+    assert f"ran for more than 30 s; raise spec.{section}.activeDeadlineSeconds" in told
+    assert "batch 7 of 64" in told
+    assert cluster.condition("Stalled")["status"] == "True"
+    assert not [each for each in cluster.of_kind("Pod") if each["status"].get("reason") == "DeadlineExceeded"]
+    story = list(cluster.story)
+    cluster.run(20)
+    assert cluster.story == story
+    cluster.fates = when(stage, GOOD)
+    cluster.retry()
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_a_pod_that_ran_past_its_deadline_while_no_operator_ran_is_not_tried_again() -> None:
+    """The Job controller makes another pod, as for any that failed."""
+    cluster = Cluster(a_spec(conversion={"activeDeadlineSeconds": 30}), when("reference", Fate(hangs=True)))
+    cluster.run(5)
+    for _ in range(20):
+        cluster.step()
+    assert len([each for each in cluster.of_kind("Pod") if each["status"]["phase"] == "Running"]) == 1
+    cluster.settle()
+    assert cluster.condition("Ready")["reason"] == "DeadlineExceeded"
+    assert cluster.started("reference") == 1
+    assert not [each for each in cluster.of_kind("Pod") if each["status"]["phase"] == "Running"]
 
 
 def test_a_server_that_never_gets_ready_stalls_at_its_deadline() -> None:

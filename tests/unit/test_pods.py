@@ -1,5 +1,6 @@
 """What keeps a pod from running, read from real pods' statuses and Events (Kubernetes 1.34)."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -23,7 +24,11 @@ def a_pod(phase: str = "Pending", **status: Any) -> Body:
             "creationTimestamp": "2026-11-21T00:00:00Z",
             "ownerReferences": [{"uid": "job-1"}],
         },
-        "spec": {"containers": [{"name": "convert", **limits}], "initContainers": [{"name": "tritonserver", **limits}]},
+        "spec": {
+            "activeDeadlineSeconds": 60,
+            "containers": [{"name": "convert", **limits}],
+            "initContainers": [{"name": "tritonserver", **limits}],
+        },
         "status": {"phase": phase, **status},
     }
 
@@ -36,7 +41,7 @@ def a_job(*conditions: Body) -> Body:
             "uid": "job-1",
             "labels": {"triton-operator.dev/stage": "convert", "triton-operator.dev/key": "k"},
         },
-        "spec": {"activeDeadlineSeconds": 60},
+        "spec": {},
         "status": {"conditions": list(conditions)},
     }
 
@@ -316,13 +321,42 @@ def test_a_search_may_try_what_its_server_ends_under(restarts: int, client: dict
     assert (view.failure is not None, view.pending is not None, view.active) == (failed, failed, not failed)
 
 
-def test_a_deadline_names_what_the_pod_waited_for() -> None:
-    late = {"type": "Failed", "status": "True", "reason": "DeadlineExceeded"}
-    view = job_view(a_job(late), [a_pod(conditions=[unschedulable("1 Insufficient memory.")])], [])
+LATE = {"reason": "DeadlineExceeded", "message": "Pod was active on the node longer than the specified deadline"}
+NEVER_STARTED = ended(137, "The container could not be located when the pod was terminated", "ContainerStatusUnknown")
+
+
+@pytest.mark.parametrize(
+    ("statuses", "seen"),
+    [
+        (
+            ended(143, "batch 7 of 64\nthe stage was stopped by a signal"),
+            "exit code 143: batch 7 of 64 | the stage was",
+        ),
+        (waiting("ImagePullBackOff", "Back-off pulling image"), "container convert: Back-off pulling image"),
+        (NEVER_STARTED, "pod p: Startup probe failed: HTTP probe failed with statuscode: 400"),
+    ],
+)
+def test_a_pod_past_its_deadline_tells_what_it_did_or_waited_for(statuses: list[Body], seen: str) -> None:
+    events: list[Mapping[str, Any]] = [
+        an_event("pod-1", "FailedScheduling", "0/1 nodes are available"),
+        an_event("pod-1", "Unhealthy", "Startup probe failed: HTTP probe failed with statuscode: 400"),
+    ]
+    view = job_view(a_job(), [a_pod("Failed", **LATE, containerStatuses=statuses)], events)
     assert view.failure is not None
     assert view.failure.reason is Reason.DEADLINE_EXCEEDED
-    assert "activeDeadlineSeconds of 60" in view.failure.message
-    assert "Insufficient memory" in view.failure.message
+    start = "Job digits-convert-1 ran for more than 60 s; raise spec.conversion.activeDeadlineSeconds; last seen: "
+    assert view.failure.message.startswith(start)
+    assert seen in view.failure.message.removeprefix(start)
+    assert (view.active, view.ended) == (False, False), "the Job controller would try it again"
+
+
+def test_a_result_that_came_before_the_deadline_counts() -> None:
+    result = '{"stage":"clean","key":"k","result":{"directories":1,"temporary":2}}'
+    job = a_job()
+    job["metadata"]["labels"]["triton-operator.dev/stage"] = "clean"
+    view = job_view(job, [a_pod("Failed", **LATE, containerStatuses=ended(0, result, "Completed"))], [])
+    assert view.record is not None
+    assert (view.state, view.failure) == ("Succeeded", None)
 
 
 def test_a_job_that_gets_no_pod_says_who_refuses_it() -> None:

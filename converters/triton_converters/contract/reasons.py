@@ -156,7 +156,7 @@ class Reason(StrEnum):
     CLAIM_NOT_WRITABLE = "ClaimNotWritable", "The claim is mounted read-only, or its directory belongs to another user."
     STORAGE_FULL = "StorageFull", "No space is left on the claim."
     OUT_OF_MEMORY = "OutOfMemory", "A container was killed at its memory limit."
-    DEADLINE_EXCEEDED = "DeadlineExceeded", "The Job ran past its activeDeadlineSeconds."
+    DEADLINE_EXCEEDED = "DeadlineExceeded", "The Job's pod ran past its activeDeadlineSeconds."
     CRASHED = "Crashed", "The container ended with an error; the message quotes its last lines."
     RESULT_MISSING = "ResultMissing", "The Job left no valid result, or the claim lacks a result that the Job needs."
     SERVER_CRASHED = "ServerCrashed", "tritonserver ended with an error; the message quotes its last lines."

@@ -25,7 +25,8 @@ class Conversion(ApiType):
     parallelism: Annotated[int, Field(ge=1, le=16)] = 2
     """Maximum number of conversion Jobs that run at the same time. Default: 2."""
     active_deadline_seconds: Annotated[int, Field(ge=10, le=86400)] = 3600
-    """Time limit of each source, reference and conversion Job, in seconds. Default: 3600."""
+    """Time limit of each pod of a source, reference or conversion Job, in seconds, from when a node takes the pod.
+    Pulling images counts; waiting for a node does not. Default: 3600."""
     tolerances: Annotated[
         list[PrecisionTolerance],
         Field(

@@ -105,8 +105,9 @@ class Performance(ApiType):
     """How inputs and outputs pass between client and server in the offline sweep: `System` uses system shared memory,
     `None` the network stack. Default: System."""
     active_deadline_seconds: Annotated[int, Field(ge=10, le=86400)] = 3600
-    """Time limit, in seconds, of each profile Job (both sweeps of one candidate) and of each measure Job (the online
-    sweep through the preview Service, before a revision becomes active). A search Job has this time in addition to its
-    measuring time. Default: 3600."""
+    """Time limit, in seconds, of each pod of a profile Job (both sweeps of one candidate) and of a measure Job (the
+    online sweep through the preview Service, before a revision becomes active), from when a node takes the pod. Pulling
+    images counts; waiting for a node does not. A search Job has this time in addition to its measuring time.
+    Default: 3600."""
     regression: Regression | None = None
     """How a new source is compared with the previously active one. Default: no comparison."""

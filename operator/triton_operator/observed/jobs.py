@@ -16,7 +16,9 @@ from triton_operator.observed.pods import (
     ended,
     ending,
     eviction,
+    last_seen,
     no_pod,
+    overdue,
     pod_trouble,
     preparations,
     restarts,
@@ -29,6 +31,9 @@ BACKOFF_LIMIT = 2
 SEARCH_RESTARTS = 6
 """Restarts of a search's sidecar once the search runs. The search refuses a configuration under which the server ended
 twice; three such configurations leave time for others, though the kubelet waits longer with each start."""
+
+_MEASURING = ("profile", "search", "measure")
+"""Stages whose deadline is in spec.performance; that of the others is in spec.conversion."""
 
 JobState = Literal["Active", "Succeeded", "Failed"]
 
@@ -56,13 +61,14 @@ class JobView:
     record: Record | None
     """The record of a Job that succeeded with a valid result."""
     failure: Trouble | None
-    """Why the Job failed, or its sidecar crashed."""
+    """Why the Job failed, or its sidecar crashed, or its pod ran past the deadline."""
     pending: Trouble | None
     """What keeps its pod from running."""
     unschedulable_since: datetime | None
     """When the scheduler first found no node for the pod that waits."""
     ended: bool
-    """Whether the Job controller ended it. A Job may have failed and go on, because its sidecar crashed."""
+    """Whether the Job controller ended it. A Job may have failed and go on, because its sidecar crashed, or because the
+    controller would try again what ran past its deadline."""
     ended_unseen: datetime | None
     """When the Job ended, if none of its pods is seen; None otherwise."""
     body: Mapping[str, Any] = field(repr=False)
@@ -88,17 +94,20 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
     failure, pending, crashed = None, None, None
     if record is not None:
         state = "Succeeded"
-    elif newest is not None and not ended(newest) and why.get("reason") != "DeadlineExceeded":
+    elif newest is not None and not ended(newest):
         # Jobs and pods arrive over different watches: the pod of an ended Job may still be seen running.
         state = "Active"
+    late = next((pod for pod in own if overdue(pod)), None)
     if state == "Succeeded":
         if record is None and own:
             failure = Trouble(
                 Reason.RESULT_MISSING,
                 f"Job {name} succeeded without a valid result: user code ended the process before the stage was done",
             )
+    elif late is not None:
+        failure = _late(name, late, stage, events)
     elif state == "Failed":
-        failure = _failure(job, own, stage, key, why)
+        failure = _failure(name, own, stage, key, why)
     elif newest is None:
         pending = no_pod(job, events)
     elif ended(newest):
@@ -161,17 +170,18 @@ def _state(job: Mapping[str, Any]) -> tuple[JobState, Mapping[str, Any]]:
     return "Active", {}
 
 
-def _failure(
-    job: Mapping[str, Any], pods: list[Mapping[str, Any]], stage: str, key: str, why: Mapping[str, Any]
-) -> Trouble:
-    name = job["metadata"]["name"]
-    if why.get("reason") == "DeadlineExceeded":
-        seconds = job["spec"].get("activeDeadlineSeconds")
-        waiting = next((found for pod in pods if (found := pod_trouble(pod, []))), None)
-        last = f"; last seen: {waiting.message}" if waiting else ""
-        return Trouble(
-            Reason.DEADLINE_EXCEEDED, f"Job {name} ran past its activeDeadlineSeconds of {seconds}; raise it{last}"
-        )
+def _late(name: str, pod: Mapping[str, Any], stage: str, events: list[Mapping[str, Any]]) -> Trouble:
+    seconds = pod["spec"].get("activeDeadlineSeconds")
+    section = "performance" if stage in _MEASURING else "conversion"
+    seen = last_seen(pod, events)
+    return Trouble(
+        Reason.DEADLINE_EXCEEDED,
+        f"Job {name} ran for more than {seconds} s; raise spec.{section}.activeDeadlineSeconds"
+        f"{'; last seen: ' if seen else ''}{seen}",
+    )
+
+
+def _failure(name: str, pods: list[Mapping[str, Any]], stage: str, key: str, why: Mapping[str, Any]) -> Trouble:
     for pod in reversed(pods):
         if failure := _ending(pod, stage, key):
             return failure

@@ -63,12 +63,8 @@ def pod_trouble(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> 
     if _is_out_of_touch(conditions):
         message = f"node {pod['spec'].get('nodeName')} of pod {name} does not answer; check the node and its kubelet"
         return Trouble(Reason.NODE_NOT_READY, message)
-    for container in _statuses(status):
-        waiting = container.get("state", {}).get("waiting", {})
-        if reason := _WAITING.get(waiting.get("reason", "")):
-            words = waiting.get("message") or waiting["reason"]
-            secret = _missing_secret(pod, events) if reason is Reason.IMAGE_PULL_FAILED else ""
-            return Trouble(reason, f"pod {name}, container {container['name']}: {words}; {secret}{_ADVICE[reason]}")
+    if waiting := _waiting(pod, events):
+        return waiting
     if status.get("phase") == "Pending":
         return _attempted_in_vain(pod, events)
     return None
@@ -152,6 +148,25 @@ def disrupted(pod: Mapping[str, Any]) -> bool:
     return bool(_conditions(pod).get("DisruptionTarget", {}).get("status") == "True")
 
 
+def overdue(pod: Mapping[str, Any]) -> bool:
+    """Whether the kubelet ended the pod at its deadline, which counts from when a node took the pod."""
+    return bool(pod.get("status", {}).get("reason") == "DeadlineExceeded")
+
+
+def last_seen(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> str:
+    """What a pod that has ended waited for, or else said last; empty if nothing is known."""
+    if trouble := server_crash(pod) or _waiting(pod, events):
+        return trouble.message
+    for container in [*containers(pod), *preparations(pod)]:
+        end = container.get("state", {}).get("terminated", {})
+        # The kubelet also writes an end, with words of its own, for a container that never started.
+        if end.get("message") and end.get("reason") != "ContainerStatusUnknown":
+            return ending(pod, container["name"], end, Reason.CRASHED).message
+    # What the scheduler said is history: a node took the pod.
+    told = (event for event in _about(pod, events) if event.get("reason") != "FailedScheduling")
+    return next((f"pod {pod['metadata']['name']}: {event.get('message', '')}" for event in told), "")
+
+
 def containers(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Statuses of a pod's containers, without init containers."""
     statuses: list[Mapping[str, Any]] = pod.get("status", {}).get("containerStatuses", [])
@@ -175,6 +190,18 @@ def _is_out_of_touch(conditions: Mapping[str, Mapping[str, Any]]) -> bool:
     A kubelet changes ContainersReady and Ready together, because these pods have no readiness gates.
     """
     return [conditions.get(kind, {}).get("status") for kind in ("ContainersReady", "Ready")] == ["True", "False"]
+
+
+def _waiting(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> Trouble | None:
+    """What keeps a container of the pod from starting, such as its image; None if the kubelet names nothing."""
+    for container in _statuses(pod.get("status", {})):
+        waiting = container.get("state", {}).get("waiting", {})
+        if reason := _WAITING.get(waiting.get("reason", "")):
+            words = waiting.get("message") or waiting["reason"]
+            secret = _missing_secret(pod, events) if reason is Reason.IMAGE_PULL_FAILED else ""
+            where = f"pod {pod['metadata']['name']}, container {container['name']}"
+            return Trouble(reason, f"{where}: {words}; {secret}{_ADVICE[reason]}")
+    return None
 
 
 def _missing_secret(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> str:

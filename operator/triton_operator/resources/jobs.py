@@ -33,6 +33,7 @@ class Work:
     key: str
     request: Document
     deadline_seconds: int
+    """How long a pod of it may take, from when a node takes the pod."""
     candidate: str = ""
     volumes: tuple[dict[str, Any], ...] = ()
     mounts: tuple[dict[str, Any], ...] = ()
@@ -53,7 +54,6 @@ def job(context: Context, work: Work) -> dict[str, Any]:
     spec = {
         # A failure that another try would repeat ends with EXIT_FINAL, and is not tried again.
         "backoffLimit": BACKOFF_LIMIT,
-        "activeDeadlineSeconds": work.deadline_seconds,
         "podFailurePolicy": _failure_policy(work),
         # A pod that still terminates holds the claim and the GPU.
         "podReplacementPolicy": "Failed",
@@ -150,6 +150,8 @@ def _pod(context: Context, work: Work, settings: Pod) -> dict[str, Any]:
     spec = pod.pod_spec(context, _placement(context, work), gpu=work.framework or work.sidecar is not None)
     spec |= {
         "restartPolicy": "Never",
+        # The Job's own deadline would also count the time in which no node takes the pod.
+        "activeDeadlineSeconds": work.deadline_seconds,
         "terminationGracePeriodSeconds": 5,
         "containers": [container],
         "volumes": volumes,
