@@ -117,6 +117,7 @@ def _report(options: argparse.Namespace) -> int:
         sys.stdout.write(text)
     else:
         options.output.write_text(text, encoding="utf-8")
+        print(f"wrote {options.output}", file=sys.stderr)
     return OK
 
 

@@ -23,6 +23,7 @@ def test_a_report_in_each_form(saved: str, tmp_path: Path, capsys: pytest.Captur
     assert main(["report", saved, "-o", "csv"]) == 0
     assert capsys.readouterr().out.startswith("Candidate,Measured on,Scenario,Configuration,Precision,")
     assert main(["report", saved, "-o", "md", "--output", str(tmp_path / "report.md")]) == 0
+    assert capsys.readouterr() == ("", f"wrote {tmp_path / 'report.md'}\n")
     assert {path.name for path in (tmp_path / "plots").iterdir()} == {
         "digits-offline-throughput.svg",
         "digits-offline-latency.svg",
@@ -30,7 +31,9 @@ def test_a_report_in_each_form(saved: str, tmp_path: Path, capsys: pytest.Captur
         "digits-tradeoff.svg",
     }
     assert main(["report", saved]) == 0
-    assert capsys.readouterr().out.startswith("<!doctype html>")
+    out, err = capsys.readouterr()
+    assert out.startswith("<!doctype html>")
+    assert err == ""
 
 
 def test_explain_and_compare(saved: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
