@@ -180,7 +180,8 @@ def _verdict(context: Context, attempts: list[Attempt]) -> Verdict:
         current = next((each for each in busy if each.state == "Profiling"), busy[0])
         if current.reason not in (Reason.RUNNING, Reason.WAITING, None):
             return Verdict("Verified", False, current.reason, current.message)
-        message = f"profiling candidate {current.name}; {len(busy) - 1} more to go"
+        rest = f"then {len(busy) - 1} more" if len(busy) > 1 else "the last one"
+        message = f"profiling candidate {current.name}, {rest}"
         return Verdict("Verified", False, Reason.RUNNING, message)
     if not passed:
         reasons = "; ".join(f"{each.name}: {each.reason}: {shortened(each.message, 300)}" for each in attempts)
