@@ -143,6 +143,12 @@ def test_the_binding_constraint_is_the_one_with_the_least_room() -> None:
     assert broken.binding.margin == pytest.approx(-0.5)
 
 
+def test_a_constraint_with_two_bounds_names_only_the_one_that_binds() -> None:
+    between = Constraint(metric="Throughput", minimum="80", maximum="400")
+    for throughput, words in ((100, "Throughput minimum 80"), (390, "Throughput maximum 400")):
+        assert str(best_row([row(throughput)], [], [between]).binding) == words
+
+
 def test_pareto_optimal_is_who_is_beaten_in_not_everything_at_once() -> None:
     given_rows = {"fast": [row(200, p99=3000)], "prompt": [row(100, p99=1000)], "neither": [row(90, p99=1500)]}
     choices = rank(contenders(given_rows), [], [])

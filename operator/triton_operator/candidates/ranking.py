@@ -1,6 +1,6 @@
 """Which candidate is best, and why each other is not; ``contract.scoring`` has the arithmetic. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import exp, inf
 
@@ -30,19 +30,18 @@ class Contender:
 
 @dataclass(frozen=True)
 class Binding:
-    """The constraint that a row is closest to breaking, or breaks by most."""
+    """The bound that a row is closest to breaking, or breaks by most."""
 
-    constraint: Bound
+    metric: str
+    kind: str
+    """minimum or maximum."""
+    bound: float
     margin: float
     """How far the row is within the bound, relative to the bound; negative: beyond it."""
 
     def __str__(self) -> str:
         """Metric and bound, in words."""
-        minimum, maximum = self.constraint.minimum, self.constraint.maximum
-        words = [
-            f"{word} {bound:.15g}" for word, bound in (("minimum", minimum), ("maximum", maximum)) if bound is not None
-        ]
-        return f"{self.constraint.metric} {', '.join(words)}"
+        return f"{self.metric} {self.kind} {self.bound:.15g}"
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,7 @@ def best_row(
     wanted = tuple(objective.asked() for objective in objectives)
     bounds = tuple(constraint.asked() for constraint in constraints)
     row = min(rows, key=lambda each: scoring.order(each, wanted, bounds))
-    bindings = [Binding(bound, _margin(row, bound)) for bound in bounds]
+    bindings = (each for bound in bounds for each in _bindings(row, bound))
     return Choice(
         name=name,
         row=row,
@@ -182,14 +181,12 @@ def _beats(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
     return one != other and all(mine >= theirs for mine, theirs in zip(one, other, strict=True))
 
 
-def _margin(row: Row, bound: Bound) -> float:
-    figure = scoring.value(row, bound.metric)
-    margins = []
-    if bound.minimum is not None:
-        margins.append(_relative(figure - bound.minimum, bound.minimum))
-    if bound.maximum is not None:
-        margins.append(_relative(bound.maximum - figure, bound.maximum))
-    return min(margins)
+def _bindings(row: Row, asked: Bound) -> Iterator[Binding]:
+    figure = scoring.value(row, asked.metric)
+    if asked.minimum is not None:
+        yield Binding(asked.metric, "minimum", asked.minimum, _relative(figure - asked.minimum, asked.minimum))
+    if asked.maximum is not None:
+        yield Binding(asked.metric, "maximum", asked.maximum, _relative(asked.maximum - figure, asked.maximum))
 
 
 def _relative(room: float, bound: float) -> float:
