@@ -109,10 +109,11 @@ def _choice(subject: Subject) -> str:
         return text
     text += "\n" + _sentence(f"Why {chosen.name}: {selected.message}")
     if words := margin(chosen):
-        text += f"\nIts best measurement is {words}."
+        text += f"\nIts {words}."
     front = [each.name for each in ranked(subject.status.candidates) if each.pareto]
     if front:
-        text += f"\nPareto-optimal: {', '.join(front)}."
+        figures = "all objectives at once" if len(objectives) > 1 else "both throughput and p99 latency"
+        text += f"\nPareto-optimal (no other candidate is better in {figures}): {', '.join(front)}."
     return text
 
 
@@ -144,7 +145,7 @@ def _others(subject: Subject, above: str) -> str:
         if each.throughput:
             lines.append(f"    best measurement: {_figures(each)}")
         if words := margin(each):
-            lines.append(f"    margin: {words}")
+            lines.append(f"    constraint: {words}")
         if awaited and each.rank:
             lines.append(f"    revision: {each.key}")
         if each.state == "Failed" and (to_do := advice(each.reason)) and to_do not in "\n".join([above, *lines]):

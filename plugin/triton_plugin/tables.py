@@ -160,12 +160,13 @@ def reasons(rows: Sequence[CandidateStatus]) -> RenderableType:
 
 
 def margin(row: CandidateStatus) -> str:
-    """How far its best row is within the constraint that binds it, or beyond; empty: there is none."""
+    """How far its best row is from the bound that binds it; empty: there is none."""
     if not row.binding_constraint:
         return ""
-    beyond = row.margin_percent.startswith("-")
-    how = "beyond" if beyond else "within"
-    return f"{row.margin_percent.removeprefix('-')} % {how} {row.binding_constraint}"
+    metric, kind, bound = row.binding_constraint.split(" ", 2)
+    is_broken = row.margin_percent.startswith("-")
+    side = "above" if is_broken == (kind == "maximum") else "below"
+    return f"{metric} is {row.margin_percent.removeprefix('-')} % {side} the {kind} of {bound}"
 
 
 def searches(rows: Sequence[SearchStatus]) -> Grid:

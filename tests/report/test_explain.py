@@ -24,10 +24,17 @@ def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:
     assert "Constraints: P99LatencyMicroseconds at most 10000.\n" in text
     assert "Why onnx-fp32: onnx-fp32 at batch 1, concurrency 4: 2800 inferences/s, p99 5000 us" in text
     assert "33.3 % better than onnx-fp16." in text
-    assert "Its best measurement is 50.0 % within P99LatencyMicroseconds maximum 10000." in text
-    assert "Pareto-optimal: onnx-fp32." in text
+    assert "Its P99LatencyMicroseconds is 50.0 % below the maximum of 10000." in text
+    assert "Pareto-optimal (no other candidate is better in both throughput and p99 latency): onnx-fp32." in text
     for name in ("onnx-fp16", "ts-trace-fp32", "ts-script-fp32"):
         assert f"  {name}: Passed: NotBest:" in text
+
+
+def test_several_objectives_are_what_pareto_optimal_is_said_to_be_about() -> None:
+    body, results = copy.deepcopy(golden("ready"))
+    body["spec"]["selection"]["objectives"] = [{"metric": "Throughput"}, {"metric": "AverageLatencyMicroseconds"}]
+    text = explain(parse(body, results))
+    assert "Pareto-optimal (no other candidate is better in all objectives at once): onnx-fp32." in text
 
 
 @pytest.mark.parametrize(
@@ -63,7 +70,10 @@ def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:
         ),
         (
             "closest-selected",
-            ["spec.selection.fallback selects the closest", "25.0 % beyond P99LatencyMicroseconds maximum 4000"],
+            [
+                "spec.selection.fallback selects the closest",
+                "Its P99LatencyMicroseconds is 25.0 % above the maximum of 4000.",
+            ],
         ),
         (
             "second-part-of-a-search",

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console, RenderableType
 
 from tests.report.subjects import FOLDER, RECORDED, searched
-from triton_operator.api.status import TritonDeploymentStatus
+from triton_operator.api.status import CandidateStatus, TritonDeploymentStatus
 from triton_plugin import tables
 from triton_plugin.source import read_file
 from triton_plugin.tables import Grid
@@ -91,6 +91,21 @@ def test_what_all_rows_have_in_common_is_said_once() -> None:
         "Online: precision fp32, accelerator none, batch size 1, stable yes (latencies in µs)"
     )
     assert text.count("fp32") == 1
+
+
+@pytest.mark.parametrize(
+    ("constraint", "percent", "words"),
+    [
+        ("P99LatencyMicroseconds maximum 10000", "50.0", "P99LatencyMicroseconds is 50.0 % below the maximum of 10000"),
+        ("P99LatencyMicroseconds maximum 4000", "-25.0", "P99LatencyMicroseconds is 25.0 % above the maximum of 4000"),
+        ("Throughput minimum 80", "20.0", "Throughput is 20.0 % above the minimum of 80"),
+        ("Throughput minimum 80", "-20.0", "Throughput is 20.0 % below the minimum of 80"),
+        ("", "", ""),
+    ],
+)
+def test_how_far_a_constraint_is_away_is_said_in_words(constraint: str, percent: str, words: str) -> None:
+    candidate = CandidateStatus(name="onnx-fp32", state="Passed", binding_constraint=constraint, margin_percent=percent)
+    assert tables.margin(candidate) == words
 
 
 def test_why_each_candidate_stands_where_it_does_is_said_in_full() -> None:
