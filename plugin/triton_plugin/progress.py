@@ -31,12 +31,13 @@ class Picture:
     candidates: tuple[tuple[str, str], ...]
     """Name and state of each candidate."""
 
-    def line(self) -> str:
-        """Return all of it on one line."""
+    def line(self, last: "Picture | None") -> str:
+        """Return it on one line, without the candidates that are as they were in the last picture."""
         text = f"{self.stage}: {self.reason}"
         if self.message:
             text += f": {self.message}"
-        states = ", ".join(f"{name} {state}" for name, state in self.candidates)
+        known = last.candidates if last else ()
+        states = ", ".join(f"{name} {state}" for name, state in self.candidates if (name, state) not in known)
         return f"{text} [{states}]" if states else text
 
     def work(self) -> str:
@@ -131,7 +132,7 @@ class Display:
             return
         seen = picture(status)
         if seen != self.last:
-            self._change(elapsed, seen.line())
+            self._change(elapsed, seen.line(self.last))
             self.last = seen
         if measured not in ("", self.measured):
             self._change(elapsed, f"  {measured}")

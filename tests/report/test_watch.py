@@ -49,6 +49,16 @@ def test_it_ends_with_the_outcome_of_a_ready_object() -> None:
     assert "Why onnx-fp32" in text
 
 
+def test_a_line_names_only_the_candidates_whose_state_changed() -> None:
+    later = case("profiling")
+    changed = next(each for each in later["status"]["candidates"] if each["name"] == "onnx-fp32")
+    changed["state"] = "Passed"
+    _, text = watched([case("profiling"), later, case("ready")])
+    first, second, *_ = text.splitlines()
+    assert first.endswith("[ts-trace-fp32 Passed, ts-script-fp32 Passed, onnx-fp32 Profiling, onnx-fp16 Converted]")
+    assert second.endswith("[onnx-fp32 Passed]")
+
+
 def test_it_ends_where_somebody_has_to_approve_and_says_how() -> None:
     status, text = watched([case("profiling"), case("awaiting-approval")])
     assert status == 1
