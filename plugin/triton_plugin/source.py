@@ -100,7 +100,8 @@ class Cluster:
         except HTTPError:
             return ""
         line = latest(stage, log)
-        return f"{newest.labels.get(names.CANDIDATE_LABEL, name)}: {line}" if line else ""
+        where = " through the preview Service" if stage == "measure" else ""
+        return f"{newest.labels.get(names.CANDIDATE_LABEL, name)}{where}: {line}" if line else ""
 
     def _results(self, name: str) -> dict[str, Any] | None:
         try:

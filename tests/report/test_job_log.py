@@ -90,6 +90,11 @@ def test_the_newest_running_jobs_last_point_is_told(api: Api) -> None:
     assert (wanted["container"], wanted["tailLines"]) == (["search"], ["40"])
 
 
+def test_a_point_through_the_preview_service_is_told_from_the_same_candidates_own(api: Api) -> None:
+    api.pods, api.log = [a_pod("new", "measure", "11:00:00")], b"online 1/4: batch 1\n"
+    assert Cluster(None, None).measured("digits") == "onnx-fp32 through the preview Service: online 1/4: batch 1"
+
+
 def test_where_no_job_measures_no_log_is_asked_for(api: Api) -> None:
     assert Cluster(None, None).measured("digits") == ""
     assert len(api.asked) == 1
