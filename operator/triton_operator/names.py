@@ -32,6 +32,40 @@ RETRY_ANNOTATION = f"{GROUP}/retry"
 GPU_PRODUCT_LABEL = "nvidia.com/gpu.product"
 """The label that NVIDIA's GPU feature discovery sets on nodes."""
 
+RESERVED_PREFIXES = (
+    f"{GROUP}/",
+    "batch.kubernetes.io/",
+    "apps.kubernetes.io/",
+    "statefulset.kubernetes.io/",
+    "kubernetes.io/config.",
+    "seccomp.security.alpha.kubernetes.io/",
+    "container.seccomp.security.alpha.kubernetes.io/",
+    "container.apparmor.security.beta.kubernetes.io/",
+)
+"""How the keys of labels and annotations begin that a user may not give a pod, whatever comes after.
+
+By such a key a Service, NetworkPolicy or controller takes a pod for its own, the kubelet takes it for a node's own pod,
+or a container loses its seccomp or AppArmor profile.
+"""
+RESERVED_KEYS = (
+    "app.kubernetes.io/name",
+    "app.kubernetes.io/instance",
+    "app.kubernetes.io/component",
+    "app.kubernetes.io/part-of",
+    MANAGED_BY_LABEL,
+    "job-name",
+    "controller-uid",
+    "pod-template-hash",
+    "pod-template-generation",
+    "controller-revision-hash",
+)
+"""Further keys that a user may not give a pod. Every other key is free: tools of the cluster read them."""
+
+
+def is_reserved(key: str) -> bool:
+    """Whether the key of a label or annotation of a pod is the operator's or Kubernetes' to set."""
+    return key in RESERVED_KEYS or key.startswith(RESERVED_PREFIXES)
+
 
 def digest(value: Any, length: int) -> str:
     """Hexadecimal digits of the SHA-256 of a value's canonical JSON."""

@@ -14,6 +14,7 @@ CONVERTED = [name for name in SOURCES if name not in (HPS, ENSEMBLE)]
 TARGETS = [name for name in FORMATS if name != HPS]
 """What candidates are made from and into; tables and ensembles have a file of their own."""
 CANDIDATES = f"{MODEL}.candidates"
+APPARMOR = "container.apparmor.security.beta.kubernetes.io"
 SEVENTEEN = [{"name": f"c{i}", "format": "onnx", "precision": "fp32"} for i in range(17)]
 
 
@@ -243,6 +244,26 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "too many replicas": ({"spec.serving.replicas": 101}, "should be less than or equal to 100"),
     "a string for a number": ({"spec.serving.replicas": "1"}, "must be of type integer"),
     "a string for a boolean": ({"spec.suspend": "yes"}, "must be of type boolean"),
+    "a label that a Service selects by": (
+        {"spec.conversion.pod.labels": {"triton-operator.dev/revision": "digits-0123456789"}},
+        "keys that are reserved for the operator or Kubernetes must not be set: remove or rename them",
+    ),
+    "a label that says whose a pod is": (
+        {"spec.serving.pod.labels": {"app.kubernetes.io/managed-by": "triton-operator"}},
+        "Reserved keys are app.kubernetes.io/name, app.kubernetes.io/instance",
+    ),
+    "a label that a controller counts pods by": (
+        {"spec.serving.pod.labels": {"pod-template-hash": "0123456789"}},
+        "controller-uid, pod-template-hash, pod-template-generation",
+    ),
+    "a label of another Job": (
+        {"spec.conversion.pod.labels": {"batch.kubernetes.io/controller-uid": "0"}},
+        "that begin with triton-operator.dev/, batch.kubernetes.io/",
+    ),
+    "an annotation that lifts AppArmor": (
+        {"spec.conversion.pod.annotations": {f"{APPARMOR}/convert": "unconfined"}},
+        f"{APPARMOR}/",
+    ),
     "pull secret": ({"spec.conversion.pod.imagePullSecrets": [{"name": "a/b"}]}, "imagePullSecrets[0].name in body"),
 }
 
@@ -284,6 +305,27 @@ def test_every_accelerator_goes_with_its_formats_alone(kubectl_shared: Kubectl, 
             assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
         else:
             assert f"format {target} does not support this accelerator: set none" in refusal(kubectl_shared, body)
+
+
+@pytest.mark.parametrize("pod", ["conversion", "serving"])
+def test_labels_and_annotations_that_other_tools_read_are_taken(kubectl_shared: Kubectl, pod: str) -> None:
+    given = {
+        f"spec.{pod}.pod.labels": {
+            "team": "vision",
+            "app.kubernetes.io/version": "1.2",
+            "kueue.x-k8s.io/queue-name": "gpus",
+            "sidecar.istio.io/inject": "false",
+            "tags.datadoghq.com/env": "prod",
+        },
+        f"spec.{pod}.pod.annotations": {
+            "kubectl.kubernetes.io/default-container": "tritonserver",
+            "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+            "prometheus.io/scrape": "true",
+            "argocd.argoproj.io/tracking-id": "models:triton-operator.dev/TritonDeployment:vision/digits",
+        },
+    }
+    body = changed(MINIMAL, given)
+    assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
 
 
 def test_an_engine_may_be_listed_in_an_object_for_the_cpu(kubectl_shared: Kubectl) -> None:

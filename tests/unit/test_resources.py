@@ -17,7 +17,15 @@ POD = {
     "nodeSelector": {"pool": "gpu"},
     "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}],
     "imagePullSecrets": [{"name": "registry"}],
-    "labels": {"team": "vision", "triton-operator.dev/deployment": "another"},
+    "labels": {
+        "team": "vision",
+        "triton-operator.dev/deployment": "another",
+        "triton-operator.dev/revision": "another-0123456789",
+        "app.kubernetes.io/instance": "another",
+        "pod-template-hash": "0123456789",
+        "batch.kubernetes.io/job-name": "another",
+    },
+    "annotations": {"prometheus.io/scrape": "true", "container.apparmor.security.beta.kubernetes.io/convert": "none"},
     "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}},
 }
 POOLS = ("conversion", "serving")
@@ -142,11 +150,16 @@ def test_a_server_is_profiled_where_servers_run() -> None:
     assert pod["imagePullSecrets"] == [{"name": "serving"}, {"name": "conversion"}]
 
 
-def test_the_users_labels_never_replace_ours(applied: dict[str, Body]) -> None:
-    for each in applied.values():
+def test_the_users_labels_and_annotations_are_theirs_alone(applied: dict[str, Body]) -> None:
+    """Objects from before the CRD's rule may hold keys that make their pods another object's."""
+    for name, each in applied.items():
         if "template" in each.get("spec", {}):
-            labels = each["spec"]["template"]["metadata"]["labels"]
-            assert (labels["team"], labels["triton-operator.dev/deployment"]) == ("vision", "digits")
+            metadata = each["spec"]["template"]["metadata"]
+            labels = metadata["labels"]
+            ours = each["metadata"]["labels"]
+            assert labels == ours | {"team": "vision"}, name
+            assert ("triton-operator.dev/revision" in labels) is (name == "Deployment")
+            assert metadata["annotations"] == {"prometheus.io/scrape": "true"}
 
 
 def test_threads_follow_the_cpu_limit_and_pickles_stay_shut(applied: dict[str, Body]) -> None:

@@ -4,7 +4,18 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from triton_operator.api.schema import ApiType, DnsName, Image, Labels, Quantity
+from triton_operator import names
+from triton_operator.api.schema import ApiType, DnsName, Image, Labels, Quantity, cel_list, rules
+
+FREE_KEYS = rules(
+    (
+        f"!self.exists(k, k in {cel_list(names.RESERVED_KEYS)}"
+        f" || {cel_list(names.RESERVED_PREFIXES)}.exists(p, k.startsWith(p)))",
+        "keys that are reserved for the operator or Kubernetes must not be set: remove or rename them. Reserved keys"
+        f" are {', '.join(names.RESERVED_KEYS)}, and all that begin with {', '.join(names.RESERVED_PREFIXES)}",
+    )
+)
+"""The part of a schema that lets a user set no label or annotation by which a pod is taken for another."""
 
 
 class Gpu(ApiType):
@@ -77,7 +88,8 @@ class Pod(ApiType):
     image_pull_secrets: Annotated[list[LocalReference], Field(max_length=8)] = Field(default_factory=list)
     """Secrets for pulling the images, of type kubernetes.io/dockerconfigjson, in the namespace of the object. Default:
     none."""
-    labels: Labels = Field(default_factory=dict)
-    """Labels to add to the pod. They do not replace the operator's labels. Default: none."""
-    annotations: Labels = Field(default_factory=dict)
-    """Annotations to add to the pod. Default: none."""
+    labels: Annotated[Labels, Field(json_schema_extra=FREE_KEYS)] = Field(default_factory=dict)
+    """Labels to add to the pod. Keys that the operator or Kubernetes sets are refused, such as `triton-operator.dev/*`,
+    `app.kubernetes.io/name` and `pod-template-hash`. Default: none."""
+    annotations: Annotated[Labels, Field(json_schema_extra=FREE_KEYS)] = Field(default_factory=dict)
+    """Annotations to add to the pod. The same keys are refused as in `labels`. Default: none."""

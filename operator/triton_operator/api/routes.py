@@ -6,6 +6,7 @@ Each rule is a pair of expression and message; the message names what works.
 from collections.abc import Iterable
 
 from triton_converters.contract.formats import CONVERTER_TENSORFLOW, ENSEMBLE, FORMATS, HPS, SOURCES
+from triton_operator.api.schema import cel_list
 
 Rule = tuple[str, str]
 MODELS = {name: source for name, source in SOURCES.items() if name != ENSEMBLE}
@@ -20,7 +21,7 @@ def accelerator_rules() -> list[Rule]:
     """Return the rules of a candidate: its format takes its accelerator."""
     return [
         (
-            f"self.format != '{name}' || !has(self.accelerator) || self.accelerator in {_list(form.accelerators)}",
+            f"self.format != '{name}' || !has(self.accelerator) || self.accelerator in {cel_list(form.accelerators)}",
             f"format {name} does not support this accelerator: set {_or(form.accelerators)}",
         )
         for name, form in FORMATS.items()
@@ -33,7 +34,7 @@ def conversion_rules() -> list[Rule]:
     return [
         (
             f"self.format != '{name}' || !has(self.candidates)"
-            f" || self.candidates.all(c, c.format in {_list(source.converters)})",
+            f" || self.candidates.all(c, c.format in {cel_list(source.converters)})",
             f"a model of format {name} can be converted only to {_or(source.converters)}:"
             " correct its candidates' format",
         )
@@ -56,7 +57,7 @@ def hps_rules() -> list[Rule]:
 
 def image_rule() -> Rule:
     """Return the rule of a spec that one image can run all models of an ensemble."""
-    tensorflow = _list(name for name, source in MODELS.items() if source.image == CONVERTER_TENSORFLOW)
+    tensorflow = cel_list(name for name, source in MODELS.items() if source.image == CONVERTER_TENSORFLOW)
     return (
         f"self.models.all(m, m.format in {tensorflow} || m.format == '{HPS}')"
         f" || !self.models.exists(m, m.format in {tensorflow})",
@@ -70,11 +71,11 @@ def entrypoint_rules() -> list[Rule]:
     files = [name for name, source in MODELS.items() if source.is_file]
     return [
         (
-            f"!(self.format in {_list(code)}) || (has(self.entrypoint) && !has(self.path))",
+            f"!(self.format in {cel_list(code)}) || (has(self.entrypoint) && !has(self.path))",
             f"a model of format {_or(code)} is a Python file: set entrypoint, and remove path",
         ),
         (
-            f"!(self.format in {_list(files)}) || (has(self.path) && !has(self.entrypoint) && !has(self.arguments))",
+            f"!(self.format in {cel_list(files)}) || (has(self.path) && !has(self.entrypoint) && !has(self.arguments))",
             f"a model of format {_or(files)} is a file or directory in the source:"
             " set path, and remove entrypoint and arguments",
         ),
@@ -83,17 +84,13 @@ def entrypoint_rules() -> list[Rule]:
 
 def product_rule() -> Rule:
     """Return the rule of a spec with GPUs: whatever is built for one product needs its name."""
-    bound = f"c.format in {_list(NEEDING_GPU)} || (has(c.accelerator) && c.accelerator == 'trt')"
+    bound = f"c.format in {cel_list(NEEDING_GPU)} || (has(c.accelerator) && c.accelerator == 'trt')"
     return (
         f"!{HAS_GPU} || (has(self.gpu.product) && self.gpu.product != '')"
         f" || !self.models.exists(m, has(m.candidates) && m.candidates.exists(c, {bound}))",
         f"formats {' and '.join(NEEDING_GPU)} and accelerator trt need engines for one GPU product:"
         " set spec.gpu.product",
     )
-
-
-def _list(names: Iterable[str]) -> str:
-    return "[" + ", ".join(f"'{name}'" for name in names) + "]"
 
 
 def _or(names: Iterable[str]) -> str:

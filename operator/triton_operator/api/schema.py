@@ -4,6 +4,7 @@ Strings, lists and maps are bounded: an unbounded one exceeds the API server's c
 with the unit in the name, or decimal strings: the API conventions allow no floats.
 """
 
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -13,6 +14,11 @@ from pydantic.alias_generators import to_camel
 def rules(*pairs: tuple[str, str]) -> dict[str, Any]:
     """Return the part of a schema that holds CEL rules, from pairs of expression and message."""
     return {"x-kubernetes-validations": [{"rule": rule, "message": message} for rule, message in pairs]}
+
+
+def cel_list(texts: Iterable[str]) -> str:
+    """Return a CEL list of strings, none of which holds a quote or a backslash."""
+    return "[" + ", ".join(f"'{each}'" for each in texts) + "]"
 
 
 def list_map(key: str) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The parts that all pods share: security context, placement and volumes."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +54,9 @@ def pod_spec(context: Context, pod: Pod, gpu: bool) -> dict[str, Any]:
 
 def pod_metadata(context: Context, pod: Pod, component: str, **labels: str) -> dict[str, Any]:
     """Labels and annotations of a pod's template. The user's never replace the operator's."""
-    metadata: dict[str, Any] = {"labels": pod.labels | names.labels(context.name, component) | labels}
-    if pod.annotations:
-        metadata["annotations"] = dict(pod.annotations)
+    metadata: dict[str, Any] = {"labels": _free(pod.labels) | names.labels(context.name, component) | labels}
+    if annotations := _free(pod.annotations):
+        metadata["annotations"] = annotations
     return metadata
 
 
@@ -99,6 +100,11 @@ def shared_memory_volume(context: Context) -> dict[str, Any]:
 def temporary_volume() -> dict[str, Any]:
     """The volume for /tmp, the only other place that can be written to."""
     return {"name": "tmp", "emptyDir": {}}
+
+
+def _free(given: Mapping[str, str]) -> dict[str, str]:
+    """The user's labels or annotations. An object that is older than the CRD's rule may have reserved ones."""
+    return {key: value for key, value in given.items() if not names.is_reserved(key)}
 
 
 def _affinity(context: Context, pod: Pod) -> dict[str, Any]:
