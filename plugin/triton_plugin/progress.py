@@ -31,7 +31,7 @@ class Picture:
     candidates: tuple[tuple[str, str], ...]
     """Name and state of each candidate."""
 
-    def line(self, last: "Picture | None") -> str:
+    def line(self, last: "Picture | None" = None) -> str:
         """Return it on one line, without the candidates that are as they were in the last picture."""
         text = f"{self.stage}: {self.reason}"
         if self.message:
