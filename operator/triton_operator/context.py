@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 from triton_converters.contract.formats import CONVERTER_TENSORFLOW, SOURCES
-from triton_converters.contract.reasons import Reason
 from triton_operator import names
 from triton_operator.api.deployment import TritonDeployment
 from triton_operator.api.quantity import amount
@@ -23,6 +22,8 @@ class Context:
     observed: Observed
     settings: Settings
     now: datetime
+    pins: Images
+    """The images that the object keeps."""
 
     @property
     def name(self) -> str:
@@ -36,27 +37,9 @@ class Context:
 
     @property
     def images(self) -> Images:
-        """The images of this generation: those that the status pins, or else the settings'. An image in the spec wins.
-
-        An approval keeps the pinned images, because it approves what was measured with them.
-        """
-        pinned, status = self.deployment.status.images, self.deployment.status
-        if pinned is None or (status.observed_generation != self.deployment.generation and not self._approves):
-            pinned = Images(
-                converter=self.settings.converter_image,
-                converter_tensorflow=self.settings.converter_tensorflow_image,
-                server=self.settings.server_image,
-                server_arguments=list(self.settings.server_arguments),
-            )
-        server = self.spec.serving.image or self.spec.serving.pod.image
-        return pinned.model_copy(update={"server": server}) if server else pinned
-
-    @property
-    def _approves(self) -> bool:
-        """Whether the spec names a revision that the last status offered for approval."""
-        status, approved = self.deployment.status, self.spec.selection.approved_revision
-        waits = any(each.reason == Reason.AWAITING_APPROVAL for each in status.conditions)
-        return waits and any(each.key == approved for each in status.candidates)
+        """The images in use: the pinned ones, except that a server image in the spec comes first."""
+        server = self.spec.server_image
+        return self.pins.model_copy(update={"server": server}) if server else self.pins
 
     @property
     def framework_image(self) -> str:
@@ -72,7 +55,7 @@ class Context:
         In an image of the user's, the converters come from the operator's image.
         """
         own = self.spec.conversion.pod.image
-        return [self.framework_image, self.images.converter if own else "", self.device]
+        return [self.framework_image, self.images.converter if own else "", self.spec.device]
 
     @property
     def client(self) -> list[Any]:
@@ -89,12 +72,6 @@ class Context:
             "labels": names.labels(self.name, component) | labels,
             "ownerReferences": [self.deployment.owner_reference],
         }
-
-    @property
-    def device(self) -> list[Any]:
-        """The parts of spec.gpu that can change a converted file or the framework's outputs; the count cannot."""
-        gpu = self.spec.gpu
-        return [gpu.product, gpu.resource_name] if gpu is not None and gpu.count > 0 else []
 
     @property
     def serving(self) -> str | None:

@@ -20,7 +20,9 @@ from triton_operator.api.deployment import parse
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.combination import combinations
 from triton_operator.context import Context
+from triton_operator.observed.history import History
 from triton_operator.observed.snapshot import observe
+from triton_operator.planning.pins import pinned
 from triton_operator.resources.jobs import Work, job
 from triton_operator.resources.server import server
 from triton_operator.settings import Settings
@@ -167,7 +169,9 @@ def works(context: Context) -> Iterator[Work]:
 def jobs(spec: Body, installation: Settings) -> list[Given]:
     """What every stage's Jobs are given for a spec."""
     cluster = Cluster(spec, settings=installation)
-    context = Context(parse(cluster.body()), observe("digits", ()), installation, NOW)
+    deployment = parse(cluster.body())
+    pins = pinned(deployment, History(), installation)
+    context = Context(deployment, observe("digits", ()), installation, NOW, pins)
     found = list(works(context))
     dumps = {work.key: _dump(context, work) for work in found if work.stage == "reference"}
     given_to = [_given(context, work, dumps) for work in found]

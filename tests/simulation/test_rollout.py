@@ -170,14 +170,6 @@ def test_an_operator_with_newer_images_writes_nothing(serving: Cluster) -> None:
     assert serving.act() == 0
 
 
-def test_newer_images_are_taken_with_the_next_generation(serving: Cluster) -> None:
-    serving.settings = replace(serving.settings, server_image="s:2")
-    serving.edit(suspend=False)
-    serving.settle()
-    assert serving.status["images"]["server"] == "s:2"
-    assert serving.story[-3:] == ["server", "measure onnx-fp32", "flip"]
-
-
 def test_suspended_starts_no_job_and_keeps_what_serves(serving: Cluster) -> None:
     new = Cluster(a_spec(suspend=True))
     new.settle()

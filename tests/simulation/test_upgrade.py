@@ -2,16 +2,58 @@
 
 from copy import deepcopy
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from tests.simulation.cluster import Cluster
+from tests.simulation.cluster import SETTINGS, Cluster
+from tests.simulation.deployments import CANDIDATES, a_model, a_spec, candidate
+from triton_operator import names
 from triton_operator.resources import pod
+
+NEWER = replace(
+    SETTINGS, converter_image="example/converter:2", server_image="example/server:2", server_arguments=("--x=1",)
+)
+OLD_IMAGES = {
+    "converter": "example/converter:1",
+    "converterTensorflow": "example/converter-tensorflow:1",
+    "server": "example/server:1",
+}
+NEW_IMAGES = OLD_IMAGES | {
+    "converter": "example/converter:2",
+    "server": "example/server:2",
+    "serverArguments": ["--x=1"],
+}
+OTHER_SOURCE = {"source": {"uri": "pvc://models/digits", "revision": "v2"}}
+
+
+def images(cluster: Cluster) -> dict[str, Any]:
+    """The pinned images."""
+    return {name: value for name, value in cluster.status["images"].items() if name != "specDigest"}
+
+
+def used(cluster: Cluster, stage: str) -> set[str]:
+    """The images of all containers of the stage's Jobs that exist."""
+    return {
+        container["image"]
+        for each in cluster.of_kind("Job")
+        if each["metadata"]["labels"][names.STAGE_LABEL] == stage
+        for pods in [each["spec"]["template"]["spec"]]
+        for container in [*pods["containers"], *pods.get("initContainers", [])]
+    }
+
+
+def edited(cluster: Cluster, **fields: Any) -> list[str]:
+    """What an edit runs until the cluster is at rest again."""
+    before = len(cluster.story)
+    cluster.edit(**deepcopy(fields))
+    cluster.settle()
+    return cluster.story[before:]
 
 
 def test_newer_default_images_roll_nothing_out(serving: Cluster) -> None:
     story = list(serving.story)
-    serving.settings = replace(serving.settings, converter_image="example/converter:2", server_image="example/server:2")
+    serving.settings = NEWER
     assert serving.act() == 0
     serving.settle()
     assert serving.story == story
@@ -48,3 +90,103 @@ def test_an_edited_template_is_wanted_as_it_was_made(serving: Cluster) -> None:
     server["spec"]["template"]["spec"]["containers"][0]["args"][2] = "--edited"
     (wanted,) = [each for each in serving.intent().objects if each["metadata"]["name"] == name]
     assert wanted["spec"]["template"] == made
+
+
+# Edits after an upgrade ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"serving": {"replicas": 2}},
+        {"serving": {"backendConfig": [{"name": "default-max-batch-size", "value": "4"}]}},
+        {"serving": {"image": "example/triton:1"}},
+        {"selection": {"constraints": [{"metric": "P99LatencyMicroseconds", "maximum": "9999"}]}},
+        {"selection": {"search": {"mode": "Quick"}}},
+        {"accuracy": {"thresholds": [{"metric": "accuracy", "minimum": "0.9"}]}},
+        {"accuracy": {"thresholds": []}},
+        {"conversion": {"tolerances": [{"precision": "fp32", "absolute": "1e-3", "relative": "1e-3"}]}},
+        {"performance": {"online": {"concurrency": {"start": 8, "end": 8}}}},
+        {"models": [a_model(config={"maxBatchSize": 8, "dynamicBatching": {}, "instances": 2})]},
+        {"models": [a_model(candidates=[*CANDIDATES, candidate("ts-trace-fp16")])]},
+        {"models": [a_model(candidates=CANDIDATES[:3])]},
+        {"suspend": True},
+    ],
+    ids=str,
+)
+def test_an_edit_runs_what_it_runs_without_the_upgrade(serving: Cluster, fields: dict[str, Any]) -> None:
+    upgraded = deepcopy(serving)
+    upgraded.settings = NEWER
+    assert edited(upgraded, **fields) == edited(serving, **fields)
+    assert images(upgraded) == OLD_IMAGES
+    assert used(upgraded, "convert") <= {"example/converter:1"}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        OTHER_SOURCE,
+        {"models": [a_model(arguments={"depth": "50"})]},
+        {"models": [a_model(config={"maxBatchSize": 16})]},
+        {"dataloader": {"entrypoint": "dataloader.py", "arguments": {"seed": "1"}}},
+        {"data": {"uri": "pvc://data/digits"}},
+        {"accuracy": {"maxSamples": 100}},
+        {"gpu": {"count": 1}},
+    ],
+    ids=str,
+)
+def test_an_edit_that_converts_everything_again_takes_the_newer_images(
+    serving: Cluster, fields: dict[str, Any]
+) -> None:
+    serving.settings = NEWER
+    ran = edited(serving, **fields)
+    assert ran.count("reference") == 1
+    assert images(serving) == NEW_IMAGES
+    assert used(serving, "convert") == {"example/converter:2"}
+    assert used(serving, "profile") == {"example/converter:2", "example/server:2"}
+    assert serving.condition("Ready")["status"] == "True"
+
+
+@pytest.mark.parametrize("steps", [1, 12, 25])
+def test_the_images_stay_while_the_edit_is_worked_on_and_the_operator_changes_again(
+    serving: Cluster, steps: int
+) -> None:
+    serving.settings = NEWER
+    serving.edit(**OTHER_SOURCE)
+    serving.run(steps)
+    serving.settings = SETTINGS
+    serving.settle()
+    assert images(serving) == NEW_IMAGES
+    assert serving.started("convert") == 2 * len(CANDIDATES)
+
+
+def test_going_back_after_an_upgrade_runs_nothing_again(serving: Cluster) -> None:
+    first = serving.spec["source"]
+    serving.settings = NEWER
+    edited(serving, **OTHER_SOURCE)
+    assert edited(serving, source=first) == ["server", "flip"]
+    assert images(serving) == OLD_IMAGES
+    assert edited(serving, **OTHER_SOURCE) == ["server", "flip"]
+    assert images(serving) == NEW_IMAGES
+
+
+def test_an_approval_after_an_upgrade_measures_only_through_the_preview() -> None:
+    """Of any candidate, and together with another edit that changes no conversion."""
+    cluster = Cluster(a_spec(selection={"approval": "Manual"}))
+    cluster.settle()
+    cluster.settings = NEWER
+    first, second = (cluster.candidate(name)["key"] for name in ("onnx-fp32", "ts-script-fp32"))
+    approved = {"approval": "Manual", "approvedRevision": first}
+    assert edited(cluster, selection=approved, serving={"replicas": 2}) == ["server", "measure onnx-fp32", "service"]
+    again = edited(cluster, selection=approved | {"approvedRevision": second})
+    assert again == ["server", "measure ts-script-fp32", "flip"]
+    assert cluster.condition("Selected")["reason"] == "Approved"
+
+
+def test_a_server_image_of_the_spec_comes_and_goes_without_a_conversion(serving: Cluster) -> None:
+    first = serving.serving()
+    serving.settings = NEWER
+    ran = edited(serving, serving={"image": "example/triton:1"})
+    assert {each.split()[0] for each in ran} == {"profile", "server", "measure", "flip"}
+    assert edited(serving, serving={}) == ["server", "flip"]
+    assert serving.serving() == first

@@ -34,8 +34,9 @@ class Serving(ApiType):
     replicas: Annotated[int, Field(ge=0, le=100)] = 1
     """Number of server pods. Default: 1."""
     image: Image = ""
-    """Image of tritonserver; it takes precedence over `pod.image`. The operator records it in `status.images` and keeps
-    it until the spec changes. Default: `pod.image` or, if that is not set, the Helm value `server.image`."""
+    """Image of tritonserver; it takes precedence over `pod.image`. Default: `pod.image` or, if that is not set, the
+    image in `status.images`, which is the Helm value `server.image` at the time of the last edit that converted every
+    model again."""
     backend_config: Annotated[list[BackendConfig], Field(max_length=16)] = Field(default_factory=list)
     """Settings of Triton's backends. Default: none."""
     pinned_memory_pool_bytes: Annotated[int, Field(ge=0, le=2**40)] = 268435456

@@ -114,3 +114,13 @@ class TritonDeploymentSpec(ApiType):
     def gpu_count(self) -> int:
         """Number of GPUs in a pod; 0 means that everything runs on the CPU."""
         return self.gpu.count if self.gpu else 0
+
+    @property
+    def device(self) -> tuple[str, ...]:
+        """The parts of `gpu` that can change a converted file or the framework's outputs; the count cannot."""
+        return (self.gpu.product, self.gpu.resource_name) if self.gpu is not None and self.gpu.count > 0 else ()
+
+    @property
+    def server_image(self) -> str:
+        """Image of tritonserver; empty: the operator's."""
+        return self.serving.image or self.serving.pod.image

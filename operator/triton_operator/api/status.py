@@ -301,17 +301,24 @@ class PerformanceStatus(StatusType):
 
 
 class Images(ApiType):
-    """Images that are kept until the spec changes: a newer operator neither converts again nor rolls out."""
+    """Images that are kept when the operator is upgraded.
+
+    They are replaced together, by an edit after which every model is converted again.
+    """
 
     converter: str
     """Image of the main container of Jobs, unless they run TensorFlow or the image in `conversion.pod`."""
     converter_tensorflow: str = ""
     """Image of the main container of Jobs that run TensorFlow."""
     server: str
-    """Image of tritonserver."""
+    """Image of tritonserver, unless `serving.image` or `serving.pod.image` names one."""
     server_arguments: Annotated[list[str], Field(max_length=32)] = Field(default_factory=list)
     """Additional tritonserver options from the Helm value `server.arguments`. They are kept together with the server
     image."""
+    spec_digest: str = ""
+    """Digest of the part of the spec that every conversion is made from: source, data, dataloader, the models' code,
+    arguments and `maxBatchSize`, GPU product, `accuracy.maxSamples` and `conversion.pod.image`. While it stays the
+    same, so do the images."""
 
 
 class TritonDeploymentStatus(StatusType):
@@ -326,7 +333,7 @@ class TritonDeploymentStatus(StatusType):
     """Conditions of the object. Ready, Reconciling and Stalled summarize the others, following the conventions of
     kstatus (Kubernetes SIG CLI)."""
     images: Images | None = None
-    """Images that are kept until the spec changes."""
+    """Images that are kept when the operator is upgraded."""
     source: SourceStatus | None = None
     """The source that the operator last read and copied to the repository claim."""
     signature: SignatureStatus | None = None

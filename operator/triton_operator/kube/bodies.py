@@ -62,12 +62,7 @@ def failed(
         " stays, report it with the traceback in the operator's log"
     )
     status = stalled(owner, observed, observed, Reason.INTERNAL_ERROR, message, now)
-    if _failure(status) == _failure(observed):
-        return observed
-    if observed.images is not None:
-        # They are pinned for the generation of the old status; no pass has pinned any for this one.
-        status = status.model_copy(update={"observed_generation": observed.observed_generation})
-    return status
+    return observed if _failure(status) == _failure(observed) else status
 
 
 def _failure(status: TritonDeploymentStatus) -> list[tuple[int, str]]:

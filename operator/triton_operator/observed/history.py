@@ -1,7 +1,9 @@
 """The states that served, newest first, each with the records it needs. Kept in the results ConfigMap. Pure."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from triton_converters.contract.document import Document
 
@@ -14,6 +16,8 @@ class State:
     """Names of the records it needs, sorted."""
     profile: str = ""
     """Name of the record of the active candidate's profile; empty: an older version recorded the state."""
+    images: Mapping[str, Any] = field(default_factory=dict)
+    """The images that it was made with, as in the status; empty: an older version recorded the state."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +29,8 @@ class History:
     dropped: int = 0
     """How often a state was dropped. A Job cleans the claim each time."""
 
-    def advanced(self, needed: frozenset[str], profile: str, limit: int) -> "History":
+    def advanced(self, state: State, limit: int) -> "History":
         """Return the history with a state that now serves; at most ``limit`` others are kept."""
-        state = State(tuple(sorted(needed)), profile)
         served = (state, *(each for each in self.served if each.records != state.records))
         kept = served[: limit + 1]
         return History(kept, self.dropped + (len(kept) < len(served)))
@@ -42,6 +45,7 @@ class History:
         document = {
             "served": [state.records for state in self.served],
             "profiles": [state.profile for state in self.served],
+            "images": [state.images for state in self.served],
             "dropped": self.dropped,
         }
         return json.dumps(document, separators=(",", ":"))
@@ -51,8 +55,9 @@ class History:
         """Read what to_json wrote; an empty history if the text is not valid."""
         try:
             kept = _Kept.from_json(text)
-            states = zip(kept.served, kept.profiles or [""] * len(kept.served), strict=True)
-            return cls(tuple(State(names, profile) for names, profile in states), kept.dropped)
+            count = len(kept.served)
+            states = zip(kept.served, kept.profiles or [""] * count, kept.images or [{}] * count, strict=True)
+            return cls(tuple(State(*state) for state in states), kept.dropped)
         except ValueError:
             return cls()
 
@@ -66,3 +71,5 @@ class _Kept(Document):
     dropped: int
     profiles: tuple[str, ...] = ()
     """Name of each state's profile record; empty if an earlier version wrote the text."""
+    images: tuple[Mapping[str, Any], ...] = ()
+    """Each state's images; empty if an earlier version wrote the text."""

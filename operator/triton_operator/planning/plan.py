@@ -10,8 +10,10 @@ from triton_converters.contract.records import HISTORY, record_name
 from triton_operator.api.deployment import TritonDeployment
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.context import Context
+from triton_operator.observed.history import State
 from triton_operator.observed.snapshot import Observed
 from triton_operator.planning import conditions
+from triton_operator.planning.pins import pinned
 from triton_operator.planning.status import status_of
 from triton_operator.resources.claim import claim
 from triton_operator.resources.network_policy import network_policy
@@ -86,7 +88,7 @@ class Plan:
 
 def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, now: datetime) -> Plan:
     """Compute the whole intent for one TritonDeployment. ``now``: aware, UTC."""
-    context = Context(deployment, observed, settings, now)
+    context = Context(deployment, observed, settings, now, pinned(deployment, observed.history, settings))
     progress = _walk(context)
     effects, history = progress.effects, observed.history
     if not isinstance(progress, RolledOut):
@@ -94,7 +96,9 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
     elif progress.rollout.is_complete:
         profile = record_name("profile", progress.target.profile_key)
         if HISTORY not in observed.unreadable:
-            history = history.advanced(effects.needed, profile, deployment.spec.repository.revision_history_limit)
+            images = context.pins.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+            state = State(tuple(sorted(effects.needed)), profile, images)
+            history = history.advanced(state, deployment.spec.repository.revision_history_limit)
         effects += cleaning.clean(context, history)
     objects = [body for body in (claim(context), network_policy(context)) if body is not None]
     objects.append(results(context, set(effects.needed), effects.failures, history))

@@ -79,7 +79,7 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
         format=attempt.candidate.format,
         precision=attempt.candidate.precision,
         tolerance=tolerance(context, attempt.candidate.precision),
-        metrics=entrypoint(context, spec.metrics) if spec.metrics else None,
+        metrics=entrypoint(spec, spec.metrics) if spec.metrics else None,
         thresholds=tuple(
             Threshold(each.metric, _number(each.minimum), _number(each.maximum), _number(each.maximum_degradation))
             for each in spec.accuracy.thresholds

@@ -11,10 +11,14 @@ from triton_converters.contract.results import ReferenceResult, SourceResult, Te
 from triton_operator import names
 from triton_operator.api.model import Model
 from triton_operator.api.source import UserEntrypoint
+from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.context import Context
 from triton_operator.resources.jobs import Work, claim_volume
 from triton_operator.stages.source import Sourced
 from triton_operator.stages.step import Verdict, run, waiting
+
+LABELS = ("needs_labels",)
+"""The field of a request that changes no batch: labels are kept if there are any, whether they are needed or not."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ def refer(context: Context, progress: Sourced) -> Sourced:
 
 def reference_work(context: Context, source: SourceResult) -> Work:
     """The Job's work. Its key covers everything that can change the framework's outputs."""
-    request = _request(context, source)
+    request = _request(context.spec, source.digest)
     key = names.result_key("reference", request, *_surroundings(context))
     volumes, mounts = data_volumes(context)
     return Work(
@@ -74,24 +78,27 @@ def reference_work(context: Context, source: SourceResult) -> Work:
 
 
 def examples_key(context: Context, source: SourceResult) -> str:
-    """The key of the reference's batches, which candidates are traced with and engines are built for.
-
-    A reference that needs labels has the same batches as one that does not: labels are kept where there are any.
-    """
-    return names.result_key("examples", _request(context, source), *_surroundings(context), without=("needs_labels",))
+    """The key of the reference's batches, which candidates are traced with and engines are built for."""
+    request = _request(context.spec, source.digest)
+    return names.result_key("examples", request, *_surroundings(context), without=LABELS)
 
 
-def _request(context: Context, source: SourceResult) -> ReferenceRequest:
-    """The request without its key."""
-    spec = context.spec
+def basis(spec: TritonDeploymentSpec) -> str:
+    """A digest of what the spec says of the examples: of everything that changes every conversion."""
+    own_image = spec.conversion.pod.image
+    return names.result_key("basis", _request(spec, ""), spec.source, spec.data, spec.device, own_image, without=LABELS)
+
+
+def _request(spec: TritonDeploymentSpec, source: str) -> ReferenceRequest:
+    """The request without its key. ``source``: the digest of the source."""
     return ReferenceRequest(
         key="",
-        source=source.digest,
-        model=served_code(context),
-        dataloader=entrypoint(context, spec.dataloader),
+        source=source,
+        model=served_code(spec),
+        dataloader=entrypoint(spec, spec.dataloader),
         max_samples=spec.accuracy.max_samples,
         needs_labels=bool(spec.accuracy.thresholds),
-        batch_sizes=request_sizes(context),
+        batch_sizes=request_sizes(spec),
     )
 
 
@@ -100,26 +107,26 @@ def _surroundings(context: Context) -> list[Any]:
     return [context.spec.data, *context.framework]
 
 
-def request_sizes(context: Context) -> tuple[int, ...]:
+def request_sizes(spec: TritonDeploymentSpec) -> tuple[int, ...]:
     """The request sizes that are measured, which the dataloader makes for a model without a batch dimension."""
-    performance = context.spec.performance
-    if context.spec.max_batch_size:
+    performance = spec.performance
+    if spec.max_batch_size:
         return ()
     offline = performance.offline.batch_sizes if performance.offline else [1]
     return tuple(sorted({*offline, performance.online.batch_size if performance.online else 1}))
 
 
-def served_code(context: Context) -> ModelCode:
+def served_code(spec: TritonDeploymentSpec) -> ModelCode:
     """The single model, or the ensemble with its models."""
-    ensemble, models = context.spec.ensemble, {model.name: model for model in context.spec.models}
+    ensemble, models = spec.ensemble, {model.name: model for model in spec.models}
     if ensemble is None:
-        return model_code(context, context.spec.models[0])
+        return model_code(spec, spec.models[0])
     steps = tuple(
         Step(
             step.model,
             {each.input: each.tensor for each in step.input_map},
             {each.output: each.tensor for each in step.output_map},
-            model_code(context, models[step.model]),
+            model_code(spec, models[step.model]),
         )
         for step in ensemble.steps
     )
@@ -130,22 +137,22 @@ def served_code(context: Context) -> ModelCode:
     return ModelCode(ENSEMBLE, Entrypoint("", {}), ensemble.max_batch_size, EnsembleCode(inputs, outputs, steps))
 
 
-def model_code(context: Context, model: Model) -> ModelCode:
+def model_code(spec: TritonDeploymentSpec, model: Model) -> ModelCode:
     """The code and format of one model, as a Job gets them."""
-    code = Entrypoint(model.code, _arguments(context, model.arguments))
+    code = Entrypoint(model.code, _arguments(spec, model.arguments))
     return ModelCode(model.format, code, model.config.max_batch_size)
 
 
-def entrypoint(context: Context, given: UserEntrypoint) -> Entrypoint:
+def entrypoint(spec: TritonDeploymentSpec, given: UserEntrypoint) -> Entrypoint:
     """A Python file of the source and its arguments, as a Job gets them."""
-    return Entrypoint(given.entrypoint, _arguments(context, given.arguments))
+    return Entrypoint(given.entrypoint, _arguments(spec, given.arguments))
 
 
-def _arguments(context: Context, given: Mapping[str, str]) -> dict[str, str]:
+def _arguments(spec: TritonDeploymentSpec, given: Mapping[str, str]) -> dict[str, str]:
     """Replace $(DATA) by the path at which spec.data is mounted."""
     data = layout.DATA_MOUNT
-    if context.spec.data is not None:
-        data /= context.spec.data.uri.partition("://")[2].partition("/")[2].strip("/")
+    if spec.data is not None:
+        data /= spec.data.uri.partition("://")[2].partition("/")[2].strip("/")
     return {name: value.replace("$(DATA)", str(data)) for name, value in given.items()}
 
 

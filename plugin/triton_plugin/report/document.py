@@ -195,13 +195,12 @@ def _candidate(subject: Subject, status: CandidateStatus) -> CandidateReport:
     measured = None
     if profile is not None and (profile.offline or profile.online):
         where = profile.environment
-        images = subject.status.images
+        pinned = subject.status.images
+        image = subject.spec.server_image or (pinned.server if pinned else "")
         measured = Measured(
             offline=subject.rows(status, "Offline"),
             online=subject.rows(status, "Online"),
-            environment=EnvironmentStatus(
-                **{**vars(where), "perf_analyzer": list(where.perf_analyzer)}, image=images.server if images else ""
-            ),
+            environment=EnvironmentStatus(**{**vars(where), "perf_analyzer": list(where.perf_analyzer)}, image=image),
             measured_at=subject.finished("profile", status.profile),
         )
     return CandidateReport(
