@@ -100,7 +100,7 @@ def test_all_programs_of_a_module_are_compiled_in_one_go(go: Path, capsys: pytes
     assert {path.name for path in folder.iterdir()} == set(binaries.KUBERNETES_PROGRAMS)
     (build,) = [call for call in go_calls(go) if call[1] == "build"]
     assert build[-6:] == [f"k8s.io/kubernetes/cmd/{name}" for name in binaries.KUBERNETES_PROGRAMS]
-    assert "programs: kubernetes v1.34.4 from Go modules, usually 8 min on two cores ..." in capsys.readouterr().err
+    assert "programs: kubernetes v1.34.4 from Go modules, usually 11 min on two cores ..." in capsys.readouterr().err
     assert [path.name for path in folder.parent.iterdir() if "partial" in path.name] == []
 
 

@@ -61,7 +61,12 @@ def test_the_first_failure_is_told_and_ends_the_others_with_their_children(tmp_p
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_nothing_is_left_of_who_is_interrupted(tmp_path: Path, number: signal.Signals) -> None:
-    code = "import sys; from hack.deploy.together import together; together(('sleeper', sys.argv[1]))"
+    code = (
+        "import signal, sys; from hack.deploy.together import together\n"
+        # A shell starts what it puts into the background with SIGINT ignored.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "together(('sleeper', sys.argv[1]))"
+    )
     argv = [sys.executable, "-c", code, str(tmp_path / "numbers")]
     path = os.pathsep.join([os.environ["PYTHONPATH"], str(ROOT)])
     with subprocess.Popen(argv, env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.DEVNULL) as caller:
