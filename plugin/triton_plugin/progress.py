@@ -131,18 +131,16 @@ class Display:
             self.live.update(panel(status, elapsed, measured))
             return
         seen = picture(status)
+        news = [f"  {measured}"] if measured not in ("", self.measured) else []
         if seen != self.last:
-            self._change(elapsed, seen.line(self.last))
-            self.last = seen
-        if measured not in ("", self.measured):
-            self._change(elapsed, f"  {measured}")
-        self.measured = measured
+            # A measurement comes before the change that it led to.
+            news.insert(len(news) if self.last else 0, seen.line(self.last))
+        for line in news:
+            self.changed = elapsed
+            self._print(elapsed, line)
+        self.last, self.measured = seen, measured
         if elapsed - self.printed >= HEARTBEAT_SECONDS:
             self._print(elapsed, f"  still {seen.work()}, {(elapsed - self.changed) // 60:.0f} min")
-
-    def _change(self, elapsed: float, line: str) -> None:
-        self.changed = elapsed
-        self._print(elapsed, line)
 
     def _print(self, elapsed: float, line: str) -> None:
         self.printed = elapsed

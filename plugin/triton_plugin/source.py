@@ -36,6 +36,8 @@ class Cluster:
         self.namespace = namespace or chosen["context"].get("namespace") or "default"
         self._custom = client.CustomObjectsApi(api)
         self._core = client.CoreV1Api(api)
+        self._measuring: Any = None
+        """Metadata of the last pod that was seen to measure."""
 
     def subject(self, name: str) -> Subject:
         """Return the object with its results. Raises SubjectError."""
@@ -69,8 +71,9 @@ class Cluster:
     def measured(self, name: str) -> str:
         """Return the last measurement of a running Job of the object, in words, from its pod's log.
 
-        Empty if no Job measures, or if the log cannot be read at the moment. It needs the user's rights to list pods
-        and to read their logs; if they are missing, the text says so.
+        The log of a pod that has ended since the last call still counts: its last line may be new. Empty if no Job
+        measures, or if the log cannot be read at the moment. It needs the user's rights to list pods and to read their
+        logs; if they are missing, the text says so.
         """
         stages = f"{names.STAGE_LABEL} in ({','.join(LINES)})"
         try:
@@ -80,9 +83,11 @@ class Cluster:
                 field_selector="status.phase=Running",
                 _request_timeout=LOG_TIMEOUT_SECONDS,
             )
-            if not pods.items:
+            running = (pod.metadata for pod in pods.items)
+            newest = max(running, key=lambda each: each.creation_timestamp, default=self._measuring)
+            if newest is None:
                 return ""
-            newest = max((pod.metadata for pod in pods.items), key=lambda each: each.creation_timestamp)
+            self._measuring = newest
             stage = newest.labels[names.STAGE_LABEL]
             # As bytes: the client would print them as Python does.
             answered: Any = self._core.read_namespaced_pod_log(

@@ -28,7 +28,7 @@ def watch(
     """Show progress, then the outcome once the object is ready, stalled or waiting for its user. Return an exit status.
 
     ``read`` returns the object; a SubjectError is raised if it is the first answer or lasts longer than LOST_SECONDS.
-    ``log`` returns the last measurement of a running Job in words, or an empty text.
+    ``log`` returns the last measurement of a Job in words, or an empty text.
     """
     start = clock()
     seen = start
@@ -37,9 +37,11 @@ def watch(
     with Display(console) as display:
         while True:
             over = subject.holds("Ready") or subject.holds("Stalled") or subject.is_paused
-            if not over and clock() - looked >= LOG_SECONDS:
+            # At the end, the last measurement may be newer than the last look.
+            due = measured != "" if over else clock() - looked >= LOG_SECONDS
+            if due:
                 measured, looked = log(), clock()
-            display.show(subject.status, clock() - start, "" if over else measured)
+            display.show(subject.status, clock() - start, measured)
             if over:
                 break
             sleep(POLL_SECONDS)

@@ -95,6 +95,14 @@ def test_a_point_through_the_preview_service_is_told_from_the_same_candidates_ow
     assert Cluster(None, None).measured("digits") == "onnx-fp32 through the preview Service: online 1/4: batch 1"
 
 
+def test_a_jobs_last_point_is_told_even_after_its_pod_has_ended(api: Api) -> None:
+    cluster = Cluster(None, None)
+    api.pods, api.log = [a_pod("new", "profile", "11:00:00")], b"online 3/4: batch 1\n"
+    assert cluster.measured("digits") == "onnx-fp32: online 3/4: batch 1"
+    api.pods, api.log = [], b"online 3/4: batch 1\nonline 4/4: batch 1\n"
+    assert cluster.measured("digits") == "onnx-fp32: online 4/4: batch 1"
+
+
 def test_where_no_job_measures_no_log_is_asked_for(api: Api) -> None:
     assert Cluster(None, None).measured("digits") == ""
     assert len(api.asked) == 1

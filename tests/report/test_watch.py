@@ -86,12 +86,19 @@ def test_each_point_is_told_while_its_job_runs_and_the_log_is_not_read_more_ofte
         return f"onnx-fp16: search {25 + int(time) // 6} of at most 60: 812.3 inferences/s"
 
     _, text = watched([*13 * [case("second-part-of-a-search")], case("search-failed")], log=log)
-    assert asked == [0, 3, 6, 9, 12]
+    assert asked == [0, 3, 6, 9, 12, 13], "the last time at the end"
     lines = [line.strip() for line in text.splitlines() if "inferences/s" in line and "search 2" in line]
     assert lines == [
         f"{second} s    onnx-fp16: search {number} of at most 60: 812.3 inferences/s"
         for second, number in ((0, 25), (6, 26), (12, 27))
     ]
+
+
+def test_the_last_measurement_is_told_before_the_change_that_it_led_to() -> None:
+    _, text = watched([*4 * [case("rolling-out")], case("ready")], log=lambda time: f"online {3 + int(time) // 4}/4")
+    lines = [line.strip() for line in text.splitlines()]
+    last = lines.index("4 s    online 4/4")
+    assert lines[last + 1].startswith("4 s  Ready")
 
 
 def heartbeats(text: str) -> list[str]:
