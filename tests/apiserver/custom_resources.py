@@ -44,7 +44,7 @@ FULL: JSON = {
                     "dynamicBatching": {"preferredBatchSizes": [64, 128], "maxQueueDelayMicroseconds": 100},
                     "cudaGraphs": False,
                     "warmup": True,
-                    "parameters": {"key": "any value: $ ; ' \" \n"},
+                    "parameters": {"intra_op_thread_count": "2", "INFERENCE_MODE": "true"},
                 },
                 "candidates": [
                     {"name": "onnx-trt-fp16", "format": "onnx", "precision": "fp16", "accelerator": "trt"},

@@ -7,13 +7,17 @@ import pytest
 
 from tests.apiserver.custom_resources import FULL, MINIMAL, changed, named
 from tests.apiserver.kubectl import Kubectl, KubectlError
+from tests.simulation.deployments import an_ensemble
 from triton_converters.contract.formats import ENSEMBLE, FORMATS, HPS, SOURCES
+from triton_operator.api.backend_settings import OPTIONS, PARAMETERS
 
 MODEL = "spec.models.0"
 CONVERTED = [name for name in SOURCES if name not in (HPS, ENSEMBLE)]
 TARGETS = [name for name in FORMATS if name != HPS]
 """What candidates are made from and into; tables and ensembles have a file of their own."""
 CANDIDATES = f"{MODEL}.candidates"
+TABLES = changed(MINIMAL, {"spec": an_ensemble("onnx-fp32")})
+"""An ensemble whose first model is embedding tables."""
 APPARMOR = "container.apparmor.security.beta.kubernetes.io"
 SEVENTEEN = [{"name": f"c{i}", "format": "onnx", "precision": "fp32"} for i in range(17)]
 
@@ -241,6 +245,38 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "two claims": ({"spec.repository.claimName": "models"}, "claimName and claimTemplate must not be set together"),
     "size no quantity": ({"spec.repository.claimTemplate.size": "20 GB"}, "size in body should match"),
     "backend config with a blank": ({"spec.serving.backendConfig.0.value": "a b"}, "value in body should match"),
+    "a directory of backends": (
+        {"spec.serving.backendConfig.0": {"name": "backend-directory", "value": "models"}},
+        "Allowed are default-max-batch-size; onnxruntime,default-max-batch-size;",
+    ),
+    "libraries of plugins": (
+        {"spec.serving.backendConfig.0": {"backend": "tensorrt", "name": "plugins", "value": "a.so"}},
+        "backend and name must be an allowed setting: remove or correct it",
+    ),
+    "an option of another backend": (
+        {"spec.serving.backendConfig.0": {"backend": "python", "name": "shm-default-byte-size", "value": "1"}},
+        "tensorrt,coalesce-request-input; tensorrt,execution-policy",
+    ),
+    "a path in a backend's option": (
+        {"spec.serving.backendConfig.0.value": "../models"},
+        "spec.serving.backendConfig[0].value in body should match",
+    ),
+    "a Python environment": (
+        {f"{MODEL}.config.parameters": {"EXECUTION_ENV_PATH": "env.tar.gz"}},
+        "config.parameters must be parameters of the backends that serve the model's candidates",
+    ),
+    "a library of batching": (
+        {f"{MODEL}.config.parameters": {"TRITON_BATCH_STRATEGY_PATH": "batching.so"}},
+        "Allowed are, by backend, onnxruntime: intra_op_thread_count, inter_op_thread_count,",
+    ),
+    "a parameter of a backend that serves no candidate": (
+        {f"{MODEL}.config.parameters": {"TF_NUM_INTRA_THREADS": "2"}},
+        "; tensorflow: TF_NUM_INTRA_THREADS, ",
+    ),
+    "a path in a backend's parameter": (
+        {f"{MODEL}.config.parameters": {"gpu_mem_limit": "/etc/passwd"}},
+        "config.parameters.gpu_mem_limit in body should match",
+    ),
     "too many replicas": ({"spec.serving.replicas": 101}, "should be less than or equal to 100"),
     "a string for a number": ({"spec.serving.replicas": "1"}, "must be of type integer"),
     "a string for a boolean": ({"spec.suspend": "yes"}, "must be of type boolean"),
@@ -305,6 +341,25 @@ def test_every_accelerator_goes_with_its_formats_alone(kubectl_shared: Kubectl, 
             assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
         else:
             assert f"format {target} does not support this accelerator: set none" in refusal(kubectl_shared, body)
+
+
+@pytest.mark.parametrize("backend", PARAMETERS)
+def test_every_parameter_is_taken_where_its_backend_serves(kubectl_shared: Kubectl, backend: str) -> None:
+    given = {f"{MODEL}.config": {"parameters": dict.fromkeys(PARAMETERS[backend], "1")}}
+    for target in (name for name, form in FORMATS.items() if form.backend == backend):
+        source = next(name for name, found in SOURCES.items() if target in found.converters)
+        body = changed(TABLES if target == HPS else of_format(source, target), given)
+        assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
+
+
+def test_every_setting_of_a_backend_is_taken(kubectl_shared: Kubectl) -> None:
+    given = [
+        {"backend": backend, "name": name, "value": "1"} if backend else {"name": name, "value": "1"}
+        for backend, names in OPTIONS.items()
+        for name in names
+    ]
+    body = changed(MINIMAL, {"spec.serving": {"backendConfig": given}})
+    assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
 
 
 @pytest.mark.parametrize("pod", ["conversion", "serving"])

@@ -226,7 +226,10 @@ def test_requests_are_drained_before_the_server_unloads_its_model(applied: dict[
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({"backend": "hps", "name": "ps", "value": "/a.json"}, "--backend-config=hps,ps=/a.json"),
+        (
+            {"backend": "tensorflow", "name": "gpu-memory-fraction", "value": "0.5"},
+            "--backend-config=tensorflow,gpu-memory-fraction=0.5",
+        ),
         ({"name": "default-max-batch-size", "value": "4"}, "--backend-config=default-max-batch-size=4"),
     ],
 )

@@ -58,7 +58,10 @@ def parse(body: dict[str, Any]) -> TritonDeployment:
     try:
         spec = TritonDeploymentSpec.model_validate(body.get("spec", {}))
     except ValidationError as error:
-        faults = (f"spec.{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
+        faults = (
+            f"spec.{'.'.join(map(str, fault['loc']))}: {fault['msg'].removeprefix('Value error, ')}"
+            for fault in error.errors()
+        )
         raise InvalidSpecError("; ".join(faults)) from error
     return TritonDeployment(
         namespace=metadata["namespace"],

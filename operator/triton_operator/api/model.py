@@ -1,15 +1,17 @@
 """The source model, the configuration to serve it with, and the candidates to try."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
+from triton_converters.contract.formats import HPS
+from triton_operator.api.backend_settings import parameter_rule, refused_parameters
 from triton_operator.api.ensemble import HpsOptions
 from triton_operator.api.routes import accelerator_rules, conversion_rules, entrypoint_rules, hps_rules
 from triton_operator.api.schema import (
     ApiType,
-    Argument,
     Arguments,
+    BackendValue,
     BatchSize,
     PythonFile,
     SourcePath,
@@ -62,8 +64,10 @@ class ModelConfiguration(ApiType):
     warmup: bool = True
     """Whether the server runs a real sample each time it loads the model, so that the first request is not slow.
     Default: true."""
-    parameters: Annotated[dict[str, Argument], Field(max_length=32)] = Field(default_factory=dict)
-    """Parameters that are passed to the backend unchanged. Default: none."""
+    parameters: Annotated[dict[str, BackendValue], Field(max_length=32)] = Field(default_factory=dict)
+    """Parameters of the backends that serve the candidates, such as `intra_op_thread_count` (onnxruntime) or
+    `INFERENCE_MODE` (pytorch). Those that only tune execution are allowed; docs/formats.md lists them. Every candidate
+    gets all of them, and a backend ignores those of the others. Default: none."""
 
 
 class Candidate(ApiType):
@@ -115,7 +119,9 @@ class TensorRtOptions(ApiType):
 class Model(ApiType):
     """A source model, the configuration to serve it with, and its candidates."""
 
-    model_config = ConfigDict(json_schema_extra=rules(*entrypoint_rules(), *conversion_rules(), *hps_rules()))
+    model_config = ConfigDict(
+        json_schema_extra=rules(*entrypoint_rules(), *conversion_rules(), *hps_rules(), parameter_rule())
+    )
     name: TritonName
     """Name of the model in Triton."""
     format: Literal["pyt", "tf-keras", "tf-estimator", "tf-savedmodel", "onnx", "ts-trace", "ts-script", "hps"]
@@ -155,6 +161,16 @@ class Model(ApiType):
     hps: HpsOptions = Field(default_factory=HpsOptions)
     """Options of embedding tables, which Merlin's Hierarchical Parameter Server (HPS) serves. Only allowed for format
     `hps`."""
+
+    @model_validator(mode="after")
+    def _check_parameters(self) -> Self:
+        """Refuse what the CRD's rule refuses, in objects that are older than the rule too."""
+        formats = [HPS] if self.format == HPS else [each.format for each in self.candidates]
+        if refused := refused_parameters(self.config.parameters, formats):
+            raise ValueError(
+                f"config.parameters must not have {', '.join(refused)}: docs/formats.md lists what may be set"
+            )
+        return self
 
     @property
     def code(self) -> str:

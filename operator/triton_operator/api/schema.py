@@ -49,6 +49,8 @@ Quantity = Annotated[str, StringConstraints(max_length=24, pattern=r"^[0-9]+(\.[
 Image = Annotated[str, StringConstraints(max_length=512, pattern=r"^([a-zA-Z0-9][a-zA-Z0-9._:/@-]*)?$")]
 Revision = Annotated[str, StringConstraints(max_length=128, pattern=r"^([A-Za-z0-9][A-Za-z0-9._+-]*)?$")]
 Argument = Annotated[str, StringConstraints(max_length=1024)]
+BackendValue = Annotated[str, StringConstraints(max_length=128, pattern=r"^[A-Za-z0-9_.:;,+-]*$")]
+"""A backend's number, flag or word, but never a path or a program."""
 Arguments = Annotated[
     dict[str, Argument],
     Field(

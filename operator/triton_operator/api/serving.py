@@ -1,22 +1,34 @@
 """How the active revision serves."""
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field, StringConstraints
+from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
+from triton_operator.api.backend_settings import is_allowed, option, option_rule
 from triton_operator.api.pod import Pod
-from triton_operator.api.schema import ApiType, Image, Quantity
+from triton_operator.api.schema import ApiType, BackendValue, Image, Quantity, rules
 
 
 class BackendConfig(ApiType):
-    """A setting of a Triton backend: the tritonserver option `--backend-config=BACKEND,NAME=VALUE`."""
+    """A setting of a Triton backend: the tritonserver option `--backend-config=BACKEND,NAME=VALUE`.
 
+    Settings that only tune execution are allowed.
+    """
+
+    model_config = ConfigDict(json_schema_extra=rules(option_rule()))
     backend: Annotated[str, StringConstraints(max_length=63, pattern=r"^[a-z0-9_]*$")] = ""
     """Name of the backend. Default: all backends."""
     name: Annotated[str, StringConstraints(max_length=63, pattern=r"^[a-zA-Z0-9_-]+$")]
     """Name of the setting."""
-    value: Annotated[str, StringConstraints(max_length=512, pattern=r"^[A-Za-z0-9_.:,=/-]*$")]
+    value: BackendValue
     """Value of the setting."""
+
+    @model_validator(mode="after")
+    def _check_name(self) -> Self:
+        """Refuse what the CRD's rule refuses, in objects that are older than the rule too."""
+        if not is_allowed(self.backend, self.name):
+            raise ValueError(f"{option(self.backend, self.name)} must not be set: docs/formats.md lists what may be")
+        return self
 
 
 class CudaMemoryPool(ApiType):
@@ -38,7 +50,8 @@ class Serving(ApiType):
     image in `status.images`, which is the Helm value `server.image` at the time of the last edit that converted every
     model again."""
     backend_config: Annotated[list[BackendConfig], Field(max_length=16)] = Field(default_factory=list)
-    """Settings of Triton's backends. Default: none."""
+    """Settings of Triton's backends, such as `onnxruntime` `enable-global-threadpool`. Those that only tune execution
+    are allowed; docs/formats.md lists them. Default: none."""
     pinned_memory_pool_bytes: Annotated[int, Field(ge=0, le=2**40)] = 268435456
     """Size of tritonserver's pinned memory pool, in bytes. Default: 268435456 (256 MiB), as in tritonserver."""
     cuda_memory_pool_bytes: Annotated[list[CudaMemoryPool], Field(max_length=64)] = Field(default_factory=list)

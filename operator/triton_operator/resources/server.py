@@ -5,6 +5,7 @@ from typing import Any
 from triton_converters.contract import layout
 from triton_converters.contract.formats import HPS
 from triton_operator import names
+from triton_operator.api.backend_settings import option
 from triton_operator.context import Context
 from triton_operator.observed.pods import SERVER
 from triton_operator.resources import pod
@@ -49,7 +50,7 @@ def server_arguments(context: Context, revision_key: str) -> list[str]:
         f"--pinned-memory-pool-byte-size={serving.pinned_memory_pool_bytes}",
         *(f"--cuda-memory-pool-byte-size={pool.device}:{pool.bytes}" for pool in serving.cuda_memory_pool_bytes),
         *_parameter_server(context, revision_key),
-        *(f"--backend-config={_prefix(each.backend)}{each.name}={each.value}" for each in serving.backend_config),
+        *(f"--backend-config={option(each.backend, each.name)}={each.value}" for each in serving.backend_config),
         *context.images.server_arguments,
     ]
 
@@ -140,11 +141,6 @@ def _parameter_server(context: Context, revision_key: str) -> list[str]:
     if not any(model.format == HPS for model in context.spec.models):
         return []
     return [f"--backend-config={HPS},ps={layout.parameter_server(revision_key)}"]
-
-
-def _prefix(backend: str) -> str:
-    """The backend's name and a comma; nothing for all backends, because tritonserver refuses an empty name."""
-    return f"{backend}," if backend else ""
 
 
 def _ready_path(context: Context) -> str:

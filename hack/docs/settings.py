@@ -1,0 +1,33 @@
+"""The table of backends' settings in docs/formats.md, from the lists of what a spec may have."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from triton_converters.contract.formats import FORMATS
+from triton_operator.api.backend_settings import OPTIONS, PARAMETERS
+
+PAGE = Path(__file__).parents[2] / "docs/formats.md"
+BLOCK = re.compile(
+    r"(<!-- made from the lists of allowed settings by `make generate` -->\n).*?(<!-- end -->\n)", re.DOTALL
+)
+HEAD = "| Backend | Formats | `models[].config.parameters` | `serving.backendConfig` |\n|---|---|---|---|\n"
+
+
+def pages() -> dict[Path, str]:
+    """Return the page by its path, with its table made anew."""
+    text = PAGE.read_text(encoding="utf-8")
+    if not BLOCK.search(text):
+        raise ValueError(f"{PAGE} has no place for the table of settings")
+    rows = "".join(_row(backend) for backend in ["", *PARAMETERS])
+    return {PAGE: BLOCK.sub(lambda found: f"{found[1]}\n{HEAD}{rows}\n{found[2]}", text)}
+
+
+def _row(backend: str) -> str:
+    formats = _listed(name for name, form in FORMATS.items() if form.backend == backend)
+    words = f"`{backend}` | {formats}" if backend else "all (`backend` left out) | all"
+    return f"| {words} | {_listed(PARAMETERS.get(backend, ()))} | {_listed(OPTIONS.get(backend, ()))} |\n"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names) or "none"

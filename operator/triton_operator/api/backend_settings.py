@@ -1,0 +1,110 @@
+"""The settings of Triton's backends that a spec may have, and the CEL rules that refuse all others.
+
+These are allow-lists, because a setting may name a file or directory, and what a server loads from there is code: a
+library of backends (`backend-directory`), of batching (`TRITON_BATCH_STRATEGY_PATH`) or of plugins, a Python
+environment (`EXECUTION_ENV_PATH`), or a runtime inside an engine (`version-compatible`). A setting of a later Triton is
+added here once it is known to do none of that.
+
+Sources: the READMEs of onnxruntime_backend, pytorch_backend, tensorflow_backend and tensorrt_backend, and
+hps_backend/src/model_state.cpp of hugectr_backend.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from triton_converters.contract.formats import FORMATS, HPS
+from triton_operator.api.schema import cel_list
+
+PARAMETERS: Mapping[str, tuple[str, ...]] = {
+    "onnxruntime": (
+        "intra_op_thread_count",
+        "inter_op_thread_count",
+        "execution_mode",
+        "enable_mem_arena",
+        "enable_mem_pattern",
+        "memory.enable_memory_arena_shrinkage",
+        "session.use_device_allocator_for_initializers",
+        "cudnn_conv_algo_search",
+        "gpu_mem_limit",
+        "arena_extend_strategy",
+        "do_copy_in_default_stream",
+    ),
+    "pytorch": (
+        "INTRA_OP_THREAD_COUNT",
+        "INTER_OP_THREAD_COUNT",
+        "NUM_THREADS",
+        "NUM_INTEROP_THREADS",
+        "DISABLE_OPTIMIZED_EXECUTION",
+        "INFERENCE_MODE",
+        "DISABLE_CUDNN",
+        "ENABLE_WEIGHT_SHARING",
+        "ENABLE_CACHE_CLEANING",
+        "ENABLE_JIT_EXECUTOR",
+        "ENABLE_JIT_PROFILING",
+        "ENABLE_TENSOR_FUSER",
+    ),
+    "tensorflow": (
+        "TF_NUM_INTRA_THREADS",
+        "TF_NUM_INTER_THREADS",
+        "TF_USE_PER_SESSION_THREADS",
+        "MAX_SESSION_SHARE_COUNT",
+    ),
+    "tensorrt": ("execution_context_allocation_strategy",),
+    "hps": ("refresh_interval", "refresh_delay", "freeze_sparse"),
+}
+"""Keys of models[].config.parameters, by the backend that reads them."""
+OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "": ("default-max-batch-size",),
+    "onnxruntime": (
+        "default-max-batch-size",
+        "enable-global-threadpool",
+        "intra_op_thread_count",
+        "inter_op_thread_count",
+    ),
+    "tensorflow": ("default-max-batch-size", "allow-soft-placement", "gpu-memory-fraction"),
+    "tensorrt": ("coalesce-request-input", "execution-policy"),
+}
+"""Names in serving.backendConfig, by backend; an empty backend stands for all backends."""
+
+_ALLOWED_PARAMETERS = "; ".join(f"{backend}: {', '.join(keys)}" for backend, keys in PARAMETERS.items())
+
+
+def option(backend: str, name: str) -> str:
+    """Return a setting as tritonserver's command line has it, without a value; it refuses an empty backend's name."""
+    return f"{backend},{name}" if backend else name
+
+
+def parameter_rule() -> tuple[str, str]:
+    """Return the rule of a model: each parameter is known to a backend that serves the model."""
+    known = " || ".join(f"(k in {cel_list(keys)} && {_served_by(backend)})" for backend, keys in PARAMETERS.items())
+    return (
+        f"!has(self.config) || !has(self.config.parameters) || self.config.parameters.all(k, {known})",
+        "config.parameters must be parameters of the backends that serve the model's candidates: remove or correct the"
+        f" others. Allowed are, by backend, {_ALLOWED_PARAMETERS}",
+    )
+
+
+def option_rule() -> tuple[str, str]:
+    """Return the rule of an item of serving.backendConfig: it is a known option of its backend."""
+    allowed = [option(backend, name) for backend, names in OPTIONS.items() for name in names]
+    return (
+        f"((has(self.backend) && self.backend != '' ? self.backend + ',' : '') + self.name) in {cel_list(allowed)}",
+        f"backend and name must be an allowed setting: remove or correct it. Allowed are {'; '.join(allowed)}",
+    )
+
+
+def refused_parameters(parameters: Iterable[str], formats: Iterable[str]) -> list[str]:
+    """Return the parameters that are allowed for no backend of these formats."""
+    allowed = {key for form in formats for key in PARAMETERS[FORMATS[form].backend]}
+    return [key for key in parameters if key not in allowed]
+
+
+def is_allowed(backend: str, name: str) -> bool:
+    """Whether a backend's option may be set; an empty ``backend`` stands for all backends."""
+    return name in OPTIONS.get(backend, ())
+
+
+def _served_by(backend: str) -> str:
+    """Return the CEL expression on a model: whether the backend serves it, or one of its candidates."""
+    formats = [name for name, form in FORMATS.items() if form.backend == backend]
+    of_candidate = f"has(self.candidates) && self.candidates.exists(c, c.format in {cel_list(formats)})"
+    return f"self.format in {cel_list(formats)}" if backend == HPS else of_candidate
