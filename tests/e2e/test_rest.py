@@ -43,11 +43,15 @@ def test_the_operator_writes_nothing_for_three_minutes(
 def test_nobody_writes_to_the_object_or_its_children(
     happy_object: Happy, rest: tuple[float, float], audit_log: Path, suite: Suite
 ) -> None:
-    """Neither do Kubernetes' own controllers: nothing of it flaps."""
+    """Neither do Kubernetes' own controllers: nothing of it flaps.
+
+    An Event is written about an object and not to it: a kubelet that is short of CPU tells of a probe that was late.
+    """
+    others = {"events", "pods/exec"}
     own: list[Write] = [
         each
         for each in writes(audit_log, *rest)
-        if each.namespace == suite.quiet.namespace and each.name.startswith("happy") and "exec" not in each.resource
+        if each.namespace == suite.quiet.namespace and each.name.startswith("happy") and each.resource not in others
     ]
     assert own == []
 
