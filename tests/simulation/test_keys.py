@@ -47,6 +47,8 @@ TENSORFLOW = a_spec(
 )
 BASES = (TORCH, TENSORFLOW, an_ensemble("onnx-fp32"))
 CONFIG, TENSOR_RT, MEASUREMENT = "models.0.config", "models.0.tensorrt", "performance.measurement"
+TUNING = {"pyt": "intra_op_thread_count", "tf-keras": "TF_NUM_INTRA_THREADS", "hps": "refresh_delay"}
+"""A parameter that a backend of the model reads, by the model's format."""
 OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "source.uri": ("pvc://models/digits", "pvc://models/other"),
     "source.sha256": ("", "0" * 64),
@@ -67,7 +69,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     f"{CONFIG}.dynamicBatching.preferredBatchSizes": ([], [4], [2, 4], [8]),
     f"{CONFIG}.cudaGraphs": (False, True),
     f"{CONFIG}.warmup": (True, False),
-    f"{CONFIG}.parameters": ({}, {"threads": "2"}),
+    f"{CONFIG}.parameters": ({}, lambda spec: {TUNING[spec["models"][0]["format"]]: "2"}),
     "gpu": (None, GPU, GPU | {"product": "NVIDIA-L40S"}, GPU | {"count": 2}, GPU | {"resourceName": "vendor/gpu"}),
     "conversion.pod.image": ("", "example/mine:1"),
     "conversion.pod.resources.limits": ({}, {"cpu": "2"}, {"memory": "1Gi"}),
@@ -96,7 +98,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "serving.pod.resources.limits": ({}, {"cpu": "2"}),
     "repository.claimName": (None, "shared"),
 }
-"""Fields of the spec and values that they may have; the first is the default."""
+"""Fields of the spec and values that they may have, or that follow from the spec; the first is the default."""
 IMAGES: Mapping[str, tuple[Any, ...]] = {
     "converter_image": ("example/converter:1", "example/converter:2"),
     "converter_tensorflow_image": ("example/converter-tensorflow:1", "example/converter-tensorflow:2"),
@@ -125,7 +127,7 @@ def chosen(base: Body, values: Mapping[str, Any]) -> tuple[Body, Settings]:
     spec = deepcopy(base)
     for name, value in values.items():
         if name not in IMAGES:
-            _put(spec, name.split("."), deepcopy(value))
+            _put(spec, name.split("."), value(spec) if callable(value) else deepcopy(value))
     return spec, replace(SETTINGS, **{name: value for name, value in values.items() if name in IMAGES})
 
 
