@@ -1,12 +1,14 @@
 """Functions for the converters of torch modules: the example as tensors, and the module with its casts inside."""
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.convert import half_pace
 from triton_converters.convert.script_half import halve
 from triton_converters.convert.task import ConversionWarning, Task
 from triton_converters.load.torch_framework import TorchFramework, select_outputs
@@ -27,13 +29,28 @@ def module(task: Task) -> Any:
     """Return the framework's module in the requested precision; a Python module is cast in place.
 
     A weight outside the range of fp16 becomes infinite, not clamped, with a warning: the gate sees it. Raises
-    StageError(ConversionUnsupported) if a TorchScript file does not run in fp16.
+    StageError(ConversionUnsupported) if a TorchScript file does not run in fp16, or the processor is too slow in it.
     """
     model = framework(task).module
     if not task.half:
         return model
-    if isinstance(model, torch.jit.ScriptModule):
-        return _halved_file(task, model)
+    given = tensors(task)
+    exact = half_pace.seconds(lambda: model(*given))
+    is_file = isinstance(model, torch.jit.ScriptModule)
+    try:
+        halved = halve(model, framework(task).device) if is_file else _cast(model)
+        half_pace.check(lambda: halved(*in_half(given)), exact)
+    except RuntimeError as error:
+        if not is_file:
+            raise
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        message = f"{task.framework.path} does not run in fp16, because some of its types are fixed: {lines[-1]:.300}"
+        advice = "convert it in fp32, or to format onnx or trt, or from the model's Python code (format pyt)"
+        raise StageError(Reason.CONVERSION_UNSUPPORTED, f"{message}; {advice}") from error
+    return halved
+
+
+def _cast(model: torch.nn.Module) -> torch.nn.Module:
     finite = {name: bool(torch.isfinite(tensor).all()) for name, tensor in model.state_dict().items()}
     model.half()
     for name, tensor in model.state_dict().items():
@@ -43,18 +60,9 @@ def module(task: Task) -> Any:
     return model
 
 
-def _halved_file(task: Task, model: Any) -> Any:
-    """Return the file's module in fp16, checked by a run."""
-    try:
-        halved = halve(model, framework(task).device)
-        with torch.no_grad():
-            halved(*(tensor.half() if tensor.is_floating_point() else tensor for tensor in tensors(task)))
-    except RuntimeError as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        message = f"{task.framework.path} does not run in fp16, because some of its types are fixed: {lines[-1]:.300}"
-        advice = "convert it in fp32, or to format onnx or trt, or from the model's Python code (format pyt)"
-        raise StageError(Reason.CONVERSION_UNSUPPORTED, f"{message}; {advice}") from error
-    return halved
+def in_half(given: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+    """Return the tensors with those of a floating point type in fp16."""
+    return tuple(tensor.half() if tensor.is_floating_point() else tensor for tensor in given)
 
 
 def served(task: Task, model: Any) -> "Served":
@@ -76,7 +84,7 @@ class Served(torch.nn.Module):  # type: ignore[misc]
     def forward(self, *inputs: torch.Tensor) -> Any:
         """Return one tensor, or a tuple if the signature has several outputs."""
         if self.half_inside:
-            inputs = tuple(tensor.half() if tensor.is_floating_point() else tensor for tensor in inputs)
+            inputs = in_half(inputs)
         results = select_outputs(self.model(*inputs), self.outputs)
         if self.half_inside:
             results = tuple(tensor.float() if tensor.dtype == torch.float16 else tensor for tensor in results)
