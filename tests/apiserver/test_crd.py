@@ -296,6 +296,38 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.conversion.pod.labels": {"batch.kubernetes.io/controller-uid": "0"}},
         "that begin with triton-operator.dev/, batch.kubernetes.io/",
     ),
+    "too many labels": (
+        {"spec.serving.pod.labels": {f"label-{i}": "" for i in range(33)}},
+        "must have at most 32 items",
+    ),
+    "a label that no pod can have": (
+        {"spec.serving.pod.labels": {"team": "a b"}},
+        "spec.serving.pod.labels.team in body should match",
+    ),
+    "too many annotations": (
+        {"spec.conversion.pod.annotations": {f"note-{i}": "" for i in range(33)}},
+        "must have at most 32 items",
+    ),
+    "a note of two pages": (
+        {"spec.conversion.pod.annotations": {"note": "x" * 1025}},
+        "Too long: may not be more than 1024",
+    ),
+    "a key of a kilobyte": (
+        {"spec.serving.pod.nodeSelector": {"x" * 1024: "true"}},
+        "keys must be names as Kubernetes takes them, such as team or example.com/team",
+    ),
+    "a resource without a name": (
+        {"spec.serving.pod.resources": {"limits": {"": "1"}}},
+        "at most 63 characters after a prefix of at most 253: correct the key",
+    ),
+    "too many tolerations": (
+        {"spec.serving.pod.tolerations": [{"key": f"taint-{i}", "operator": "Exists"} for i in range(17)]},
+        "must have at most 16 items",
+    ),
+    "affinity of four kinds": (
+        {"spec.serving.pod.affinity": {"a": {}, "b": {}, "c": {}, "d": {}}},
+        "must have at most 3 items",
+    ),
     "an annotation that lifts AppArmor": (
         {"spec.conversion.pod.annotations": {f"{APPARMOR}/convert": "unconfined"}},
         f"{APPARMOR}/",

@@ -13,6 +13,7 @@ from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.crdgen import NotStructuralError, crd, files, structural
 
 ROOT = Path(__file__).parents[2]
+RULES = "x-kubernetes-validations"
 
 
 def nodes(schema: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
@@ -63,6 +64,14 @@ def test_everything_in_the_spec_is_bounded_and_explained(root: dict[str, Any]) -
             assert any(bound in schema for bound in bounds[schema["type"]]), f"spec{path} has no bound"
         if not path.endswith((".items", ".additionalProperties")):
             assert schema.get("description"), f"spec{path} has no description"
+
+
+def test_every_key_of_a_map_is_bounded(root: dict[str, Any]) -> None:
+    """A schema has no limit for keys, so a rule has to have one."""
+    maps = {path: schema for path, schema in nodes(root["properties"]["spec"]) if "additionalProperties" in schema}
+    bounded = {path for path, schema in maps.items() if "self.all(k, k.matches(" in str(schema.get(RULES))}
+    assert ".serving.pod.nodeSelector" in bounded
+    assert set(maps) - bounded == {".models.items.config.parameters"}, "the model's rule lists its keys"
 
 
 @pytest.mark.parametrize("kind", sorted(set(types(TritonDeploymentSpec)), key=str))

@@ -109,6 +109,18 @@ def test_a_log_without_the_sentence_is_quoted_without_what_a_terminal_would_obey
     assert crash.message == "pod p, container tritonserver ended with exit code 1: [2Jsomething | Signal (11) received."
 
 
+def test_a_pod_that_wrote_more_than_it_may_says_so() -> None:
+    """The kubelet sets no condition then, so the Job counts the pod as one that failed."""
+    killed = {"name": "convert", "state": {"terminated": {"exitCode": 137, "reason": "Error"}}}
+    pod = a_pod("Failed", containerStatuses=[killed])
+    pod["status"] |= {"reason": "Evicted", "message": 'Usage of EmptyDir volume "tmp" exceeds the limit "10Gi". '}
+    failed = {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"}
+    view = job_view(a_job(failed), [pod], [])
+    assert view.failure is not None
+    words = 'the kubelet ended pod p: Usage of EmptyDir volume "tmp" exceeds the limit "10Gi".'
+    assert (view.failure.reason, view.failure.message) == (Reason.CRASHED, words)
+
+
 def test_a_container_before_the_server_says_why_the_job_failed() -> None:
     outcome = '{"stage":"convert","key":"k","reason":"TensorRtVersionMismatch","message":"10.9 is not 10.8"}'
     pod = a_pod("Failed", containerStatuses=waiting("PodInitializing"))

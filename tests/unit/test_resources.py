@@ -162,6 +162,14 @@ def test_the_users_labels_and_annotations_are_theirs_alone(applied: dict[str, Bo
             assert metadata["annotations"] == {"prometheus.io/scrape": "true"}
 
 
+def test_every_volume_on_the_nodes_disk_or_in_its_memory_has_a_limit(applied: dict[str, Body]) -> None:
+    for name, pod in pods(applied):
+        own = {each["name"]: each["emptyDir"]["sizeLimit"] for each in pod["volumes"] if "emptyDir" in each}
+        assert own["tmp"] == ("1Gi" if name == "Deployment" else "10Gi")
+        assert own.get("converters", "64Mi") == "64Mi"
+        assert own.get("dshm", "1Gi") == "1Gi"
+
+
 def test_threads_follow_the_cpu_limit_and_pickles_stay_shut(applied: dict[str, Body]) -> None:
     for stage in ("reference", "convert"):
         found = environment(dict(pods(applied))[stage])

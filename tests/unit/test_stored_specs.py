@@ -1,15 +1,29 @@
-"""Specs that were stored before the CRD refused them: the operator refuses them too, and says which field it is."""
+"""Specs that the CRD cannot refuse, or did not when they were stored: the operator refuses them and names the field."""
 
+import json
 from typing import Any
 
 import pytest
 
 from tests.apiserver.custom_resources import MINIMAL, changed
+from tests.simulation.cluster import Cluster
+from tests.simulation.deployments import an_ensemble
 from triton_operator.api.backend_settings import OPTIONS, PARAMETERS
-from triton_operator.api.deployment import InvalidSpecError, parse
+from triton_operator.api.deployment import LONGEST_SPEC_BYTES, InvalidSpecError, parse
 
 CONFIG = "spec.models.0.config"
 IDENTITY = {"name": "digits", "namespace": "vision", "uid": "uid-0", "generation": 1}
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+LONGEST_ARGUMENT = 128 * 1024
+"""MAX_ARG_STRLEN of Linux, in bytes: no program starts with a longer argument."""
+LONGEST_ANNOTATIONS = 256 * 1024
+"""All annotations of an object together, in bytes."""
+
+
+def long_arguments(kilobytes: int) -> dict[str, str]:
+    return {f"argument_{number}": '"' * 500 for number in range(kilobytes)}
+
+
 STORED: dict[str, tuple[dict[str, Any], str]] = {
     "a Python environment": (
         {CONFIG: {"parameters": {"EXECUTION_ENV_PATH": "env.tar.gz"}}},
@@ -31,6 +45,30 @@ STORED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.serving": {"backendConfig": [{"backend": "hps", "name": "ps", "value": "ps.json"}]}},
         "spec.serving.backendConfig.0: hps,ps must not be set: docs/formats.md lists what may be",
     ),
+    "an affinity of 100 KB": (
+        {"spec.conversion": {"pod": {"affinity": {"nodeAffinity": {"x": "y" * 100_000}}}}},
+        "the spec has 100",
+    ),
+    "an affinity of 20 KB": (
+        {"spec.conversion": {"pod": {"affinity": {"nodeAffinity": {"x": "y" * 20_000}}}}},
+        "spec.conversion.pod.affinity: the affinity has 20027 bytes as JSON, more than 16384: shorten it",
+    ),
+    "an affinity to no pods": (
+        {"spec.serving": {"pod": {"affinity": {"podAffinity": "node-1"}}}},
+        "spec.serving.pod.affinity: podAffinity must hold lists of terms, as in a pod's spec: correct it",
+    ),
+    "an affinity to one pod": (
+        {"spec.serving": {"pod": {"affinity": {"podAffinity": {REQUIRED: {"topologyKey": "zone"}}}}}},
+        "spec.serving.pod.affinity: podAffinity must hold lists of terms",
+    ),
+    "a label of a kilobyte": (
+        {"spec.serving": {"pod": {"labels": {"team": "x" * 1024}}}},
+        "spec.serving.pod.labels.team: String should have at most 63 characters",
+    ),
+    "arguments of 100 KB": (
+        {"spec.models.0.arguments": long_arguments(100)},
+        "bytes as JSON, more than 65536: shorten it; most are in spec.models",
+    ),
 }
 
 
@@ -50,3 +88,24 @@ def test_no_setting_that_names_a_file_or_lets_code_in_is_allowed() -> None:
     names = [name for each in (*PARAMETERS.values(), *OPTIONS.values()) for name in each]
     words = ("path", "file", "dir", "env", "plugin", "librar", "shm", "compile", "version-compatible")
     assert [name for name in names if any(word in name.lower() for word in words)] == []
+
+
+def test_the_longest_spec_fits_into_everything_that_is_made_of_it() -> None:
+    affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"x": "y" * 15_000}]}}}
+    spec = an_ensemble("onnx-fp32", "ts-trace-fp32")
+    spec["models"][1]["arguments"] = spec["dataloader"]["arguments"] = long_arguments(22)
+    spec |= {"serving": {"pod": {"affinity": affinity}}}
+    assert 0.9 < len(json.dumps(spec)) / LONGEST_SPEC_BYTES < 1
+    cluster = Cluster(spec)
+    made: dict[str, dict[str, Any]] = {}
+    for _ in range(80):
+        made |= {each["metadata"]["name"]: each for each in cluster.intent().objects}
+        cluster.act()
+        cluster.step()
+    assert cluster.condition("Ready")["status"] == "True"
+    kinds = [each["kind"] for each in made.values()]
+    assert {"Job", "Deployment", "ConfigMap"} <= set(kinds)
+    for each in made.values():
+        assert sum(map(len, each["metadata"].get("annotations", {}).values())) < LONGEST_ANNOTATIONS
+        for container in each.get("spec", {}).get("template", {}).get("spec", {}).get("containers", []):
+            assert max(map(len, container["args"])) < LONGEST_ARGUMENT, each["metadata"]["name"]

@@ -1,5 +1,6 @@
 """A TritonDeployment as one pass sees it."""
 
+import json
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass
@@ -13,6 +14,11 @@ from triton_operator.names import API_VERSION, KIND, RETRY_ANNOTATION, claim, di
 
 Place = tuple[int | str, ...]
 """Where a value is: the fields and the numbers of items on the way to it."""
+LONGEST_SPEC_BYTES = 64 * 1024
+"""A Job gets its request, which holds much of the spec, as one argument, and Linux takes no argument above 128 KiB.
+
+The annotations of a Deployment, one of which holds its pods' template, may have 256 KiB together.
+"""
 _ROUNDS = 8
 """More than the status has levels: a value that is left out may be required by what holds it, and so on."""
 
@@ -55,6 +61,7 @@ class TritonDeployment:
 def parse(body: dict[str, Any]) -> TritonDeployment:
     """Return the object that a body of the API describes. Raises InvalidSpecError."""
     metadata = body["metadata"]
+    _check_size(body.get("spec", {}))
     try:
         spec = TritonDeploymentSpec.model_validate(body.get("spec", {}))
     except ValidationError as error:
@@ -72,6 +79,17 @@ def parse(body: dict[str, Any]) -> TritonDeployment:
         spec=spec,
         status=parse_status(body),
     )
+
+
+def _check_size(spec: dict[str, Any]) -> None:
+    """Raise InvalidSpecError for a spec that is too long, whatever makes it so."""
+    # As in a request: characters that are not ASCII are escaped.
+    sizes = {field: len(json.dumps(value)) for field, value in spec.items()}
+    if (size := sum(sizes.values())) > LONGEST_SPEC_BYTES:
+        largest = max(sizes, key=lambda field: sizes[field])
+        raise InvalidSpecError(
+            f"the spec has {size} bytes as JSON, more than {LONGEST_SPEC_BYTES}: shorten it; most are in spec.{largest}"
+        )
 
 
 def parse_status(body: dict[str, Any]) -> TritonDeploymentStatus:

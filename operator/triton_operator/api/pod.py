@@ -1,21 +1,30 @@
 """The settings of pods: GPU, resources, and where they run."""
 
+import json
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, field_validator
 
 from triton_operator import names
-from triton_operator.api.schema import ApiType, DnsName, Image, Labels, Quantity, cel_list, rules
+from triton_operator.api.schema import KEYS, ApiType, DnsName, Image, LabelValue, Quantity, cel_list, rules
 
-FREE_KEYS = rules(
-    (
-        f"!self.exists(k, k in {cel_list(names.RESERVED_KEYS)}"
-        f" || {cel_list(names.RESERVED_PREFIXES)}.exists(p, k.startsWith(p)))",
-        "keys that are reserved for the operator or Kubernetes must not be set: remove or rename them. Reserved keys"
-        f" are {', '.join(names.RESERVED_KEYS)}, and all that begin with {', '.join(names.RESERVED_PREFIXES)}",
-    )
+FREE_KEYS = (
+    f"!self.exists(k, k in {cel_list(names.RESERVED_KEYS)}"
+    f" || {cel_list(names.RESERVED_PREFIXES)}.exists(p, k.startsWith(p)))",
+    "keys that are reserved for the operator or Kubernetes must not be set: remove or rename them. Reserved keys"
+    f" are {', '.join(names.RESERVED_KEYS)}, and all that begin with {', '.join(names.RESERVED_PREFIXES)}",
 )
-"""The part of a schema that lets a user set no label or annotation by which a pod is taken for another."""
+"""The CEL rule that lets a user set no label or annotation by which a pod is taken for another."""
+LONGEST_AFFINITY_BYTES = 16 * 1024
+"""An affinity stands in each Job and twice in each Deployment; one that names 200 nodes has about half of this."""
+
+NodeLabels = Annotated[dict[str, LabelValue], Field(max_length=32, json_schema_extra=rules(KEYS))]
+PodLabels = Annotated[dict[str, LabelValue], Field(max_length=32, json_schema_extra=rules(KEYS, FREE_KEYS))]
+Annotations = Annotated[
+    dict[str, Annotated[str, StringConstraints(max_length=1024)]],
+    Field(max_length=32, json_schema_extra=rules(KEYS, FREE_KEYS)),
+]
+Amounts = Annotated[dict[str, Quantity], Field(max_length=16, json_schema_extra=rules(KEYS))]
 
 
 class Gpu(ApiType):
@@ -52,9 +61,9 @@ class Toleration(ApiType):
 class Resources(ApiType):
     """The resource requests and limits of a container."""
 
-    requests: Annotated[dict[str, Quantity], Field(max_length=16)] = Field(default_factory=dict)
+    requests: Amounts = Field(default_factory=dict)
     """Requests by resource name. Default: none."""
-    limits: Annotated[dict[str, Quantity], Field(max_length=16)] = Field(default_factory=dict)
+    limits: Amounts = Field(default_factory=dict)
     """Limits by resource name. Default: none."""
 
 
@@ -73,14 +82,15 @@ class Pod(ApiType):
     `converter.tensorflowImage` or `server.image`."""
     resources: Resources = Field(default_factory=Resources)
     """Resource requests and limits of the main container. The operator adds the GPU limit from `spec.gpu`."""
-    node_selector: Labels = Field(default_factory=dict)
+    node_selector: NodeLabels = Field(default_factory=dict)
     """Labels that a node must have to run the pod. Default: none."""
     tolerations: Annotated[list[Toleration], Field(max_length=16)] = Field(default_factory=list)
     """Taints that the pod tolerates. Default: none."""
-    affinity: Annotated[
-        dict[str, Any] | None, Field(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})
-    ] = None
-    """Affinity of the pod, as in a pod's spec. Default: none."""
+    affinity: (
+        Annotated[dict[str, Any], Field(max_length=3, json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})]
+        | None
+    ) = None
+    """Affinity of the pod, as in a pod's spec, at most 16 KiB as JSON. Default: none."""
     priority_class_name: Annotated[str, StringConstraints(max_length=253)] = ""
     """Name of the pod's PriorityClass. Default: none."""
     runtime_class_name: Annotated[str, StringConstraints(max_length=253)] = ""
@@ -88,8 +98,21 @@ class Pod(ApiType):
     image_pull_secrets: Annotated[list[LocalReference], Field(max_length=8)] = Field(default_factory=list)
     """Secrets for pulling the images, of type kubernetes.io/dockerconfigjson, in the namespace of the object. Default:
     none."""
-    labels: Annotated[Labels, Field(json_schema_extra=FREE_KEYS)] = Field(default_factory=dict)
+    labels: PodLabels = Field(default_factory=dict)
     """Labels to add to the pod. Keys that the operator or Kubernetes sets are refused, such as `triton-operator.dev/*`,
     `app.kubernetes.io/name` and `pod-template-hash`. Default: none."""
-    annotations: Annotated[Labels, Field(json_schema_extra=FREE_KEYS)] = Field(default_factory=dict)
+    annotations: Annotations = Field(default_factory=dict)
     """Annotations to add to the pod. The same keys are refused as in `labels`. Default: none."""
+
+    @field_validator("affinity")
+    @classmethod
+    def _check_affinity(cls, affinity: dict[str, Any] | None) -> dict[str, Any] | None:
+        """Refuse what the operator cannot add its own terms to; the API server checks the rest with the pod."""
+        if affinity is None:
+            return None
+        if (size := len(json.dumps(affinity))) > LONGEST_AFFINITY_BYTES:
+            raise ValueError(f"the affinity has {size} bytes as JSON, more than {LONGEST_AFFINITY_BYTES}: shorten it")
+        between = affinity.get("podAffinity", {})
+        if not isinstance(between, dict) or not all(isinstance(terms, list) for terms in between.values()):
+            raise ValueError("podAffinity must hold lists of terms, as in a pod's spec: correct it")
+        return affinity

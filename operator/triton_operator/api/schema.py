@@ -64,5 +64,11 @@ Arguments = Annotated[
         ),
     ),
 ]
-Labels = Annotated[dict[str, Annotated[str, StringConstraints(max_length=1024)]], Field(max_length=64)]
+KEYS = (
+    "self.all(k, k.matches('^([a-z0-9][-a-z0-9.]{0,252}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",
+    "keys must be names as Kubernetes takes them, such as team or example.com/team: at most 63 characters after a"
+    " prefix of at most 253: correct the key",
+)
+"""The CEL rule of a map whose keys are names of labels, annotations or resources: it also bounds their length."""
+LabelValue = Annotated[str, StringConstraints(max_length=63, pattern=r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$")]
 BatchSize = Annotated[int, Field(ge=1, le=65536)]

@@ -15,6 +15,8 @@ from triton_operator.observed.refusal import refusal
 
 SERVER = "tritonserver"
 """Name of the server's container, in its own pod and in that of a profile Job."""
+EVICTED = "Evicted"
+"""A pod's reason if its kubelet ended it. Without the condition DisruptionTarget it used more than it may."""
 
 _WAITING = {
     "ErrImagePull": Reason.IMAGE_PULL_FAILED,
@@ -129,6 +131,9 @@ def ending(
         field = "spec.serving.pod.resources" if container == SERVER else "spec.conversion.pod.resources"
         limit = _memory_limit(pod, container)
         return Trouble(Reason.OUT_OF_MEMORY, f"{where} was killed at its memory limit{limit}; raise it in {field}")
+    if pod.get("status", {}).get("reason") == EVICTED:
+        words = printable(pod["status"].get("message", "")).strip()
+        return Trouble(crashed, f"the kubelet ended pod {pod['metadata']['name']}: {words}")
     end = f"{where} ended with exit code {terminated.get('exitCode')}"
     lines = [line.strip() for line in printable(terminated.get("message", "")).splitlines() if line.strip()]
     if sentence:

@@ -121,7 +121,7 @@ def _failure_policy(work: Work) -> dict[str, Any]:
 def _pod(context: Context, work: Work, settings: Pod) -> dict[str, Any]:
     own_image = work.framework and settings.image
     mounts = [pod.repository_mount(read_only=False), pod.TEMPORARY, *work.mounts]
-    volumes = [pod.repository_volume(context, read_only=False), pod.temporary_volume(), *work.volumes]
+    volumes = [pod.repository_volume(context, read_only=False), pod.temporary_volume(pod.JOB_TEMPORARY), *work.volumes]
     init: list[dict[str, Any]] = []
     if work.sidecar is not None:
         if work.tensorrt_version:
@@ -133,7 +133,7 @@ def _pod(context: Context, work: Work, settings: Pod) -> dict[str, Any]:
         mounts.append(CONVERTERS_MOUNT | {"readOnly": True})
     if own_image or work.tensorrt_version:
         init.insert(0, _copy(context))
-        volumes.append({"name": "converters", "emptyDir": {}})
+        volumes.append({"name": "converters", "emptyDir": {"sizeLimit": pod.CONVERTERS_COPY}})
     container = {
         "name": work.stage,
         "image": context.framework_image if work.framework else context.images.converter,

@@ -32,6 +32,14 @@ POD_SECURITY = {
 TEMPORARY = {"name": "tmp", "mountPath": "/tmp"}  # noqa: S108 - an emptyDir of the pod's own
 SHARED_MEMORY = {"name": "dshm", "mountPath": "/dev/shm"}  # noqa: S108 - an emptyDir of the pod's own
 
+JOB_TEMPORARY = "10Gi"
+"""Most that a Job may keep in /tmp. An Estimator is exported there, and user code may unpack a checkpoint there; what a
+stage of ours makes goes to the claim."""
+SERVER_TEMPORARY = "1Gi"
+"""Most that a server may keep in /tmp: a few sockets and, of some backends, compiled kernels."""
+CONVERTERS_COPY = "64Mi"
+"""Most that the copy of the converters may have; it has less than 1 MiB."""
+
 
 def pod_spec(context: Context, pod: Pod, gpu: bool) -> dict[str, Any]:
     """A pod's spec without containers and volumes. With ``gpu`` it needs a node with the spec's GPU product."""
@@ -97,9 +105,12 @@ def shared_memory_volume(context: Context) -> dict[str, Any]:
     return {"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": context.spec.serving.shared_memory_size}}
 
 
-def temporary_volume() -> dict[str, Any]:
-    """The volume for /tmp, the only other place that can be written to."""
-    return {"name": "tmp", "emptyDir": {}}
+def temporary_volume(limit: str) -> dict[str, Any]:
+    """The volume for /tmp, the only other place that can be written to.
+
+    A pod beyond its limit is ended alone; without a limit, a full disk would end other pods of the node too.
+    """
+    return {"name": "tmp", "emptyDir": {"sizeLimit": limit}}
 
 
 def _free(given: Mapping[str, str]) -> dict[str, str]:

@@ -128,7 +128,7 @@ def server(context: Context, revision_key: str, engine_cache: str) -> dict[str, 
                     "volumes": [
                         pod.repository_volume(context, read_only=not engine_cache),
                         pod.shared_memory_volume(context),
-                        pod.temporary_volume(),
+                        pod.temporary_volume(pod.SERVER_TEMPORARY),
                     ],
                 },
             },

@@ -1,8 +1,12 @@
 """The endpoints for Prometheus and the kubelet: /metrics, /healthz and /readyz on one port."""
 
+import logging
+import socket
+import sys
 import threading
 from collections import Counter as Count
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -15,6 +19,12 @@ from triton_operator.runtime.store import Store
 
 Problem = Callable[[], str]
 """Returns what is wrong; empty: nothing."""
+MOST_CONNECTIONS = 32
+"""Connections at a time, each of which has a thread. Prometheus and the kubelet need one or two each."""
+SILENT_SECONDS = 10.0
+"""How long a connection may be silent before it is closed, and how long a new one waits for a place."""
+
+log = logging.getLogger(__name__)
 
 
 class Metrics:
@@ -64,6 +74,70 @@ class _Deployments(Collector):
         yield family
 
 
+class BoundedServer(ThreadingHTTPServer):
+    """An HTTP server that anybody may reach: it bounds its connections, so no client can use up its threads.
+
+    If there are too many connections, the oldest one that has not sent its whole request makes way for the new one.
+    So clients that only hold connections never keep Prometheus or the kubelet from being answered.
+    """
+
+    request_queue_size = 128
+
+    def __init__(self, port: int, handler: type[BaseHTTPRequestHandler]) -> None:
+        """Listen on a port of all addresses; 0: a free port."""
+        self._places = threading.Semaphore(MOST_CONNECTIONS)
+        self._silent: dict[socket.socket, None] = {}
+        """The connections whose request is not read yet, the oldest first."""
+        self._lock = threading.Lock()
+        super().__init__(("", port), handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer a connection in a thread, or close it if no place gets free."""
+        if not self._places.acquire(blocking=False):
+            self._close_oldest()
+            if not self._places.acquire(timeout=SILENT_SECONDS):
+                self.shutdown_request(request)
+                return
+        with self._lock:
+            self._silent[request] = None
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:
+            # The system has no thread left.
+            self._leave(request)
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer a connection, then give its place to another one."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._leave(request)
+
+    def has_read(self, request: socket.socket) -> None:
+        """Note that a connection has sent its request: it is answered, however many others there are."""
+        with self._lock:
+            self._silent.pop(request, None)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Log an error, unless a client merely left."""
+        if not isinstance(sys.exception(), OSError):
+            log.exception("a request to the metrics port failed because of a bug")
+
+    def _close_oldest(self) -> None:
+        with self._lock:
+            if self._silent:
+                oldest = next(iter(self._silent))
+                del self._silent[oldest]
+                with suppress(OSError):
+                    # Its thread then reads the end of the request.
+                    oldest.shutdown(socket.SHUT_RDWR)
+
+    def _leave(self, request: socket.socket) -> None:
+        self.has_read(request)
+        self._places.release()
+
+
 def serve(port: int, metrics: Metrics, alive: Problem, ready: Problem) -> ThreadingHTTPServer:
     """Serve on a port (0: a free one) in a separate thread until `shutdown()`.
 
@@ -71,7 +145,10 @@ def serve(port: int, metrics: Metrics, alive: Problem, ready: Problem) -> Thread
     """
 
     class Handler(BaseHTTPRequestHandler):
+        timeout = SILENT_SECONDS
+
         def do_GET(self) -> None:
+            server.has_read(self.connection)
             if self.path == "/metrics":
                 self._answer(200, CONTENT_TYPE_LATEST, generate_latest(metrics.registry))
             elif self.path in ("/healthz", "/readyz"):
@@ -90,6 +167,6 @@ def serve(port: int, metrics: Metrics, alive: Problem, ready: Problem) -> Thread
         def log_message(self, format: str, *arguments: Any) -> None:
             """Log nothing, because probes come every few seconds."""
 
-    server = ThreadingHTTPServer(("", port), Handler)
+    server = BoundedServer(port, Handler)
     threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
     return server
