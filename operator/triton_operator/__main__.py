@@ -12,6 +12,7 @@ from triton_operator.kube.kinds import TRITON_DEPLOYMENT
 from triton_operator.runtime import handlers
 from triton_operator.runtime.controller import Controller
 from triton_operator.runtime.metrics import Metrics, serve
+from triton_operator.runtime.printable_log import protect
 from triton_operator.settings import Settings, SettingsError
 
 
@@ -22,6 +23,7 @@ def main() -> None:
     except SettingsError as error:
         sys.exit(f"triton-operator: {error}; the chart sets it")
     kopf.configure(log_format=kopf.LogFormat.JSON if settings.log_format == "json" else kopf.LogFormat.FULL)
+    protect(logging.getLogger())
     # kopf would log that the handler succeeded, for every event.
     logging.getLogger("kopf.objects").setLevel(logging.WARNING)
     metrics = Metrics()

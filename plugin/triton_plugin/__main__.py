@@ -19,7 +19,7 @@ from triton_plugin.python_files import FolderError
 from triton_plugin.report.document import Report, report
 from triton_plugin.source import Cluster, is_file, read_file
 from triton_plugin.subject import Subject, SubjectError
-from triton_plugin.terminal import console
+from triton_plugin.terminal import console, say
 from triton_plugin.validation.validate import check, deployments
 from triton_plugin.watch import watch
 
@@ -32,11 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     try:
         return int(options.command(options))
-    except (SubjectError, FolderError) as error:
-        print(f"kubectl triton: {error}", file=sys.stderr)
-        return FAILED
-    except OSError as error:
-        print(f"kubectl triton: {error}", file=sys.stderr)
+    except (SubjectError, FolderError, OSError) as error:
+        say(f"kubectl triton: {error}", sys.stderr)
         return FAILED
     except KeyboardInterrupt:
         return 130
@@ -117,7 +114,7 @@ def _report(options: argparse.Namespace) -> int:
         sys.stdout.write(text)
     else:
         options.output.write_text(text, encoding="utf-8")
-        print(f"wrote {options.output}", file=sys.stderr)
+        say(f"wrote {options.output}", sys.stderr)
     return OK
 
 
@@ -152,13 +149,13 @@ def _watch(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    print(explain(_subject(options, options.name)))
+    say(explain(_subject(options, options.name)))
     return OK
 
 
 def _retry(options: argparse.Namespace) -> int:
     Cluster(options.context, options.namespace).retry(options.name, datetime.now(UTC).isoformat(timespec="seconds"))
-    print(f"TritonDeployment {options.name}: the operator was asked for another try of what failed")
+    say(f"TritonDeployment {options.name}: the operator was asked for another try of what failed")
     return OK
 
 
@@ -191,20 +188,21 @@ def _validate(options: argparse.Namespace) -> int:
         try:
             found = list(deployments(path.read_text(encoding="utf-8")))
         except (yaml.YAMLError, UnicodeDecodeError) as error:
-            print(f"{path}: not valid YAML: {error}")
+            say(f"{path}: not valid YAML: {error}")
             faulty = True
             continue
         if not found:
-            print(f"{path}: contains no TritonDeployment")
+            say(f"{path}: contains no TritonDeployment")
             faulty = True
         for body in found:
-            name = str((body.get("metadata") or {}).get("name", "(no name)"))
+            metadata = body.get("metadata")
+            name = metadata.get("name", "(no name)") if isinstance(metadata, dict) else "(no name)"
             faults = check(body)
             faulty = faulty or bool(faults)
             for fault in faults:
-                print(f"{path}: {name}: {fault}")
+                say(f"{path}: {name}: {fault}")
             if not faults:
-                print(f"{path}: {name}: valid")
+                say(f"{path}: {name}: valid")
     return FAILED if faulty else OK
 
 

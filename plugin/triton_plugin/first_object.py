@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from triton_converters.contract.formats import SOURCES, THROUGH
+from triton_converters.contract.text import printable
 from triton_operator.crdgen import NAME_PATTERN
 from triton_operator.names import API_VERSION, KIND
 from triton_plugin.first_candidates import candidates, left_out
@@ -52,7 +53,8 @@ class Known:
 
 def first_object(folder: ModelFolder, known: Known) -> str:
     """Return the YAML; what is neither found nor given is marked TODO."""
-    return "\n".join(_lines(folder, known)) + "\n"
+    # Comments name files, and a file's name may hold anything; values are JSON, which escapes.
+    return printable("\n".join(_lines(folder, known))) + "\n"
 
 
 def _lines(folder: ModelFolder, known: Known) -> Iterator[str]:

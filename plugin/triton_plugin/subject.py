@@ -145,7 +145,7 @@ def printable(value: Any) -> Any:
     if isinstance(value, str):
         return text.printable(value, "\N{REPLACEMENT CHARACTER}")
     if isinstance(value, Mapping):
-        return {key: printable(each) for key, each in value.items()}
+        return {printable(key): printable(each) for key, each in value.items()}
     return [printable(each) for each in value] if isinstance(value, list | tuple) else value
 
 

@@ -1,9 +1,12 @@
-"""The console that everything with tables prints to: the plugin's commands, the demo and the examples."""
+"""The terminal: the console for tables, which the demo and the examples use too, and the way of all other words."""
 
 import os
 import sys
+from typing import TextIO
 
 from rich.console import Console
+
+from triton_converters.contract.text import printable
 
 WIDTH = 100
 """Characters, unless a terminal or the variable COLUMNS says otherwise: every table of a real run fits."""
@@ -13,3 +16,8 @@ def console() -> Console:
     """Return a console for standard output that is wide enough for the tables."""
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDTH
     return Console(highlight=False, width=width)
+
+
+def say(text: str, stream: TextIO | None = None) -> None:
+    """Print text that may quote a file, a path or a cluster, without what a terminal obeys; by default to stdout."""
+    print(printable(text, "\N{REPLACEMENT CHARACTER}"), file=stream)

@@ -2,7 +2,13 @@
 
 
 def printable(text: str, replacement: str = " ") -> str:
-    """Return the text without control characters, which a terminal would obey; tabs and line ends stay."""
+    """Return the text without what a terminal obeys or hides; tabs and line ends stay.
+
+    That is ESC and all other control characters, C1 controls and NUL among them, marks that change the direction of
+    writing, characters without a width, and lone surrogates.
+    """
+    if text.isprintable():
+        return text
     return "".join(each if each.isprintable() or each in "\n\t" else replacement for each in text)
 
 

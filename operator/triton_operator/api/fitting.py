@@ -1,4 +1,8 @@
-"""How a status is fitted to its schema: a value that is too long for its field is cut, never refused."""
+"""How a status is fitted to its schema: a value that is too long for its field is cut, never refused.
+
+It is also the border where every text of a status becomes printable, whoever wrote it: users' programs, the cluster, or
+another operator.
+"""
 
 from collections.abc import Mapping
 from functools import cache
@@ -7,7 +11,7 @@ from typing import Any
 from pydantic import model_validator
 from pydantic.fields import FieldInfo
 
-from triton_converters.contract.text import shortened
+from triton_converters.contract.text import printable, shortened
 from triton_operator.api.schema import ApiType
 
 LONGEST_TEXT = 4096
@@ -17,7 +21,7 @@ LARGEST_NUMBER = 2**63 - 1
 
 
 class StatusType(ApiType):
-    """The base of every type of the status. It cuts lists, texts and numbers that exceed their field's limit.
+    """The base of every type of the status. It cuts what exceeds a field's limit and replaces what is not printable.
 
     User code knows nothing of these limits, and a status that cannot be written tells nobody why.
     """
@@ -62,6 +66,7 @@ def _fitted(value: Any, limit: int | None) -> Any:
     return value
 
 
-def _text(text: str, limit: int) -> str:
+def _text(given: str, limit: int) -> str:
+    text = printable(given)
     # Bytes are never fewer than characters: cut to bytes only what has too many characters.
     return shortened(text, limit if len(text) > limit else 4 * limit)

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.text import shortened
+from triton_converters.contract.text import printable, shortened
 from triton_operator.api.status import ConditionType, TritonDeploymentStatus, condition, merge_conditions, timestamp
 
 COMPONENT = "triton-operator"
@@ -92,7 +92,7 @@ def event_body(owner: dict[str, Any], type: str, reason: str, message: str, now:
         },
         "type": type,
         "reason": reason,
-        "message": shortened(message, LONGEST_EVENT_MESSAGE),
+        "message": shortened(printable(message), LONGEST_EVENT_MESSAGE),
         "source": {"component": COMPONENT},
         "firstTimestamp": time,
         "lastTimestamp": time,

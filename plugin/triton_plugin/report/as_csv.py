@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Iterable
 
 from triton_plugin.columns import ALL, cells
 from triton_plugin.report.document import Measured, Report
@@ -9,6 +10,8 @@ from triton_plugin.report.document import Measured, Report
 KEYS = ("Candidate", "Measured on", "Scenario", "Configuration")
 """The columns before the figures. Measured on: ``profile`` or ``search`` (the candidate's own server) or
 ``service``. Configuration: empty for the spec's."""
+FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+"""How a spreadsheet's formula begins; the last four are =, +, - and @ in full width. No figure begins so."""
 
 
 def as_csv(report: Report) -> str:
@@ -27,7 +30,7 @@ def as_csv(report: Report) -> str:
         for point in search.points:
             if point.row is not None:
                 where = [search.status.candidate, "search", report.scenario, str(point.configuration)]
-                writer.writerow([*where, *cells(point.row, ALL)])
+                writer.writerow(_inert([*where, *cells(point.row, ALL)]))
     if report.performance is not None and report.serving is not None:
         # Its offline rows are its candidate's own.
         name = report.serving.candidate
@@ -44,5 +47,12 @@ def _lines(
 ) -> list[list[str]]:
     found = {"Offline": measured.offline, "Online": measured.online}
     return [
-        [name, place, scenario, configuration, *cells(row, ALL)] for scenario in scenarios for row in found[scenario]
+        _inert([name, place, scenario, configuration, *cells(row, ALL)])
+        for scenario in scenarios
+        for row in found[scenario]
     ]
+
+
+def _inert(line: Iterable[str]) -> list[str]:
+    """Return cells that no spreadsheet runs: one that begins as a formula does gets a quote, as OWASP advises."""
+    return [f"'{cell}" if cell.startswith(FORMULA) else cell for cell in line]

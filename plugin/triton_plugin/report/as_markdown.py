@@ -5,6 +5,7 @@ Latencies are in microseconds, as everywhere here; most of those READMEs print m
 
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 from triton_operator.api.status import RowStatus
 from triton_plugin.columns import COMPONENTS, OFFLINE, ONLINE, STEPS, Column, cell, cells, filled
@@ -123,7 +124,10 @@ def _accuracy(report: Report) -> list[str]:
     if not report.accuracy:
         return []
     rows = [
-        [text(row.metric), row.framework, row.served, str(row.samples), text(row.threshold or "none"), cell(row.passed)]
+        [
+            *(text(row.metric), text(row.framework), text(row.served), str(row.samples)),
+            *(text(row.threshold or "none"), cell(row.passed)),
+        ]
         for row in report.accuracy
     ]
     return ["## Accuracy", table(["Metric", "Framework", "Served", "Samples", "Threshold", "Passed"], rows)]
@@ -207,4 +211,5 @@ def _pictures(report: Report, found: Sequence[plots.Plot]) -> list[str]:
 
 
 def _path(report: Report, plot: plots.Plot) -> Path:
-    return Path(FOLDER, f"{report.name}-{plot.name}.svg")
+    # A saved file may name the object "../../x".
+    return Path(FOLDER, f"{quote(report.name, safe='')}-{plot.name}.svg")

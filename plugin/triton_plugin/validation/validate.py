@@ -56,7 +56,8 @@ def schema() -> Schema:
         "properties": {"name": {"type": "string"}},
         "x-kubernetes-preserve-unknown-fields": True,
     }
-    return {**found, "properties": {**found["properties"], "metadata": metadata}}
+    properties = {**found["properties"], "metadata": metadata}
+    return {**found, "required": [*found["required"], "metadata"], "properties": properties}
 
 
 def _combinations(body: Mapping[str, Any]) -> Iterator[Fault]:
