@@ -24,6 +24,7 @@ Body = dict[str, Any]
 SETTINGS = Settings("example/converter:1", "example/server:1", "example/converter-tensorflow:1")
 STEP = timedelta(seconds=2)
 ORDER = ("containers", "pod", "job")
+RUNNING: Body = {"running": {}}
 
 
 @dataclass
@@ -37,6 +38,8 @@ class Cluster:
     """Whether the server of a Deployment of that name gets ready."""
     gpus: int | None = None
     """GPUs that servers share; None: there are enough. Jobs find one in any case."""
+    injects: str = ""
+    """Name of the container that a webhook adds to every Job's pod; it never ends by itself. Empty: none."""
     settings: Settings = SETTINGS
     gpu_product_exists: bool | None = None
     """Whether a node has the GPU product that is asked for; None: the operator may not read nodes."""
@@ -224,7 +227,7 @@ class Cluster:
             return 1
         pod = pods[-1]
         if self._is_late(pod["spec"], pod["status"].get("startTime")):
-            self._stop(job, pod)
+            self._stop(pod)
             return 1
         stage, text = job["spec"]["template"]["spec"]["containers"][0]["args"]
         request = REQUESTS[stage].from_json(text)
@@ -236,12 +239,14 @@ class Cluster:
         elif fate.sidecar_crashes and stage in ("profile", "search"):
             self._crash_sidecar(pod, fate)
         elif before["phase"] == "Pending":
-            pod["status"] = {"phase": "Running"} | _statuses(job, {"running": {}}, {"state": {"running": {}}})
+            pod["status"] = {"phase": "Running"} | _statuses(pod, RUNNING, {"state": RUNNING}, RUNNING)
         elif fate.hangs:
             return 0
         elif fate.server_tensorrt and _checks_tensorrt(pod):
             self._end_check(job, pod, mismatch(request, fate))
             return 1
+        elif self.injects and job["status"].get("shown"):
+            return 0
         else:
             self._end_job(job, pod, fate, message(stage, candidate, request, fate))
             return 1
@@ -263,12 +268,12 @@ class Cluster:
         late = {"type": "Failed", "status": "True", "reason": "DeadlineExceeded", "lastTransitionTime": self._time()}
         job["status"] = {"conditions": [late], "shown": len(self.order)}
 
-    def _stop(self, job: Body, pod: Body) -> None:
+    def _stop(self, pod: Body) -> None:
         """The kubelet ends a pod at the pod's deadline."""
         ended = {"terminated": {"exitCode": 143, "message": "batch 7 of 64", "finishedAt": self._time()}}
         words = "Pod was active on the node longer than the specified deadline"
         end = {"phase": "Failed", "reason": "DeadlineExceeded", "message": words}
-        pod["status"] |= end | _statuses(job, ended, {"state": ended})
+        pod["status"] |= end | _statuses(pod, ended, {"state": ended}, ended)
 
     def _crash_sidecar(self, pod: Body, fate: Fate) -> None:
         restarts = pod["status"].get("initContainerStatuses", [{}])[0].get("restartCount", -1) + 1
@@ -279,7 +284,7 @@ class Cluster:
             "restartCount": min(restarts, 5),
         }
         waiting = {"waiting": {"reason": "PodInitializing"}}
-        pod["status"] = {"phase": "Pending"} | _statuses(pod, waiting, sidecar)
+        pod["status"] = {"phase": "Pending"} | _statuses(pod, waiting, sidecar, waiting)
 
     def _end_job(self, job: Body, pod: Body, fate: Fate, words: str) -> None:
         """Show one more part of the end."""
@@ -287,8 +292,10 @@ class Cluster:
         job["status"]["shown"] = shown + 1
         if self.order[shown] == "containers":
             ended = {"exitCode": fate.exit_code, "message": words, "reason": fate.killed, "finishedAt": self._time()}
-            sidecar = {"state": {"terminated": {"exitCode": fate.sidecar_exit, "finishedAt": self._time()}}}
-            pod["status"] |= _statuses(job, {"terminated": ended}, sidecar)
+            # The kubelet ends a native sidecar once every ordinary container has ended.
+            over = {"terminated": {"exitCode": fate.sidecar_exit, "finishedAt": self._time()}}
+            sidecar = {"state": RUNNING if self.injects else over}
+            pod["status"] |= _statuses(pod, {"terminated": ended}, sidecar, RUNNING)
         elif self.order[shown] == "pod":
             pod["status"]["phase"] = "Failed" if fate.exit_code else "Succeeded"
         else:
@@ -302,7 +309,7 @@ class Cluster:
         ended = {"exitCode": EXIT_FINAL, "message": words, "finishedAt": self._time()}
         self._end_job(job, pod, Fate(exit_code=EXIT_FINAL), "")
         waiting = {"waiting": {"reason": "PodInitializing"}}
-        pod["status"] |= _statuses(job, waiting, {"state": waiting})
+        pod["status"] |= _statuses(pod, waiting, {"state": waiting}, waiting)
         pod["status"]["initContainerStatuses"].insert(0, {"name": "tensorrt", "state": {"terminated": ended}})
 
     def _create_pod(self, owner: Body, status: Body) -> Body:
@@ -314,9 +321,11 @@ class Cluster:
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": identity | {"name": name, "ownerReferences": [reference], **deepcopy(template["metadata"])},
-            "spec": template["spec"],
+            "spec": deepcopy(template["spec"]),
             "status": status,
         }
+        if self.injects and owner["kind"] == "Job":
+            pod["spec"]["containers"].insert(0, {"name": self.injects})
         self.objects["Pod", name] = pod
         return pod
 
@@ -362,11 +371,11 @@ def _checks_tensorrt(pod: Body) -> bool:
     return any(each["name"] == "tensorrt" for each in pod["spec"].get("initContainers", []))
 
 
-def _statuses(owner: Body, state: Body, sidecar: Body) -> Body:
-    """Statuses of a Job's (or its pod's) own container and of its sidecar, where it has one."""
-    spec = owner["spec"]["template"]["spec"] if "template" in owner["spec"] else owner["spec"]
-    main = {"name": spec["containers"][0]["name"], "state": state, "restartCount": 0}
-    statuses: Body = {"containerStatuses": [main]}
-    if any(each["name"] == "tritonserver" for each in spec.get("initContainers", [])):
+def _statuses(pod: Body, state: Body, sidecar: Body, others: Body) -> Body:
+    """Statuses of a Job's own container, of its sidecar, where it has one, and of the containers added before it."""
+    *added, own = pod["spec"]["containers"]
+    main = {"name": own["name"], "state": state, "restartCount": 0}
+    statuses: Body = {"containerStatuses": [*({"name": each["name"], "state": others} for each in added), main]}
+    if any(each["name"] == "tritonserver" for each in pod["spec"].get("initContainers", [])):
         statuses["initContainerStatuses"] = [{"name": "tritonserver", "lastState": {}, "restartCount": 0} | sidecar]
     return statuses

@@ -27,7 +27,7 @@ def a_pod(phase: str = "Pending", **status: Any) -> Body:
         "spec": {
             "activeDeadlineSeconds": 60,
             "containers": [{"name": "convert", **limits}],
-            "initContainers": [{"name": "tritonserver", **limits}],
+            "initContainers": [{"name": "tritonserver", "restartPolicy": "Always", **limits}],
         },
         "status": {"phase": phase, **status},
     }
@@ -362,13 +362,70 @@ def test_a_pod_past_its_deadline_tells_what_it_did_or_waited_for(statuses: list[
     assert (view.active, view.ended) == (False, False), "the Job controller would try it again"
 
 
-def test_a_result_that_came_before_the_deadline_counts() -> None:
-    result = '{"stage":"clean","key":"k","result":{"directories":1,"temporary":2}}'
+CLEANED = '{"stage":"clean","key":"k","result":{"directories":1,"temporary":2}}'
+
+
+def a_cleaning_job() -> Body:
     job = a_job()
     job["metadata"]["labels"]["triton-operator.dev/stage"] = "clean"
-    view = job_view(job, [a_pod("Failed", **LATE, containerStatuses=ended(0, result, "Completed"))], [])
+    return job
+
+
+def test_a_result_that_came_before_the_deadline_counts() -> None:
+    own = ended(0, CLEANED, "Completed")[0] | {"name": "clean"}
+    view = job_view(a_cleaning_job(), [a_pod("Failed", **LATE, containerStatuses=[own])], [])
     assert view.record is not None
     assert (view.state, view.failure) == ("Succeeded", None)
+
+
+PROXY = {"name": "istio-proxy", "state": {"running": {}}}
+
+
+@pytest.mark.parametrize(
+    ("code", "failure", "pending", "ends"),
+    [(42, Reason.CRASHED, None, True), (1, None, Reason.CRASHED, False), (0, None, Reason.RESULT_MISSING, False)],
+)
+def test_a_container_that_a_webhook_added_does_not_hide_how_the_jobs_own_one_ended(
+    code: int, failure: Reason | None, pending: Reason | None, ends: bool
+) -> None:
+    view = job_view(a_job(), [a_pod("Running", containerStatuses=[PROXY, *ended(code, "Killed.")])], [])
+    assert (view.failure and view.failure.reason, view.pending and view.pending.reason) == (failure, pending)
+    assert view.lingers_since == datetime.fromisoformat("2026-11-21T00:00:09+00:00")
+    assert view.ended is ends
+
+
+def test_a_result_counts_beside_a_container_that_goes_on() -> None:
+    own = ended(0, CLEANED, "Completed")[0] | {"name": "clean"}
+    view = job_view(a_cleaning_job(), [a_pod("Running", containerStatuses=[PROXY, own])], [])
+    assert (view.state, view.record is not None, view.lingers_since is not None) == ("Succeeded", True, True)
+
+
+@pytest.mark.parametrize(
+    ("phase", "others"),
+    [
+        ("Running", []),
+        ("Running", [{"name": "helper", "state": {"terminated": {"exitCode": 0}}}]),
+        ("Failed", [PROXY]),
+    ],
+)
+def test_a_pod_that_ends_by_itself_does_not_linger(phase: str, others: list[Body]) -> None:
+    view = job_view(a_job(), [a_pod(phase, containerStatuses=[*others, *ended(1)])], [])
+    assert view.lingers_since is None
+
+
+def test_only_the_jobs_own_container_says_what_became_of_it() -> None:
+    """Neither an answer nor an exit code of what a webhook added, as another container or as a sidecar, counts."""
+    own = {"name": "clean", "state": {"running": {}}}
+    answers = {"name": "proxy", "state": {"terminated": {"exitCode": 0, "message": CLEANED}}}
+    fails = {"name": "proxy", "state": {"terminated": {"exitCode": 42}}}
+    for other in (answers, fails):
+        view = job_view(a_cleaning_job(), [a_pod("Running", containerStatuses=[other, own])], [])
+        assert (view.active, view.ended, view.record) == (True, False, None)
+    pod = a_pod("Failed", containerStatuses=ended(1, "Killed."), initContainerStatuses=[fails])
+    pod["spec"]["initContainers"].append({"name": "proxy", "restartPolicy": "Always"})
+    view = job_view(a_job(), [pod], [])
+    assert view.pending is not None
+    assert view.pending.message == "pod p, container convert ended with exit code 1: Killed.; the Job tries again"
 
 
 def test_a_job_that_gets_no_pod_says_who_refuses_it() -> None:

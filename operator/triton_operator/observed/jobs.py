@@ -16,13 +16,15 @@ from triton_operator.observed.pods import (
     ended,
     ending,
     eviction,
+    in_turn,
+    kept_by,
     last_seen,
     no_pod,
     overdue,
     pod_trouble,
-    preparations,
     restarts,
     server_crash,
+    termination,
     unschedulable_since,
 )
 
@@ -63,19 +65,21 @@ class JobView:
     failure: Trouble | None
     """Why the Job failed, or its sidecar crashed, or its pod ran past the deadline."""
     pending: Trouble | None
-    """What keeps its pod from running."""
+    """What keeps its pod from running, or how its own container ended in a pod that goes on."""
     unschedulable_since: datetime | None
     """When the scheduler first found no node for the pod that waits."""
+    lingers_since: datetime | None
+    """When its own container ended, if a container that a webhook added keeps the pod from ending; None otherwise."""
     ended: bool
-    """Whether the Job controller ended it. A Job may have failed and go on, because its sidecar crashed, or because the
-    controller would try again what ran past its deadline."""
+    """Whether the Job controller ended it, or will once its pod has ended. A Job may have failed and go on, because its
+    sidecar crashed, or because the controller would try again what ran past its deadline."""
     ended_unseen: datetime | None
     """When the Job ended, if none of its pods is seen; None otherwise."""
     body: Mapping[str, Any] = field(repr=False)
 
     @property
     def active(self) -> bool:
-        """Whether it may still have a running pod."""
+        """Whether its work may still go on, or be tried again."""
         return self.state == "Active" and self.failure is None
 
 
@@ -91,19 +95,18 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
     # A container's result is complete when the container has ended. The pod and the Job end seconds later, because a
     # sidecar has to shut down first.
     record = next((found for pod in reversed(own) if (found := _record(pod, stage, key))), None)
+    final = newest is not None and _is_final(newest, stage)
+    lingers_since = None if newest is None else _lingers_since(newest, stage)
     failure, pending, crashed = None, None, None
     if record is not None:
         state = "Succeeded"
     elif newest is not None and not ended(newest):
         # Jobs and pods arrive over different watches: the pod of an ended Job may still be seen running.
         state = "Active"
-    late = next((pod for pod in own if overdue(pod)), None)
+    late = None if final else next((pod for pod in own if overdue(pod)), None)
     if state == "Succeeded":
         if record is None and own:
-            failure = Trouble(
-                Reason.RESULT_MISSING,
-                f"Job {name} succeeded without a valid result: user code ended the process before the stage was done",
-            )
+            failure = _no_result(name)
     elif late is not None:
         failure = _late(name, late, stage, events)
     elif state == "Failed":
@@ -112,9 +115,12 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
         pending = no_pod(job, events)
     elif ended(newest):
         pending = _again(newest, stage, key)
+    elif lingers_since is not None:
+        end = _ending(newest, stage, key) or _no_result(name)
+        failure, pending = (end, None) if final else (None, _kept_up(newest, stage, end))
     else:
         crash = server_crash(newest)
-        searches = stage == "search" and _runs(newest)
+        searches = stage == "search" and _runs(newest, stage)
         crashed = crash if crash is not None and _stays(crash, newest, searches) else None
         pending = (crashed if searches else crash) or pod_trouble(newest, events)
     unseen = None
@@ -131,7 +137,8 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
         failure=failure or crashed,
         pending=pending,
         unschedulable_since=since,
-        ended=bool(why),
+        lingers_since=lingers_since,
+        ended=bool(why) or final,
         ended_unseen=unseen,
         body=job,
     )
@@ -147,18 +154,49 @@ def _stays(crash: Trouble, pod: Mapping[str, Any], searches: bool) -> bool:
     return crash.reason is not Reason.SERVER_CRASHED or restarts(pod) > BACKOFF_LIMIT
 
 
-def _runs(pod: Mapping[str, Any]) -> bool:
+def _runs(pod: Mapping[str, Any], stage: str) -> bool:
     """Whether the Job's own container was started, so that its sidecar was ready once."""
-    return any(not each.get("state", {}).get("waiting") for each in containers(pod))
+    return any(not each.get("state", {}).get("waiting") for each in _main(pod, stage))
+
+
+def _main(pod: Mapping[str, Any], stage: str) -> list[Mapping[str, Any]]:
+    """Status of the Job's own container, once there is one. It has the stage's name; webhooks may add others."""
+    return [each for each in containers(pod) if each["name"] == stage]
+
+
+def _is_final(pod: Mapping[str, Any], stage: str) -> bool:
+    """Whether the pod's end fails its Job, which is then not tried again."""
+    return any(termination(each).get("exitCode") == EXIT_FINAL for each in in_turn(pod, stage))
+
+
+def _lingers_since(pod: Mapping[str, Any], stage: str) -> datetime | None:
+    """When the Job's own container ended, if only others keep its pod from ending; None otherwise."""
+    ends = [termination(each) for each in _main(pod, stage)]
+    if not any(ends) or ended(pod) or disrupted(pod) or not kept_by(pod, stage):
+        return None
+    return datetime.fromisoformat(ends[0].get("finishedAt") or pod["metadata"]["creationTimestamp"])
+
+
+def _kept_up(pod: Mapping[str, Any], stage: str, end: Trouble) -> Trouble:
+    """How the Job's own container ended, and why the Job does not try again."""
+    others = ", ".join(kept_by(pod, stage))
+    message = (
+        f"{end.message}; container {others} goes on in its pod, so the Job cannot try again; keep that container out of"
+        " the Jobs' pods by labels or annotations in spec.conversion.pod"
+    )
+    return Trouble(end.reason, message)
+
+
+def _no_result(job: str) -> Trouble:
+    message = f"Job {job} succeeded without a valid result: user code ended the process before the stage was done"
+    return Trouble(Reason.RESULT_MISSING, message)
 
 
 def _again(pod: Mapping[str, Any], stage: str, key: str) -> Trouble | None:
     """The failure of a pod whose Job tries again; None if the Job is about to end with it."""
     if disrupted(pod):
         return eviction(pod)
-    own = [*preparations(pod), *containers(pod)]
-    codes = {each.get("state", {}).get("terminated", {}).get("exitCode") for each in own}
-    failure = None if EXIT_FINAL in codes else _ending(pod, stage, key)
+    failure = None if _is_final(pod, stage) else _ending(pod, stage, key)
     return Trouble(failure.reason, f"{failure.message}; the Job tries again") if failure else None
 
 
@@ -173,7 +211,7 @@ def _state(job: Mapping[str, Any]) -> tuple[JobState, Mapping[str, Any]]:
 def _late(name: str, pod: Mapping[str, Any], stage: str, events: list[Mapping[str, Any]]) -> Trouble:
     seconds = pod["spec"].get("activeDeadlineSeconds")
     section = "performance" if stage in _MEASURING else "conversion"
-    seen = last_seen(pod, events)
+    seen = last_seen(pod, stage, events)
     return Trouble(
         Reason.DEADLINE_EXCEEDED,
         f"Job {name} ran for more than {seconds} s; raise spec.{section}.activeDeadlineSeconds"
@@ -189,11 +227,11 @@ def _failure(name: str, pods: list[Mapping[str, Any]], stage: str, key: str, why
 
 
 def _ending(pod: Mapping[str, Any], stage: str, key: str) -> Trouble | None:
-    """How a container of the pod, without the sidecar, failed; None if none did or the cluster ended the pod."""
+    """How the Job's own container failed, or one before it; None if none did or the cluster ended the pod."""
     if disrupted(pod):
         return None
-    for container in [*preparations(pod), *containers(pod)]:
-        end = container.get("state", {}).get("terminated")
+    for container in in_turn(pod, stage):
+        end = termination(container)
         if end and end.get("exitCode") != 0:
             return _said(end, stage, key) or ending(pod, container["name"], end, Reason.CRASHED)
     return None
@@ -206,8 +244,8 @@ def _said(terminated: Mapping[str, Any], stage: str, key: str) -> Trouble | None
 
 
 def _record(pod: Mapping[str, Any], stage: str, key: str) -> Record | None:
-    for container in containers(pod):
-        end = container.get("state", {}).get("terminated")
+    for container in _main(pod, stage):
+        end = termination(container)
         if end and end.get("exitCode") == 0:
             outcome = _outcome(end, stage, key)
             if outcome is not None and outcome.result is not None:

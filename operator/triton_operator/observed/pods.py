@@ -158,12 +158,12 @@ def overdue(pod: Mapping[str, Any]) -> bool:
     return bool(pod.get("status", {}).get("reason") == "DeadlineExceeded")
 
 
-def last_seen(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> str:
-    """What a pod that has ended waited for, or else said last; empty if nothing is known."""
+def last_seen(pod: Mapping[str, Any], main: str, events: Iterable[Mapping[str, Any]]) -> str:
+    """What a pod that has ended waited for, or else said last; empty if nothing is known. ``main``: see `in_turn`."""
     if trouble := server_crash(pod) or _waiting(pod, events):
         return trouble.message
-    for container in [*containers(pod), *preparations(pod)]:
-        end = container.get("state", {}).get("terminated", {})
+    for container in reversed(in_turn(pod, main)):
+        end = termination(container)
         # The kubelet also writes an end, with words of its own, for a container that never started.
         if end.get("message") and end.get("reason") != "ContainerStatusUnknown":
             return ending(pod, container["name"], end, Reason.CRASHED).message
@@ -178,10 +178,25 @@ def containers(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return statuses
 
 
-def preparations(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Statuses of the init containers that end before a pod's containers start, so without the sidecar."""
-    statuses: list[Mapping[str, Any]] = pod.get("status", {}).get("initContainerStatuses", [])
-    return [each for each in statuses if each["name"] != SERVER]
+def in_turn(pod: Mapping[str, Any], main: str) -> list[Mapping[str, Any]]:
+    """Statuses of the containers that run in turn: the init containers but for sidecars, then the main one.
+
+    What a webhook adds as another container, or as a sidecar, runs beside them and says nothing about the work.
+    """
+    sidecars = {each["name"] for each in pod["spec"].get("initContainers", []) if each.get("restartPolicy") == "Always"}
+    first = [each for each in pod.get("status", {}).get("initContainerStatuses", []) if each["name"] not in sidecars]
+    return [*first, *(each for each in containers(pod) if each["name"] == main)]
+
+
+def kept_by(pod: Mapping[str, Any], main: str) -> list[str]:
+    """Names of the containers beside the main one that have not ended."""
+    return [each["name"] for each in containers(pod) if each["name"] != main and not termination(each)]
+
+
+def termination(container: Mapping[str, Any]) -> Mapping[str, Any]:
+    """How a container ended; empty if it has not."""
+    end: Mapping[str, Any] = container.get("state", {}).get("terminated") or {}
+    return end
 
 
 def _conditions(pod: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

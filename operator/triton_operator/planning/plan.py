@@ -135,13 +135,15 @@ def _deletions(context: Context, progress: Progress, jobs: frozenset[str]) -> tu
 def _requeue(context: Context, progress: Progress, status: TritonDeploymentStatus) -> float | None:
     """Return the pause before the next pass, in seconds; None if only a change can alter the plan.
 
-    Time alone alters it if a source is missing, a server has a deadline, or a Job's last pod was not seen yet.
+    Time alone alters it if a source is missing, a server has a deadline, a Job's last pod was not seen yet, or its pod
+    goes on without need.
     """
     found = {condition.type: condition for condition in status.conditions}
     missing = found["SourceResolved"].reason == Reason.SOURCE_NOT_FOUND
     rolling = isinstance(progress, RolledOut) and found["Reconciling"].status == "True"
     unseen = any(is_unseen(context, job) for job in context.observed.jobs.values())
-    if missing or rolling or unseen or skipping.is_patient(context):
+    lingers = any(job.lingers_since is not None for job in context.observed.jobs.values())
+    if missing or rolling or unseen or lingers or skipping.is_patient(context):
         return DEADLINE_SECONDS
     # No watch tells of nodes.
     return NODES_AGAIN_SECONDS if context.observed.gpu_product_exists is False else None

@@ -110,8 +110,12 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
 
 
 def is_measuring(context: Context) -> bool:
-    """Whether a private server is being measured, for any candidate or generation of the object."""
-    return any(job.stage in ("profile", "search") and job.active for job in context.observed.jobs.values())
+    """Whether a private server is being measured, for any candidate or generation of the object.
+
+    A pod that goes on after its measurement counts too: its server has the GPU, or memory that the next one would use.
+    """
+    private = [job for job in context.observed.jobs.values() if job.stage in ("profile", "search")]
+    return any(job.active or job.lingers_since is not None for job in private)
 
 
 def load(context: Context, host: str) -> Load:

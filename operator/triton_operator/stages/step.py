@@ -17,6 +17,9 @@ from triton_operator.resources.jobs import Work, job
 UNSEEN_SECONDS = 10.0
 """Jobs and pods come over different watches: of a Job that has just ended, the pod with the answer may be to come."""
 
+LINGER_SECONDS = 60.0
+"""How long a pod may go on after its Job's own container. What a webhook added to it may end by itself, later."""
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -113,11 +116,13 @@ def run(
 ) -> Run:
     """Look for the work's record; else for its failure; else for its Job; else start one, if ``start`` allows it.
 
-    A Job that has ended stays with its record, for its log, also where a newer operator would write it otherwise.
+    A Job that has ended stays with its record, for its log, also where a newer operator would write it otherwise. One
+    whose pod never ends, because of what a webhook added to it, goes once its record or failure is known.
     ``patience``: seconds after which a Job that no node takes is given up; None: it waits.
     ``repeats``: failures that end with their Job: without the Job the work starts again.
 
-    A Job whose sidecar crashed, or that is given up, never ends by itself: its failure is recorded and it is deleted.
+    A Job whose sidecar crashed or whose pod ran past its deadline, or that is given up, does not end by itself: its
+    failure is recorded and it is deleted.
     """
     body = job(context, work)
     name = body["metadata"]["name"]
@@ -127,12 +132,13 @@ def run(
     if record in context.observed.records:
         same = [each for each in context.observed.jobs.values() if (each.stage, each.key) == (work.stage, work.key)]
         jobs |= {each.name for each in same if not each.active}
+        jobs -= {each.name for each in same if _overstays(context, each)}
         return Run(Effects(needed=needed, jobs=jobs), record=context.observed.records[record])
     if known is not None and (observed is None or observed.uid == known.uid):
         again = known.retry != context.deployment.retry
         if not again and (observed is not None or known.reason not in repeats):
-            kept = jobs if observed is not None and observed.ended else frozenset()
-            return Run(Effects(needed=needed, jobs=kept, failures={name: known}), failure=known.trouble)
+            stays = jobs if observed is not None and _stays(context, observed) else frozenset()
+            return Run(Effects(needed=needed, jobs=stays, failures={name: known}), failure=known.trouble)
         if observed is not None:
             # Until the failed Job is gone, the record tells it from the next one.
             return Run(Effects(needed=needed, failures={name: known}), active=True)
@@ -144,9 +150,9 @@ def run(
         return Run(Effects((body,), needed, jobs), active=True)
     failure = observed.failure or _given_up(context, observed, patience)
     if failure is not None:
-        kept = jobs if observed.ended else frozenset()
+        stays = jobs if _stays(context, observed) else frozenset()
         failed = Failure(observed.uid, failure.reason, failure.message, context.deployment.retry)
-        return Run(Effects(needed=needed, jobs=kept, failures={name: failed}), failure=failure)
+        return Run(Effects(needed=needed, jobs=stays, failures={name: failed}), failure=failure)
     if observed.state == "Succeeded":
         # Its pod is gone with the answer: without the Job another one starts and replays it from the claim.
         return Run(Effects(needed=needed), active=True)
@@ -167,7 +173,20 @@ def waiting(work: str, run: Run, context: Context) -> tuple[Reason, str]:
     return Reason.RUNNING, f"{work} runs"
 
 
+def _stays(context: Context, failed: JobView) -> bool:
+    """Whether a Job that failed is kept, for its log: it has to end by itself."""
+    return failed.ended and not _overstays(context, failed)
+
+
+def _overstays(context: Context, job: JobView) -> bool:
+    """Whether others have kept the Job's pod from ending for so long that it is not waited for."""
+    since = job.lingers_since
+    return since is not None and (context.now - since).total_seconds() > LINGER_SECONDS
+
+
 def _given_up(context: Context, observed: JobView, patience: float | None) -> Trouble | None:
+    if _overstays(context, observed):
+        return observed.pending
     if patience is None or observed.pending is None or observed.unschedulable_since is None:
         return None
     if (context.now - observed.unschedulable_since).total_seconds() <= patience:
