@@ -50,9 +50,10 @@ def rendered(*settings: str, namespace: str = NAMESPACE) -> list[dict[str, Any]]
 
 
 def install_account(admin: Kubectl, folder: Path, *settings: str, namespace: str = NAMESPACE) -> Path:
-    """Create the chart's ServiceAccount and rules; a kubeconfig that acts as that account."""
+    """Create the chart's ServiceAccount, its rules and its admission policy; a kubeconfig that acts as that account."""
     bodies = rendered(*settings, namespace=namespace)
-    rules = [body for body in bodies if body["kind"].startswith(("ServiceAccount", "Role", "ClusterRole"))]
+    kinds = ("ServiceAccount", "Role", "ClusterRole", "ValidatingAdmissionPolicy")
+    rules = [body for body in bodies if body["kind"].startswith(kinds)]
     admin("apply", "-f", "-", body=[{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}, *rules])
     token = admin.within(namespace)("create", "token", "triton-operator", "--duration=3h").strip()
     config = json.loads(admin("config", "view", "--raw", "--flatten", "-o", "json"))

@@ -235,16 +235,17 @@ def test_somebody_elses_object_is_not_taken_over(operator: Operator, kubectl: Ku
 
 
 def test_what_the_api_server_refuses_is_in_the_status(operator: Operator, kubectl: Kubectl) -> None:
-    bad = changed(MINIMAL, {"spec.conversion.pod.labels": {"team": "blue and green"}})
+    given = {"requests": {"memory": "2Gi"}, "limits": {"memory": "1Gi"}}
+    bad = changed(MINIMAL, {"spec.conversion.pod.resources": given})
     kubectl("create", "-f", "-", body=bad)
     stalled = eventually(lambda: condition(kubectl, "Stalled"))
     assert (stalled["status"], stalled["reason"]) == ("True", "ApplyRefused")
     assert "Job" in stalled["message"]
-    assert "blue and green" in stalled["message"]
+    assert "must be less than or equal to memory limit" in stalled["message"]
     since = stalled["lastTransitionTime"]
     time.sleep(4)
     assert condition(kubectl, "Stalled")["lastTransitionTime"] == since
-    kubectl("patch", "td", "digits", "--type=merge", "-p", '{"spec": {"conversion": {"pod": {"labels": null}}}}')
+    kubectl("patch", "td", "digits", "--type=merge", "-p", '{"spec": {"conversion": {"pod": {"resources": null}}}}')
     eventually(lambda: condition(kubectl, "Stalled")["status"] == "False", within=40)
     assert condition(kubectl, "Stalled")["observedGeneration"] == 2
 
