@@ -26,6 +26,7 @@ GROUP_VERSIONS = (
     "apis/policy/v1",
     "apis/rbac.authorization.k8s.io/v1",
     "apis/storage.k8s.io/v1",
+    "apis/admissionregistration.k8s.io/v1",
     "apis/apiextensions.k8s.io/v1",
     "apis/triton-operator.dev/v1alpha1",
 )
