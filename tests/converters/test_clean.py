@@ -98,6 +98,7 @@ def marks(tmp_path: Path) -> Path:
     mark(marks, "theirs", "reference", MARKED, REFERRED)
     (marks / "mine" / "claim").write_text("0a1b")
     (marks / "mine" / f"finished.convert.{MARKED}").write_text("2026-11-21T12:00:00Z")
+    (marks / "mine" / f"image.profile.{MARKED}").write_text(f"example/server@sha256:{'0' * 64}")
     (marks / "mine" / "failure.digits-convert-0a1b").write_text("edited by hand")
     (marks / "mine" / "..data").mkdir()
     return marks

@@ -5,6 +5,7 @@ from typing import Any
 from tests.golden.test_golden import HERE, run
 
 DIFFERENCES = {
+    "image": "its digest, which the kubelet reported of the sidecar",
     "args": "nobody but our own client reaches it, so that no interface is closed",
     "env": "the key of the closed interfaces",
     "restartPolicy": "a native sidecar: it starts before the client and ends with it",

@@ -5,6 +5,7 @@ as far as plan() sees them. Time passes only in `step`. Jobs and pods arrive ove
 which order the end of a Job's containers, of its pod and of the Job itself become visible.
 """
 
+import hashlib
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -27,6 +28,13 @@ ORDER = ("containers", "pod", "job")
 RUNNING: Body = {"running": {}}
 
 
+def pulled(image: str) -> str:
+    """What the kubelet reports as the ID of an image that it pulled: its repository with a digest."""
+    if "@" in image:
+        return image
+    return f"{image.rpartition(':')[0]}@sha256:{hashlib.sha256(image.encode()).hexdigest()}"
+
+
 @dataclass
 class Cluster:
     """One TritonDeployment and its children."""
@@ -40,6 +48,8 @@ class Cluster:
     """GPUs that servers share; None: there are enough. Jobs find one in any case."""
     injects: str = ""
     """Name of the container that a webhook adds to every Job's pod; it never ends by itself. Empty: none."""
+    image_id: Callable[[str], str] = pulled
+    """What the kubelet reports as the ID of an image of that name."""
     settings: Settings = SETTINGS
     gpu_product_exists: bool | None = None
     """Whether a node has the GPU product that is asked for; None: the operator may not read nodes."""
@@ -239,7 +249,7 @@ class Cluster:
         elif fate.sidecar_crashes and stage in ("profile", "search"):
             self._crash_sidecar(pod, fate)
         elif before["phase"] == "Pending":
-            pod["status"] = {"phase": "Running"} | _statuses(pod, RUNNING, {"state": RUNNING}, RUNNING)
+            pod["status"] = {"phase": "Running"} | self._statuses(pod, RUNNING, {"state": RUNNING}, RUNNING)
         elif fate.hangs:
             return 0
         elif fate.server_tensorrt and _checks_tensorrt(pod):
@@ -273,7 +283,7 @@ class Cluster:
         ended = {"terminated": {"exitCode": 143, "message": "batch 7 of 64", "finishedAt": self._time()}}
         words = "Pod was active on the node longer than the specified deadline"
         end = {"phase": "Failed", "reason": "DeadlineExceeded", "message": words}
-        pod["status"] |= end | _statuses(pod, ended, {"state": ended}, ended)
+        pod["status"] |= end | self._statuses(pod, ended, {"state": ended}, ended)
 
     def _crash_sidecar(self, pod: Body, fate: Fate) -> None:
         restarts = pod["status"].get("initContainerStatuses", [{}])[0].get("restartCount", -1) + 1
@@ -284,7 +294,7 @@ class Cluster:
             "restartCount": min(restarts, 5),
         }
         waiting = {"waiting": {"reason": "PodInitializing"}}
-        pod["status"] = {"phase": "Pending"} | _statuses(pod, waiting, sidecar, waiting)
+        pod["status"] = {"phase": "Pending"} | self._statuses(pod, waiting, sidecar, waiting)
 
     def _end_job(self, job: Body, pod: Body, fate: Fate, words: str) -> None:
         """Show one more part of the end."""
@@ -295,7 +305,7 @@ class Cluster:
             # The kubelet ends a native sidecar once every ordinary container has ended.
             over = {"terminated": {"exitCode": fate.sidecar_exit, "finishedAt": self._time()}}
             sidecar = {"state": RUNNING if self.injects else over}
-            pod["status"] |= _statuses(pod, {"terminated": ended}, sidecar, RUNNING)
+            pod["status"] |= self._statuses(pod, {"terminated": ended}, sidecar, RUNNING)
         elif self.order[shown] == "pod":
             pod["status"]["phase"] = "Failed" if fate.exit_code else "Succeeded"
         else:
@@ -309,8 +319,20 @@ class Cluster:
         ended = {"exitCode": EXIT_FINAL, "message": words, "finishedAt": self._time()}
         self._end_job(job, pod, Fate(exit_code=EXIT_FINAL), "")
         waiting = {"waiting": {"reason": "PodInitializing"}}
-        pod["status"] |= _statuses(pod, waiting, {"state": waiting}, waiting)
+        pod["status"] |= self._statuses(pod, waiting, {"state": waiting}, waiting)
         pod["status"]["initContainerStatuses"].insert(0, {"name": "tensorrt", "state": {"terminated": ended}})
+
+    def _statuses(self, pod: Body, state: Body, sidecar: Body, others: Body) -> Body:
+        """Statuses of a Job's own container, of its sidecar if it has one, and of the containers added before it."""
+        *added, own = pod["spec"]["containers"]
+        main = {"name": own["name"], "state": state, "restartCount": 0}
+        statuses: Body = {"containerStatuses": [*({"name": each["name"], "state": others} for each in added), main]}
+        for each in pod["spec"].get("initContainers", []):
+            if each["name"] == "tritonserver":
+                before = pod["status"].get("initContainerStatuses", [{}])[-1]
+                identity = {"name": each["name"], "imageID": before.get("imageID", self.image_id(each["image"]))}
+                statuses["initContainerStatuses"] = [identity | {"lastState": {}, "restartCount": 0} | sidecar]
+        return statuses
 
     def _create_pod(self, owner: Body, status: Body) -> Body:
         identity = self._identity()
@@ -359,7 +381,8 @@ class Cluster:
             refused = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": words}
             pod["status"] = {"phase": "Pending", "conditions": [refused]}
         else:
-            server = {"name": "tritonserver", "state": {"running": {}}, "imageID": "example/server@sha256:abc"}
+            (container,) = pod["spec"]["containers"]
+            server = {"name": container["name"], "state": RUNNING, "imageID": self.image_id(container["image"])}
             pod["status"] = {"phase": "Running", "containerStatuses": [server]}
 
 
@@ -369,13 +392,3 @@ def _has_node(pod: Body) -> bool:
 
 def _checks_tensorrt(pod: Body) -> bool:
     return any(each["name"] == "tensorrt" for each in pod["spec"].get("initContainers", []))
-
-
-def _statuses(pod: Body, state: Body, sidecar: Body, others: Body) -> Body:
-    """Statuses of a Job's own container, of its sidecar, where it has one, and of the containers added before it."""
-    *added, own = pod["spec"]["containers"]
-    main = {"name": own["name"], "state": state, "restartCount": 0}
-    statuses: Body = {"containerStatuses": [*({"name": each["name"], "state": others} for each in added), main]}
-    if any(each["name"] == "tritonserver" for each in pod["spec"].get("initContainers", [])):
-        statuses["initContainerStatuses"] = [{"name": "tritonserver", "lastState": {}, "restartCount": 0} | sidecar]
-    return statuses

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from tests.simulation.answers import GOOD, Fate
-from tests.simulation.cluster import SETTINGS, Cluster
+from tests.simulation.cluster import SETTINGS, Cluster, pulled
 from triton_converters.contract.request import ConvertRequest, ProfileRequest, ReferenceRequest
 from triton_operator.api.spec import TritonDeploymentSpec
 
@@ -103,7 +103,7 @@ def test_the_gpu_variant_has_the_settings_of_nvidias_example() -> None:
         for deployment in cluster.of_kind("Deployment")
         for container in deployment["spec"]["template"]["spec"]["containers"]
     }
-    assert images == {"nvcr.io/nvidia/tritonserver:25.02-py3"}
+    assert images == {pulled("nvcr.io/nvidia/tritonserver:25.02-py3")}
 
 
 def test_the_dataloader_yields_every_picture_once_in_order(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from triton_converters.contract.formats import FORMATS
 from triton_operator.candidates.server_image import (
     CPU_BACKENDS,
+    by_digest,
     is_cpu_image,
     refusal,
     release,
@@ -15,6 +16,7 @@ from triton_operator.candidates.server_image import (
 
 ROOT = Path(__file__).parents[2]
 NVIDIA = "nvcr.io/nvidia/tritonserver"
+DIGEST = f"sha256:{'0' * 64}"
 
 
 @pytest.mark.parametrize(
@@ -33,6 +35,42 @@ NVIDIA = "nvcr.io/nvidia/tritonserver"
 )
 def test_the_release_is_read_from_a_tag_of_nvidias_form(image: str, expected: str) -> None:
     assert release(image) == expected
+
+
+@pytest.mark.parametrize(
+    ("image", "image_id"),
+    [
+        (f"{NVIDIA}:26.03-py3", f"{NVIDIA}@{DIGEST}"),
+        (f"{NVIDIA}", f"{NVIDIA}@{DIGEST}"),
+        (f"{NVIDIA}:26.03-py3", f"docker-pullable://{NVIDIA}@{DIGEST}"),
+        ("team/server:1", f"docker.io/team/server@{DIGEST}"),
+        ("server", f"docker.io/library/server@{DIGEST}"),
+        ("localhost/server:1", f"localhost/server@{DIGEST}"),
+        ("registry:5000/server", f"registry:5000/server@{DIGEST}"),
+        ("registry.example:5000/a/b/server:1", f"registry.example:5000/a/b/server@{DIGEST}"),
+    ],
+)
+def test_an_image_is_taken_by_its_own_repositorys_digest(image: str, image_id: str) -> None:
+    assert by_digest(image, image_id) == f"{image.removesuffix(':1').removesuffix(':26.03-py3')}@{DIGEST}"
+
+
+@pytest.mark.parametrize(
+    ("image", "image_id"),
+    [
+        ("team/server:1", ""),
+        ("team/server:1", DIGEST),
+        ("team/server:1", f"docker://{DIGEST}"),
+        ("team/server:1", f"docker.io/team/other@{DIGEST}"),
+        ("team/server:1", f"registry.example/team/server@{DIGEST}"),
+        ("team/server:1", f"docker.io/team/server:1@{DIGEST}"),
+        ("team/server:1", "docker.io/team/server@sha256:abc"),
+        ("team/server:1", f"docker.io/team/server@{DIGEST}\n"),
+        (f"team/server@{DIGEST}", f"docker.io/team/server@sha256:{'1' * 64}"),
+        (f"team/server:1@{DIGEST}", f"docker.io/team/server@sha256:{'1' * 64}"),
+    ],
+)
+def test_an_image_keeps_its_name_where_no_digest_of_its_own_repository_is_reported(image: str, image_id: str) -> None:
+    assert by_digest(image, image_id) == image
 
 
 @pytest.mark.parametrize("form", ["tf-savedmodel", "tf-trt"])

@@ -15,6 +15,9 @@ FAILURE = "failure."
 FINISHED = "finished."
 """Prefix of an entry with the time at which a record's Job finished."""
 
+IMAGE = "image."
+"""Prefix of an entry with the ID of the image that the server of a record's Job ran, as the kubelet reported it."""
+
 
 def record_name(stage: str, key: str) -> str:
     """Name of the entry that holds a result."""
@@ -23,7 +26,7 @@ def record_name(stage: str, key: str) -> str:
 
 def is_record(name: str) -> bool:
     """Whether an entry with the name is or may be a record; a newer version may have kinds that are unknown here."""
-    return name not in (CLAIM, HISTORY) and not name.startswith((FAILURE, FINISHED))
+    return name not in (CLAIM, HISTORY) and not name.startswith((FAILURE, FINISHED, IMAGE))
 
 
 def read_record(name: str, text: str) -> Outcome:

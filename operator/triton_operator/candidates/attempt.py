@@ -26,6 +26,8 @@ class Attempt:
     profile: ProfileResult | None = None
     profile_key: str = ""
     """Key of the profile's record."""
+    image_id: str = ""
+    """ID of the server's image that it was profiled with, as the kubelet reported it; empty: not reported."""
 
     def now(self, state: CandidateState, trouble: Trouble | None = None) -> Self:
         """The candidate in its next state, with its reason and message."""

@@ -11,7 +11,21 @@ CPU_BACKENDS = ("onnxruntime", "pytorch", "hps")
 CLIENT_SHARED_MEMORY_FLAG = "--allow-client-shm=true"
 _CLIENT_SHARED_MEMORY_OFF = "26.04"
 """From this release (server 2.68) on, shared memory of clients needs the flag; older servers do not know the flag."""
+_TAG = re.compile(r":[^/]*$")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _RELEASE = re.compile(r":(\d\d\.\d\d)(?:-[a-z0-9]+)*-py3(?:[-@]|$)")
+
+
+def by_digest(image: str, image_id: str) -> str:
+    """The image by the digest of its repository that the kubelet reported as its ID, or by its name if there is none.
+
+    An image that was imported has no such digest. If the same content is in several repositories, a runtime may report
+    the digest of another one, from which this image's name cannot be pulled.
+    """
+    repository, _, digest = image_id.removeprefix("docker-pullable://").partition("@")
+    own = _TAG.sub("", image)
+    same = "@" not in image and _DIGEST.fullmatch(digest) and _canonical(repository) == _canonical(own)
+    return f"{own}@{digest}" if same else image
 
 
 def release(image: str) -> str:
@@ -44,3 +58,12 @@ def is_cpu_image(image: str) -> bool:
 def wants_shared_memory_flag(image: str) -> bool:
     """Whether a server of the image needs the flag to serve clients through shared memory."""
     return release(image) >= _CLIENT_SHARED_MEMORY_OFF
+
+
+def _canonical(repository: str) -> str:
+    """The repository with the registry and the folder that Docker's short names leave out."""
+    first, slash, _ = repository.partition("/")
+    if not slash:
+        return f"docker.io/library/{repository}"
+    is_registry = "." in first or ":" in first or first == "localhost"
+    return repository if is_registry else f"docker.io/{repository}"

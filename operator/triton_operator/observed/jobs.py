@@ -24,6 +24,7 @@ from triton_operator.observed.pods import (
     pod_trouble,
     restarts,
     server_crash,
+    server_image_id,
     termination,
     unschedulable_since,
 )
@@ -49,6 +50,8 @@ class Record:
     """The termination message, unchanged."""
     finished_at: str
     """When the Job finished, in RFC 3339, UTC."""
+    image_id: str = ""
+    """ID of the image that the Job's server ran, as the kubelet reported it; empty: not reported, or no server."""
 
 
 @dataclass(frozen=True)
@@ -249,7 +252,7 @@ def _record(pod: Mapping[str, Any], stage: str, key: str) -> Record | None:
         if end and end.get("exitCode") == 0:
             outcome = _outcome(end, stage, key)
             if outcome is not None and outcome.result is not None:
-                return Record(outcome, end["message"], end.get("finishedAt", ""))
+                return Record(outcome, end["message"], end.get("finishedAt", ""), server_image_id(pod))
     return None
 
 

@@ -178,6 +178,12 @@ def containers(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return statuses
 
 
+def server_image_id(pod: Mapping[str, Any]) -> str:
+    """The ID of its server's image, as the kubelet reports it; empty: not reported, or the pod has no server."""
+    found = (each.get("imageID", "") for each in _statuses(pod.get("status", {})) if each["name"] == SERVER)
+    return next(found, "")
+
+
 def in_turn(pod: Mapping[str, Any], main: str) -> list[Mapping[str, Any]]:
     """Statuses of the containers that run in turn: the init containers but for sidecars, then the main one.
 

@@ -7,12 +7,21 @@ from typing import Any
 
 from triton_converters.contract.document import DocumentError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.records import CLAIM, FAILURE, FINISHED, HISTORY, is_record, read_record, record_name
+from triton_converters.contract.records import (
+    CLAIM,
+    FAILURE,
+    FINISHED,
+    HISTORY,
+    IMAGE,
+    is_record,
+    read_record,
+    record_name,
+)
 from triton_operator import names
 from triton_operator.observed.failures import Failure
 from triton_operator.observed.history import History
 from triton_operator.observed.jobs import JobView, Record, job_view
-from triton_operator.observed.pods import SERVER, Trouble, containers, disrupted, pod_trouble, server_crash
+from triton_operator.observed.pods import Trouble, disrupted, pod_trouble, server_crash, server_image_id
 
 
 @dataclass(frozen=True)
@@ -145,7 +154,8 @@ def _recorded(entries: Mapping[str, str]) -> tuple[dict[str, Record], dict[str, 
     for name, text in entries.items():
         try:
             if is_record(name):
-                records[name] = Record(read_record(name, text), text, entries.get(FINISHED + name, ""))
+                finished, image = entries.get(FINISHED + name, ""), entries.get(IMAGE + name, "")
+                records[name] = Record(read_record(name, text), text, finished, image)
             elif name.startswith(FAILURE):
                 failures[name.removeprefix(FAILURE)] = Failure.from_json(text)
         except DocumentError:
@@ -167,18 +177,12 @@ def _server(body: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
     troubles = refused + [found for pod in own if (found := server_crash(pod) or pod_trouble(pod, events))]
     wanted = body["spec"].get("replicas", 1)
     current = status.get("observedGeneration") == body["metadata"].get("generation")
-    images = [
-        container["imageID"]
-        for pod in own
-        for container in containers(pod)
-        if container["name"] == SERVER and container.get("imageID")
-    ]
     return ServerView(
         name=name,
         replicas=wanted,
         ready=current and wanted > 0 and status.get("updatedReplicas", 0) >= wanted <= status.get("readyReplicas", 0),
         trouble=troubles[0] if troubles else None,
-        image_id=min(images, default=""),
+        image_id=min(filter(None, map(server_image_id, own)), default=""),
         created_at=datetime.fromisoformat(body["metadata"]["creationTimestamp"]),
         revision_key=body["metadata"].get("labels", {}).get(names.KEY_LABEL, ""),
         progress_deadline_exceeded=any(

@@ -1,7 +1,8 @@
 """A revision's Deployment keeps the pod template it was made with, whatever a newer operator would write. Pure.
 
 Its name is a hash of the spec and the pinned images. So another template under the same name comes either from another
-version of the operator, which must not restart servers, or from a manual change, which is undone.
+version of the operator, which must not restart servers, or from a manual change, which is undone. A profile that was
+made again, after the image's tag moved, does not change the image either.
 """
 
 import json

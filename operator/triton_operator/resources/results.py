@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from triton_converters.contract.records import CLAIM, FAILURE, FINISHED, HISTORY, record_name
+from triton_converters.contract.records import CLAIM, FAILURE, FINISHED, HISTORY, IMAGE, record_name
 from triton_operator import names
 from triton_operator.context import Context
 from triton_operator.observed.failures import Failure
@@ -25,6 +25,8 @@ def results(context: Context, needed: set[str], failures: Mapping[str, Failure],
     for name in sorted(_kept(context, needed, history)):
         data[name] = records[name].text
         data[FINISHED + name] = records[name].finished_at
+        if records[name].image_id:
+            data[IMAGE + name] = records[name].image_id
     for job, failure in sorted(failures.items()):
         data[FAILURE + job] = failure.to_json()
     return {

@@ -106,8 +106,8 @@ def serving_container(context: Context, revision_key: str, engine_cache: str) ->
     }
 
 
-def server(context: Context, revision_key: str, engine_cache: str) -> dict[str, Any]:
-    """The Deployment of a revision."""
+def server(context: Context, revision_key: str, engine_cache: str, image: str) -> dict[str, Any]:
+    """The Deployment of a revision. ``image``: the server's image, by the digest that was profiled if that is known."""
     serving = context.spec.serving
     name = names.server(context.name, revision_key, serving_inputs(context))
     labels = {names.REVISION_LABEL: name, names.KEY_LABEL: revision_key}
@@ -124,7 +124,7 @@ def server(context: Context, revision_key: str, engine_cache: str) -> dict[str, 
                 "spec": pod.pod_spec(context, serving.pod, gpu=True)
                 | {
                     "terminationGracePeriodSeconds": GRACE_SECONDS,
-                    "containers": [serving_container(context, revision_key, engine_cache)],
+                    "containers": [serving_container(context, revision_key, engine_cache) | {"image": image}],
                     "volumes": [
                         pod.repository_volume(context, read_only=not engine_cache),
                         pod.shared_memory_volume(context),

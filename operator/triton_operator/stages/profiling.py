@@ -21,6 +21,7 @@ from triton_operator.api.performance import ConcurrencyRange, OfflineSweep, Onli
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.combination import Combination
 from triton_operator.context import Context
+from triton_operator.observed.jobs import Record
 from triton_operator.observed.pods import Trouble
 from triton_operator.resources.jobs import Work, sidecar
 from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, serving_inputs
@@ -53,9 +54,7 @@ def profiled(context: Context, dump: Dump, converted: Sequence[Attempt]) -> Roun
         effects += this.effects
         busy = busy or this.active
         if this.record is not None:
-            result = this.record.outcome.result
-            assert isinstance(result, ProfileResult)
-            attempts.append(_judged(attempt, work.key, result))
+            attempts.append(_judged(attempt, work.key, this.record))
         elif this.failure is not None:
             attempts.append(attempt.now("Failed", this.failure))
         elif this.active or context.spec.suspend:
@@ -170,8 +169,10 @@ def _number(text: str | None) -> float | None:
     return None if text is None else float(text)
 
 
-def _judged(attempt: Attempt, key: str, result: ProfileResult) -> Attempt:
-    judged = replace(attempt, profile=result, profile_key=key)
+def _judged(attempt: Attempt, key: str, record: Record) -> Attempt:
+    result = record.outcome.result
+    assert isinstance(result, ProfileResult)
+    judged = replace(attempt, profile=result, profile_key=key, image_id=record.image_id)
     reasons = {str(reason): reason for reason in Reason}
     trouble = Trouble(reasons.get(result.reason, Reason.CRASHED), result.message)
     return judged.now("Passed" if result.passed else "Failed", trouble)

@@ -6,6 +6,7 @@ from triton_converters.contract.reasons import Reason, reason_of
 from triton_converters.contract.request import MeasureRequest
 from triton_converters.contract.results import MeasureResult
 from triton_operator import names
+from triton_operator.candidates import server_image
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.ranking import best_row
 from triton_operator.context import Context
@@ -75,7 +76,8 @@ def serve(context: Context, progress: Chosen) -> RolledOut:
 
 def _rollout(context: Context, dump: Dump, target: Attempt) -> Rollout:
     """Start the target next to the active revision, measure it, and let the Service point to it."""
-    body = server(context, target.key, target.engine_cache)
+    image = server_image.by_digest(context.images.server, target.image_id)
+    body = server(context, target.key, target.engine_cache, image)
     name = body["metadata"]["name"]
     view = context.observed.servers.get(name)
     body = as_made(body, view)
