@@ -15,6 +15,7 @@ STORAGE_CONFIGURATION = "local-path-config"
 STORAGE_CLASS = "standard"
 PROVISIONER = "rancher.io/local-path"
 DNS_USER = "coredns"
+POLICY_USER = "network-policies"
 SETUP = '#!/bin/sh\nset -eu\nmkdir -m 0777 -p "$VOL_DIR"\n'
 """Open to all, as upstream's: a volume on the host's disk takes no fsGroup from the kubelet."""
 TEARDOWN = '#!/bin/sh\nset -eu\nrm -rf "$VOL_DIR"\n'
@@ -32,6 +33,13 @@ def manifests(paths: ClusterPaths) -> Manifest:
                 [
                     _rule([""], ["services", "namespaces", "pods", "endpoints"], "list", "watch"),
                     _rule(["discovery.k8s.io"], ["endpointslices"], "list", "watch"),
+                ],
+            ),
+            *_rights(
+                POLICY_USER,
+                [
+                    _rule([""], ["namespaces", "pods"], "list", "watch"),
+                    _rule(["networking.k8s.io"], ["networkpolicies"], "list", "watch"),
                 ],
             ),
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": STORAGE_NAMESPACE}},

@@ -11,6 +11,7 @@ API_SERVICE_ADDRESS = "10.214.0.1"
 API_PORT = 6443
 CLUSTER_DOMAIN = "cluster.local"
 NFT_TABLE = "triton-devcluster"
+POLICY_TABLE = "triton-devcluster-policies"
 CNI_NETWORK = "triton-devcluster"
 CGROUP = "triton-devcluster"
 GPU_RESOURCE = "nvidia.com/gpu"

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from hack.devcluster import addons, node
+from hack.devcluster import addons, node, policy_engine
 from hack.devcluster.addresses import (
     API_PORT,
     API_SERVICE_ADDRESS,
@@ -17,6 +17,7 @@ from hack.devcluster.addresses import (
     GPU_RESOURCE,
     NODE_ADDRESS,
     NODE_NAME,
+    POLICY_TABLE,
     SERVICE_RANGE,
 )
 from hack.devcluster.binaries import build_all, program
@@ -33,7 +34,7 @@ from hack.devcluster.control_plane import (
 from hack.devcluster.images import ctr, load_image, write_busybox_archive
 from hack.devcluster.kubeconfig import write_kubeconfig
 from hack.devcluster.lock import exclusive
-from hack.devcluster.network import create_network
+from hack.devcluster.network import create_network, leftover_tables
 from hack.devcluster.packages import install_packages
 from hack.devcluster.paths import ClusterError, ClusterPaths, cache_home
 from hack.devcluster.process import Daemon, Recorded, recorded_processes, start
@@ -48,6 +49,7 @@ CLIENTS = (
     Identity("kube-proxy", "system:kube-proxy"),
     Identity("coredns", addons.DNS_USER),
     Identity("local-path-provisioner", addons.STORAGE_USER),
+    Identity(policy_engine.NAME, addons.POLICY_USER),
 )
 API_SERVER = Identity(
     "apiserver",
@@ -174,6 +176,7 @@ class DevCluster:
         self._advertise_gpus()
         self._wait(self._default_account, "the default service account", 30)
         self._wait(lambda: _listens(NODE_ADDRESS, 53), "CoreDNS", 30)
+        self._wait(lambda: ("ip", POLICY_TABLE) in leftover_tables(), "the table of network policies", 30)
         # Last: its presence says that the start was complete.
         certificates = paths.certificates
         write_kubeconfig(paths.kubeconfig, server=self.place.url, certificates=certificates, identity="admin")
@@ -201,6 +204,7 @@ class DevCluster:
             node.kube_proxy(program("kube-proxy"), paths),
             node.coredns(program("coredns"), paths),
             addons.local_path_provisioner(program("local-path-provisioner"), paths),
+            policy_engine.policy_engine(paths),
         )
         for daemon in daemons:
             self._run(daemon)

@@ -11,6 +11,7 @@ from hack.devcluster.addresses import (
     NODE_ADDRESS,
     POD_GATEWAY,
     POD_RANGE,
+    POLICY_TABLE,
     SERVICE_RANGE,
 )
 from hack.devcluster.commands import run, succeeds
@@ -98,7 +99,7 @@ def leftover_tables() -> list[tuple[str, str]]:
     """
     if shutil.which("nft") is None:
         return []
-    ours = {("ip", NFT_TABLE), *KUBE_PROXY_TABLES}
+    ours = {("ip", NFT_TABLE), ("ip", POLICY_TABLE), *KUBE_PROXY_TABLES}
     tables = json.loads(run(["nft", "-j", "list", "tables"]))["nftables"]
     found = [(item["table"]["family"], item["table"]["name"]) for item in tables if "table" in item]
     return [entry for entry in found if entry in ours]

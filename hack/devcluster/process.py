@@ -4,8 +4,8 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from hack.devcluster.paths import ClusterError
@@ -13,10 +13,11 @@ from hack.devcluster.paths import ClusterError
 
 @dataclass(frozen=True)
 class Daemon:
-    """A program to start: its name in records and logs, and its argv."""
+    """A program to start: its name in records and logs, its argv, and what is added to its environment."""
 
     name: str
     argv: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def start(daemon: Daemon, *, records: Path, logs: Path, die_with_parent: bool = 
     ]
     line = [*wrapper, *argv]
     try:
-        pid = os.posix_spawnp(line[0], line, os.environ, file_actions=files, setsid=True)
+        pid = os.posix_spawnp(line[0], line, {**os.environ, **daemon.environment}, file_actions=files, setsid=True)
     except FileNotFoundError as error:
         raise ClusterError(f"{daemon.name}: {line[0]} is not installed") from error
     started = start_time(pid)

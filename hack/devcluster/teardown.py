@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from hack.devcluster import binaries, cgroups, network
+from hack.devcluster import binaries, cgroups, network, policy_engine
 from hack.devcluster.commands import run
 from hack.devcluster.images import ctr
 from hack.devcluster.mounts import mounts_below, unmount_below
@@ -79,11 +79,15 @@ def strays(paths: ClusterPaths) -> list[Recorded]:
             continue
         pid = int(entry.name)
         line = command_line(pid)
-        if line and Path(line[0]).name in PROGRAMS and any(folder in word for word in line[1:] for folder in folders):
+        if line and _known(line) and any(folder in word for word in line[1:] for folder in folders):
             started = start_time(pid)
             if started is not None:
                 found.append(Recorded(Path(line[0]).name, pid, started, line))
     return found
+
+
+def _known(line: list[str]) -> bool:
+    return Path(line[0]).name in PROGRAMS or line[1:3] == ["-m", policy_engine.MODULE]
 
 
 def _shim_sockets(paths: ClusterPaths) -> list[Path]:
