@@ -13,7 +13,7 @@ def heading() -> str:
 
 def line(name: str, status: TritonDeploymentStatus, seconds: float) -> str:
     """Return name, active candidate, throughput, p99 latency, metrics with a threshold, states and duration."""
-    serving = status.serving
+    serving = status.active
     metrics = ", ".join(f"{row.metric} {row.served} ({row.framework})" for row in status.accuracy if row.threshold)
     states = [candidate.state for candidate in status.candidates]
     counted = ", ".join(f"{states.count(state)} {state}" for state in sorted(set(states)))

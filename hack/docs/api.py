@@ -17,7 +17,8 @@ HEAD = """\
 Every field of a `TritonDeployment` (`triton-operator.dev/v1alpha1`). In a cluster, `kubectl explain td.spec.models` and
 so on shows the same texts. This page is generated: `make generate`.
 
-No default is written into the object. A field that you leave out stays out, and the operator applies its default.
+A field that you leave out stays out of the object, and the operator applies its default. Only `serving.replicas` is
+written into the object, because [autoscalers](scaling.md) read and write it there.
 """
 SPEC_COLUMNS = "| Field | Type | Default | Meaning |\n|---|---|---|---|\n"
 STATUS_COLUMNS = "| Field | Type | Meaning |\n|---|---|---|\n"

@@ -76,20 +76,20 @@ class Context:
     @property
     def serving(self) -> str | None:
         """Name of the active revision's Deployment, by the Service or, if somebody deleted that, by the status."""
-        if self.observed.serving is not None or self.deployment.status.serving is None:
+        active = self.deployment.status.active
+        if self.observed.serving is not None or active is None:
             return self.observed.serving
-        revision = self.deployment.status.serving.revision
-        servers = [each for each in self.observed.servers.values() if each.revision_key == revision]
-        return min(servers, key=lambda each: (not each.ready, each.created_at)).name if servers else None
+        servers = [each for each in self.observed.servers.values() if each.revision_key == active.revision]
+        return min(servers, key=lambda each: (not each.answers, each.created_at)).name if servers else None
 
     @property
     def serving_revision(self) -> str:
         """Key of the active revision; empty: there is none."""
-        status = self.deployment.status.serving
+        active = self.deployment.status.active
         view = self.observed.servers.get(self.serving or "")
         if view is not None:
             return view.revision_key
-        return status.revision if status is not None and self.serving is not None else ""
+        return active.revision if active is not None and self.serving is not None else ""
 
     @property
     def claim_name(self) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from triton_operator.api.serving import Serving
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.kube.kinds import TRITON_DEPLOYMENT
@@ -23,7 +24,8 @@ NAME_PATTERN = "^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$"
 Schema = dict[str, Any]
 
 DROPPED = {"title", "default", "$defs"}
-"""Keywords of JSON Schema that are left out of the structural schema. No default is written into objects."""
+"""Keywords of JSON Schema that are left out of the structural schema. Of the defaults, only that of the replicas is
+written into objects."""
 KEPT = {
     "type", "format", "description", "enum", "pattern", "required",
     "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "maxProperties",
@@ -75,7 +77,12 @@ def crd() -> dict[str, Any]:
     """The CustomResourceDefinition as a plain dict."""
     spec = TritonDeploymentSpec.model_json_schema(by_alias=True)
     status = TritonDeploymentStatus.model_json_schema(by_alias=True)
-    # The only default: a client that waits for the status (kstatus) must not take a new object for a finished one.
+    spec_schema = structural(spec, spec.get("$defs", {}), "spec")
+    # /scale of an object without replicas is an error 500. No list holds the field, so `kubectl apply` of an unchanged
+    # file still says `unchanged`.
+    spec_schema["properties"]["serving"]["default"] = {}
+    spec_schema["properties"]["serving"]["properties"]["replicas"]["default"] = Serving().replicas
+    # A client that waits for the status (kstatus) must not take a new object for a finished one.
     status_schema = structural(status, status.get("$defs", {}), "status")
     status_schema["default"] = {"observedGeneration": -1}
     root: Schema = {
@@ -86,7 +93,7 @@ def crd() -> dict[str, Any]:
             "apiVersion": {"type": "string"},
             "kind": {"type": "string"},
             "metadata": {"type": "object"},
-            "spec": structural(spec, spec.get("$defs", {}), "spec"),
+            "spec": spec_schema,
             "status": status_schema,
         },
         # Services have the object's name; Jobs and their pods have its name and a suffix.
@@ -102,7 +109,14 @@ def crd() -> dict[str, Any]:
         "name": TRITON_DEPLOYMENT.version,
         "served": True,
         "storage": True,
-        "subresources": {"status": {}},
+        "subresources": {
+            "status": {},
+            "scale": {
+                "specReplicasPath": ".spec.serving.replicas",
+                "statusReplicasPath": ".status.serving.replicas",
+                "labelSelectorPath": ".status.serving.selector",
+            },
+        },
         "additionalPrinterColumns": _columns(),
         "schema": {"openAPIV3Schema": root},
     }

@@ -113,6 +113,11 @@ def server(deployment: str, revision_key: str, serving: Any) -> str:
     return f"{deployment}-{digest([revision_key, serving], 10)}"
 
 
+def selector(deployment: str, server: str | None) -> str:
+    """Label selector, as text, of a server's pods; None: a selector of no pod, because an empty one is an error."""
+    return f"{DEPLOYMENT_LABEL}={deployment},{REVISION_LABEL}={server or 'none'}"
+
+
 def combination(candidates: Sequence[str]) -> str:
     """Name of a candidate: its members' names joined by dots, at most 63 characters because it is a label's value."""
     name = ".".join(candidates)

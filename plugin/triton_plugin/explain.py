@@ -76,7 +76,7 @@ def _trouble(subject: Subject) -> Iterator[str]:
 
 
 def _serving(subject: Subject) -> str:
-    serving = subject.status.serving
+    serving = subject.status.active
     if serving is None:
         return "No revision is active."
     line = f"The active revision is {serving.candidate} ({serving.format}, {serving.precision})"

@@ -62,6 +62,14 @@ def test_the_lease_is_the_releases_own() -> None:
         assert granted(rendered(*namespaces), "Role", "triton-operator", "triton-operator-lease") == lease
 
 
+def test_who_may_edit_a_namespace_may_scale_its_objects_and_who_may_view_it_may_look() -> None:
+    bodies = rendered()
+    for role, wanted in (("view", {"get"}), ("edit", {"patch", "update"})):
+        rules = granted(bodies, "ClusterRole", None, f"triton-operator-{role}")
+        scale = {verb for group, resource, verb in rules if resource == "tritondeployments/scale"}
+        assert scale == wanted
+
+
 def test_two_replicas_may_not_be_evicted_together() -> None:
     def budgets(*settings: str) -> list[dict[str, Any]]:
         return [body["spec"] for body in rendered(*settings) if body["kind"] == "PodDisruptionBudget"]

@@ -179,7 +179,7 @@ def test_the_status_is_applied_and_the_object_never_created(connected: Cluster, 
     status = {"apiVersion": MINIMAL["apiVersion"], "kind": MINIMAL["kind"], "metadata": metadata}
     applied = connected.apply_status({**status, "status": {"observedGeneration": 1}})
     assert applied["status"] == {"observedGeneration": 1}
-    assert applied["spec"] == MINIMAL["spec"]
+    assert applied["spec"] == changed(MINIMAL, {"spec.serving.replicas": 1})["spec"]
     with pytest.raises(NotFoundError):
         connected.apply_status(changed(status, {"metadata.name": "missing", "status": {"observedGeneration": 1}}))
     with pytest.raises(ConflictError):

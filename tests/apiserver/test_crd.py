@@ -33,7 +33,8 @@ def refusal(kubectl: Kubectl, body: dict[str, Any]) -> str:
 def test_a_good_object_is_taken_as_it_is(kubectl: Kubectl, body: dict[str, Any]) -> None:
     kubectl("create", "--validate=strict", "-f", "-", body=body)
     found = kubectl.get("td", "digits")
-    assert found["spec"] == body["spec"], "the API server drops nothing and adds nothing"
+    expected = changed(body, {"spec.serving.replicas": 1})["spec"]
+    assert found["spec"] == expected, "the API server drops nothing and adds nothing else"
     assert found["status"] == {"observedGeneration": -1}
     assert "finalizers" not in found["metadata"]
     assert "annotations" not in found["metadata"]
@@ -43,6 +44,17 @@ def test_a_good_object_is_taken_as_it_is(kubectl: Kubectl, body: dict[str, Any])
 def test_applying_the_same_manifest_again_changes_nothing(kubectl: Kubectl, body: dict[str, Any]) -> None:
     said = [kubectl("apply", "-f", "-", body=body).split()[-1] for _ in range(3)]
     assert said == ["created", "unchanged", "unchanged"]
+
+
+def test_an_object_can_be_scaled_before_an_operator_saw_it(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", body=MINIMAL)
+    assert kubectl.get("td", "digits", "--subresource=scale")["spec"] == {"replicas": 1}
+    kubectl("scale", "td", "digits", "--replicas=3")
+    assert kubectl.get("td", "digits")["spec"]["serving"] == {"replicas": 3}
+    assert kubectl("apply", "-f", "-", body=MINIMAL).split()[-1] == "unchanged"
+    assert kubectl.get("td", "digits")["spec"]["serving"] == {"replicas": 3}, "no replicas in a manifest keep them"
+    with pytest.raises(KubectlError, match="should be less than or equal to 100"):
+        kubectl("scale", "td", "digits", "--replicas=101")
 
 
 @pytest.mark.parametrize("name", ["a", "a-1", "a" * 40, "digits-v2"])

@@ -12,7 +12,7 @@ def test_the_jobs_and_the_server_of_an_engine_are_valid(kubectl: Kubectl) -> Non
     models = [a_model(candidates=[candidate("trt-fp16"), accelerated])]
     cluster = Cluster(a_spec(models=models, gpu={"product": "NVIDIA-A100-SXM4-80GB"}), gpu_product_exists=True)
     wanted: dict[str, dict[str, Any]] = {}
-    while not cluster.status.get("serving"):
+    while cluster.serving() is None:
         wanted |= {each["metadata"]["name"]: each for each in cluster.intent().objects}
         cluster.act()
         cluster.step()

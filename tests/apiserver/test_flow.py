@@ -162,6 +162,46 @@ def test_a_server_edited_by_hand_is_put_right(operator: Operator, apiserver: Api
         eventually(lambda: condition(kubectl, "Ready").get("status") == "True")
 
 
+def test_kubectl_scale_makes_another_server_pod_and_nothing_else(operator: Operator, kubectl: Kubectl) -> None:
+    with Node(kubectl) as node:
+        kubectl("apply", "-f", "-", body=MINIMAL)
+        eventually(lambda: condition(kubectl, "Ready").get("status") == "True", within=60)
+        ended, ready = list(node.ended), condition(kubectl, "Ready")
+        images = kubectl.get("td", "digits")["status"]["images"]
+        name = kubectl.items("deployments")[0]["metadata"]["name"]
+        # Times have whole seconds: what happens from now on has another one.
+        time.sleep(1.1)
+        for count in (2, 3, 1):
+            assert scaled_to(kubectl, count).endswith(f",triton-operator.dev/revision={name}")
+            (server,) = kubectl.items("deployments")
+            assert (server["metadata"]["name"], server["spec"]["replicas"]) == (name, count)
+        eventually(lambda: condition(kubectl, "Ready")["observedGeneration"] == 4)
+        after = condition(kubectl, "Ready")
+        assert (after["status"], after["lastTransitionTime"]) == ("True", ready["lastTransitionTime"]), "all along"
+        assert kubectl.get("td", "digits")["status"]["images"] == images
+        assert node.ended == ended
+
+
+def test_the_selector_of_scale_is_there_from_the_first_pass(operator: Operator, kubectl: Kubectl) -> None:
+    """An autoscaler refuses an object whose selector is empty."""
+    kubectl("create", "-f", "-", body=MINIMAL)
+    found = eventually(lambda: scale(kubectl).get("selector"))
+    assert found == "triton-operator.dev/deployment=digits,triton-operator.dev/revision=none"
+
+
+def scaled_to(kubectl: Kubectl, count: int) -> str:
+    """The selector of /scale once the object has so many pods."""
+    kubectl("scale", "td", "digits", f"--replicas={count}")
+    eventually(lambda: scale(kubectl).get("replicas") == count)
+    return str(scale(kubectl)["selector"])
+
+
+def scale(kubectl: Kubectl) -> JSON:
+    """The status that autoscalers read."""
+    status: JSON = kubectl.get("td", "digits", "--subresource=scale")["status"]
+    return status
+
+
 def test_an_edited_spec_is_followed_and_the_old_server_goes(operator: Operator, kubectl: Kubectl) -> None:
     with Node(kubectl) as node:
         kubectl("create", "-f", "-", body=MINIMAL)

@@ -116,5 +116,5 @@ def test_the_example_gets_ready_and_is_as_good_as_the_framework(
     status = outcome.status
     assert verdict.failures(status) + verdict.faults(outcome.asked, status) == []
     assert tuple(row.metric for row in status.accuracy if row.threshold) == EXAMPLES[name].thresholds
-    assert status.serving is not None
-    assert float(status.serving.throughput) > 0
+    assert status.active is not None
+    assert float(status.active.throughput) > 0

@@ -364,10 +364,14 @@ class Cluster:
         running = sum(pod["status"]["phase"] == "Running" for pod in self._pods(deployment))
         ready = running if self.starts(deployment["metadata"]["name"]) else 0
         before = deployment["status"]
+        # Once all pods were ready, the controller keeps saying so.
+        done = [{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}]
         deployment["status"] = {
             "observedGeneration": deployment["metadata"]["generation"],
+            "replicas": len(self._pods(deployment)),
             "updatedReplicas": wanted,
             "readyReplicas": ready,
+            "conditions": done if ready == wanted else before.get("conditions", []),
         }
         return int(deployment["status"] != before)
 

@@ -47,10 +47,24 @@ def test_the_files_are_what_the_types_say() -> None:
     assert drifted == [], "run `make generate`"
 
 
-def test_the_only_default_is_the_status_of_a_new_object(root: dict[str, Any]) -> None:
+def test_the_only_defaults_are_the_replicas_and_the_status_of_a_new_object(root: dict[str, Any]) -> None:
     """A default inside a list item makes every `kubectl apply` of the same file say "configured"."""
     defaults = {path: schema["default"] for path, schema in nodes(root) if "default" in schema}
-    assert defaults == {".status": {"observedGeneration": -1}}
+    assert defaults == {
+        ".spec.serving": {},
+        ".spec.serving.replicas": 1,
+        ".status": {"observedGeneration": -1},
+    }
+
+
+def test_scale_reads_and_writes_fields_that_exist(root: dict[str, Any]) -> None:
+    scale = crd()["spec"]["versions"][0]["subresources"]["scale"]
+    types = {path: schema["type"] for path, schema in nodes(root)}
+    assert {name: types[path] for name, path in scale.items()} == {
+        "specReplicasPath": "integer",
+        "statusReplicasPath": "integer",
+        "labelSelectorPath": "string",
+    }
 
 
 def test_everything_in_the_spec_is_bounded_and_explained(root: dict[str, Any]) -> None:
@@ -76,7 +90,7 @@ def test_every_key_of_a_map_is_bounded(root: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("kind", sorted(set(types(TritonDeploymentSpec)), key=str))
 def test_the_description_of_a_field_tells_its_default(kind: type[ApiType]) -> None:
-    """No default is in the CRD, so the description is the only place where a user sees one."""
+    """Hardly a default is in the CRD, so the description is the only place where a user sees one."""
     for name, field in kind.model_fields.items():
         default = field.default[0] if isinstance(field.default, tuple) else field.default
         if field.is_required() or field.default_factory or default in (None, ""):

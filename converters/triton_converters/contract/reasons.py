@@ -22,7 +22,11 @@ class Reason(StrEnum):
     PENDING = "Pending", "Nothing has been observed yet."
     WAITING = "Waiting", "An earlier stage must finish first."
     RUNNING = "Running", "The stage's Job is running."
-    SUSPENDED = "Suspended", "spec.suspend is true: no new Job starts, and the active revision keeps running."
+    SUSPENDED = (
+        "Suspended",
+        "spec.suspend is true: no new Job starts, and the active revision keeps running."
+        " Or spec.serving.replicas is 0: no server runs.",
+    )
     RESOLVED = "Resolved", "The source is published on the repository claim under its digest."
     CONVERTED = "Converted", "Every candidate was converted, or the reason why it was not is recorded."
     VERIFIED = "Verified", "At least one candidate agrees with the reference and meets every accuracy threshold."

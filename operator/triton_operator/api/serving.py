@@ -44,7 +44,8 @@ class Serving(ApiType):
     """The Deployment that serves the active revision."""
 
     replicas: Annotated[int, Field(ge=0, le=100)] = 1
-    """Number of server pods. Default: 1."""
+    """Number of server pods. `kubectl scale` and autoscalers set it too; it changes nothing else. If 0, no server
+    runs. Default: 1."""
     image: Image = ""
     """Image of tritonserver; it takes precedence over `pod.image`. Default: `pod.image` or, if that is not set, the
     image in `status.images`, which is the Helm value `server.image` at the time of the last edit that converted every

@@ -1,7 +1,7 @@
 """The spec of a TritonDeployment, parsed here, and the source of the CRD's schema.
 
-Every field's docstring becomes its text in `kubectl explain`. Defaults exist only here: none is written into the
-object, so a GitOps tool sees no drift.
+Every field's docstring becomes its text in `kubectl explain`. Defaults exist only here: none but that of the replicas
+is written into the object, so a GitOps tool sees no drift.
 """
 
 from typing import Annotated

@@ -149,15 +149,19 @@ class CandidateStatus(StatusType):
 
 
 class ServingStatus(StatusType):
-    """The active revision, which the Service points to."""
+    """The active revision, which the Service points to. Without one there are only `replicas` and `selector`."""
 
-    revision: str
+    replicas: int = 0
+    """Number of pods of the active revision, ready or not."""
+    selector: str = ""
+    """Label selector of the active revision's pods, for autoscalers. Without an active revision it selects no pod."""
+    revision: str = ""
     """Key of the revision on the repository claim."""
-    candidate: str
+    candidate: str = ""
     """Name of the candidate."""
-    format: str
+    format: str = ""
     """Format of the candidate. For an ensemble, the formats of its models, joined by "+"."""
-    precision: str
+    precision: str = ""
     """Precision of the candidate. For an ensemble, the lowest precision of its models."""
     throughput: str = ""
     """Throughput of the best measurement through the preview Service, in inferences (samples) per second, as a decimal
@@ -359,6 +363,11 @@ class TritonDeploymentStatus(StatusType):
     """Metrics of the active revision."""
     performance: PerformanceStatus | None = None
     """The sweeps of the active revision."""
+
+    @property
+    def active(self) -> ServingStatus | None:
+        """The active revision; None: there is none."""
+        return self.serving if self.serving is not None and self.serving.revision else None
 
 
 def row_status(row: Row, precision: str, accelerator: str, input_shape: str) -> RowStatus:

@@ -31,8 +31,14 @@ class ServerView:
     name: str
     replicas: int
     """How many replicas it should have."""
+    pods: int
+    """How many pods it has."""
+    ready_pods: int
+    """How many of them are ready."""
     ready: bool
     """Whether all wanted pods, and at least one, are ready with the newest template."""
+    was_ready: bool
+    """Whether that was so at some time; if it is not now, pods were added or have failed since."""
     trouble: Trouble | None
     image_id: str
     """The server image's ID, as the kubelet reports it."""
@@ -41,6 +47,11 @@ class ServerView:
     """Key of its revision on the claim."""
     progress_deadline_exceeded: bool
     body: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def answers(self) -> bool:
+        """Whether at least one pod is ready and should go on."""
+        return self.replicas > 0 and self.ready_pods > 0
 
     def age(self, now: datetime) -> float:
         """Seconds since the Deployment was made."""
@@ -177,16 +188,19 @@ def _server(body: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
     troubles = refused + [found for pod in own if (found := server_crash(pod) or pod_trouble(pod, events))]
     wanted = body["spec"].get("replicas", 1)
     current = status.get("observedGeneration") == body["metadata"].get("generation")
+    progressing = [each.get("reason") for each in status.get("conditions", []) if each["type"] == "Progressing"]
     return ServerView(
         name=name,
         replicas=wanted,
+        pods=status.get("replicas", 0),
+        ready_pods=status.get("readyReplicas", 0),
         ready=current and wanted > 0 and status.get("updatedReplicas", 0) >= wanted <= status.get("readyReplicas", 0),
+        # The Deployment controller keeps this reason, however many pods are asked for later.
+        was_ready=wanted > 0 and "NewReplicaSetAvailable" in progressing,
         trouble=troubles[0] if troubles else None,
         image_id=min(filter(None, map(server_image_id, own)), default=""),
         created_at=datetime.fromisoformat(body["metadata"]["creationTimestamp"]),
         revision_key=body["metadata"].get("labels", {}).get(names.KEY_LABEL, ""),
-        progress_deadline_exceeded=any(
-            condition.get("reason") == "ProgressDeadlineExceeded" for condition in status.get("conditions", [])
-        ),
+        progress_deadline_exceeded="ProgressDeadlineExceeded" in progressing,
         body=body,
     )

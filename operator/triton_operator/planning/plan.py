@@ -31,7 +31,7 @@ from triton_operator.stages import (
     source,
 )
 from triton_operator.stages.serving import RolledOut
-from triton_operator.stages.step import Progress, is_unseen
+from triton_operator.stages.step import Effects, Progress, is_unseen
 
 DEADLINE_SECONDS = 5.0
 """The pause, in seconds, before the next pass while a deadline runs; its reason is due within 10 s."""
@@ -105,7 +105,7 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
     status = status_of(context, progress)
     return Plan(
         objects=(*objects, *effects.objects),
-        deletions=_deletions(context, progress, effects.jobs),
+        deletions=_deletions(context, effects),
         status=status,
         events=tuple(Event(*each) for each in conditions.transitions(deployment.status, status)),
         requeue_after=_requeue(context, progress, status),
@@ -122,13 +122,11 @@ def _walk(context: Context) -> Progress:
     return progress
 
 
-def _deletions(context: Context, progress: Progress, jobs: frozenset[str]) -> tuple[Reference, ...]:
+def _deletions(context: Context, effects: Effects) -> tuple[Reference, ...]:
     """Return Jobs that the plan does not know, and Deployments of neither the active nor the target revision."""
-    gone = [Reference("batch/v1", "Job", name) for name in context.observed.jobs if name not in jobs]
-    serves = {context.serving}
-    if isinstance(progress, RolledOut):
-        serves = {progress.rollout.server, None if progress.rollout.serves else context.serving}
-    gone += [Reference("apps/v1", "Deployment", name) for name in context.observed.servers if name not in serves]
+    gone = [Reference("batch/v1", "Job", name) for name in context.observed.jobs if name not in effects.jobs]
+    kept = {context.serving} | {each["metadata"]["name"] for each in effects.objects if each["kind"] == "Deployment"}
+    gone += [Reference("apps/v1", "Deployment", name) for name in context.observed.servers if name not in kept]
     return tuple(gone)
 
 

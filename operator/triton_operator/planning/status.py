@@ -5,6 +5,7 @@ from typing import Any
 
 from triton_converters.contract.results import Accuracy, MeasureResult, ProfileResult, Row, Signature, Tensor
 from triton_converters.contract.text import shortened
+from triton_operator import names
 from triton_operator.api.fitting import longest
 from triton_operator.api.search_status import SearchStatus, configuration_status
 from triton_operator.api.status import (
@@ -54,7 +55,7 @@ def status_of(context: Context, progress: Progress) -> TritonDeploymentStatus:
         signature=_signature(progress.dump.result.signature) if isinstance(progress, Referred) else None,
         candidates=[_candidate(attempt, ranking) for attempt in progress.attempts],
         search=[_search(each) for each in searches],
-        serving=serving if up else None,
+        serving=_with_scale(context, serving if up else None),
         target=_target(progress),
         endpoint=endpoint(context) if up else None,
         accuracy=accuracy if up else [],
@@ -166,6 +167,17 @@ def _of_what_serves(
         measured_at=progress.rollout.record.finished_at,
     )
     return serving, _accuracy(profile), performance
+
+
+def _with_scale(context: Context, serving: ServingStatus | None) -> ServingStatus:
+    """The active revision's part with what /scale shows, also of an object that has no active revision yet."""
+    view = context.observed.servers.get(context.serving or "")
+    return (serving or ServingStatus()).model_copy(
+        update={
+            "replicas": view.pods if view is not None else 0,
+            "selector": names.selector(context.name, context.serving),
+        }
+    )
 
 
 def _accuracy(profile: ProfileResult) -> list[AccuracyStatus]:

@@ -15,17 +15,21 @@ ROOM_AFTER_SECONDS = 30.0
 
 
 def makes_way(context: Context, target: ServerView | None) -> bool:
-    """Whether the active revision has no replicas, or is about to have none, because the target needs its GPU."""
+    """Whether the active revision has no replicas, or is about to have none, because the target needs its GPU.
+
+    A target that was ready needs no more room: an autoscaler asked for another pod, and that must stop no server.
+    """
     old = _old(context, target)
-    if old is None or target is None or target.ready:
-        return old is not None and old.replicas == 0
-    return old.replicas == 0 or (_lacks_gpu(context, target) and target.age(context.now) >= ROOM_AFTER_SECONDS)
+    if old is None or target is None or context.spec.serving.replicas == 0:
+        return False
+    lacks_room = not target.was_ready and _lacks_gpu(context, target) and target.age(context.now) >= ROOM_AFTER_SECONDS
+    return old.replicas == 0 or lacks_room
 
 
 def replicas(context: Context, target: ServerView | None, failed: bool) -> int:
-    """The target's number of replicas: 0 once it failed and the active revision needs its GPU."""
+    """The target's number of replicas: 0 once it failed and the active revision needs its GPU, or it is gone."""
     old = _old(context, target)
-    if failed and old is not None and target is not None and (old.replicas == 0 or target.replicas == 0):
+    if failed and old is not None and (target is None or old.replicas == 0 or target.replicas == 0):
         return 0
     return context.spec.serving.replicas
 
@@ -35,9 +39,7 @@ def old_server(context: Context, target: ServerView | None, failed: bool) -> Eff
     old = _old(context, target)
     if old is None:
         return Effects()
-    wanted = old.replicas or context.spec.serving.replicas
-    if context.spec.serving.replicas == 0 or (not failed and makes_way(context, target)):
-        wanted = 0
+    wanted = 0 if not failed and makes_way(context, target) else context.spec.serving.replicas
     body = scaled(old, wanted) if wanted != old.replicas else None
     return Effects() if body is None else Effects((body,))
 

@@ -23,6 +23,8 @@ from triton_operator.stages.regression import compared
 from triton_operator.stages.selection import Chosen
 from triton_operator.stages.step import Effects, Run, Verdict, run, waiting
 
+STOPPED = Verdict("Available", False, Reason.SUSPENDED, "spec.serving.replicas is 0, so no server runs")
+
 
 @dataclass(frozen=True)
 class Rollout:
@@ -82,29 +84,40 @@ def _rollout(context: Context, dump: Dump, target: Attempt) -> Rollout:
     view = context.observed.servers.get(name)
     body = as_made(body, view)
     start, late = _start(context, name, view)
-    # The record is all that is looked at once there is one; the Job stays for its log.
-    known = run(context, measure_work(context, dump, target), start=start is None)
-    measured = _measurement(context, dump, target, known, starts=start is not None, serves=context.serving == name)
-    failed = late or known.failure is not None or (known.record is not None and not measured.status)
+    ready = view is not None and view.ready
+    serves = context.serving == name
+    known = _sweep(context, measure_work(context, dump, target), ready)
+    measured = _measurement(context, dump, target, known, starts=not ready, serves=serves)
+    missed = known.failure is not None or (known.record is not None and not measured.status)
+    failed = late or missed
     body["spec"]["replicas"] = rollout.replicas(context, view, failed)
-    effects = Effects((body, preview_service(context, name))) + known.effects
+    # Without replicas no target is kept, so that its deadline begins anew with them.
+    deployments = (body,) if serves or context.spec.serving.replicas else ()
+    effects = Effects((*deployments, preview_service(context, name))) + known.effects
     effects += rollout.old_server(context, view, failed)
     # A first revision that breaks a constraint serves all the same, and the status says so: better than nothing.
     may_serve = bool(measured.status) or (known.record is not None and context.serving is None)
-    serves = context.serving == name
     points_to = name if start is None and may_serve else context.serving
     if points_to is not None:
         effects += Effects((service(context, points_to),))
     return Rollout(
-        available=(None if failed else rollout.made_way(context, view)) or _availability(context, name, start),
+        available=(None if failed else rollout.made_way(context, view)) or _availability(context, name, view, start),
         measured=measured,
-        blocking=(measured if failed and not late else start) or (None if measured.status else measured),
+        blocking=(measured if missed else start) or (None if measured.status else measured),
         stalled=failed,
         effects=effects,
         server=name,
         serves=serves,
         record=known.record,
     )
+
+
+def _sweep(context: Context, work: Work, ready: bool) -> Run:
+    """The online sweep; it is cancelled when no replicas are wanted, because it would fail without a server."""
+    known = run(context, work, start=ready)
+    if context.spec.serving.replicas or not known.active:
+        return known
+    return replace(known, effects=replace(known.effects, objects=(), jobs=frozenset()), active=False)
 
 
 def keep_serving(context: Context) -> Effects:
@@ -114,11 +127,15 @@ def keep_serving(context: Context) -> Effects:
     return Effects((service(context, context.serving),)) + rollout.old_server(context, None, failed=True)
 
 
-def _availability(context: Context, target: str, start: Verdict | None) -> Verdict:
+def _availability(context: Context, target: str, view: ServerView | None, start: Verdict | None) -> Verdict:
     """The condition of what the Service points to, which may not be the target yet."""
-    if context.serving in (None, target):
-        return start or Verdict("Available", True, Reason.AVAILABLE, f"Service {context.name} points to {target}")
-    return available(context)
+    if context.serving not in (None, target):
+        return available(context)
+    if start is not None:
+        return start
+    assert view is not None
+    message = f"Service {context.name} points to {target}{_still_to_come(view)}"
+    return Verdict("Available", True, Reason.AVAILABLE, message)
 
 
 def available(context: Context) -> Verdict:
@@ -126,25 +143,34 @@ def available(context: Context) -> Verdict:
     view = context.observed.servers.get(context.serving or "")
     if view is None:
         return Verdict("Available", None, Reason.WAITING, "no revision is active yet")
-    if view.ready:
-        return Verdict(
-            "Available",
-            True,
-            Reason.AVAILABLE,
-            f"Deployment {view.name} stays active until another revision has passed",
-        )
+    if context.spec.serving.replicas == 0:
+        return STOPPED
+    if view.answers:
+        message = f"Deployment {view.name} stays active until another revision has passed{_still_to_come(view)}"
+        return Verdict("Available", True, Reason.AVAILABLE, message)
     if view.trouble is not None:
         return Verdict("Available", False, view.trouble.reason, view.trouble.message)
-    return Verdict("Available", False, Reason.ROLLING_OUT, f"Deployment {view.name} has fewer ready pods than replicas")
+    return Verdict("Available", False, Reason.ROLLING_OUT, f"Deployment {view.name} has no ready pod")
+
+
+def _still_to_come(view: ServerView) -> str:
+    """Words about the pods of an active server that are not ready, and what keeps one of them; empty: all are."""
+    if view.ready_pods >= view.replicas:
+        return ""
+    words = f"; {view.ready_pods} of {view.replicas} pods are ready"
+    return f"{words}: {view.trouble.message}" if view.trouble is not None else words
 
 
 def _start(context: Context, name: str, view: ServerView | None) -> tuple[Verdict | None, bool]:
-    """What the target's server waits for (None: it is ready), and whether its deadline has passed."""
+    """What the target's server waits for, and whether its deadline has passed.
+
+    None: it is ready. One ready pod is enough for the active revision, which an autoscaler may let grow at any time.
+    """
     if context.spec.serving.replicas == 0:
-        return Verdict("Available", False, Reason.SUSPENDED, "spec.serving.replicas is 0, so no server runs"), False
+        return STOPPED, False
     if view is None:
         return Verdict("Available", False, Reason.ROLLING_OUT, f"Deployment {name} is being created"), False
-    if view.ready:
+    if view.ready or (context.serving == name and view.answers):
         return None, False
     if view.progress_deadline_exceeded or _age(context, view) > context.spec.serving.progress_deadline_seconds:
         seconds = context.spec.serving.progress_deadline_seconds
@@ -170,8 +196,8 @@ def _said_before(context: Context, late: str) -> Verdict | None:
 
 
 def _age(context: Context, view: ServerView) -> float:
-    """Seconds since the Deployment was made; 0 for the active revision, which was ready once and cannot be late."""
-    if context.serving == view.name:
+    """Seconds since the Deployment was made; 0 for one that was ready once, as the active one was: it is not late."""
+    if context.serving == view.name or view.was_ready:
         return 0.0
     return view.age(context.now)
 

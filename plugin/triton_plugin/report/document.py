@@ -163,7 +163,7 @@ def report(subject: Subject) -> Report:
         conditions=status.conditions,
         source=status.source,
         signature=status.signature,
-        serving=status.serving,
+        serving=status.active,
         parameters=_parameters(shown, subject),
         scenario=spec.selection.scenario,
         objectives=spec.selection.objectives or [Objective(metric="Throughput")],
@@ -252,7 +252,7 @@ def _accuracy(profile: ProfileResult) -> list[AccuracyStatus]:
 def _shown(subject: Subject) -> CandidateStatus | None:
     """Return the active candidate, or else the best so far, or else the first."""
     candidates = ranked(subject.status.candidates)
-    serving = subject.status.serving
+    serving = subject.status.active
     served = [each for each in candidates if serving is not None and each.name == serving.candidate]
     return next(iter(served or candidates), None)
 
