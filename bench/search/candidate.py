@@ -39,8 +39,6 @@ class Candidate:
     root: Path
     kind: str
     """A model of bench/search/user/model.py; also the model's name and the keys of its results."""
-    source: str
-    """The digest of the source."""
 
     @property
     def repository(self) -> Path:
@@ -53,14 +51,12 @@ class Candidate:
             key=f"profile-{self.kind}",
             revision=self.kind,
             reference=self.kind,
-            source=self.source,
             model_name=self.kind,
             max_batch_size=MAX_BATCH_SIZE,
             format="onnx",
             precision="fp32",
             tolerance=TOLERANCE,
-            metrics=None,
-            thresholds=(),
+            keep_outputs=False,
             load=pod.load(measurement),
             offline=Sweep((), (), False),
             online=online,
@@ -140,7 +136,7 @@ def prepare(root: Path, kind: str) -> Candidate:
         config=config,
     )
     answer(start_stage(root, "convert", request))
-    return Candidate(root, kind, published.digest)
+    return Candidate(root, kind)
 
 
 def answer(stage: "subprocess.Popen[str]") -> Document:

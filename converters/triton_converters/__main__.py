@@ -1,21 +1,26 @@
-"""``python3 -m triton_converters STAGE REQUEST_JSON``: run a stage; write its outcome to the termination message.
+"""The process of a Job's container: ``python3 -m triton_converters ...``, with one of these commands.
+
+``STAGE REQUEST``: run a stage without user code; write its outcome to the termination message.
+
+A stage with user code is three processes in three containers, of which only the second one runs user code:
+``prepare STAGE REQUEST`` looks for the inputs and for what is on the claim already; ``run STAGE`` watches over
+``produce STAGE``, which runs user code and cannot write to the claim; ``publish STAGE REQUEST`` writes to the claim and
+answers.
 
 Exit codes: 0 with a result; EXIT_FINAL for a failure that a repetition cannot fix; 1 for one that it may fix; 143 if
 the kubelet asked the process to stop. Only the standard library is imported before the stage is known.
 """
 
 import contextlib
-import errno
 import importlib
 import os
 import shutil
 import signal
 import sys
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
+from types import FrameType, ModuleType
 
 from triton_converters.claim_store.replay import find_result, has_result, write_result
 from triton_converters.contract import layout
@@ -27,14 +32,18 @@ from triton_converters.contract.request import (
     CleanRequest,
     ConvertRequest,
     MeasureRequest,
+    MetricsRequest,
     ProfileRequest,
     ReferenceRequest,
     SearchRequest,
     SourceRequest,
 )
+from triton_converters.failures import failure_of
+from triton_converters.incoming import documents, wrapper
+from triton_converters.incoming.wrapper import EXIT_TERMINATED
 
 EXIT_RETRY = 1
-EXIT_TERMINATED = 128 + signal.SIGTERM
+PACKAGE = Path(__file__).parent
 
 
 @dataclass(frozen=True)
@@ -45,17 +54,29 @@ class Stage:
     module: str
     directory: Callable[[str], Path] | None
     """Returns the directory of a key's result; None: the stage looks at its input every time."""
+    user_code: bool = False
+    """Whether the module is a package of ``prepare``, ``produce`` and ``publish``."""
+
+    def result(self, name: str, key: str) -> Document | None:
+        """Return the valid result of the key on the claim, or None."""
+        return find_result(self.directory(key), name, key) if self.directory else None
+
+    def part(self, name: str = "") -> ModuleType:
+        """Import the module, or a part of it."""
+        return importlib.import_module(f"{self.module}.{name}" if name else self.module)
 
 
 STAGES = {
     "source": Stage(SourceRequest, "triton_converters.stages.source", None),
-    "reference": Stage(ReferenceRequest, "triton_converters.stages.reference", layout.reference_directory),
-    "convert": Stage(ConvertRequest, "triton_converters.stages.convert", layout.revision_directory),
+    "reference": Stage(ReferenceRequest, "triton_converters.stages.reference", layout.reference_directory, True),
+    "convert": Stage(ConvertRequest, "triton_converters.stages.convert", layout.revision_directory, True),
     "profile": Stage(ProfileRequest, "triton_converters.stages.profile", layout.measurement_directory),
+    "metrics": Stage(MetricsRequest, "triton_converters.stages.metrics", layout.measurement_directory, True),
     "search": Stage(SearchRequest, "triton_converters.stages.search", layout.measurement_directory),
     "measure": Stage(MeasureRequest, "triton_converters.stages.measure", layout.measurement_directory),
     "clean": Stage(CleanRequest, "triton_converters.stages.clean", None),
 }
+PREPARE, RUN, PRODUCE, PUBLISH = "prepare", "run", "produce", "publish"
 
 
 class TerminatedError(BaseException):
@@ -63,7 +84,9 @@ class TerminatedError(BaseException):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the stage, write the termination message and return the exit code."""
+    """Run a command and return the exit code."""
+    if len(arguments) == 2 and arguments[0] == RUN:
+        return wrapper.run([sys.executable, "-m", "triton_converters", PRODUCE, arguments[1]], layout.INCOMING_MOUNT)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _terminate)
     # The pod's user has no entry in /etc/passwd, and torch asks for its name.
@@ -71,107 +94,91 @@ def main(arguments: Sequence[str]) -> int:
     # With its default, epoll1, a client of gRPC 1.67 was seen to miss a reset connection and wait forever.
     os.environ.setdefault("GRPC_POLL_STRATEGY", "poll")
     try:
+        if len(arguments) == 2 and arguments[0] == PRODUCE:
+            return _produce(arguments[1])
         outcome, code = _outcome(arguments)
-        message = outcome.to_json()
+        message = outcome.to_json() if outcome else ""
     except (KeyboardInterrupt, TerminatedError):
         print("the stage was stopped by a signal", file=sys.stderr)
         return EXIT_TERMINATED
-    Path(os.environ.get("TERMINATION_LOG", "/dev/termination-log")).write_text(message, encoding="utf-8")
-    print(message, flush=True)
+    if message:
+        Path(os.environ.get("TERMINATION_LOG", "/dev/termination-log")).write_text(message, encoding="utf-8")
+        print(message, flush=True)
     return code
 
 
-def _outcome(arguments: Sequence[str]) -> tuple[Outcome, int]:
-    """Return the envelope and the exit code; every failure is mapped to a reason."""
+def _outcome(arguments: Sequence[str]) -> tuple[Outcome | None, int]:
+    """Return the envelope, which a successful ``prepare`` has not, and the exit code."""
     name, key = "", ""
     try:
-        name, request = _parse(arguments)
+        command, name, request = _parse(arguments)
         key = str(getattr(request, "key", ""))
+        if command == PREPARE:
+            _prepare(name, key, request)
+            return None, 0
         result = _run(name, key, request)
-    except StageError as error:
-        print(f"{error.reason}: {error.message}", file=sys.stderr)
-        return Outcome(name, key, None, error.reason, error.message), EXIT_FINAL if error.final else EXIT_RETRY
-    except SystemExit as error:
-        traceback.print_exc()
-        message = f"the user's code ended the process with {error.code!r} at {_where(error)}; let it return instead"
-        return Outcome(name, key, None, Reason.USER_CODE_EXITED, message), EXIT_FINAL
-    except ModuleNotFoundError as error:
-        traceback.print_exc()
-        message = (
-            f"the image lacks the Python package {error.name}; install it in spec.conversion.pod.image;"
-            " docs/converters.md names the packages that every such image needs"
-        )
-        return Outcome(name, key, None, Reason.CRASHED, message), EXIT_FINAL
-    except Exception as error:
-        traceback.print_exc()
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return Outcome(name, key, None, Reason.STORAGE_FULL, _full(error)), EXIT_RETRY
-        if isinstance(error, OSError) and _refused_by_claim(error):
-            return Outcome(name, key, None, Reason.CLAIM_NOT_WRITABLE, _not_writable(error)), EXIT_FINAL
-        message = f"{traceback.format_exception_only(error)[-1].strip()} at {_where(error)}"
-        return Outcome(name, key, None, Reason.CRASHED, message), EXIT_RETRY
+    except (Exception, SystemExit) as error:
+        failure = failure_of(error)
+        code = EXIT_FINAL if failure.final else EXIT_RETRY
+        return Outcome(name, key, None, failure.reason, failure.message), code
     return Outcome(name, key, result), 0
 
 
-def _parse(arguments: Sequence[str]) -> tuple[str, Document]:
-    if len(arguments) != 2 or arguments[0] not in STAGES:
-        raise StageError(Reason.CRASHED, f"usage: python3 -m triton_converters {{{','.join(STAGES)}}} REQUEST_JSON")
+def _parse(arguments: Sequence[str]) -> tuple[str, str, Document]:
+    """Return the command, which is empty for a stage without user code, the stage and the request."""
+    command = arguments[0] if len(arguments) == 3 and arguments[0] in (PREPARE, PUBLISH) else ""
+    words = arguments[1:] if command else arguments
+    if len(words) != 2 or words[0] not in STAGES or STAGES[words[0]].user_code != bool(command):
+        names = ",".join(name for name, stage in STAGES.items() if not stage.user_code)
+        boxed = ",".join(name for name, stage in STAGES.items() if stage.user_code)
+        message = f"usage: python3 -m triton_converters {{{names}}} REQUEST_JSON"
+        raise StageError(Reason.CRASHED, f"{message}, or {{{PREPARE},{PUBLISH}}} {{{boxed}}} REQUEST_JSON")
     try:
-        return arguments[0], STAGES[arguments[0]].request.from_json(arguments[1])
+        return command, words[0], STAGES[words[0]].request.from_json(words[1])
     except DocumentError as error:
         raise StageError(Reason.CRASHED, f"the request is not one of this version: {error}") from error
+
+
+def _prepare(name: str, key: str, request: Document) -> None:
+    """Look for the inputs, and leave for the container with user code what it needs besides them."""
+    stage, incoming = STAGES[name], layout.INCOMING_MOUNT
+    if layout.CONVERTERS_MOUNT.is_dir():
+        target = layout.CONVERTERS_MOUNT / PACKAGE.name
+        shutil.copytree(PACKAGE, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    replayed = stage.result(name, key) is not None
+    missing: tuple[str, ...] = () if replayed else stage.part(PREPARE).run(request, incoming)
+    documents.write(incoming, documents.ORDER, documents.order_for(request, missing))
+
+
+def _produce(name: str) -> int:
+    """Run user code; however it ends, write down how, and end with 0."""
+    stage, incoming = STAGES[name], layout.INCOMING_MOUNT
+    try:
+        order = documents.read(incoming, documents.ORDER, documents.Order)
+        stage.part(PRODUCE).run(stage.request.from_value(order.request), order.missing, incoming)
+        end = documents.End()
+    except (Exception, SystemExit) as error:
+        failure = failure_of(error, incoming)
+        end = documents.End(failure.reason, failure.message, failure.final)
+    documents.write_end(incoming, end)
+    return 0
 
 
 def _run(name: str, key: str, request: Document) -> Document:
     """Replay the valid result of the key, or run the stage; write the result unless the stage did."""
     stage = STAGES[name]
     directory = stage.directory(key) if stage.directory else None
-    if directory is not None and (found := find_result(directory, name, key)) is not None:
+    if directory is not None and (found := stage.result(name, key)) is not None:
         # A running clean Job leaves alone what was just used; what it has just removed is made again.
         with contextlib.suppress(FileNotFoundError):
             os.utime(directory)
             return found
-    result: Document = importlib.import_module(stage.module).run(request)
+    result: Document = (
+        stage.part(PUBLISH).run(request, layout.INCOMING_MOUNT) if stage.user_code else stage.part().run(request)
+    )
     if directory is not None and not has_result(directory, name, key):
         write_result(directory, name, key, result)
     return result
-
-
-def _files(error: OSError) -> list[Path]:
-    """Return the files that the error names."""
-    return [Path(os.fsdecode(name)) for name in (error.filename, error.filename2) if isinstance(name, str | bytes)]
-
-
-def _refused_by_claim(error: OSError) -> bool:
-    """Whether a file of the claim cannot be written; user code may be refused elsewhere."""
-    refused = error.errno in (errno.EROFS, errno.EACCES, errno.EPERM)
-    return refused and any(name.is_relative_to(layout.MOUNT) for name in _files(error))
-
-
-def _not_writable(error: OSError) -> str:
-    return (
-        f"uid {os.getuid()} cannot write to the claim: {error}; use a claim whose volume is not read-only and whose"
-        " directory that user may write to"
-    )
-
-
-def _full(error: OSError) -> str:
-    """Return a message that names the full mount: the claim, unless the error names only files elsewhere."""
-    names = _files(error)
-    on_claim = not names or any(name.is_relative_to(layout.MOUNT) for name in names)
-    mount = layout.MOUNT if on_claim else names[-1].parent
-    try:
-        usage = shutil.disk_usage(mount)
-        figures = f" ({usage.used / 2**20:.1f} MiB of {usage.total / 2**20:.1f} MiB used)"
-    except OSError:
-        figures = ""
-    return f"no space is left on {mount}{figures}: {error}; enlarge the claim, or delete what is no longer needed"
-
-
-def _where(error: BaseException) -> str:
-    """Return file and line of the innermost frame."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown line"
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from triton_converters.__main__ import STAGES
 from triton_converters.contract import layout
 from triton_converters.contract.document import Document
 from triton_converters.contract.envelope import Outcome
@@ -19,6 +20,8 @@ from triton_converters.contract.request import Load, Measurement
 ROOT = Path(__file__).resolve().parents[2]
 IN_IMAGE = [sys.executable, "-m", "hack.imagebuild", "run"]
 START_SECONDS = 300
+PROGRAM = "python3 -m triton_converters"
+THREE_CONTAINERS = f'{PROGRAM} prepare "$@"; {PROGRAM} run "$1"; {PROGRAM} publish "$@"'
 
 
 @dataclass(frozen=True)
@@ -58,12 +61,21 @@ class Pod:
 def start_stage(
     root: Path, stage: str, request: Document, mounts: Sequence[str] = (), environment: Sequence[str] = ()
 ) -> "subprocess.Popen[str]":
-    """Start a stage on the claim at ``root``, in the converter image."""
+    """Start a stage on the claim at ``root``, in the converter image.
+
+    Of a stage with user code, all three containers are one here, which has the whole claim.
+    """
+    command = ["python3", "-m", "triton_converters", stage, request.to_json()]
+    if STAGES[stage].user_code:
+        incoming = root / "incoming"
+        incoming.mkdir(exist_ok=True)
+        mounts = [*mounts, f"{tempfile.mkdtemp(dir=incoming)}:{layout.INCOMING_MOUNT}"]
+        command = ["sh", "-ec", THREE_CONTAINERS, "sh", stage, request.to_json()]
     argv = [
         *IN_IMAGE, "converter", "--mount", f"{root}:{layout.MOUNT}",
         *(word for mount in mounts for word in ("--mount", mount)),
         *(word for pair in ("TERMINATION_LOG=/tmp/message", *environment) for word in ("--env", pair)),
-        "--", "python3", "-m", "triton_converters", stage, request.to_json(),
+        "--", *command,
     ]  # fmt: skip
     return subprocess.Popen(  # noqa: S603
         argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

@@ -50,12 +50,8 @@ class Context:
 
     @property
     def framework(self) -> list[Any]:
-        """What changes the framework's outputs and files besides the request: images and device.
-
-        In an image of the user's, the converters come from the operator's image.
-        """
-        own = self.spec.conversion.pod.image
-        return [self.framework_image, self.images.converter if own else "", self.spec.device]
+        """What changes what user code computes, and what is published of it, besides the request: images and device."""
+        return [self.framework_image, self.images.converter, self.spec.device]
 
     @property
     def client(self) -> list[Any]:

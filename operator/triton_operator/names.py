@@ -108,6 +108,11 @@ def network_policy(deployment: str) -> str:
     return f"{deployment}-jobs"
 
 
+def measure_policy(deployment: str) -> str:
+    """Name of the NetworkPolicy that lets the measure Job's pods reach the server."""
+    return f"{deployment}-measure"
+
+
 def server(deployment: str, revision_key: str, serving: Any) -> str:
     """Name of the Deployment that serves a revision as the spec asks."""
     return f"{deployment}-{digest([revision_key, serving], 10)}"

@@ -8,7 +8,14 @@ from pydantic import ValidationError
 
 from triton_converters.contract import text
 from triton_converters.contract.records import record_name
-from triton_converters.contract.results import ConvertResult, ProfileResult, Row, SearchPoint, SearchResult
+from triton_converters.contract.results import (
+    ConvertResult,
+    MetricsResult,
+    ProfileResult,
+    Row,
+    SearchPoint,
+    SearchResult,
+)
 from triton_operator import names
 from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.spec import TritonDeploymentSpec
@@ -60,6 +67,12 @@ class Subject:
         record = self.records.get(record_name("profile", candidate.profile))
         result = record.outcome.result if record else None
         return result if isinstance(result, ProfileResult) else None
+
+    def metrics(self, candidate: CandidateStatus) -> MetricsResult | None:
+        """Return the result that holds a candidate's metrics; None before there is one, or if the record is gone."""
+        record = self.records.get(record_name("metrics", candidate.metrics_key))
+        result = record.outcome.result if record else None
+        return result if isinstance(result, MetricsResult) else None
 
     def conversion(self, candidate: CandidateStatus) -> ConvertResult | None:
         """Return the result of a candidate's conversion; None before it was converted, or if the record is gone."""

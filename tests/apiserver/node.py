@@ -66,7 +66,7 @@ class Node:
 
     def _end(self, job: JSON) -> None:
         labels, template = job["metadata"]["labels"], job["spec"]["template"]
-        stage, request = template["spec"]["containers"][0]["args"]
+        *_, stage, request = template["spec"]["containers"][0]["args"]
         candidate = labels.get(names.CANDIDATE_LABEL, "")
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": job["metadata"]["name"]}

@@ -103,7 +103,8 @@ def ended_as_planned(variant: str, node: Node) -> None:
     # Engines are built on a node of their GPU, and no node is here: such a candidate is skipped.
     given = VARIANTS[variant]["spec"]["models"][0]["candidates"]
     candidates = [each["name"] for each in given if each["format"] != "trt"]
-    middle = sorted(f"{stage} {name}" for stage in ("convert", "profile") for name in candidates)
+    metrics = ["metrics"] if "metrics" in VARIANTS[variant]["spec"] else []
+    middle = sorted([*(f"{stage} {name}" for stage in ("convert", "profile") for name in candidates), *metrics])
     assert node.ended[:2] == ["source", "reference"], variant
     assert sorted(node.ended[2:-1]) == middle, variant
     assert node.ended[-1].startswith("measure"), variant

@@ -28,9 +28,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.fixture
 def mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty claim; every path function of claim.py points there."""
-    root = tmp_path / "repository"
+    """An empty claim, and an empty INCOMING_MOUNT; every path function of layout.py points there."""
+    root, incoming = tmp_path / "repository", tmp_path / "incoming"
     root.mkdir()
+    incoming.mkdir()
     for locate in (
         layout.source_directory,
         layout.reference_directory,
@@ -43,6 +44,8 @@ def mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ):
         monkeypatch.setattr(locate, "__defaults__", (root,))
     monkeypatch.setattr(layout, "MOUNT", root)
+    monkeypatch.setattr(layout, "INCOMING_MOUNT", incoming)
+    monkeypatch.setattr(layout, "CONVERTERS_MOUNT", tmp_path / "converters")
     monkeypatch.setattr(layout, "SOURCE_MOUNT", tmp_path / "source")
     return root
 

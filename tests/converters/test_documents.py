@@ -21,6 +21,7 @@ REQUESTS = (
     request.ReferenceRequest,
     request.ConvertRequest,
     request.ProfileRequest,
+    request.MetricsRequest,
     request.SearchRequest,
     request.MeasureRequest,
 )
@@ -111,18 +112,13 @@ def rounded_row(row: Row) -> Row:
 
 
 def rounded(outcome: Outcome) -> Outcome:
-    """Metrics lose what is beyond seven digits."""
+    """Rows lose what is beyond their columns' precision."""
     changes: dict[str, Any] = {
         scenario: tuple(rounded_row(row) for row in rows)
         for scenario in ("offline", "online")
         if (rows := getattr(outcome.result, scenario, None)) is not None
     }
     assert outcome.result is not None
-    if isinstance(outcome.result, results.ProfileResult):
-        changes["accuracy"] = tuple(
-            dataclasses.replace(each, framework=float(f"{each.framework:.7g}"), served=float(f"{each.served:.7g}"))
-            for each in outcome.result.accuracy
-        )
     if isinstance(outcome.result, results.SearchResult):
         for name in ("points", "repeats"):
             changes[name] = tuple(
@@ -206,8 +202,7 @@ def test_the_points_of_a_part_of_a_search_fit() -> None:
 
 
 def test_rows_of_a_full_sweep_fit() -> None:
-    accuracy = (results.Accuracy("accuracy", 0.9712, 0.9709, "minimum 0.97", True),)
-    profile = results.ProfileResult(True, "Passed", "", 1e-3, accuracy, 256, (ROW,) * 8, (ROW,) * 16, ENVIRONMENT)
+    profile = results.ProfileResult(True, "Passed", "", 1e-3, 256, (ROW,) * 8, (ROW,) * 16, ENVIRONMENT)
     assert len(Outcome("profile", "0" * 16, profile).to_json().encode()) <= MESSAGE_LIMIT_BYTES
 
 
@@ -227,7 +222,7 @@ def some_row(chance: random.Random) -> Row:
 
 
 def test_the_fullest_result_fits() -> None:
-    """8 offline and 16 online rows, 16 thresholds with three bounds each, and long command lines."""
+    """8 offline and 16 online rows, a long message, and long command lines."""
     chance = random.Random(1)  # noqa: S311 - figures of a test
     command = "perf_analyzer -m resnet50 --input-data /repository/references/0123456789abcdef/perf.json " + "x" * 300
     environment = results.Environment(
@@ -238,18 +233,8 @@ def test_the_fullest_result_fits() -> None:
         "AMD EPYC 7742 64-Core Processor, 128 cores",
         (command,) * 2,
     )
-    accuracy = tuple(
-        results.Accuracy(
-            f"intersection_over_union_of_class_{number}",
-            chance.random(),
-            chance.random(),
-            f"minimum {chance.random():g}, maximum {1 + chance.random():g}, maximumDegradation {chance.random():g}",
-            True,
-        )
-        for number in range(16)
-    )
     offline, online = (tuple(some_row(chance) for _ in range(count)) for count in (8, 16))
-    full = results.ProfileResult(True, "Passed", "x" * 300, 1.234e-3, accuracy, 256, offline, online, environment)
+    full = results.ProfileResult(True, "OutputsDiffer", "x" * 700, 1.234e-3, 256, offline, online, environment)
     outcome = Outcome("profile", "0" * 16, full)
     text = outcome.to_json()
     assert '"deflated"' in text

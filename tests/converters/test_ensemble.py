@@ -13,6 +13,7 @@ from google.protobuf import text_format
 from onnx import TensorProto, helper
 from tritonclient.grpc import model_config_pb2
 
+from tests.converters.run_stage import run_convert, run_reference
 from triton_converters.claim_store.dump import read_batches, read_sizes
 from triton_converters.claim_store.replay import read_result
 from triton_converters.contract import layout
@@ -30,7 +31,7 @@ from triton_converters.contract.request import (
     TensorRtOptions,
 )
 from triton_converters.contract.results import ReferenceResult, Tensor
-from triton_converters.stages import convert, reference
+from triton_converters.stages.convert import produce
 
 SOURCE, KEY = "d" * 64, "0123456789abcdef"
 SPARSE = """
@@ -104,7 +105,7 @@ def source(mount: Path) -> Path:
 
 def refer(code: EnsembleCode = CODE, sizes: tuple[int, ...] = (2, 4)) -> ReferenceResult:
     model = ModelCode("ensemble", Entrypoint("", {}), 0, code)
-    return reference.run(
+    return run_reference(
         ReferenceRequest(KEY, SOURCE, model, Entrypoint("dataloader.py", {}), 64, needs_labels=True, batch_sizes=sizes)
     )
 
@@ -205,7 +206,7 @@ def test_models_have_references_of_their_own(source: Path) -> None:
 
 def test_one_revision_holds_every_model(source: Path) -> None:
     refer()
-    result = convert.run(convert_request())
+    result = run_convert(convert_request())
     models = layout.model_repository("f" * 16)
     assert sorted(path.name for path in models.iterdir()) == ["dense", "dlrm", "sparse"]
     assert list((models / "dlrm" / "1").iterdir()) == []
@@ -237,7 +238,7 @@ def test_one_revision_holds_every_model(source: Path) -> None:
 
 def test_paths_are_the_servers_own(source: Path, mount: Path) -> None:
     refer()
-    convert.run(convert_request(gpu_count=1))
+    run_convert(convert_request(gpu_count=1))
     document = json.loads(layout.parameter_server("f" * 16).read_text())
     directory = Path(document["models"][0]["sparse_files"][0])
     assert directory == mount / "revisions" / ("f" * 16) / "models" / "sparse" / "1" / "0"
@@ -248,9 +249,9 @@ def test_paths_are_the_servers_own(source: Path, mount: Path) -> None:
 def test_a_model_that_was_converted_is_not_converted_again(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refer()
     request = convert_request()
-    convert.run(request)
-    monkeypatch.setattr(convert, "write_model", lambda *_: pytest.fail("it was converted again"))
-    convert.run(replace(request, key="a" * 16, members=tuple(replace(each, key="a" * 16) for each in request.members)))
+    run_convert(request)
+    monkeypatch.setattr(produce, "write_model", lambda *_: pytest.fail("it was converted again"))
+    run_convert(replace(request, key="a" * 16, members=tuple(replace(each, key="a" * 16) for each in request.members)))
     assert layout.model_repository("a" * 16).is_dir()
     files = [layout.model_repository(key) / "sparse" / "1" / "0" / "emb_vector" for key in ("a" * 16, "f" * 16)]
     assert files[0].stat().st_ino == files[1].stat().st_ino
@@ -260,7 +261,7 @@ def test_a_model_that_fails_is_named(source: Path) -> None:
     refer()
     (source / "dense.onnx").write_bytes(b"")
     with pytest.raises(StageError) as error:
-        convert.run(convert_request())
+        run_convert(convert_request())
     assert error.value.message.startswith("model dense: ")
     assert "dense.onnx" in error.value.message
     assert not layout.revision_directory("f" * 16).exists()

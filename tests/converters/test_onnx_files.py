@@ -16,6 +16,7 @@ from onnx import TensorProto, helper
 from tritonclient.grpc import model_config_pb2
 
 from tests.converters.onnx_models import Graph, inputs, transformer
+from tests.converters.run_stage import run_convert, run_reference
 from triton_converters.claim_store.replay import read_result
 from triton_converters.claim_store.repository import model_file
 from triton_converters.contract import layout
@@ -34,8 +35,6 @@ from triton_converters.contract.results import ConvertResult, ReferenceResult
 from triton_converters.convert import onnx_graph
 from triton_converters.load import onnx as onnx_loader
 from triton_converters.measuring import load_input
-from triton_converters.stages import convert as convert_stage
-from triton_converters.stages import reference
 
 SOURCE, REFERENCE, REVISION = "d" * 64, "e" * 16, "1" * 16
 CODE = ModelCode("onnx", Entrypoint("models/model.onnx", {}), 4)
@@ -76,7 +75,7 @@ def bring(mount: Path) -> Callable[..., None]:
         numpy.savez(source / "batch.npz", **batch)
         (source / "loader.py").write_text(LOADER)
         loader = Entrypoint("loader.py", {})
-        reference.run(ReferenceRequest(REFERENCE, SOURCE, CODE, loader, 64, needs_labels=False))
+        run_reference(ReferenceRequest(REFERENCE, SOURCE, CODE, loader, 64, needs_labels=False))
 
     return run
 
@@ -84,7 +83,7 @@ def bring(mount: Path) -> Callable[..., None]:
 def convert(**changes: Any) -> ConvertResult:
     for directory in (layout.candidate_directory(REQUEST.conversion_key), layout.revision_directory(REQUEST.key)):
         shutil.rmtree(directory, ignore_errors=True)
-    return convert_stage.run(replace(REQUEST, **changes))
+    return run_convert(replace(REQUEST, **changes))
 
 
 def refusal(**changes: Any) -> StageError:

@@ -14,8 +14,10 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import Entrypoint, ModelCode, ReferenceRequest
 from triton_converters.contract.results import Signature, Tensor
+from triton_converters.gates.soundness import disagreement
+from triton_converters.incoming.documents import Names
 from triton_converters.measuring.perf_input import PerfInput
-from triton_converters.stages.reference import disagreement, record
+from triton_converters.stages.reference import produce, publish
 
 LOADER = """
 import numpy as np
@@ -57,8 +59,12 @@ def dump(write_source: WriteSource, tmp_path: Path) -> Callable[..., tuple[Signa
         code = ModelCode("pyt", Entrypoint("model.py", {}), max_batch_size)
         loader = Entrypoint("loader.py", {"shapes": shapes, **arguments})
         request = ReferenceRequest("k" * 16, "d" * 64, code, loader, 256, needs_labels=False)
-        (tmp_path / "dump").mkdir()
-        return record(Numpy(forward), request, write_source({"loader.py": LOADER}), tmp_path / "dump")
+        incoming, directory = tmp_path / "incoming", tmp_path / "dump"
+        incoming.mkdir()
+        directory.mkdir()
+        model = Numpy(forward)
+        produce.record(model, request, write_source({"loader.py": LOADER}), incoming)
+        return publish.record(request, Names(model.inputs, model.outputs), incoming, directory)
 
     return run
 

@@ -1,4 +1,4 @@
-"""The process of a Job: dispatch, replay, termination message, exit code."""
+"""The process of a container: dispatch, replay, termination message, exit code."""
 
 import errno
 import getpass
@@ -32,14 +32,16 @@ Answer = Callable[[], ReferenceResult]
 
 @pytest.fixture
 def run(mount: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, Outcome]]:
-    """Runs the reference stage with a body of the test's own."""
+    """Runs the last container of the reference stage with a body of the test's own."""
     log = tmp_path / "termination-log"
     monkeypatch.setenv("TERMINATION_LOG", str(log))
 
-    def execute(answer: Answer, arguments: tuple[str, ...] = ("reference", REQUEST.to_json())) -> tuple[int, Outcome]:
-        module = ModuleType("triton_converters.stages.reference")
-        module.run = lambda request: answer()  # type: ignore[attr-defined]
-        monkeypatch.setitem(sys.modules, "triton_converters.stages.reference", module)
+    def execute(
+        answer: Answer, arguments: tuple[str, ...] = ("publish", "reference", REQUEST.to_json())
+    ) -> tuple[int, Outcome]:
+        module = ModuleType("triton_converters.stages.reference.publish")
+        module.run = lambda request, incoming: answer()  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "triton_converters.stages.reference.publish", module)
         code = program.main(arguments)
         text = log.read_text()
         assert len(text.encode()) <= MESSAGE_LIMIT_BYTES
@@ -157,11 +159,13 @@ def test_a_result_that_does_not_fit_is_a_failure(run: Run) -> None:
     "arguments",
     [
         (),
-        ("reference",),
-        ("unknown", "{}"),
-        ("reference", "{}"),
-        ("reference", "not json"),
-        ("reference", '{"key": 1}'),
+        ("publish", "reference"),
+        ("publish", "unknown", "{}"),
+        ("publish", "reference", "{}"),
+        ("publish", "reference", "not json"),
+        ("publish", "reference", '{"key": 1}'),
+        ("publish", "profile", "{}"),
+        ("reference", REQUEST.to_json()),
     ],
 )
 def test_a_wrong_request_is_final(run: Run, arguments: tuple[str, ...]) -> None:
@@ -172,6 +176,14 @@ def test_a_wrong_request_is_final(run: Run, arguments: tuple[str, ...]) -> None:
 def test_no_stage_imports_torch_before_it_is_asked_for() -> None:
     heavy = {"torch", "numpy", "onnx", "grpc"}
     text = f"import sys, triton_converters.__main__; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True, env=environment())
+    assert done.stdout.strip() == "[]"
+
+
+def test_what_runs_user_code_needs_no_triton_client() -> None:
+    """Images of users need not have it, and its protobuf is another one than some frameworks'."""
+    modules = ", ".join(f"triton_converters.stages.{stage}.produce" for stage in ("reference", "convert", "metrics"))
+    text = f"import sys, {modules}; print(sorted({{'tritonclient', 'google.protobuf', 'grpc'}} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True, env=environment())
     assert done.stdout.strip() == "[]"
 
@@ -187,10 +199,10 @@ from types import ModuleType
 from triton_converters.contract import layout
 for name in ("source_directory", "reference_directory"):
     getattr(layout, name).__defaults__ = (Path({root!r}),)
-module = ModuleType("triton_converters.stages.reference")
+module = ModuleType("triton_converters.stages.reference.publish")
 exec({body!r}, vars(module))
-sys.modules["triton_converters.stages.reference"] = module
-sys.argv = ["triton_converters", "reference", {request!r}]
+sys.modules["triton_converters.stages.reference.publish"] = module
+sys.argv = ["triton_converters", "publish", "reference", {request!r}]
 import runpy
 runpy.run_module("triton_converters", run_name="__main__")
 """
@@ -228,7 +240,7 @@ def test_a_user_without_an_entry_in_passwd_has_a_name(run: Run, monkeypatch: pyt
 
 
 def test_a_flood_on_stdout_is_harmless(tmp_path: Path) -> None:
-    body = "def run(request):\n    print('x' * 100_000)\n    raise SystemExit(0)"
+    body = "def run(request, incoming):\n    print('x' * 100_000)\n    raise SystemExit(0)"
     process = start(tmp_path, body)
     stdout, _ = process.communicate(timeout=60)
     assert process.returncode == EXIT_FINAL
@@ -240,7 +252,7 @@ def test_threads_and_exit_handlers_of_user_code_change_nothing(tmp_path: Path) -
     body = """
 import atexit, os, threading, time
 from triton_converters.contract.results import ReferenceResult, Signature
-def run(request):
+def run(request, incoming):
     threading.Thread(target=time.sleep, args=(600,)).start()
     atexit.register(os._exit, 7)
     return ReferenceResult(Signature((), (), 1), 3, 1, 0.5)
@@ -252,7 +264,7 @@ def run(request):
 
 
 def test_a_process_that_user_code_ends_leaves_no_message(tmp_path: Path) -> None:
-    process = start(tmp_path, "import os\ndef run(request):\n    os._exit(0)")
+    process = start(tmp_path, "import os\ndef run(request, incoming):\n    os._exit(0)")
     process.communicate(timeout=60)
     assert process.returncode == 0
     assert not (tmp_path / "termination-log").exists()
@@ -265,7 +277,7 @@ def test_a_signal_ends_the_process_promptly_and_cleans_up(tmp_path: Path, number
 import time
 from triton_converters.contract import layout
 from triton_converters.claim_store.publish import temporary_directory
-def run(request):
+def run(request, incoming):
     with temporary_directory(layout.reference_directory(request.key)):
         print("working", flush=True)
         try:

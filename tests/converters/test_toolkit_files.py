@@ -14,8 +14,8 @@ from triton_converters.claim_store.dump import Batch
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import Entrypoint, ModelCode, ReferenceRequest
-from triton_converters.gates.accuracy import calculate, gather
 from triton_converters.user.dataloader import batches
+from triton_converters.user.metrics import calculate, gather
 from triton_converters.user.user_code import call
 
 STAGE = {"precision": "fp32", "output_format": "ts-trace", "batch_size": 8}
@@ -111,7 +111,11 @@ def test_the_dataloader_s_batch_size_is_the_stage_s_or_the_spec_s(write_source: 
 
 
 def answers(source: Path, path: str, reference: list[Batch], served: list[dict[str, Any]]) -> tuple[Any, Any]:
-    return calculate(source, entry(path), STAGE, gather(reference, served, batched=True))
+    """Metrics of the framework's outputs, and of those that were served."""
+    framework, candidate = (
+        calculate(source, entry(path), STAGE, gather(reference, True, outputs)) for outputs in (None, served)
+    )
+    return framework, candidate
 
 
 def test_metrics_that_import_the_toolkit_beside_torch_s_triton(write_source: WriteSource) -> None:

@@ -134,9 +134,7 @@ USER_CODE = (
     BadInput(
         "exits-with-0", faulty("sys-exit"), "Converted", "UserCodeExited", r"faulty\.py:\d+.*ended the process with 0"
     ),
-    BadInput(
-        "ends-the-process-with-0", faulty("os-exit"), "Converted", "ResultMissing", r"succeeded without a valid result"
-    ),
+    BadInput("ends-the-process-with-0", faulty("os-exit"), "Converted", "ResultMissing", r"ended without a result"),
     BadInput(
         "sleeps-past-the-deadline",
         {**faulty("sleeps"), "conversion": {"activeDeadlineSeconds": 15}},

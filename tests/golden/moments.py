@@ -152,6 +152,7 @@ MOMENTS: dict[str, Moment] = {
     "candidate-failed": candidate_failed,
     "constraint-broken-in-the-preview": constraint_broken_in_the_preview,
     "closest-selected": closest_selected,
+    "computing-the-metrics": lambda: until(Cluster(a_spec()), active("metrics")),
     "converting-in-parallel": lambda: until(Cluster(a_spec()), active("convert", 2)),
     "ensemble-profiling": lambda: until(Cluster(an_ensemble("onnx-fp32", "ts-trace-fp32")), active("profile")),
     "kept": kept,

@@ -35,7 +35,7 @@ def convert() -> dict[str, Any]:
 
 
 def test_config_pbtxt_is_the_tables(convert: dict[str, Any]) -> None:
-    request = ConvertRequest.from_json(convert["containers"][0]["args"][1])
+    request = ConvertRequest.from_json(convert["containers"][0]["args"][-1])
     execution = Execution(
         request.format,
         request.precision,
@@ -77,7 +77,9 @@ def test_the_sweeps_are_the_tables_rows(profile: dict[str, Any]) -> None:
 
 def test_one_gpu_of_the_product_goes_to_who_runs_the_model(convert: dict[str, Any], profile: dict[str, Any]) -> None:
     server, client = profile["initContainers"][-1], profile["containers"][0]
-    assert convert["containers"][0]["resources"] == {"limits": {"nvidia.com/gpu": "1"}}
+    prepare, run_ = convert["initContainers"]
+    assert run_["resources"] == {"limits": {"nvidia.com/gpu": "1"}}
+    assert prepare["resources"] == convert["containers"][0]["resources"] == {}
     assert server["resources"] == {"limits": {"memory": "16Gi", "nvidia.com/gpu": "1"}}
     assert client["resources"] == {}
     for pod in (convert, profile):
@@ -87,7 +89,7 @@ def test_one_gpu_of_the_product_goes_to_who_runs_the_model(convert: dict[str, An
 def test_the_server_may_write_to_its_engines_and_to_nothing_else(
     convert: dict[str, Any], profile: dict[str, Any]
 ) -> None:
-    cache = ConvertRequest.from_json(convert["containers"][0]["args"][1]).engine_cache
+    cache = ConvertRequest.from_json(convert["containers"][0]["args"][-1]).engine_cache
     assert cache.startswith(f"/repository/caches/{PRODUCT}/26.03/")
     writable = [each["mountPath"] for each in profile["initContainers"][-1]["volumeMounts"] if not each.get("readOnly")]
     assert writable == ["/dev/shm", "/tmp", cache]  # noqa: S108 - emptyDirs of the pod's own

@@ -13,13 +13,14 @@ from triton_converters.claim_store.replay import write_result
 from triton_converters.contract import layout
 from triton_converters.contract.request import (
     Entrypoint,
+    KeptOutputs,
     Load,
     Measurement,
     MeasureRequest,
+    MetricsRequest,
     ModelConfig,
     ProfileRequest,
     Sweep,
-    Threshold,
     Tolerance,
 )
 from triton_converters.contract.results import ReferenceResult, Signature, Tensor
@@ -82,23 +83,20 @@ def profile_request(key: str, model: str, ports: tuple[int, int, int], reference
         key=key,
         revision=REVISION,
         reference=reference,
-        source=SOURCE,
         model_name=model,
         max_batch_size=signature.max_batch_size,
         format="onnx",
         precision="fp32",
         tolerance=Tolerance(1e-4, 1e-4),
-        metrics=None,
-        thresholds=(),
+        keep_outputs=False,
         load=load(ports),
         offline=Sweep((1, max(1, signature.max_batch_size)), (1,), True),
         online=Sweep((1,), (1, 2), False),
     )
 
 
-def with_metrics(request: ProfileRequest, minimum: float, metric: str = "top1") -> ProfileRequest:
-    thresholds = (Threshold(metric, minimum, None, None),)
-    return replace(request, metrics=Entrypoint("metrics.py", {}), thresholds=thresholds)
+def metrics_request(key: str, *candidates: KeptOutputs) -> MetricsRequest:
+    return MetricsRequest(key, SOURCE, "linear", "onnx", MAX_BATCH_SIZE, Entrypoint("metrics.py", {}), candidates)
 
 
 def measure_request(key: str, model: str, ports: tuple[int, int, int]) -> MeasureRequest:

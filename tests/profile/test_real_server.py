@@ -8,9 +8,11 @@ from dataclasses import replace
 
 import numpy
 import pytest
-from served_claim import SAMPLES, load, measure_request, profile_request, with_metrics
+from served_claim import SAMPLES, load, measure_request, profile_request
 
 from hack.imagebuild.pod import IN_IMAGE, ROOT, Pod, outcome_in
+from triton_converters.claim_store.dump import read_batches
+from triton_converters.claim_store.served_outputs import read_outputs
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import InputShape, Sweep
@@ -44,7 +46,7 @@ def components(row: Row) -> int:
 
 
 def test_a_sound_candidate_passes_and_is_measured(pod: Pod) -> None:
-    request = with_metrics(profile_request("sound", "linear", pod.ports), minimum=1.0)
+    request = profile_request("sound", "linear", pod.ports)
     code, outcome, output = pod.run_stage("profile", request, ("GPU_PRODUCT=NVIDIA-L4", "TENSORRT_VERSION=10.9"))
     assert code == 0, output
     found = outcome.result
@@ -52,10 +54,6 @@ def test_a_sound_candidate_passes_and_is_measured(pod: Pod) -> None:
     assert (found.passed, found.reason, found.samples) == (True, "Passed", SAMPLES)
     assert "40 samples agree in 9 requests of 1, 5, 6, 8 samples" in found.message
     assert 0 <= found.max_absolute_error < 1e-5
-    assert [(each.metric, each.framework, each.served, each.passed) for each in found.accuracy] == [
-        ("top1", 1.0, 1.0, True),
-        ("samples", SAMPLES, SAMPLES, True),
-    ]
     assert [(row.batch_size, row.concurrency) for row in found.offline] == [(1, 1), (8, 1)]
     assert [(row.batch_size, row.concurrency) for row in found.online] == [(1, 1), (1, 2)]
     for row in found.offline + found.online:
@@ -77,14 +75,16 @@ def test_a_sound_candidate_passes_and_is_measured(pod: Pod) -> None:
 
 
 def test_what_was_run_stays_on_the_claim_and_can_be_pasted(pod: Pod) -> None:
-    request = with_metrics(profile_request("kept", "linear", pod.ports), minimum=0.5)
+    request = replace(profile_request("kept", "linear", pod.ports), keep_outputs=True)
     found = profile(pod, replace(request, load=load(pod.ports, ALWAYS_STABLE)))
     directory = pod.measurement("kept")
     names = {path.name for path in directory.iterdir()}
     points = ("offline-batch1", "offline-batch8", "online-batch1")
     assert {f"{point}-concurrency1.{kind}" for point in points for kind in ("csv", "log")} < names
-    assert {"result.json", "metrics.json"} < names
-    assert json.loads((directory / "metrics.json").read_text())["served"] == {"top1": 1.0, "samples": SAMPLES}
+    assert {"result.json", "served"} < names
+    kept = [each["LOGITS"] for each in read_outputs(directory)]
+    expected = numpy.concatenate([batch.outputs["LOGITS"] for batch in read_batches(pod.root / "references/linear")])
+    numpy.testing.assert_allclose(numpy.stack(kept), expected, atol=1e-5)
     assert not any(path.name.startswith(".tmp") for path in directory.parent.iterdir())
     argv = shlex.split(found.environment.perf_analyzer[1])
     mounts = ["--mount", f"{pod.root}:/repository:ro"]
@@ -114,12 +114,10 @@ def test_a_result_is_replayed_and_not_measured_again(pod: Pod) -> None:
         ("half", Reason.PRECISION_MISMATCH, "should be fp32"),
     ],
 )
-@pytest.mark.parametrize("with_metric", [False, True], ids=["numerical", "with metrics"])
-def test_mutants_are_caught_and_not_measured(
-    pod: Pod, model: str, reason: Reason, words: str, with_metric: bool
-) -> None:
-    request = profile_request(f"mutant-{model}-{with_metric}", model, pod.ports)
-    found = profile(pod, with_metrics(request, 0.0) if with_metric else request)
+def test_mutants_are_caught_and_not_measured(pod: Pod, model: str, reason: Reason, words: str) -> None:
+    request = profile_request(f"mutant-{model}", model, pod.ports)
+    found = profile(pod, replace(request, keep_outputs=True))
+    assert not (pod.measurement(request.key) / "served").exists()
     assert (found.passed, found.reason) == (False, str(reason))
     assert words in found.message
     assert (found.offline, found.online, found.environment.perf_analyzer) == ((), (), ())
@@ -151,19 +149,6 @@ def test_a_true_fp16_file_passes_as_fp16(pod: Pod) -> None:
     found = profile(pod, replace(request, precision="fp16", tolerance=wider, offline=one_point, online=one_point))
     assert found.passed, found.message
     assert found.max_absolute_error > 1e-5
-
-
-def test_a_threshold_that_is_not_met_is_a_result(pod: Pod) -> None:
-    found = profile(pod, with_metrics(profile_request("threshold", "linear", pod.ports), minimum=1.5))
-    assert (found.passed, found.reason) == (False, str(Reason.THRESHOLD_NOT_MET))
-    assert "top1 of the served outputs is 1 (framework 1), but the threshold is minimum 1.5" in found.message
-    assert [each.passed for each in found.accuracy] == [False, True]
-
-
-def test_a_threshold_whose_metric_nobody_computes_is_never_a_pass(pod: Pod) -> None:
-    found = profile(pod, with_metrics(profile_request("missing", "linear", pod.ports), 0.0, metric="top5"))
-    assert (found.passed, found.reason) == (False, str(Reason.METRIC_MISSING))
-    assert "it computed: samples, top1" in found.message
 
 
 def test_inputs_that_vary_are_measured_in_the_references_first_shape(pod: Pod) -> None:

@@ -55,7 +55,7 @@ def test_a_line_names_only_the_candidates_whose_state_changed() -> None:
     changed["state"] = "Passed"
     _, text = watched([case("profiling"), later, case("ready")])
     first, second, *_ = text.splitlines()
-    assert first.endswith("[ts-trace-fp32 Passed, ts-script-fp32 Passed, onnx-fp32 Profiling, onnx-fp16 Converted]")
+    assert first.endswith("[ts-trace-fp32 Profiled, ts-script-fp32 Profiled, onnx-fp32 Profiling, onnx-fp16 Converted]")
     assert second.endswith("[onnx-fp32 Passed]")
 
 

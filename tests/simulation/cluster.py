@@ -239,7 +239,7 @@ class Cluster:
         if self._is_late(pod["spec"], pod["status"].get("startTime")):
             self._stop(pod)
             return 1
-        stage, text = job["spec"]["template"]["spec"]["containers"][0]["args"]
+        *_, stage, text = job["spec"]["template"]["spec"]["containers"][0]["args"]
         request = REQUESTS[stage].from_json(text)
         candidate = job["metadata"]["labels"].get(names.CANDIDATE_LABEL, "")
         fate = self.fates(stage, candidate, request)
@@ -248,8 +248,8 @@ class Cluster:
             pod["status"] = deepcopy(fate.pending)
         elif fate.sidecar_crashes and stage in ("profile", "search"):
             self._crash_sidecar(pod, fate)
-        elif before["phase"] == "Pending":
-            pod["status"] = {"phase": "Running"} | self._statuses(pod, RUNNING, {"state": RUNNING}, RUNNING)
+        elif not _has_started(pod):
+            pod["status"] = self._started(pod)
         elif fate.hangs:
             return 0
         elif fate.server_tensorrt and _checks_tensorrt(pod):
@@ -283,7 +283,15 @@ class Cluster:
         ended = {"terminated": {"exitCode": 143, "message": "batch 7 of 64", "finishedAt": self._time()}}
         words = "Pod was active on the node longer than the specified deadline"
         end = {"phase": "Failed", "reason": "DeadlineExceeded", "message": words}
-        pod["status"] |= end | self._statuses(pod, ended, {"state": ended}, ended)
+        pod["status"] |= end | (
+            _in_turn(pod, "run", ended) if _runs_user_code(pod) else self._statuses(pod, ended, {"state": ended}, ended)
+        )
+
+    def _started(self, pod: Body) -> Body:
+        """The status of a pod that a node took. It is Pending to Kubernetes until the main container starts."""
+        if _runs_user_code(pod):
+            return {"phase": "Pending"} | _in_turn(pod, "run", RUNNING)
+        return {"phase": "Running"} | self._statuses(pod, RUNNING, {"state": RUNNING}, RUNNING)
 
     def _crash_sidecar(self, pod: Body, fate: Fate) -> None:
         restarts = pod["status"].get("initContainerStatuses", [{}])[0].get("restartCount", -1) + 1
@@ -305,7 +313,10 @@ class Cluster:
             # The kubelet ends a native sidecar once every ordinary container has ended.
             over = {"terminated": {"exitCode": fate.sidecar_exit, "finishedAt": self._time()}}
             sidecar = {"state": RUNNING if self.injects else over}
-            pod["status"] |= self._statuses(pod, {"terminated": ended}, sidecar, RUNNING)
+            pod["status"] |= {"phase": "Running"} | self._statuses(pod, {"terminated": ended}, sidecar, RUNNING)
+            if _runs_user_code(pod):
+                last = fate.container or pod["spec"]["containers"][-1]["name"]
+                pod["status"] |= _in_turn(pod, last, {"terminated": ended})
         elif self.order[shown] == "pod":
             pod["status"]["phase"] = "Failed" if fate.exit_code else "Succeeded"
         else:
@@ -390,8 +401,40 @@ class Cluster:
             pod["status"] = {"phase": "Running", "containerStatuses": [server]}
 
 
+def framework(pod: Body) -> Body:
+    """The container of a Job's pod that runs the model's framework; without one, the main container."""
+    own: Body = next((each for each in pod.get("initContainers", []) if each["name"] == "run"), pod["containers"][0])
+    return own
+
+
 def _has_node(pod: Body) -> bool:
     return not any(each["type"] == "PodScheduled" for each in pod["status"].get("conditions", []))
+
+
+def _has_started(pod: Body) -> bool:
+    statuses = [*pod["status"].get("initContainerStatuses", []), *pod["status"].get("containerStatuses", [])]
+    return any({"running", "terminated"} & each.get("state", {}).keys() for each in statuses)
+
+
+def _runs_user_code(pod: Body) -> bool:
+    return any(each["name"] == "run" for each in pod["spec"].get("initContainers", []))
+
+
+def _in_turn(pod: Body, current: str, state: Body) -> Body:
+    """Statuses of containers that run one after the other: those before the current one have done their work."""
+    init = [each["name"] for each in pod["spec"]["initContainers"]]
+    added, main = ([each["name"] for each in pod["spec"]["containers"]][part] for part in (slice(-1), -1))
+    order = [*init, main]
+    waiting, done = {"waiting": {"reason": "PodInitializing"}}, {"terminated": {"exitCode": 0}}
+    states = {name: done if order.index(name) < order.index(current) else waiting for name in order} | {current: state}
+    others = RUNNING if current == main else waiting
+    return {
+        "initContainerStatuses": [{"name": name, "state": states[name]} for name in init],
+        "containerStatuses": [
+            *({"name": name, "state": others} for name in added),
+            {"name": main, "state": states[main], "restartCount": 0},
+        ],
+    }
 
 
 def _checks_tensorrt(pod: Body) -> bool:

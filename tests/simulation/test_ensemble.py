@@ -14,7 +14,7 @@ from triton_converters.contract.request import ConvertRequest
 def requests(cluster: Cluster, stage: str) -> list[Any]:
     """What the stage's Jobs were asked, in the order of their creation."""
     containers = [each["spec"]["template"]["spec"]["containers"][0] for each in cluster.of_kind("Job")]
-    return [ConvertRequest.from_json(each["args"][1]) for each in containers if each["name"] == stage]
+    return [ConvertRequest.from_json(each["args"][-1]) for each in containers if each["name"] == stage]
 
 
 def test_an_ensemble_gets_ready_and_its_members_are_shown() -> None:
@@ -93,4 +93,4 @@ def test_sizes_that_are_measured_are_asked_of_the_dataloader() -> None:
     cluster = Cluster(an_ensemble("onnx-fp32"))
     cluster.run(6)
     job = next(each for each in cluster.of_kind("Job") if "-reference-" in each["metadata"]["name"])
-    assert '"batch_sizes":[1,256,1024]' in job["spec"]["template"]["spec"]["containers"][0]["args"][1]
+    assert '"batch_sizes":[1,256,1024]' in job["spec"]["template"]["spec"]["containers"][0]["args"][-1]

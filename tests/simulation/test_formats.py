@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.simulation.answers import Fate, when
-from tests.simulation.cluster import SETTINGS, Cluster
+from tests.simulation.cluster import SETTINGS, Cluster, framework
 from tests.simulation.deployments import a_model, a_spec, candidate
 from triton_converters.contract.request import ConvertRequest, ReferenceRequest
 
@@ -50,7 +50,7 @@ def pod(cluster: Cluster, stage: str) -> Body:
 
 
 def request(cluster: Cluster, stage: str, kind: Any) -> Any:
-    return kind.from_json(pod(cluster, stage)["containers"][0]["args"][1])
+    return kind.from_json(pod(cluster, stage)["containers"][0]["args"][-1])
 
 
 # What is skipped ---------------------------------------------------------------------------------------------------
@@ -315,11 +315,9 @@ def test_what_else_shapes_a_file_is_in_its_key(before: Body, after: Body) -> Non
 def test_tensorflow_runs_where_it_is_needed_and_nowhere_else(models: list[Body], image: str) -> None:
     cluster = Cluster(a_spec(models=models))
     cluster.settle()
-    found = {stage: pod(cluster, stage)["containers"][0]["image"] for stage in ("source", "reference", "convert")}
+    found = {stage: framework(pod(cluster, stage))["image"] for stage in ("source", "reference", "convert")}
     assert found == {"source": "example/converter:1", "reference": image, "convert": image}
-    assert {pod(cluster, stage)["containers"][0]["image"] for stage in ("profile", "measure")} == {
-        "example/converter:1"
-    }
+    assert {framework(pod(cluster, stage))["image"] for stage in ("profile", "measure")} == {"example/converter:1"}
     assert cluster.status["images"]["converterTensorflow"] == "example/converter-tensorflow:1"
 
 
@@ -331,12 +329,14 @@ def test_an_image_of_the_users_is_for_the_framework_alone() -> None:
         ("reference", "example/mine:1"),
         ("convert", "example/mine:1"),
         ("profile", "example/converter:1"),
+        ("metrics", "example/mine:1"),
         ("measure", "example/converter:1"),
     ):
         spec = pod(cluster, stage)
-        assert spec["containers"][0]["image"] == image
-        copied = any(each["name"] == "converters" for each in spec.get("initContainers", []))
+        assert framework(spec)["image"] == image
+        copied = any(each["name"] == "converters" for each in spec["volumes"])
         assert copied is (image == "example/mine:1")
+        assert spec["containers"][0]["image"] == "example/converter:1", "what publishes is ours"
 
 
 # Sources that are files ----------------------------------------------------------------------------------------------

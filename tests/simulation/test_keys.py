@@ -28,7 +28,7 @@ from triton_operator.resources.server import server
 from triton_operator.settings import Settings
 from triton_operator.stages.cleaning import clean_work
 from triton_operator.stages.conversion import convert_work
-from triton_operator.stages.profiling import profile_work
+from triton_operator.stages.profiling import metrics_work, profile_work
 from triton_operator.stages.reference import Dump, reference_work
 from triton_operator.stages.searching import Budget, search_work
 from triton_operator.stages.serving import measure_work
@@ -165,6 +165,8 @@ def works(context: Context) -> Iterator[Work]:
             for part in (0, 1):
                 yield search_work(context, dump, replace(attempt, profile_key=profile.key), budget, part)
         yield measure_work(context, dump, attempt)
+        if context.spec.metrics is not None:
+            yield metrics_work(context, dump, [replace(attempt, profile_key=profile.key)])
     yield clean_work(context, dropped=1)
 
 
@@ -210,7 +212,7 @@ def _given(context: Context, work: Work, dumps: Mapping[str, Any]) -> Given:
         (container,) = unseen["spec"]["containers"]
         parts.append({name: each["cpu"] for name, each in own["resources"].items() if "cpu" in each})
         parts.append([container["image"], container["args"], container["resources"]])
-    elif work.stage in ("source", "reference"):
+    elif work.stage in ("source", "reference", "metrics"):
         unseen = [context.spec.source.revision, context.spec.data and context.spec.data.revision]
     text = json.dumps([template, unseen], sort_keys=True)
     return Given(work.stage, work.key, json.dumps(parts, sort_keys=True), text.replace(work.key, ""))

@@ -10,14 +10,12 @@ from tests.simulation import answers
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_spec
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import Accuracy, ProfileResult, ReferenceResult, Tensor
+from triton_converters.contract.results import MetricsResult, ReferenceResult, Tensor
 from triton_operator.api.fitting import LARGEST_NUMBER, LONGEST_TEXT
 from triton_operator.api.search_status import ConfigurationStatus
 from triton_operator.api.status import CandidateStatus, TensorStatus, condition, timestamp
 from triton_operator.api.status import MetricValue as Metric
 from triton_operator.kube.bodies import event_body
-
-THRESHOLD = Accuracy("accuracy", 0.98, 0.98, "minimum 0.95", True)
 
 
 def answering(monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], Any]) -> None:
@@ -26,13 +24,20 @@ def answering(monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], Any]) -> 
     monkeypatch.setattr(answers, "_result", lambda *arguments: change(usual(*arguments)))
 
 
+def computing(monkeypatch: pytest.MonkeyPatch, **values: float) -> None:
+    """Let the metrics Job compute these metrics of the framework's and of all served outputs."""
+    names, numbers = tuple(sorted(values)), tuple(values[name] for name in sorted(values))
+
+    def change(result: Any) -> Any:
+        if not isinstance(result, MetricsResult):
+            return result
+        return MetricsResult(names, numbers, tuple(replace(each, values=numbers) for each in result.candidates))
+
+    answering(monkeypatch, change)
+
+
 def test_of_too_many_metrics_those_with_a_threshold_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    many = tuple(Accuracy(f"recall_{number:02}", 0.9, 0.9, "", True) for number in range(20))
-
-    def with_many(result: Any) -> Any:
-        return replace(result, accuracy=(*many, THRESHOLD)) if isinstance(result, ProfileResult) else result
-
-    answering(monkeypatch, with_many)
+    computing(monkeypatch, accuracy=0.98, **{f"a_recall_{number:02}": 0.9 for number in range(20)})
     cluster = Cluster(a_spec())
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
@@ -40,22 +45,14 @@ def test_of_too_many_metrics_those_with_a_threshold_are_shown(monkeypatch: pytes
     assert len(found["metrics"]) == 16
     assert found["metrics"][0]["metric"] == "accuracy"
     assert found["omittedMetrics"] == 5
-    assert [each["metric"] for each in cluster.status["accuracy"]][:2] == ["accuracy", "recall_00"]
+    assert [each["metric"] for each in cluster.status["accuracy"]][:2] == ["accuracy", "a_recall_00"]
     assert len(cluster.status["accuracy"]) == 16
 
 
 def test_a_metric_that_failed_is_shown_before_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    good = tuple(replace(THRESHOLD, metric=f"good_{number:02}") for number in range(16))
-    bad = replace(THRESHOLD, metric="bad", served=0.1, passed=False)
-
-    def failing(result: Any) -> Any:
-        if not isinstance(result, ProfileResult):
-            return result
-        reason = str(Reason.THRESHOLD_NOT_MET)
-        return replace(result, passed=False, reason=reason, message="bad is 0.1", accuracy=(*good, bad))
-
-    answering(monkeypatch, failing)
-    cluster = Cluster(a_spec())
+    computing(monkeypatch, bad=0.1, **{f"a_good_{number:02}": 0.98 for number in range(15)})
+    thresholds = [{"metric": f"a_good_{number:02}", "minimum": "0.95"} for number in range(15)]
+    cluster = Cluster(a_spec(accuracy={"thresholds": [*thresholds, {"metric": "bad", "minimum": "0.95"}]}))
     cluster.settle()
     assert cluster.condition("Stalled")["reason"] == "AllCandidatesFailed"
     assert cluster.candidate("onnx-fp32")["metrics"][0] == {"metric": "bad", "value": "0.1"}

@@ -187,6 +187,6 @@ def test_a_server_image_of_the_spec_comes_and_goes_without_a_conversion(serving:
     first = serving.serving()
     serving.settings = NEWER
     ran = edited(serving, serving={"image": "example/triton:1"})
-    assert {each.split()[0] for each in ran} == {"profile", "server", "measure", "flip"}
+    assert {each.split()[0] for each in ran} == {"profile", "metrics", "server", "measure", "flip"}
     assert edited(serving, serving={}) == ["server", "flip"]
     assert serving.serving() == first

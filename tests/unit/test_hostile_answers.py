@@ -17,9 +17,10 @@ from triton_converters.contract.envelope import INFLATED_LIMIT_BYTES, MessageToo
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import SourceRequest
 from triton_converters.contract.results import (
-    Accuracy,
+    CandidateMetrics,
     Environment,
     MeasureResult,
+    MetricsResult,
     ProfileResult,
     ReferenceResult,
     Row,
@@ -40,11 +41,12 @@ PEAK_BYTES = 4 * 2**20
 ROW = Row(4, 16, 123.4, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, True, 1.5, False, 512 * 2**20)
 TUNING = Tuning(8, 2, True, (2, 4), 100, False)
 ENVIRONMENT = Environment("2.51.0", "gpu", "NVIDIA-A100-SXM4-80GB", "10.0.1", "AMD EPYC 7742", ("perf_analyzer",))
-METRIC = Accuracy("accuracy", 0.97, 0.96, "minimum 0.95", True)
+METRICS = (CandidateMetrics(KEY, (0.96,)), CandidateMetrics(KEY, (), "MetricFailed", "metrics.py, line 3"))
 OUTCOMES = (
     Outcome("source", KEY, SourceResult("d" * 64, 3, 1000)),
     Outcome("reference", KEY, ReferenceResult(Signature((Tensor("x", "FP32", (1, -1)),), (), 8), 64, 8, 1.0)),
-    Outcome("profile", KEY, ProfileResult(True, "Passed", "", 1e-6, (METRIC,), 64, (ROW,), (ROW,), ENVIRONMENT)),
+    Outcome("profile", KEY, ProfileResult(True, "Passed", "", 1e-6, 64, (ROW,), (ROW,), ENVIRONMENT)),
+    Outcome("metrics", KEY, MetricsResult(("accuracy",), (None,), METRICS)),
     Outcome("search", KEY, SearchResult("s", (SearchPoint(TUNING, ROW),), "", 30, 1.5, ENVIRONMENT, ())),
     Outcome("measure", KEY, MeasureResult((ROW,), ENVIRONMENT)),
     Outcome("convert", KEY, None, Reason.CONVERSION_FAILED, "model.py, line 3"),

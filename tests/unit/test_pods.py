@@ -121,6 +121,17 @@ def test_a_pod_that_wrote_more_than_it_may_says_so() -> None:
     assert (view.failure.reason, view.failure.message) == (Reason.CRASHED, words)
 
 
+def test_user_code_that_wrote_more_than_fits_onto_the_claim_is_told_what_to_enlarge() -> None:
+    pod = in_three({"terminated": {"exitCode": 137, "reason": "Error"}}, "Failed")
+    pod["status"] |= {"reason": "Evicted", "message": 'Usage of EmptyDir volume "incoming" exceeds the limit "2Gi". '}
+    view = job_view(a_job(FAILED_JOB), [pod], [])
+    assert view.failure is not None
+    assert view.failure.message == (
+        'the kubelet ended pod p: Usage of EmptyDir volume "incoming" exceeds the limit "2Gi".;'
+        " enlarge spec.repository.claimTemplate.size, which bounds it"
+    )
+
+
 def test_a_container_before_the_server_says_why_the_job_failed() -> None:
     outcome = '{"stage":"convert","key":"k","reason":"TensorRtVersionMismatch","message":"10.9 is not 10.8"}'
     pod = a_pod("Failed", containerStatuses=waiting("PodInitializing"))
@@ -448,3 +459,81 @@ def test_a_broken_entry_of_the_results_counts_as_absent(text: str) -> None:
     observed = observe("digits", [config_map])
     assert observed.records == {}
     assert observed.unreadable == {"convert.k": text}
+
+
+def in_three(run: Body, phase: str = "Pending") -> Body:
+    """A pod of a Job with user code in which `run` is in that state."""
+    pod = a_pod(phase, containerStatuses=waiting("PodInitializing"))
+    limits = {"resources": {"limits": {"memory": "64Mi"}}}
+    pod["spec"]["initContainers"] = [{"name": each, **limits} for each in ("prepare", "run")]
+    pod["status"]["initContainerStatuses"] = [
+        {"name": "prepare", "state": {"terminated": {"exitCode": 0}}},
+        {"name": "run", "state": run},
+    ]
+    return pod
+
+
+FAILED_JOB = {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"}
+
+
+def test_user_code_that_the_kernel_killed_with_its_container_is_out_of_memory() -> None:
+    killed = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
+    view = job_view(a_job(FAILED_JOB), [in_three(killed, "Failed")], [])
+    assert view.failure is not None
+    assert (view.failure.reason, view.failure.message) == (
+        Reason.OUT_OF_MEMORY,
+        "pod p, container run was killed at its memory limit of 64Mi; raise it in spec.conversion.pod.resources",
+    )
+
+
+def test_an_image_of_the_users_that_cannot_be_pulled_is_named() -> None:
+    pull = {"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image example/torch:1"}}
+    view = job_view(a_job(), [in_three(pull)], [])
+    assert view.pending is not None
+    assert view.pending.reason is Reason.IMAGE_PULL_FAILED
+    assert view.pending.message.startswith("pod p, container run: Back-off pulling image example/torch:1; check")
+
+
+def test_an_input_that_is_missing_is_what_the_stage_said() -> None:
+    outcome = '{"stage":"convert","key":"k","reason":"ResultMissing","message":"references/r is gone"}'
+    pod = in_three({"waiting": {"reason": "PodInitializing"}}, "Failed")
+    pod["status"]["initContainerStatuses"][0]["state"] = {"terminated": {"exitCode": 42, "message": outcome}}
+    view = job_view(a_job(FAILED_JOB), [pod], [])
+    assert view.failure is not None
+    assert (view.failure.reason, view.failure.message) == (Reason.RESULT_MISSING, "references/r is gone")
+
+
+def test_user_code_that_ran_past_the_deadline_is_quoted() -> None:
+    stopped = {"terminated": {"exitCode": 143, "message": "batch 7 of 64", "reason": "Error"}}
+    pod = in_three(stopped, "Failed")
+    pod["status"]["reason"] = "DeadlineExceeded"
+    view = job_view(a_job(FAILED_JOB), [pod], [])
+    assert view.failure is not None
+    assert view.failure.reason is Reason.DEADLINE_EXCEEDED
+    assert view.failure.message.endswith("last seen: pod p, container run ended with exit code 143: batch 7 of 64")
+
+
+def test_a_result_of_the_users_own_is_no_record() -> None:
+    """Only the container that publishes is asked, whatever the user's code writes as its container's last words."""
+    forged = '{"stage":"convert","key":"k","result":{"file_sha256":"0"}}'
+    pod = in_three({"terminated": {"exitCode": 0, "message": forged}}, "Running")
+    pod["status"]["containerStatuses"] = [{"name": "convert", "state": {"running": {}}}]
+    view = job_view(a_job(), [pod], [])
+    assert (view.record, view.failure, view.pending, view.state) == (None, None, None, "Active")
+
+
+def test_a_volume_that_was_late_is_no_trouble_once_user_code_runs() -> None:
+    """The pod stays Pending for as long as its init containers run."""
+    late = {
+        "kind": "Event",
+        "reason": "FailedMount",
+        "message": "timed out waiting for the volume",
+        "lastTimestamp": "2026-11-21T00:00:10Z",
+        "involvedObject": {"uid": "pod-1"},
+    }
+    assert pod_trouble(in_three({"running": {}}), [late]) is None
+    waits = in_three({"waiting": {"reason": "PodInitializing"}})
+    waits["status"]["initContainerStatuses"][0]["state"] = {"waiting": {"reason": "PodInitializing"}}
+    trouble = pod_trouble(waits, [late])
+    assert trouble is not None
+    assert trouble.reason is Reason.MOUNT_FAILED

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.cluster import Cluster
+from tests.simulation.cluster import Cluster, framework
 from tests.simulation.deployments import a_model, a_spec
 from triton_converters.contract.request import ReferenceRequest
 from triton_operator.kube import kinds
@@ -29,6 +29,8 @@ POD = {
     "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}},
 }
 POOLS = ("conversion", "serving")
+USER_CODE = ("reference", "convert", "metrics")
+"""The stages that run the user's code."""
 RICH = a_spec(
     models=[a_model(candidates=[{"name": "onnx-fp32", "format": "onnx", "precision": "fp32", "accelerator": "cuda"}])],
     data={"uri": "pvc://datasets/imagenet/val"},
@@ -45,7 +47,8 @@ def applied() -> dict[str, Body]:
     cluster, found = Cluster(RICH), {}
     for _ in range(80):
         for each in cluster.intent().objects:
-            found[each["metadata"]["labels"].get("triton-operator.dev/stage", each["kind"])] = each
+            name = each["metadata"]["name"] if each["kind"] == "NetworkPolicy" else each["kind"]
+            found[each["metadata"]["labels"].get("triton-operator.dev/stage", name)] = each
         cluster.act()
         cluster.step()
     assert cluster.condition("Ready")["status"] == "True"
@@ -63,7 +66,7 @@ def containers(pod: Body) -> list[Body]:
 
 
 def environment(pod: Body) -> dict[str, str]:
-    return {each["name"]: each["value"] for each in pod["containers"][0].get("env", [])}
+    return {each["name"]: each["value"] for each in framework(pod).get("env", [])}
 
 
 def test_every_object_is_of_a_kind_that_is_watched_and_may_be_applied(applied: dict[str, Body]) -> None:
@@ -85,7 +88,7 @@ def test_every_object_goes_with_its_owner_and_says_whose_it_is(applied: dict[str
 
 def test_every_pod_meets_the_restricted_standard(applied: dict[str, Body]) -> None:
     names = dict(pods(applied))
-    assert set(names) == {"source", "reference", "convert", "profile", "measure", "Deployment"}
+    assert set(names) == {"source", "reference", "convert", "profile", "metrics", "measure", "Deployment"}
     for pod in names.values():
         security = pod["securityContext"]
         assert security["runAsNonRoot"] is True
@@ -116,8 +119,9 @@ def test_the_gpu_goes_to_who_runs_the_model(applied: dict[str, Body]) -> None:
     found = {(name, each["name"]): gpus(each) for name, pod in pods(applied) for each in containers(pod)}
     having = {key for key, count in found.items() if count == "2"}
     assert having == {
-        ("reference", "reference"),
-        ("convert", "convert"),
+        ("reference", "run"),
+        ("convert", "run"),
+        ("metrics", "run"),
         ("profile", "tritonserver"),
         ("Deployment", "tritonserver"),
     }
@@ -159,7 +163,8 @@ def test_the_users_labels_and_annotations_are_theirs_alone(applied: dict[str, Bo
             ours = each["metadata"]["labels"]
             assert labels == ours | {"team": "vision"}, name
             assert ("triton-operator.dev/revision" in labels) is (name == "Deployment")
-            assert metadata["annotations"] == {"prometheus.io/scrape": "true"}
+            logged = {"kubectl.kubernetes.io/default-container": "run"} if name in USER_CODE else {}
+            assert metadata["annotations"] == {"prometheus.io/scrape": "true"} | logged
 
 
 def test_every_volume_on_the_nodes_disk_or_in_its_memory_has_a_limit(applied: dict[str, Body]) -> None:
@@ -168,10 +173,13 @@ def test_every_volume_on_the_nodes_disk_or_in_its_memory_has_a_limit(applied: di
         assert own["tmp"] == ("1Gi" if name == "Deployment" else "10Gi")
         assert own.get("converters", "64Mi") == "64Mi"
         assert own.get("dshm", "1Gi") == "1Gi"
+        # Nothing larger could be published on the claim.
+        assert own.get("incoming", "20Gi") == "20Gi"
+        assert own.get("own-tmp", "10Gi") == "10Gi"
 
 
 def test_threads_follow_the_cpu_limit_and_pickles_stay_shut(applied: dict[str, Body]) -> None:
-    for stage in ("reference", "convert"):
+    for stage in USER_CODE:
         found = environment(dict(pods(applied))[stage])
         assert (found["OMP_NUM_THREADS"], found["TORCH_FORCE_WEIGHTS_ONLY_LOAD"]) == ("2", "1")
         assert found["HOME"] == "/tmp"  # noqa: S108
@@ -179,46 +187,95 @@ def test_threads_follow_the_cpu_limit_and_pickles_stay_shut(applied: dict[str, B
 
 def test_an_image_of_the_users_gets_our_converters(applied: dict[str, Body]) -> None:
     pod = dict(pods(applied))["convert"]
-    assert pod["containers"][0]["image"] == "example/torch:1"
+    prepare, run = pod["initContainers"]
+    assert run["image"] == "example/torch:1"
     assert environment(pod)["PYTHONPATH"] == "/converters"
-    assert pod["initContainers"][0]["image"] == "example/converter:1"
+    assert {"name": "converters", "mountPath": "/converters"} in prepare["volumeMounts"]
+    assert {"name": "converters", "mountPath": "/converters", "readOnly": True} in run["volumeMounts"]
+    for ours in (prepare, pod["containers"][0]):
+        assert ours["image"] == "example/converter:1"
+        assert "PYTHONPATH" not in {each["name"] for each in ours["env"]}
 
 
-def test_only_who_writes_may_write_to_the_claim(applied: dict[str, Body]) -> None:
+def test_only_who_publishes_may_write_to_the_claim(applied: dict[str, Body]) -> None:
     for name, pod in pods(applied):
         for container in containers(pod):
             mounts = {each["mountPath"]: each.get("readOnly", False) for each in container["volumeMounts"]}
             if "/repository" in mounts:
-                assert mounts["/repository"] is (container["name"] == "tritonserver"), name
+                assert mounts["/repository"] is (container["name"] in ("tritonserver", "prepare")), name
             assert mounts.get("/source", True)
             assert mounts.get("/data", True)
 
 
-def test_no_mount_has_a_sub_path_that_may_be_missing(applied: dict[str, Body]) -> None:
-    for _, pod in pods(applied):
-        assert not any("subPath" in each for container in containers(pod) for each in container["volumeMounts"])
+def test_user_code_sees_its_inputs_alone_and_writes_what_nobody_trusts(applied: dict[str, Body]) -> None:
+    for stage in USER_CODE:
+        pod = dict(pods(applied))[stage]
+        (prepare, run), (publish,) = pod["initContainers"], pod["containers"]
+        assert (prepare["name"], run["name"], publish["name"]) == ("prepare", "run", stage)
+        parts = [each for each in run["volumeMounts"] if each["name"] == "repository"]
+        kinds_of_input = {each["subPath"].partition("/")[0] for each in parts}
+        assert (
+            kinds_of_input
+            == {
+                "reference": {"sources"},
+                "convert": {"sources", "references"},
+                "metrics": {"sources", "references", "measurements"},
+            }[stage]
+        )
+        for each in parts:
+            assert (each["readOnly"], each["mountPath"]) == (True, f"/repository/{each['subPath']}")
+        writes = {each["mountPath"] for each in run["volumeMounts"] if not each.get("readOnly")}
+        assert writes == {"/incoming", "/tmp"}  # noqa: S108 - emptyDirs of the pod's own
+        assert {"name": "incoming", "mountPath": "/incoming", "readOnly": True} in publish["volumeMounts"]
+        shared = {each["name"] for each in publish["volumeMounts"]} & {each["name"] for each in run["volumeMounts"]}
+        assert shared == {"repository", "incoming"}, "what publishes has a /tmp of its own"
+        assert run["args"] == ["run", stage], "what is asked comes from prepare"
+        assert [prepare["args"][:2], publish["args"][:2]] == [["prepare", stage], ["publish", stage]]
+        assert prepare["args"][2] == publish["args"][2]
+
+
+def test_the_metrics_get_what_the_profiles_kept(applied: dict[str, Body]) -> None:
+    profile = applied["profile"]["metadata"]["labels"]["triton-operator.dev/key"]
+    mounts = framework(dict(pods(applied))["metrics"])["volumeMounts"]
+    assert f"measurements/{profile}/served" in {each.get("subPath") for each in mounts}
+
+
+def test_a_quota_finds_limits_on_every_container_of_user_code(applied: dict[str, Body]) -> None:
+    for stage in USER_CODE:
+        for container in containers(dict(pods(applied))[stage]):
+            limits = container["resources"]["limits"]
+            assert (limits["cpu"], limits["memory"]) == ("1500m", "4Gi")
 
 
 def test_the_data_is_where_the_arguments_say(applied: dict[str, Body]) -> None:
     pod = dict(pods(applied))["reference"]
-    request = ReferenceRequest.from_json(pod["containers"][0]["args"][1])
+    request = ReferenceRequest.from_json(pod["containers"][0]["args"][-1])
     assert request.dataloader.arguments == {"path": "/data/imagenet/val/images"}
     assert {"name": "data", "persistentVolumeClaim": {"claimName": "datasets", "readOnly": True}} in pod["volumes"]
 
 
-def test_jobs_are_reached_by_nobody_and_reach_only_names_and_their_own_server(applied: dict[str, Body]) -> None:
-    spec = applied["NetworkPolicy"]["spec"]
-    assert spec["policyTypes"] == ["Ingress", "Egress"]
-    assert "ingress" not in spec
-    own, dns = spec["egress"]
-    assert own == {"to": [{"podSelector": {"matchLabels": {"triton-operator.dev/deployment": "digits"}}}]}
+def test_jobs_are_reached_by_nobody_and_only_measure_reaches_names_and_servers(applied: dict[str, Body]) -> None:
+    own = {"triton-operator.dev/deployment": "digits"}
+    jobs, measure = applied["digits-jobs"]["spec"], applied["digits-measure"]["spec"]
+    stage = {"key": "triton-operator.dev/stage", "operator": "Exists"}
+    assert jobs == {
+        "podSelector": {"matchLabels": own, "matchExpressions": [stage]},
+        "policyTypes": ["Ingress", "Egress"],
+    }, "no rule: nothing in, nothing out, not even names"
+    assert measure["podSelector"] == {"matchLabels": own | {"triton-operator.dev/stage": "measure"}}
+    servers, dns = measure["egress"]
+    revision = {"key": "triton-operator.dev/revision", "operator": "Exists"}
+    assert servers == {"to": [{"podSelector": {"matchLabels": own, "matchExpressions": [revision]}}]}
     assert {each["port"] for each in dns["ports"]} == {53}
 
 
 def test_a_job_that_cannot_mend_itself_is_not_tried_again(applied: dict[str, Body]) -> None:
-    rules = applied["convert"]["spec"]["podFailurePolicy"]["rules"]
-    assert rules[0]["onExitCodes"] == {"containerName": "convert", "operator": "In", "values": [42]}
-    assert rules[1]["onPodConditions"] == [{"type": "DisruptionTarget", "status": "True"}]
+    for stage, finals in (("convert", ["prepare", "convert"]), ("profile", ["profile"])):
+        *final, disrupted = applied[stage]["spec"]["podFailurePolicy"]["rules"]
+        assert [each["onExitCodes"] for each in final] == [
+            {"containerName": name, "operator": "In", "values": [42]} for name in finals
+        ]
+        assert disrupted["onPodConditions"] == [{"type": "DisruptionTarget", "status": "True"}]
 
 
 def test_requests_are_drained_before_the_server_unloads_its_model(applied: dict[str, Body]) -> None:

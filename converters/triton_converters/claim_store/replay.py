@@ -1,9 +1,10 @@
 """result.json: the outcome of a stage, in the directory of its key; a stage that has one does not run again."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from triton_converters.claim_store.publish import write_file
+from triton_converters.claim_store.publish import publish_directory, temporary_directory, write_file
 from triton_converters.contract import layout
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.envelope import MessageTooLongError, Outcome
@@ -53,3 +54,13 @@ def write_result(directory: Path, stage: str, key: str, result: Document) -> Non
     except MessageTooLongError as error:
         raise StageError(Reason.CRASHED, f"the result does not fit into a termination message: {error}") from error
     write_file(directory / RESULT_FILE, message.encode())
+
+
+def publish_result(target: Path, stage: str, key: str, kind: type[Result], fill: Callable[[Path], Result]) -> Result:
+    """Publish ``target`` with what ``fill`` writes and its result; returns the result that was published first."""
+    with temporary_directory(target) as directory:
+        result = fill(directory)
+        write_result(directory, stage, key, result)
+        if not publish_directory(directory, target, lambda path: has_result(path, stage, key)):
+            return read_result(target, stage, key, kind)
+    return result

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from triton_converters.contract.document import LARGEST_INTEGER, Document, DocumentError, decode, wrong_type
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import RESULTS, Accuracy, Row, SearchPoint, Tuning
+from triton_converters.contract.results import RESULTS, CandidateMetrics, Row, SearchPoint, Tuning
 from triton_converters.contract.text import printable, shortened
 
 MESSAGE_LIMIT_BYTES = 4000
@@ -128,8 +128,8 @@ _FLAGS = {"stable", "client_bound"}
 _MEBIBYTE = 2**20
 _TUNING_COLUMNS = tuple(Tuning.__dataclass_fields__)
 _TUNING_FLAGS = ("dynamic_batching", "cuda_graphs")
-_ACCURACY = "accuracy"
-_ACCURACY_COLUMNS = tuple(Accuracy.__dataclass_fields__)
+_CANDIDATES = "candidates"
+_CANDIDATE_COLUMNS = tuple(CandidateMetrics.__dataclass_fields__)
 _POINTS = {"points", "repeats"}
 _POINT_COLUMNS = tuple(SearchPoint.__dataclass_fields__)
 
@@ -139,11 +139,8 @@ def _pack(result: dict[str, Any]) -> dict[str, Any]:
     packed = dict(result)
     for scenario in packed.keys() & _SCENARIOS:
         packed[scenario] = [_pack_row(row) for row in packed[scenario]]
-    for name in packed.keys() & {_ACCURACY}:
-        packed[name] = [
-            [float(f"{value:.7g}") if isinstance(value, float) else value for value in each.values()]
-            for each in packed[name]
-        ]
+    for name in packed.keys() & {_CANDIDATES}:
+        packed[name] = [list(each.values()) for each in packed[name]]
     for name in packed.keys() & _POINTS:
         packed[name] = [
             [_pack_tuning(each["tuning"]), _pack_row(each["row"]) if each["row"] else None, each["refused"]]
@@ -158,8 +155,8 @@ def _unpack(result: Any) -> dict[str, Any]:
     unpacked = dict(result)
     for name in unpacked.keys() & _SCENARIOS:
         unpacked[name] = [_unpack_row(row, name) for row in _list(unpacked[name], name)]
-    for name in unpacked.keys() & {_ACCURACY}:
-        unpacked[name] = [_named(each, _ACCURACY_COLUMNS, name) for each in _list(unpacked[name], name)]
+    for name in unpacked.keys() & {_CANDIDATES}:
+        unpacked[name] = [_named(each, _CANDIDATE_COLUMNS, name) for each in _list(unpacked[name], name)]
     for name in unpacked.keys() & _POINTS:
         unpacked[name] = [_unpack_point(each, name) for each in _list(unpacked[name], name)]
     return unpacked

@@ -11,13 +11,15 @@ Every directory of this list is written once, under a temporary name, and rename
                      members/<model>/       the reference of one model of an ensemble
     candidates/<conversion key>/result.json what the file is
                                 model.onnx | model.pt | model.plan | model.savedmodel/
-                                inspection.json   what the runtime reports about the last two
+                                inspection.json   what the runtime reports about the last three
     revisions/<key>/result.json             the convert Job's result
                     models/<model>/config.pbtxt
                                    1/model.onnx | model.pt      (a hard link to the candidate's file)
                                    warmup/<input>               raw tensors of a reference batch
                     ps.json                        only for an ensemble with embedding tables
-    measurements/<key>/result.json          a profile, search or measure Job's result, with perf_analyzer's CSV files
+    measurements/<key>/result.json          the result of a profile, metrics, search or measure Job, with
+                                            perf_analyzer's CSV files
+                       served/*.npz         a profile's served outputs, if metrics are computed of them
 
 The Jobs of a search add its points one by one, each with an fsync::
 
@@ -36,6 +38,10 @@ SOURCE_MOUNT = Path("/source")
 """Read-only mount path, in the source Job, of the claim or ConfigMap that spec.source names."""
 DATA_MOUNT = Path("/data")
 """Read-only mount path of spec.data in the Jobs that run user code."""
+INCOMING_MOUNT = Path("/incoming")
+"""Mount path, in Jobs with user code, of the volume into which user code writes and from which we publish."""
+CONVERTERS_MOUNT = Path("/converters")
+"""Mount path of the copy of the converters in Jobs whose framework image is the user's."""
 MARKS_MOUNT = Path("/marks")
 """Mount path, in a clean Job, of the results ConfigMaps of all TritonDeployments that use the claim, by their names."""
 
@@ -82,6 +88,11 @@ def parameter_server(key: str, root: Path = MOUNT) -> Path:
 def measurement_directory(key: str, root: Path = MOUNT) -> Path:
     """Directory of a profile's or a measurement's result."""
     return root / "measurements" / key
+
+
+def kept_outputs(profile: str, root: Path = MOUNT) -> Path:
+    """Directory of the served outputs that a profile kept."""
+    return measurement_directory(profile, root) / "served"
 
 
 def search_directory(search: str, root: Path = MOUNT) -> Path:

@@ -96,6 +96,22 @@ class ReferenceRequest(Document):
     """Request sizes to prepare, in samples, for a model without a batch dimension. The reference uses the largest;
     every other size gets one request."""
 
+    @property
+    def largest_batch_size(self) -> int:
+        """Samples of the largest batch or, without a batch dimension, of the largest request."""
+        if self.model.max_batch_size == 0:
+            return max(self.batch_sizes, default=1)
+        return min(self.model.max_batch_size, self.max_samples)
+
+    @property
+    def other_batch_sizes(self) -> tuple[int, ...]:
+        """The request sizes except the largest; if that is the only one, half of it: a model serves any size."""
+        if self.model.max_batch_size:
+            return ()
+        largest = self.largest_batch_size
+        others = tuple(sorted(set(self.batch_sizes) - {largest}))
+        return others or ((largest // 2,) if largest > 1 else ())
+
 
 @dataclass(frozen=True)
 class ModelConfig:
@@ -176,17 +192,6 @@ class Tolerance:
 
 
 @dataclass(frozen=True)
-class Threshold:
-    """Bounds on a metric; those that are not None apply."""
-
-    metric: str
-    minimum: float | None
-    maximum: float | None
-    maximum_degradation: float | None
-    """Largest |framework's value - served value|."""
-
-
-@dataclass(frozen=True)
 class InputShape:
     """perf_analyzer's --shape for an input with dynamic dimensions, without the batch dimension."""
 
@@ -242,24 +247,54 @@ class ServedModel:
 
 @dataclass(frozen=True)
 class ProfileRequest(Document):
-    """Compare the served candidate with the reference, compute metrics, then sweep it on its private server."""
+    """Compare the served candidate with the reference, then sweep it on its private server."""
 
     key: str
     revision: str
     reference: str
-    source: str
     model_name: str
     max_batch_size: int
     format: str
     precision: str
     tolerance: Tolerance
-    metrics: Entrypoint | None
-    thresholds: tuple[Threshold, ...]
+    keep_outputs: bool
+    """Whether the served outputs are kept, for a metrics Job."""
     load: Load
     offline: Sweep
     online: Sweep
     members: tuple[ServedModel, ...] = ()
     """The models of an ensemble (format ``ensemble``)."""
+
+
+@dataclass(frozen=True)
+class KeptOutputs:
+    """What a profile kept of a candidate's answers."""
+
+    profile: str
+    """Key of the profile."""
+    format: str
+    precision: str
+
+
+@dataclass(frozen=True)
+class MetricsRequest(Document):
+    """Compute the user's metrics of the framework's outputs, and of the outputs that profiles kept.
+
+    One Job for all candidates, so that the framework's metrics are computed once. It knows no thresholds: the
+    controller judges the values.
+    """
+
+    key: str
+    source: str
+    reference: str
+    model_format: str
+    """The source's format, which the calculator of the framework's metrics is told."""
+    max_batch_size: int
+    """Largest batch, in samples; 0: no batch dimension."""
+    metrics: Entrypoint
+    candidates: tuple[KeptOutputs, ...]
+    required: tuple[str, ...] = ()
+    """Names of metrics that must not be dropped if the result is too long: those with a threshold."""
 
 
 @dataclass(frozen=True)

@@ -64,18 +64,6 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Accuracy(Document):
-    """One metric, computed by the user's MetricsCalculator on both sets of outputs."""
-
-    metric: str
-    framework: float
-    served: float
-    threshold: str
-    """The threshold in words ("minimum 0.95"); empty if there is none."""
-    passed: bool
-
-
-@dataclass(frozen=True)
 class Environment(Document):
     """Where a measurement was taken; results are comparable only if their environments agree."""
 
@@ -138,11 +126,34 @@ class ProfileResult(Document):
     """A Reason's value: ``Passed`` or the first gate that failed."""
     message: str
     max_absolute_error: float
-    accuracy: tuple[Accuracy, ...]
     samples: int
     offline: tuple[Row, ...]
     online: tuple[Row, ...]
     environment: Environment
+
+
+@dataclass(frozen=True)
+class CandidateMetrics(Document):
+    """The metrics of one candidate's kept outputs, or why there are none."""
+
+    profile: str
+    """Key of the profile that kept them."""
+    values: tuple[float | None, ...]
+    """In the order of ``MetricsResult.metrics``; None: not computed, or not finite. Empty if the metrics failed."""
+    reason: str = ""
+    """A Reason's value if the user's code failed for this candidate; otherwise empty."""
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class MetricsResult(Document):
+    """What the user's MetricsCalculator computed."""
+
+    metrics: tuple[str, ...]
+    """The metrics' names, sorted."""
+    framework: tuple[float | None, ...]
+    """Values of the framework's outputs, in that order; None: not finite, or computed only of served outputs."""
+    candidates: tuple[CandidateMetrics, ...]
 
 
 @dataclass(frozen=True)
@@ -210,6 +221,7 @@ RESULTS: dict[str, type[Document]] = {
     "reference": ReferenceResult,
     "convert": ConvertResult,
     "profile": ProfileResult,
+    "metrics": MetricsResult,
     "search": SearchResult,
     "measure": MeasureResult,
     "clean": CleanResult,

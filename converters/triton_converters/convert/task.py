@@ -1,6 +1,7 @@
 """The input of every converter, whatever the framework, and the choice of the converter's module."""
 
 import importlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +17,16 @@ class ConversionWarning(UserWarning):
 
 
 @dataclass(frozen=True)
+class TimingCaches:
+    """The timing caches of TensorRT, for the request's GPU product."""
+
+    known: Callable[[str], Path]
+    """Returns the path of the cache of a TensorRT version; it may be missing."""
+    new: Path
+    """The path for the cache that the build has filled."""
+
+
+@dataclass(frozen=True)
 class Task:
     """One conversion."""
 
@@ -25,6 +36,7 @@ class Task:
     signature: Signature
     example: Arrays
     """Real inputs by name to trace with; no other dimension has their batch size."""
+    timing_caches: TimingCaches
 
     @property
     def half(self) -> bool:

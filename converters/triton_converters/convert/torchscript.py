@@ -1,17 +1,19 @@
 """Functions for ts-trace and ts-script: checks of names, saving, and a check of the saved file."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy
 import torch
 
+from triton_converters.claim_store import inspection
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import FORMATS
 from triton_converters.contract.reasons import Reason
 from triton_converters.convert.task import Task
 from triton_converters.convert.torch_module import framework, served, tensors
+from triton_converters.gates.precision import by_elements
 from triton_converters.model_config.data_types import TRITON_BY_NUMPY
 
 
@@ -28,6 +30,7 @@ def trace(task: Task, model: Any, directory: Path) -> None:
     path = directory / FORMATS[task.request.format].file
     save(traced, path)
     _check_file(task, path)
+    inspection.write(directory, weight_data_types(path))
 
 
 def check_names(names: list[str], kind: str, parameters: Sequence[str] = ()) -> None:
@@ -73,3 +76,25 @@ def _check_file(task: Task, path: Path) -> None:
             message = f"the converted model answers {tensor.name} as {array.dtype}{list(numpy.shape(array))}"
             expected = f"{tensor.data_type}{list(tensor.dims)}"
             raise StageError(Reason.CONVERSION_FAILED, f"{message}, but the signature says {expected} after the batch")
+
+
+def weight_data_types(path: Path) -> tuple[str, ...]:
+    """Return Triton's names of the floating point types of a file's weights, the type of most elements first.
+
+    Only here: to read the file is to run what it holds.
+    """
+    return by_elements(_weights(path))
+
+
+def _weights(path: Path) -> Iterator[tuple[str, int]]:
+    """Yield type and number of elements of every floating point parameter, buffer and constant of the graph."""
+    names = {torch.float32: "FP32", torch.float16: "FP16", torch.float64: "FP64", torch.bfloat16: "BF16"}
+    module = torch.jit.load(str(path), map_location="cpu")
+    tensors: list[Any] = [*module.parameters(), *module.buffers()]
+    graph = module.inlined_graph
+    for node in graph.findAllNodes("prim::Constant", True):
+        if node.hasAttribute("value") and node.kindOf("value") == "t":
+            tensors.append(node.t("value"))
+    for tensor in tensors:
+        if tensor.dtype in names:
+            yield names[tensor.dtype], tensor.numel()

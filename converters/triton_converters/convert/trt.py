@@ -7,7 +7,6 @@ from pathlib import Path
 
 from triton_converters.claim_store import inspection
 from triton_converters.claim_store.dump import Batch, read_batches
-from triton_converters.claim_store.publish import write_file
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import FORMATS, THROUGH
@@ -38,11 +37,11 @@ def convert(task: Task, directory: Path) -> None:
         onnx_graph.save(to_fp16(onnx_graph.load(graph)), graph)
     batches = read_batches(layout.reference_directory(task.request.reference))
     shapes = profile_shapes(batches, task.signature, task.request.optimal_batch_size)
-    timing = layout.cache_directory(task.request.gpu_product, library.version) / "timing.cache"
+    timing = task.timing_caches.known(library.version)
     known = timing.read_bytes() if timing.exists() else b""
     engine = tensorrt_library.build(library, graph, shapes, task.request.tensorrt, known)
     if engine.timing_cache and engine.timing_cache != known:
-        write_file(timing, engine.timing_cache)
+        task.timing_caches.new.write_bytes(engine.timing_cache)
     for path in directory.iterdir():
         path.unlink()
     (directory / FORMATS[task.request.format].file).write_bytes(engine.plan)

@@ -1,16 +1,19 @@
 """The floating point types of a converted file, read back from the file itself."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from triton_converters.claim_store import inspection
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.formats import FORMATS, HPS
+from triton_converters.contract.formats import HPS
 from triton_converters.contract.reasons import Reason
 
 TYPE_BY_PRECISION = {"fp32": "FP32", "fp16": "FP16"}
+
+READABLE = frozenset({"onnx", HPS})
+"""Formats whose types can be told from the file by anybody; every other format has an inspection."""
 
 
 def check_precision(path: Path, format_name: str, precision: str) -> tuple[str, ...]:
@@ -36,18 +39,20 @@ def weight_data_types(path: Path, format_name: str) -> tuple[str, ...]:
     """
     if format_name == HPS:
         return ("FP32",)
-    weights = _READERS.get(FORMATS[format_name].file)
-    if weights is None:
+    if format_name not in READABLE:
         return inspection.read(path.parent).data_types
-    sizes: Counter[str] = Counter()
     try:
-        for name, elements in weights(path):
-            sizes[name] += elements
-    except StageError:
-        raise
+        return by_elements(_onnx_weights(path))
     except Exception as error:
         line = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise StageError(Reason.MODEL_LOAD_FAILED, f"{path.name} cannot be parsed: {line}") from error
+
+
+def by_elements(weights: Iterable[tuple[str, int]]) -> tuple[str, ...]:
+    """Return the types of some weights, the type of most elements first; ``weights``: type and number of elements."""
+    sizes: Counter[str] = Counter()
+    for name, elements in weights:
+        sizes[name] += elements
     return tuple(name for name, _ in sorted(sizes.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -83,31 +88,9 @@ def _onnx_weights(path: Path) -> Iterator[tuple[str, int]]:
                 yield kind, _count(tensor.dims)
 
 
-def _torchscript_weights(path: Path) -> Iterator[tuple[str, int]]:
-    """Yield type and number of elements of every floating point parameter, buffer and constant of the graph."""
-    import torch
-
-    names = {torch.float32: "FP32", torch.float16: "FP16", torch.float64: "FP64", torch.bfloat16: "BF16"}
-    module = torch.jit.load(str(path), map_location="cpu")
-    tensors: list[Any] = [*module.parameters(), *module.buffers()]
-    graph = module.inlined_graph
-    for node in graph.findAllNodes("prim::Constant", True):
-        if node.hasAttribute("value") and node.kindOf("value") == "t":
-            tensors.append(node.t("value"))
-    for tensor in tensors:
-        if tensor.dtype in names:
-            yield names[tensor.dtype], tensor.numel()
-
-
 def _count(dims: Any) -> int:
     """Return the number of elements; 1 for a scalar."""
     product = 1
     for size in dims:
         product *= size
     return product
-
-
-_READERS: dict[str, Callable[[Path], Iterator[tuple[str, int]]]] = {
-    "model.onnx": _onnx_weights,
-    "model.pt": _torchscript_weights,
-}

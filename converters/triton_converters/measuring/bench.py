@@ -1,15 +1,10 @@
-"""Sweeps against one server and their directory on the claim, as the profile, search and measure stages need them."""
+"""Sweeps against one server, as the profile, search and measure stages need them."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
 
-from triton_converters.claim_store.publish import publish_directory, temporary_directory
-from triton_converters.claim_store.replay import has_result, read_result, write_result
-from triton_converters.contract import layout
-from triton_converters.contract.document import Document
 from triton_converters.contract.request import InputShape, Load, Sweep
 from triton_converters.contract.results import Signature
 from triton_converters.measuring import load_input
@@ -18,21 +13,9 @@ from triton_converters.measuring.server import Server
 from triton_converters.measuring.sweep import Measured, Plan, measure, points
 from triton_converters.model_config.data_types import wire_bytes
 
-Result = TypeVar("Result", bound=Document)
 ROOM = 2
 """Factor on the shared memory of outputs whose size depends on values: only one sample was tried in the spec's
 shapes."""
-
-
-def publish(stage: str, key: str, kind: type[Result], fill: Callable[[Path], Result]) -> Result:
-    """Publish ``measurements/<key>/`` with what ``fill`` writes; returns the result that was published first."""
-    target = layout.measurement_directory(key)
-    with temporary_directory(target) as directory:
-        result = fill(directory)
-        write_result(directory, stage, key, result)
-        if not publish_directory(directory, target, lambda path: has_result(path, stage, key)):
-            return read_result(target, stage, key, kind)
-    return result
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ MARKED = {
     "reference": layout.reference_directory,
     "convert": layout.revision_directory,
     "profile": layout.measurement_directory,
+    "metrics": layout.measurement_directory,
     "search": layout.measurement_directory,
     "measure": layout.measurement_directory,
 }
@@ -48,7 +49,7 @@ IS_OURS: dict[str, Callable[[Path], bool]] = {
     "candidates": lambda directory: find_conversion(directory, directory.name) is not None,
     "revisions": lambda directory: has_result(directory, "convert", directory.name),
     "measurements": lambda directory: any(
-        has_result(directory, stage, directory.name) for stage in ("profile", "search", "measure")
+        has_result(directory, stage, directory.name) for stage in ("profile", "metrics", "search", "measure")
     ),
     "searches": is_journal,
 }

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from triton_converters.claim_store.replay import read_result
+from triton_converters.claim_store.replay import publish_result, read_result
 from triton_converters.contract import layout
 from triton_converters.contract.request import MeasureRequest
 from triton_converters.contract.results import MeasureResult, ReferenceResult
 from triton_converters.gates.verify import check_signature
-from triton_converters.measuring.bench import Bench, publish
+from triton_converters.measuring.bench import Bench
 from triton_converters.measuring.environment import observe
 from triton_converters.measuring.server import Server
 
@@ -21,7 +21,8 @@ def run(request: MeasureRequest) -> MeasureResult:
     InvalidSpec (input shapes), ServerCrashed, ServerUnreachable, InferenceFailed, MeasurementFailed; OSError if the
     claim is full.
     """
-    return publish(STAGE, request.key, MeasureResult, lambda directory: _measure(request, directory))
+    target = layout.measurement_directory(request.key)
+    return publish_result(target, STAGE, request.key, MeasureResult, lambda directory: _measure(request, directory))
 
 
 def _measure(request: MeasureRequest, directory: Path) -> MeasureResult:

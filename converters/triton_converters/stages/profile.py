@@ -1,36 +1,33 @@
-"""Stage ``profile``: compare the served candidate with the reference, compute metrics, then sweep it.
+"""Stage ``profile``: compare the served candidate with the reference, then sweep it.
 
 The pod's own tritonserver serves one revision and nothing else. A gate that fails is this stage's result, not its
 failure: the other candidates continue, and a model that is wrong is not measured.
 """
 
-import json
-import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from triton_converters.claim_store.dump import read_batches, read_sizes
-from triton_converters.claim_store.replay import read_result
+from triton_converters.claim_store.replay import publish_result, read_result
 from triton_converters.claim_store.repository import model_file
+from triton_converters.claim_store.served_outputs import write_outputs
 from triton_converters.contract import layout
-from triton_converters.contract.envelope import MessageTooLongError, Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import ProfileRequest, ServedModel
-from triton_converters.contract.results import Accuracy, ProfileResult, ReferenceResult
+from triton_converters.contract.results import ProfileResult, ReferenceResult
 from triton_converters.contract.text import shortened
-from triton_converters.gates import accuracy, verify
+from triton_converters.gates import verify
 from triton_converters.gates.precision import check_precision
 from triton_converters.gates.verify import Served
 from triton_converters.measuring import load_input
-from triton_converters.measuring.bench import Bench, publish
+from triton_converters.measuring.bench import Bench
 from triton_converters.measuring.environment import observe
 from triton_converters.measuring.server import Server
 
 STAGE = "profile"
-METRICS_FILE = "metrics.json"
 MESSAGE_BYTES = 700
-"""Longest message of a gate: it shares the termination message with the metrics and the environment."""
+"""Longest message of a gate: it shares the termination message with the sweeps and the environment."""
 GATES = frozenset(
     {
         Reason.PRECISION_MISMATCH,
@@ -39,9 +36,6 @@ GATES = frozenset(
         Reason.INFERENCE_FAILED,
         Reason.OUTPUTS_NOT_FINITE,
         Reason.OUTPUTS_DIFFER,
-        Reason.METRIC_MISSING,
-        Reason.METRIC_FAILED,
-        Reason.THRESHOLD_NOT_MET,
     }
 )
 """Reasons that are a verdict on the candidate, from answers alone; any other ends the Job, which may run again."""
@@ -54,16 +48,16 @@ class Verdict:
     reason: Reason = Reason.PASSED
     message: str = ""
     served: Served | None = None
-    accuracy: tuple[Accuracy, ...] = ()
 
 
 def run(request: ProfileRequest) -> ProfileResult:
     """Publish ``measurements/<key>/``: the verdict and, for a candidate that passed, both sweeps.
 
     Raises StageError: ResultMissing (no reference), InvalidSpec (input shapes), ServerCrashed, ServerUnreachable,
-    MeasurementFailed, and what ``user_code.call`` raises for the metrics entrypoint; OSError if the claim is full.
+    MeasurementFailed; OSError if the claim is full.
     """
-    return publish(STAGE, request.key, ProfileResult, lambda directory: _profile(request, directory))
+    target = layout.measurement_directory(request.key)
+    return publish_result(target, STAGE, request.key, ProfileResult, lambda directory: _profile(request, directory))
 
 
 def _profile(request: ProfileRequest, directory: Path) -> ProfileResult:
@@ -72,7 +66,7 @@ def _profile(request: ProfileRequest, directory: Path) -> ProfileResult:
     load_input.check_shapes(request.load.input_shapes, reference.signature)
     server = Server(request.load, request.model_name)
     server.wait_ready()
-    verdict = _judge(request, server, reference, directory)
+    verdict = _judge(request, server, reference)
     print(f"gates: {verdict.reason}: {verdict.message}", flush=True)
     served = verdict.served
     result = ProfileResult(
@@ -80,18 +74,19 @@ def _profile(request: ProfileRequest, directory: Path) -> ProfileResult:
         reason=str(verdict.reason),
         message=shortened(verdict.message, MESSAGE_BYTES),
         max_absolute_error=served.max_absolute_error if served else 0.0,
-        accuracy=tuple(each for each in verdict.accuracy if math.isfinite(each.framework + each.served)),
         samples=served.samples if served else 0,
         offline=(),
         online=(),
         environment=observe(server, ()),
     )
     if result.passed and served:
+        if request.keep_outputs:
+            write_outputs(directory, served.outputs)
         result = _measure(request, Bench(server, request.load, reference.signature, home, directory), served, result)
-    return fit(request.key, result)
+    return result
 
 
-def _judge(request: ProfileRequest, server: Server, reference: ReferenceResult, directory: Path) -> Verdict:
+def _judge(request: ProfileRequest, server: Server, reference: ReferenceResult) -> Verdict:
     """Run every gate in turn, the cheap ones first."""
     verdict, signature = Verdict(), replace(reference.signature, max_batch_size=request.max_batch_size)
     batches = layout.reference_directory(request.reference)
@@ -100,7 +95,7 @@ def _judge(request: ProfileRequest, server: Server, reference: ReferenceResult, 
             check_precision(model_file(request.revision, model.name, model.format), model.format, model.precision)
         verify.check_signature(server.signature(), signature, request.max_batch_size)
         served = verdict.served = verify.serve(
-            server.infer, read_batches(batches), signature, request.tolerance, keep_outputs=request.metrics is not None
+            server.infer, read_batches(batches), signature, request.tolerance, request.keep_outputs
         )
         if served.samples != reference.samples:
             message = f"{batches} holds {served.samples} samples, but its result says {reference.samples}"
@@ -110,35 +105,11 @@ def _judge(request: ProfileRequest, server: Server, reference: ReferenceResult, 
         served.include(verify.serve(server.infer, read_sizes(batches), signature, request.tolerance))
         verify.check(served, request.precision, request.tolerance)
         verdict.message = served.describe()
-        if request.metrics is not None:
-            verdict.accuracy = _accuracy(request, batches, served, directory)
-            accuracy.check(verdict.accuracy)
     except StageError as error:
         if error.reason not in GATES:
             raise
         verdict.reason, verdict.message = error.reason, error.message
     return verdict
-
-
-def _accuracy(request: ProfileRequest, batches: Path, served: Served, directory: Path) -> tuple[Accuracy, ...]:
-    """Return the metrics with their verdicts; METRICS_FILE keeps them all, even if the message cannot."""
-    assert request.metrics is not None
-    data = accuracy.gather(list(read_batches(batches)), served.outputs, request.max_batch_size > 0)
-    arguments: dict[str, int | str] = {
-        "precision": request.precision,
-        "output_format": request.format,
-        "batch_size": max(1, request.max_batch_size),
-    }
-    source = layout.source_directory(request.source)
-    framework, answered = accuracy.calculate(source, request.metrics, arguments, data)
-    document = {"framework": _json(framework), "served": _json(answered)}
-    (directory / METRICS_FILE).write_text(json.dumps(document, indent=1, sort_keys=True), encoding="utf-8")
-    return accuracy.judge(framework, answered, request.thresholds)
-
-
-def _json(values: accuracy.Values) -> dict[str, float | str]:
-    """Return the values with NaN and infinity as text, because JSON has neither."""
-    return {name: value if math.isfinite(value) else str(value) for name, value in values.items()}
 
 
 def _measure(request: ProfileRequest, bench: Bench, served: Served, result: ProfileResult) -> ProfileResult:
@@ -149,16 +120,3 @@ def _measure(request: ProfileRequest, bench: Bench, served: Served, result: Prof
     commands = tuple(each.command for each in (offline, online) if each.command)
     environment = replace(result.environment, perf_analyzer=commands)
     return replace(result, offline=offline.rows, online=online.rows, environment=environment)
-
-
-def fit(key: str, result: ProfileResult) -> ProfileResult:
-    """Drop metrics without a threshold, the last first, until the result fits into a termination message."""
-    while True:
-        try:
-            Outcome(STAGE, key, result).to_json()
-        except MessageTooLongError:
-            if not result.accuracy or result.accuracy[-1].threshold:
-                return result
-            result = replace(result, accuracy=result.accuracy[:-1])
-        else:
-            return result

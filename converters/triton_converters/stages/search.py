@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from triton_converters.claim_store.replay import read_result
+from triton_converters.claim_store.replay import publish_result, read_result
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
@@ -12,7 +12,6 @@ from triton_converters.contract.request import SearchRequest
 from triton_converters.contract.results import ProfileResult, ReferenceResult, Row, SearchPoint, SearchResult, Tuning
 from triton_converters.contract.scoring import order
 from triton_converters.measuring import load_input
-from triton_converters.measuring.bench import publish
 from triton_converters.measuring.environment import observe
 from triton_converters.measuring.server import Server
 from triton_converters.search import PART_POINTS
@@ -46,7 +45,8 @@ def run(request: SearchRequest) -> SearchResult:
     Raises StageError: ResultMissing (no reference or profile), InvalidSpec (input shapes), ServerCrashed,
     ServerUnreachable; OSError if the claim is full.
     """
-    return publish(STAGE, request.key, SearchResult, lambda _: _search(request))
+    target = layout.measurement_directory(request.key)
+    return publish_result(target, STAGE, request.key, SearchResult, lambda _: _search(request))
 
 
 def _search(request: SearchRequest) -> SearchResult:

@@ -27,7 +27,7 @@ def batches(
     """
     path, left, first = request.dataloader.path, request.max_samples, None
     batch_dimension = request.model.max_batch_size > 0
-    iterator = _iterate(request, source, batch_size or largest_batch_size(request))
+    iterator = _iterate(request, source, batch_size or request.largest_batch_size)
     while left > 0:
         with running(source, path):
             item = next(iterator, None)
@@ -44,13 +44,6 @@ def batches(
         yield batch
     if first is None:
         raise StageError(Reason.DATALOADER_EMPTY, f"{path}: the dataloader yielded no batch")
-
-
-def largest_batch_size(request: ReferenceRequest) -> int:
-    """Return the samples of the largest batch or, without a batch dimension, of the largest request."""
-    if request.model.max_batch_size == 0:
-        return max(request.batch_sizes, default=1)
-    return min(request.model.max_batch_size, request.max_samples)
 
 
 def head(batch: Batch, count: int) -> Batch:

@@ -4,7 +4,8 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from triton_operator.api.schema import ApiType, Decimal, list_map, rules
+from triton_converters.contract.accuracy import Threshold
+from triton_operator.api.schema import ApiType, Decimal, list_map, number, rules
 
 
 class MetricThreshold(ApiType):
@@ -27,6 +28,10 @@ class MetricThreshold(ApiType):
     maximum_degradation: Decimal | None = None
     """Maximum absolute difference between the metric of the served outputs and that of the reference, as a decimal
     string. It counts in both directions: a metric that is better by more than this fails too. Default: no bound."""
+
+    def asked(self) -> Threshold:
+        """Return the threshold as the gate takes it."""
+        return Threshold(self.metric, number(self.minimum), number(self.maximum), number(self.maximum_degradation))
 
 
 class AccuracyGate(ApiType):

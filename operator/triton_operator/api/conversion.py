@@ -25,8 +25,8 @@ class Conversion(ApiType):
     parallelism: Annotated[int, Field(ge=1, le=16)] = 2
     """Maximum number of conversion Jobs that run at the same time. Default: 2."""
     active_deadline_seconds: Annotated[int, Field(ge=10, le=86400)] = 3600
-    """Time limit of each pod of a source, reference or conversion Job, in seconds, from when a node takes the pod.
-    Pulling images counts; waiting for a node does not. Default: 3600."""
+    """Time limit of each pod of a source, reference, conversion or metrics Job, in seconds, from when a node takes the
+    pod. Pulling images counts; waiting for a node does not. Default: 3600."""
     tolerances: Annotated[
         list[PrecisionTolerance],
         Field(
@@ -38,7 +38,8 @@ class Conversion(ApiType):
     <= absolute + relative * |reference|. A precision that is not listed keeps its default. Default: 1e-4 absolute and
     relative for fp32, 1e-2 absolute and relative for fp16."""
     pod: Pod = Field(default_factory=Pod)
-    """Settings of the pods of all Jobs. `image` applies to reference and conversion Jobs only, which run your model and
-    dataloader. It needs Python 3.11 or later, the framework, and the packages that your code imports; the operator
-    copies its converters into the container when it starts. `resources` applies to the main container. The pods of
-    profile and search Jobs also run a server, so `serving.pod` decides where they are scheduled."""
+    """Settings of the pods of all Jobs. `image` applies to reference, conversion and metrics Jobs only, which run your
+    code, in the container `run`. It needs Python 3.11 or later, the framework, and the packages that your code imports;
+    the operator copies its converters into the container when it starts. `resources` applies to each container of a
+    Job except a server's. The pods of profile and search Jobs also run a server, so `serving.pod` decides where they
+    are scheduled."""

@@ -72,3 +72,8 @@ KEYS = (
 """The CEL rule of a map whose keys are names of labels, annotations or resources: it also bounds their length."""
 LabelValue = Annotated[str, StringConstraints(max_length=63, pattern=r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$")]
 BatchSize = Annotated[int, Field(ge=1, le=65536)]
+
+
+def number(decimal: str | None) -> float | None:
+    """Return the value of a decimal string; None if there is none."""
+    return None if decimal is None else float(decimal)

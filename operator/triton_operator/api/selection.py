@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from triton_converters.contract import request
-from triton_operator.api.schema import ApiType, Decimal, ResultKey, list_map, rules
+from triton_operator.api.schema import ApiType, Decimal, ResultKey, list_map, number, rules
 
 ObjectiveMetric = Literal[
     "Throughput",
@@ -51,7 +51,7 @@ class Constraint(ApiType):
 
     def asked(self) -> request.Constraint:
         """Return the constraint as the ranking and a search's request take it."""
-        return request.Constraint(self.metric, _number(self.minimum), _number(self.maximum))
+        return request.Constraint(self.metric, number(self.minimum), number(self.maximum))
 
 
 class Search(ApiType):
@@ -107,7 +107,3 @@ class Selection(ApiType):
     """Minimum improvement in the objectives, in percent, for which another candidate of the same source replaces the
     active one. Both must have been measured in the same environment. If 0, the best candidate always replaces the
     active one. Default: 0."""
-
-
-def _number(bound: str | None) -> float | None:
-    return None if bound is None else float(bound)

@@ -1,11 +1,12 @@
 """The status of a TritonDeployment, written whole by one apply at the end of a pass."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
+from triton_converters.contract.accuracy import Accuracy
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Row
 from triton_converters.contract.text import shortened
@@ -26,7 +27,9 @@ ConditionType = Literal[
     "Available",
     "PerformanceMeasured",
 ]
-CandidateState = Literal["Pending", "Converting", "Converted", "Profiling", "Passed", "Failed", "Skipped", "Selected"]
+CandidateState = Literal[
+    "Pending", "Converting", "Converted", "Profiling", "Profiled", "Passed", "Failed", "Skipped", "Selected"
+]
 
 
 class Condition(StatusType):
@@ -98,8 +101,8 @@ class CandidateStatus(StatusType):
     members: Annotated[list[str], Field(max_length=8)] = Field(default_factory=list)
     """Format, precision and accelerator of each model, such as onnx-fp16-cuda."""
     state: CandidateState
-    """State of the candidate: Pending, Converting, Converted (waits to be profiled), Profiling, Passed (all gates),
-    Selected (passed and chosen), Failed, or Skipped (never tried)."""
+    """State of the candidate: Pending, Converting, Converted (waits to be profiled), Profiling, Profiled (waits for its
+    metrics), Passed (all gates), Selected (passed and chosen), Failed, or Skipped (never tried)."""
     reason: str = ""
     """Why the candidate is in this state; docs/reasons.md explains each reason."""
     message: Text = ""
@@ -110,13 +113,16 @@ class CandidateStatus(StatusType):
     profile: str = ""
     """Key of the candidate's profile. The ConfigMap `<name of the object>-results` has an entry `profile.<key>` with
     all of its measurements."""
+    metrics_key: str = ""
+    """Key of the Job that computed the candidate's metrics. The ConfigMap `<name of the object>-results` has an entry
+    `metrics.<key>` with the metrics of all candidates. Absent without `spec.metrics`."""
     max_absolute_error: str = ""
     """Largest absolute difference between a served output and the reference, as a decimal string."""
     metrics: Annotated[list[MetricValue], Field(max_length=16)] = Field(default_factory=list)
     """Metrics of the served outputs: first those that miss their threshold, then those that meet it, then those without
     a threshold."""
     omitted_metrics: int | None = None
-    """Number of metrics that are left out here to keep the status small; the entry that `profile` names has them."""
+    """Number of metrics that are left out here to keep the status small; the entry that `metricsKey` names has them."""
     throughput: str = ""
     """Throughput of the candidate's best measurement, in inferences (samples) per second, as a decimal string."""
     p99_latency_microseconds: int | None = None
@@ -380,6 +386,26 @@ def row_status(row: Row, precision: str, accelerator: str, input_shape: str) -> 
         used_memory_bytes=row.memory_bytes or None,
         **{**vars(row), "throughput": f"{row.throughput:.1f}", "client_bound": row.client_bound or None},
     )
+
+
+def accuracy_status(accuracy: Sequence[Accuracy], samples: int) -> list[AccuracyStatus]:
+    """Return the status of judged metrics, in their order."""
+    return [
+        AccuracyStatus(
+            metric=each.metric,
+            framework=decimal(each.framework),
+            served=decimal(each.served),
+            samples=samples,
+            threshold=each.threshold,
+            passed=each.passed,
+        )
+        for each in accuracy
+    ]
+
+
+def decimal(value: float) -> str:
+    """Return a metric's value with six significant digits."""
+    return f"{value:.6g}"
 
 
 def timestamp(now: datetime) -> str:

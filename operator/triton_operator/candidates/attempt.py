@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Self
 
+from triton_converters.contract.accuracy import Accuracy
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ConvertResult, ProfileResult
 from triton_operator.api.status import CandidateState
@@ -28,6 +29,10 @@ class Attempt:
     """Key of the profile's record."""
     image_id: str = ""
     """ID of the server's image that it was profiled with, as the kubelet reported it; empty: not reported."""
+    accuracy: tuple[Accuracy, ...] = ()
+    """Its metrics, judged by the spec's thresholds."""
+    metrics_key: str = ""
+    """Key of the metrics' record."""
 
     def now(self, state: CandidateState, trouble: Trouble | None = None) -> Self:
         """The candidate in its next state, with its reason and message."""
@@ -47,4 +52,4 @@ class Attempt:
     @property
     def passed(self) -> bool:
         """Whether the candidate passed every gate before selection."""
-        return self.profile is not None and self.profile.passed
+        return self.state in ("Passed", "Selected")

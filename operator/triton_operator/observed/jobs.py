@@ -191,8 +191,7 @@ def _kept_up(pod: Mapping[str, Any], stage: str, end: Trouble) -> Trouble:
 
 
 def _no_result(job: str) -> Trouble:
-    message = f"Job {job} succeeded without a valid result: user code ended the process before the stage was done"
-    return Trouble(Reason.RESULT_MISSING, message)
+    return Trouble(Reason.RESULT_MISSING, f"Job {job} succeeded without a valid result; see its log")
 
 
 def _again(pod: Mapping[str, Any], stage: str, key: str) -> Trouble | None:

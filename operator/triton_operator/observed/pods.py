@@ -15,6 +15,8 @@ from triton_operator.observed.refusal import refusal
 
 SERVER = "tritonserver"
 """Name of the server's container, in its own pod and in that of a profile Job."""
+INCOMING = '"incoming"'
+"""How the kubelet names the volume that user code writes to."""
 EVICTED = "Evicted"
 """A pod's reason if its kubelet ended it. Without the condition DisruptionTarget it used more than it may."""
 
@@ -67,7 +69,9 @@ def pod_trouble(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> 
         return Trouble(Reason.NODE_NOT_READY, message)
     if waiting := _waiting(pod, events):
         return waiting
-    if status.get("phase") == "Pending":
+    # A pod is Pending until its main container starts. What the kubelet tried in vain before an init container ran is
+    # history.
+    if status.get("phase") == "Pending" and not _has_begun(status):
         return _attempted_in_vain(pod, events)
     return None
 
@@ -133,7 +137,8 @@ def ending(
         return Trouble(Reason.OUT_OF_MEMORY, f"{where} was killed at its memory limit{limit}; raise it in {field}")
     if pod.get("status", {}).get("reason") == EVICTED:
         words = printable(pod["status"].get("message", "")).strip()
-        return Trouble(crashed, f"the kubelet ended pod {pod['metadata']['name']}: {words}")
+        advice = "; enlarge spec.repository.claimTemplate.size, which bounds it" if INCOMING in words else ""
+        return Trouble(crashed, f"the kubelet ended pod {pod['metadata']['name']}: {words}{advice}")
     end = f"{where} ended with exit code {terminated.get('exitCode')}"
     lines = [line.strip() for line in printable(terminated.get("message", "")).splitlines() if line.strip()]
     if sentence:
@@ -228,6 +233,11 @@ def _waiting(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> Tro
             where = f"pod {pod['metadata']['name']}, container {container['name']}"
             return Trouble(reason, f"{where}: {words}; {secret}{_ADVICE[reason]}")
     return None
+
+
+def _has_begun(status: Mapping[str, Any]) -> bool:
+    """Whether a container runs or has ended; the pod's volumes are mounted then."""
+    return any({"running", "terminated"} & each.get("state", {}).keys() for each in _statuses(status))
 
 
 def _missing_secret(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> str:

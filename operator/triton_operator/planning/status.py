@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from triton_converters.contract.results import Accuracy, MeasureResult, ProfileResult, Row, Signature, Tensor
+from triton_converters.contract.accuracy import Accuracy
+from triton_converters.contract.results import MeasureResult, ProfileResult, Row, Signature, Tensor
 from triton_converters.contract.text import shortened
 from triton_operator import names
 from triton_operator.api.fitting import longest
@@ -21,6 +22,8 @@ from triton_operator.api.status import (
     TargetStatus,
     TensorStatus,
     TritonDeploymentStatus,
+    accuracy_status,
+    decimal,
     merge_conditions,
     row_status,
 )
@@ -81,7 +84,7 @@ def _tensors(tensors: Sequence[Tensor]) -> list[TensorStatus]:
 def _candidate(attempt: Attempt, ranking: Sequence[Choice]) -> CandidateStatus:
     choice = next((each for each in ranking if each.name == attempt.name), None)
     profile = attempt.profile
-    metrics = _decisive_first(profile.accuracy) if profile else []
+    metrics = _decisive_first(attempt.accuracy)
     return CandidateStatus(
         name=attempt.name,
         members=[member.words for member in attempt.candidate.members],
@@ -90,6 +93,7 @@ def _candidate(attempt: Attempt, ranking: Sequence[Choice]) -> CandidateStatus:
         message=shortened(attempt.message, MESSAGE_BYTES),
         key=attempt.key,
         profile=attempt.profile_key,
+        metrics_key=attempt.metrics_key,
         max_absolute_error=f"{profile.max_absolute_error:.3g}" if profile else "",
         metrics=[MetricValue(metric=each.metric, value=decimal(each.served)) for each in metrics],
         omitted_metrics=len(metrics[longest(CandidateStatus, "metrics") :]) or None,
@@ -158,7 +162,7 @@ def _of_what_serves(
         precision=attempt.candidate.precision,
         throughput=throughput(best.row),
         p99_latency_microseconds=best.row.p99,
-        accuracy=_headline(context, profile),
+        accuracy=_headline(context, attempt),
     )
     performance = PerformanceStatus(
         offline=_rows(context, attempt, profile.offline),
@@ -166,7 +170,7 @@ def _of_what_serves(
         environment=_environment(context, rollout.server, profile, measured),
         measured_at=progress.rollout.record.finished_at,
     )
-    return serving, _accuracy(profile), performance
+    return serving, accuracy_status(_decisive_first(attempt.accuracy), profile.samples), performance
 
 
 def _with_scale(context: Context, serving: ServingStatus | None) -> ServingStatus:
@@ -180,30 +184,16 @@ def _with_scale(context: Context, serving: ServingStatus | None) -> ServingStatu
     )
 
 
-def _accuracy(profile: ProfileResult) -> list[AccuracyStatus]:
-    return [
-        AccuracyStatus(
-            metric=each.metric,
-            framework=decimal(each.framework),
-            served=decimal(each.served),
-            samples=profile.samples,
-            threshold=each.threshold,
-            passed=each.passed,
-        )
-        for each in _decisive_first(profile.accuracy)
-    ]
-
-
 def _decisive_first(metrics: Sequence[Accuracy]) -> list[Accuracy]:
     """Sort metrics: failed ones, those with a threshold, then the others, of which too many are left out."""
     return sorted(metrics, key=lambda each: (each.passed, not each.threshold))
 
 
-def _headline(context: Context, profile: ProfileResult) -> str:
+def _headline(context: Context, attempt: Attempt) -> str:
     """The value of the first threshold's metric, or else of the first metric."""
     thresholds = context.spec.accuracy.thresholds
     wanted = thresholds[0].metric if thresholds else None
-    values = [each for each in profile.accuracy if each.metric == wanted] or list(profile.accuracy)
+    values = [each for each in attempt.accuracy if each.metric == wanted] or list(attempt.accuracy)
     return decimal(values[0].served) if values else ""
 
 
@@ -232,8 +222,3 @@ def _environment(context: Context, server: str, profile: ProfileResult, measured
 def throughput(row: Row) -> str:
     """Inferences per second with one decimal."""
     return f"{row.throughput:.1f}"
-
-
-def decimal(value: float) -> str:
-    """A metric's value with six significant digits."""
-    return f"{value:.6g}"

@@ -8,6 +8,9 @@ from triton_operator.api.quantity import amount
 from triton_operator.api.repository import ClaimTemplate
 from triton_operator.context import Context
 
+UNKNOWN_SIZE = "100Gi"
+"""Stands for the size of a claim of the user's, which is known only while the claim exists."""
+
 
 def claim(context: Context) -> dict[str, Any] | None:
     """The claim that the operator makes; None if the spec names an existing one."""
@@ -48,6 +51,11 @@ def shared_by_nodes(context: Context) -> bool | None:
     existing = context.observed.claim
     modes = _template(context).access_modes if existing is None else existing["spec"]["accessModes"]
     return list(modes) == ["ReadWriteMany"]
+
+
+def claim_size(context: Context) -> str:
+    """The size of the claim, as far as the spec says; of a claim of the user's, a size that few have."""
+    return UNKNOWN_SIZE if context.spec.repository.claim_name is not None else _template(context).size
 
 
 def _template(context: Context) -> ClaimTemplate:

@@ -1,10 +1,16 @@
-"""The Jobs, which have the same shape for every stage."""
+"""The Jobs, which have one of two shapes.
+
+Most have one container, which does the stage's work and publishes the result on the claim. Those that run the user's
+code have three, one after the other: `prepare` writes down what is to be done, `run` runs the user's code, which may
+write to a volume of the pod but not to the claim, and the last one checks what it wrote and publishes it.
+"""
 
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
 from typing import Any
 
+from triton_converters.contract import layout
 from triton_converters.contract.document import Document
 from triton_converters.contract.envelope import EXIT_FINAL
 from triton_operator import names
@@ -14,15 +20,23 @@ from triton_operator.candidates import server_image
 from triton_operator.context import Context
 from triton_operator.observed.jobs import BACKOFF_LIMIT
 from triton_operator.resources import pod
+from triton_operator.resources.claim import claim_size
 from triton_operator.resources.server import FIXED_MODELS, server_container
 
 CONVERTERS = "/opt/triton-operator/converters"
 """Path of the converters in the converter image."""
-COPIED_CONVERTERS = "/converters"
+COPIED_CONVERTERS = str(layout.CONVERTERS_MOUNT)
 CONVERTERS_MOUNT = {"name": "converters", "mountPath": COPIED_CONVERTERS}
-"""The mount of the converters in an image of the user's."""
+"""The mount of the converters for an image that lacks them."""
 TENSORRT_CHECK = "tensorrt"
 """Name of the container that compares TensorRT versions."""
+PREPARE, RUN = "prepare", "run"
+"""Names of the containers before the main one in a Job that runs the user's code."""
+LOGGED_CONTAINER = "kubectl.kubernetes.io/default-container"
+"""The annotation that says whose log `kubectl logs` shows."""
+INCOMING_MOUNT = {"name": "incoming", "mountPath": str(layout.INCOMING_MOUNT)}
+OWN_TEMPORARY = {"name": "own-tmp", "mountPath": pod.TEMPORARY["mountPath"]}
+"""The /tmp of the containers that do not run the user's code, in a pod that does."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +51,10 @@ class Work:
     candidate: str = ""
     volumes: tuple[dict[str, Any], ...] = ()
     mounts: tuple[dict[str, Any], ...] = ()
-    framework: bool = False
-    """Whether the main container runs the model's framework: in the framework's image, on the GPU."""
+    user_code: bool = False
+    """Whether it runs the user's code: in the framework's image, on the GPU, and apart from what publishes."""
+    inputs: tuple[Path, ...] = ()
+    """The directories of the claim that the user's code reads. It sees nothing else of the claim."""
     sidecar: dict[str, Any] | None = field(default=None)
     """A private tritonserver, which then has the GPU."""
     tensorrt_version: str = ""
@@ -58,8 +74,8 @@ def job(context: Context, work: Work) -> dict[str, Any]:
         # A pod that still terminates holds the claim and the GPU.
         "podReplacementPolicy": "Failed",
         "template": {
-            "metadata": pod.pod_metadata(context, settings, work.stage, **labels),
-            "spec": _pod(context, work, settings),
+            "metadata": _metadata(context, work, settings, labels),
+            "spec": _pod(context, work),
         },
     }
     return {
@@ -104,8 +120,20 @@ def claim_volume(name: str, uri: str, mount_path: Path) -> tuple[dict[str, Any],
     return {"name": name} | volume, {"name": name, "mountPath": str(mount_path), "readOnly": True}
 
 
+def _metadata(context: Context, work: Work, settings: Pod, labels: dict[str, str]) -> dict[str, Any]:
+    metadata = pod.pod_metadata(context, settings, work.stage, **labels)
+    if work.user_code:
+        # What a user looks for in a Job's log is the user's own traceback.
+        metadata["annotations"] = metadata.get("annotations", {}) | {LOGGED_CONTAINER: RUN}
+    return metadata
+
+
 def _failure_policy(work: Work) -> dict[str, Any]:
-    containers = [work.stage, TENSORRT_CHECK] if work.sidecar is not None and work.tensorrt_version else [work.stage]
+    containers = [work.stage]
+    if work.user_code:
+        containers = [PREPARE, work.stage]
+    elif work.sidecar is not None and work.tensorrt_version:
+        containers = [work.stage, TENSORRT_CHECK]
     return {
         "rules": [
             *(
@@ -118,45 +146,94 @@ def _failure_policy(work: Work) -> dict[str, Any]:
     }
 
 
-def _pod(context: Context, work: Work, settings: Pod) -> dict[str, Any]:
-    own_image = work.framework and settings.image
-    mounts = [pod.repository_mount(read_only=False), pod.TEMPORARY, *work.mounts]
-    volumes = [pod.repository_volume(context, read_only=False), pod.temporary_volume(pod.JOB_TEMPORARY), *work.volumes]
-    init: list[dict[str, Any]] = []
-    if work.sidecar is not None:
-        if work.tensorrt_version:
-            init.append(_tensorrt_check(context, work))
-        init.append(work.sidecar)
-        mounts.append(pod.SHARED_MEMORY)
-        volumes.append(pod.shared_memory_volume(context))
-    if own_image:
-        mounts.append(CONVERTERS_MOUNT | {"readOnly": True})
-    if own_image or work.tensorrt_version:
-        init.insert(0, _copy(context))
-        volumes.append({"name": "converters", "emptyDir": {"sizeLimit": pod.CONVERTERS_COPY}})
-    container = {
-        "name": work.stage,
-        "image": context.framework_image if work.framework else context.images.converter,
-        "imagePullPolicy": "IfNotPresent",
-        "command": ["python3", "-m", "triton_converters"],
-        "args": [work.stage, work.request.to_json()],
-        "env": _environment(context, work),
-        "resources": pod.resources(context, settings, gpu=work.framework),
-        "securityContext": pod.CONTAINER_SECURITY,
-        # If the stage could not write its message, the last lines of its log replace it.
-        "terminationMessagePolicy": "FallbackToLogsOnError",
-        "volumeMounts": mounts,
-    }
-    spec = pod.pod_spec(context, _placement(context, work), gpu=work.framework or work.sidecar is not None)
+def _pod(context: Context, work: Work) -> dict[str, Any]:
+    init, container, volumes = _in_three(context, work) if work.user_code else _in_one(context, work)
+    spec = pod.pod_spec(context, _placement(context, work), gpu=work.user_code or work.sidecar is not None)
     spec |= {
         "restartPolicy": "Never",
         # The Job's own deadline would also count the time in which no node takes the pod.
         "activeDeadlineSeconds": work.deadline_seconds,
         "terminationGracePeriodSeconds": 5,
         "containers": [container],
-        "volumes": volumes,
+        "volumes": [
+            pod.repository_volume(context, read_only=False),
+            pod.temporary_volume(pod.JOB_TEMPORARY),
+            *work.volumes,
+            *volumes,
+        ],
     }
     return spec | {"initContainers": init} if init else spec
+
+
+Containers = tuple[list[dict[str, Any]], dict[str, Any], list[dict[str, Any]]]
+"""The init containers, the main container, and the volumes that they need."""
+
+
+def _in_one(context: Context, work: Work) -> Containers:
+    """One container of ours, beside a private server if the work has one."""
+    mounts = [pod.repository_mount(read_only=False), pod.TEMPORARY, *work.mounts]
+    init: list[dict[str, Any]] = []
+    volumes: list[dict[str, Any]] = []
+    if work.tensorrt_version:
+        init += [_copy(context), _tensorrt_check(context, work)]
+        volumes.append(_converters_volume())
+    if work.sidecar is not None:
+        init.append(work.sidecar)
+        mounts.append(pod.SHARED_MEMORY)
+        volumes.append(pod.shared_memory_volume(context))
+    return init, _container(context, work, work.stage, [work.stage, work.request.to_json()], mounts), volumes
+
+
+def _in_three(context: Context, work: Work) -> Containers:
+    """The user's code, between a container of ours that prepares and one that publishes.
+
+    `prepare` fails if an input is missing. So the kubelet never makes an empty directory in its place.
+    """
+    converters = [CONVERTERS_MOUNT] if context.spec.conversion.pod.image else []
+    inputs = map(pod.input_mount, work.inputs)
+    request = work.request.to_json()
+    mounts = {
+        PREPARE: [pod.repository_mount(read_only=True), INCOMING_MOUNT, OWN_TEMPORARY, *converters],
+        RUN: [*inputs, INCOMING_MOUNT, pod.TEMPORARY, *work.mounts, *map(_read_only, converters)],
+        work.stage: [pod.repository_mount(read_only=False), _read_only(INCOMING_MOUNT), OWN_TEMPORARY],
+    }
+    prepare = _container(context, work, PREPARE, [PREPARE, work.stage, request], mounts[PREPARE])
+    run = _container(context, work, RUN, [RUN, work.stage], mounts[RUN])
+    publish = _container(context, work, work.stage, ["publish", work.stage, request], mounts[work.stage])
+    volumes = [
+        {"name": "incoming", "emptyDir": {"sizeLimit": claim_size(context)}},
+        {"name": "own-tmp", "emptyDir": {"sizeLimit": pod.JOB_TEMPORARY}},
+        *([_converters_volume()] if converters else []),
+    ]
+    return [prepare, run], publish, volumes
+
+
+def _container(
+    context: Context, work: Work, name: str, arguments: list[str], mounts: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """A container that runs the converters. `run` has the framework and the GPU, all others our image and no GPU."""
+    runs = name == RUN
+    return {
+        "name": name,
+        "image": context.framework_image if runs else context.images.converter,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["python3", "-m", "triton_converters"],
+        "args": arguments,
+        "env": _environment(context, work, own_image=runs and bool(context.spec.conversion.pod.image)),
+        "resources": pod.resources(context, context.spec.conversion.pod, gpu=runs),
+        "securityContext": pod.CONTAINER_SECURITY,
+        # If the stage could not write its message, the last lines of its log replace it.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": mounts,
+    }
+
+
+def _read_only(mount: dict[str, Any]) -> dict[str, Any]:
+    return mount | {"readOnly": True}
+
+
+def _converters_volume() -> dict[str, Any]:
+    return {"name": "converters", "emptyDir": {"sizeLimit": pod.CONVERTERS_COPY}}
 
 
 def _placement(context: Context, work: Work) -> Pod:
@@ -190,11 +267,11 @@ def _tensorrt_check(context: Context, work: Work) -> dict[str, Any]:
         "env": [{"name": "PYTHONDONTWRITEBYTECODE", "value": "1"}, {"name": "PYTHONPATH", "value": COPIED_CONVERTERS}],
         "securityContext": pod.CONTAINER_SECURITY,
         "terminationMessagePolicy": "FallbackToLogsOnError",
-        "volumeMounts": [CONVERTERS_MOUNT | {"readOnly": True}],
+        "volumeMounts": [_read_only(CONVERTERS_MOUNT)],
     }
 
 
-def _environment(context: Context, work: Work) -> list[dict[str, str]]:
+def _environment(context: Context, work: Work, own_image: bool) -> list[dict[str, str]]:
     variables = {
         "HOME": "/tmp",  # noqa: S108 - an emptyDir of the pod's own
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -207,6 +284,6 @@ def _environment(context: Context, work: Work) -> list[dict[str, str]]:
     if cpus := amount(context.spec.conversion.pod.resources.limits.get("cpu")):
         # torch would start a thread for each of the node's cores and be throttled.
         variables["OMP_NUM_THREADS"] = str(ceil(cpus))
-    if work.framework and context.spec.conversion.pod.image:
+    if own_image:
         variables["PYTHONPATH"] = COPIED_CONVERTERS
     return [{"name": name, "value": value} for name, value in variables.items() if value]

@@ -1,4 +1,4 @@
-"""The NetworkPolicy of the Jobs' pods: they run the user's code, so they reach nothing but DNS and their own server."""
+"""The NetworkPolicies of the Jobs' pods. Some run the user's code, and only one stage needs the network."""
 
 from typing import Any
 
@@ -6,19 +6,34 @@ from triton_operator import names
 from triton_operator.context import Context
 
 
-def network_policy(context: Context) -> dict[str, Any]:
-    """The NetworkPolicy: no ingress; egress only to DNS and to pods of the same TritonDeployment."""
-    own = {"matchLabels": {names.DEPLOYMENT_LABEL: context.name}}
+def network_policies(context: Context) -> list[dict[str, Any]]:
+    """The NetworkPolicies: no Job's pod is reached or reaches anything, but `measure` reaches DNS and the servers.
+
+    Policies add up. A private server and its client share a pod, and talk over its loopback interface.
+    """
+    own = {names.DEPLOYMENT_LABEL: context.name}
+    jobs = {"matchLabels": own, "matchExpressions": [{"key": names.STAGE_LABEL, "operator": "Exists"}]}
+    servers = {"matchLabels": own, "matchExpressions": [{"key": names.REVISION_LABEL, "operator": "Exists"}]}
+    egress = [
+        {"to": [{"podSelector": servers}]},
+        {"ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]},
+    ]
+    return [
+        _policy(context, names.network_policy(context.name), podSelector=jobs, policyTypes=["Ingress", "Egress"]),
+        _policy(
+            context,
+            names.measure_policy(context.name),
+            podSelector={"matchLabels": own | {names.STAGE_LABEL: "measure"}},
+            policyTypes=["Egress"],
+            egress=egress,
+        ),
+    ]
+
+
+def _policy(context: Context, name: str, **spec: Any) -> dict[str, Any]:
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": context.metadata(names.network_policy(context.name), "jobs"),
-        "spec": {
-            "podSelector": own | {"matchExpressions": [{"key": names.STAGE_LABEL, "operator": "Exists"}]},
-            "policyTypes": ["Ingress", "Egress"],
-            "egress": [
-                {"to": [{"podSelector": own}]},
-                {"ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]},
-            ],
-        },
+        "metadata": context.metadata(name, "jobs"),
+        "spec": spec,
     }

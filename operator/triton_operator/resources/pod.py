@@ -94,10 +94,20 @@ def repository_mount(read_only: bool) -> dict[str, Any]:
 def cache_mount(directory: str) -> dict[str, Any]:
     """The mount that a server may write to: a directory of the claim that its conversion made, below a read-only mount.
 
-    It is the only subPath. If the directory were missing, the kubelet would make one that the server cannot write to,
-    and the server would compile its engines at each start.
+    If the directory were missing, the kubelet would make one that the server cannot write to, and the server would
+    compile its engines at each start.
     """
-    return {"name": "repository", "mountPath": directory, "subPath": str(Path(directory).relative_to(layout.MOUNT))}
+    return _part(Path(directory))
+
+
+def input_mount(directory: Path) -> dict[str, Any]:
+    """The read-only mount of one directory of the claim, for a container that sees nothing else of it."""
+    return _part(directory) | {"readOnly": True}
+
+
+def _part(directory: Path) -> dict[str, Any]:
+    """The mount of a directory of the claim at its usual path."""
+    return {"name": "repository", "mountPath": str(directory), "subPath": str(directory.relative_to(layout.MOUNT))}
 
 
 def shared_memory_volume(context: Context) -> dict[str, Any]:

@@ -99,7 +99,8 @@ def convert_work(context: Context, dump: Dump, candidate: Combination) -> Work:
         candidate=candidate.name,
         volumes=volumes,
         mounts=mounts,
-        framework=True,
+        user_code=True,
+        inputs=(layout.source_directory(dump.source.digest), layout.reference_directory(dump.key)),
     )
 
 

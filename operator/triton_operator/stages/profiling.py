@@ -1,20 +1,27 @@
-"""Profile: one Job for each converted candidate, one at a time. Its pod holds a private tritonserver and a client."""
+"""Profile: one Job for each converted candidate, one at a time. Its pod holds a private tritonserver and a client.
+
+Then, if the spec has metrics, one Job computes those of all candidates that passed, and they are judged here. That Job
+knows no bounds, so an edit of a threshold computes nothing again.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
+from triton_converters.contract import layout
+from triton_converters.contract.accuracy import judge
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import (
     InputShape,
+    KeptOutputs,
     Load,
     Measurement,
+    MetricsRequest,
     ProfileRequest,
     ServedModel,
     Sweep,
-    Threshold,
     Tolerance,
 )
-from triton_converters.contract.results import ProfileResult
+from triton_converters.contract.results import MetricsResult, ProfileResult
 from triton_converters.contract.text import shortened
 from triton_operator import names
 from triton_operator.api.performance import ConcurrencyRange, OfflineSweep, OnlineSweep
@@ -25,7 +32,7 @@ from triton_operator.observed.jobs import Record
 from triton_operator.observed.pods import Trouble
 from triton_operator.resources.jobs import Work, sidecar
 from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, serving_inputs
-from triton_operator.stages.reference import Dump, Referred, data_volumes, entrypoint
+from triton_operator.stages.reference import Dump, Referred, data_volumes, entrypoint, served_code, surroundings
 from triton_operator.stages.step import Effects, Round, Verdict, run, waiting
 
 LOOPBACK = "127.0.0.1"
@@ -34,12 +41,12 @@ DEFAULT_TOLERANCES = {"fp32": Tolerance(1e-4, 1e-4), "fp16": Tolerance(1e-2, 1e-
 
 
 def profile(context: Context, progress: Referred) -> Referred:
-    """Go on once every converted candidate was profiled, and one passed the gates."""
+    """Go on once every converted candidate was profiled and its metrics are computed, and one passed the gates."""
     return progress.after(profiled(context, progress.dump, progress.attempts))
 
 
 def profiled(context: Context, dump: Dump, converted: Sequence[Attempt]) -> Round:
-    """Return what became of the candidates' profiles.
+    """Return what became of the candidates' profiles and metrics.
 
     One Job at a time, and none while another runs: candidates must not disturb each other's figures.
     """
@@ -54,7 +61,7 @@ def profiled(context: Context, dump: Dump, converted: Sequence[Attempt]) -> Roun
         effects += this.effects
         busy = busy or this.active
         if this.record is not None:
-            attempts.append(_judged(attempt, work.key, this.record))
+            attempts.append(_judged(context, attempt, work.key, this.record))
         elif this.failure is not None:
             attempts.append(attempt.now("Failed", this.failure))
         elif this.active or context.spec.suspend:
@@ -62,6 +69,9 @@ def profiled(context: Context, dump: Dump, converted: Sequence[Attempt]) -> Roun
             attempts.append(attempt.now("Profiling" if this.active else "Converted", Trouble(reason, words)))
         else:
             attempts.append(attempt.now("Converted", Trouble(Reason.WAITING, "the candidate waits to be profiled")))
+    if not _unprofiled(attempts):
+        attempts, more = _with_metrics(context, dump, attempts)
+        effects += more
     return Round(_verdict(context, attempts), effects, tuple(attempts))
 
 
@@ -72,17 +82,12 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
         key="",
         revision=attempt.key,
         reference=dump.key,
-        source=dump.source.digest,
         model_name=context.spec.served_name,
         max_batch_size=attempt.candidate.max_batch_size(spec),
         format=attempt.candidate.format,
         precision=attempt.candidate.precision,
         tolerance=tolerance(context, attempt.candidate.precision),
-        metrics=entrypoint(spec, spec.metrics) if spec.metrics else None,
-        thresholds=tuple(
-            Threshold(each.metric, _number(each.minimum), _number(each.maximum), _number(each.maximum_degradation))
-            for each in spec.accuracy.thresholds
-        ),
+        keep_outputs=spec.metrics is not None,
         load=load(context, LOOPBACK),
         offline=offline(context, attempt.candidate),
         online=online(context, attempt.candidate),
@@ -93,18 +98,49 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
         else (),
     )
     key = names.result_key("profile", request, serving_inputs(context), context.client)
-    # A metric's arguments may name $(DATA) too.
-    volumes, mounts = data_volumes(context) if spec.metrics else ((), ())
     return Work(
         stage="profile",
         key=key,
         request=replace(request, key=key),
         deadline_seconds=spec.performance.active_deadline_seconds,
         candidate=attempt.name,
-        volumes=volumes,
-        mounts=mounts,
         sidecar=sidecar(context, attempt.key, attempt.engine_cache),
         tensorrt_version=attempt.tensorrt_version,
+    )
+
+
+def metrics_work(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> Work:
+    """The work of the Job that computes the metrics of all these candidates, and the framework's once."""
+    spec = context.spec
+    assert spec.metrics is not None
+    request = MetricsRequest(
+        key="",
+        source=dump.source.digest,
+        reference=dump.key,
+        model_format=served_code(spec).format,
+        max_batch_size=spec.max_batch_size,
+        metrics=entrypoint(spec, spec.metrics),
+        candidates=tuple(
+            KeptOutputs(each.profile_key, each.candidate.format, each.candidate.precision) for each in attempts
+        ),
+        required=tuple(sorted(each.metric for each in spec.accuracy.thresholds)),
+    )
+    key = names.result_key("metrics", request, *surroundings(context))
+    # A metric's arguments may name $(DATA) too.
+    volumes, mounts = data_volumes(context)
+    return Work(
+        stage="metrics",
+        key=key,
+        request=replace(request, key=key),
+        deadline_seconds=spec.conversion.active_deadline_seconds,
+        volumes=volumes,
+        mounts=mounts,
+        user_code=True,
+        inputs=(
+            layout.source_directory(dump.source.digest),
+            layout.reference_directory(dump.key),
+            *(layout.kept_outputs(each.profile_key) for each in attempts),
+        ),
     )
 
 
@@ -165,21 +201,54 @@ def tolerance(context: Context, precision: str) -> Tolerance:
     return DEFAULT_TOLERANCES[precision]
 
 
-def _number(text: str | None) -> float | None:
-    return None if text is None else float(text)
-
-
-def _judged(attempt: Attempt, key: str, record: Record) -> Attempt:
+def _judged(context: Context, attempt: Attempt, key: str, record: Record) -> Attempt:
     result = record.outcome.result
     assert isinstance(result, ProfileResult)
     judged = replace(attempt, profile=result, profile_key=key, image_id=record.image_id)
+    if result.passed and context.spec.metrics is not None:
+        return judged.now("Profiled", Trouble(Reason.WAITING, "the candidate waits for its metrics"))
     reasons = {str(reason): reason for reason in Reason}
     trouble = Trouble(reasons.get(result.reason, Reason.CRASHED), result.message)
     return judged.now("Passed" if result.passed else "Failed", trouble)
 
 
-def _verdict(context: Context, attempts: list[Attempt]) -> Verdict:
-    busy = [each for each in attempts if each.state in ("Converted", "Profiling")]
+def _with_metrics(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> tuple[list[Attempt], Effects]:
+    """What becomes of the candidates that wait for their metrics, and the wishes."""
+    waits = [each for each in attempts if each.state == "Profiled"]
+    if not waits:
+        return list(attempts), Effects()
+    work = metrics_work(context, dump, waits)
+    this = run(context, work)
+    words = f"the Job that computes the metrics of {', '.join(each.name for each in waits)}"
+
+    def reached(attempt: Attempt) -> Attempt:
+        if this.record is not None:
+            result = this.record.outcome.result
+            assert isinstance(result, MetricsResult)
+            return _accurate(context, attempt, work.key, result)
+        if this.failure is not None:
+            return attempt.now("Failed", this.failure)
+        return attempt.now("Profiled", Trouble(*waiting(words, this, context)))
+
+    return [reached(each) if each.state == "Profiled" else each for each in attempts], this.effects
+
+
+def _accurate(context: Context, attempt: Attempt, key: str, result: MetricsResult) -> Attempt:
+    """The candidate after the accuracy gate."""
+    found = judge(result, attempt.profile_key, [each.asked() for each in context.spec.accuracy.thresholds])
+    judged = replace(attempt, accuracy=found.accuracy, metrics_key=key)
+    passed = found.reason is Reason.PASSED
+    assert attempt.profile is not None
+    message = attempt.profile.message if passed else found.message
+    return judged.now("Passed" if passed else "Failed", Trouble(found.reason, message))
+
+
+def _unprofiled(attempts: Sequence[Attempt]) -> list[Attempt]:
+    return [each for each in attempts if each.state in ("Converted", "Profiling")]
+
+
+def _verdict(context: Context, attempts: Sequence[Attempt]) -> Verdict:
+    busy = _unprofiled(attempts)
     passed = [each.name for each in attempts if each.passed]
     if busy:
         current = next((each for each in busy if each.state == "Profiling"), busy[0])
@@ -188,6 +257,8 @@ def _verdict(context: Context, attempts: list[Attempt]) -> Verdict:
         rest = f"then {len(busy) - 1} more" if len(busy) > 1 else "the last one"
         message = f"profiling candidate {current.name}, {rest}"
         return Verdict("Verified", False, Reason.RUNNING, message)
+    if waits := [each for each in attempts if each.state == "Profiled"]:
+        return Verdict("Verified", False, waits[0].reason or Reason.RUNNING, waits[0].message)
     if not passed:
         reasons = "; ".join(f"{each.name}: {each.reason}: {shortened(each.message, 300)}" for each in attempts)
         return Verdict("Verified", False, Reason.ALL_CANDIDATES_FAILED, f"no candidate passed the gates: {reasons}")

@@ -64,7 +64,7 @@ def refer(context: Context, progress: Sourced) -> Sourced:
 def reference_work(context: Context, source: SourceResult) -> Work:
     """The Job's work. Its key covers everything that can change the framework's outputs."""
     request = _request(context.spec, source.digest)
-    key = names.result_key("reference", request, *_surroundings(context))
+    key = names.result_key("reference", request, *surroundings(context))
     volumes, mounts = data_volumes(context)
     return Work(
         stage="reference",
@@ -73,14 +73,15 @@ def reference_work(context: Context, source: SourceResult) -> Work:
         deadline_seconds=context.spec.conversion.active_deadline_seconds,
         volumes=volumes,
         mounts=mounts,
-        framework=True,
+        user_code=True,
+        inputs=(layout.source_directory(source.digest),),
     )
 
 
 def examples_key(context: Context, source: SourceResult) -> str:
     """The key of the reference's batches, which candidates are traced with and engines are built for."""
     request = _request(context.spec, source.digest)
-    return names.result_key("examples", request, *_surroundings(context), without=LABELS)
+    return names.result_key("examples", request, *surroundings(context), without=LABELS)
 
 
 def basis(spec: TritonDeploymentSpec) -> str:
@@ -102,8 +103,8 @@ def _request(spec: TritonDeploymentSpec, source: str) -> ReferenceRequest:
     )
 
 
-def _surroundings(context: Context) -> list[Any]:
-    """What changes the framework's outputs besides the request. Data have no digest, so the user gives a revision."""
+def surroundings(context: Context) -> list[Any]:
+    """What changes what the user's code computes, besides the request. Data have a revision instead of a digest."""
     return [context.spec.data, *context.framework]
 
 

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 
 from pydantic import Field
 
+from triton_converters.contract.accuracy import judge
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import ConvertResult, ProfileResult
+from triton_converters.contract.results import ConvertResult
 from triton_operator.api.model import Model
 from triton_operator.api.schema import ApiType
 from triton_operator.api.search_status import ConfigurationStatus, SearchStatus, configuration_status
@@ -19,6 +20,7 @@ from triton_operator.api.status import (
     ServingStatus,
     SignatureStatus,
     SourceStatus,
+    accuracy_status,
 )
 from triton_plugin.advice import advice
 from triton_plugin.subject import Subject
@@ -212,7 +214,7 @@ def _candidate(subject: Subject, status: CandidateStatus) -> CandidateReport:
         conversion_seconds=conversion.seconds if conversion else None,
         error_outside_triton=_error(conversion),
         warnings=list(conversion.warnings) if conversion else [],
-        accuracy=_accuracy(profile) if profile else [],
+        accuracy=_accuracy(subject, status),
         measured=measured,
     )
 
@@ -235,18 +237,13 @@ def _search(subject: Subject, status: SearchStatus) -> SearchReport:
     return SearchReport(status=status, points=points)
 
 
-def _accuracy(profile: ProfileResult) -> list[AccuracyStatus]:
-    return [
-        AccuracyStatus(
-            metric=each.metric,
-            framework=f"{each.framework:.6g}",
-            served=f"{each.served:.6g}",
-            samples=profile.samples,
-            threshold=each.threshold,
-            passed=each.passed,
-        )
-        for each in profile.accuracy
-    ]
+def _accuracy(subject: Subject, status: CandidateStatus) -> list[AccuracyStatus]:
+    """Return the metrics, judged by the spec's thresholds as the operator judges them."""
+    profile, metrics = subject.profile(status), subject.metrics(status)
+    if profile is None or metrics is None:
+        return []
+    thresholds = [each.asked() for each in subject.spec.accuracy.thresholds]
+    return accuracy_status(judge(metrics, status.profile, thresholds).accuracy, profile.samples)
 
 
 def _shown(subject: Subject) -> CandidateStatus | None:

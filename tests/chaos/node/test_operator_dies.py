@@ -29,7 +29,7 @@ from triton_operator.resources.server import GRACE_SECONDS
 RUNS = 5
 WRITES = range(1, 25)
 """A run of one candidate makes more."""
-STAGES = ["convert", "measure", "profile", "reference", "source"]
+STAGES = ["convert", "measure", "metrics", "profile", "reference", "source"]
 NAME = "survivor"
 
 

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.converters.run_stage import run_convert, run_reference
 from tests.converters.tensorflow.cases import REFERENCE, SOURCE, model_code, request
 from triton_converters.contract import layout
 from triton_converters.contract.request import Entrypoint, ModelCode, ReferenceRequest
 from triton_converters.contract.results import ConvertResult, ReferenceResult
-from triton_converters.stages import convert as convert_stage
-from triton_converters.stages import reference
 
 
 @pytest.fixture
@@ -28,7 +27,7 @@ def refer(published: Path) -> Callable[..., ReferenceResult]:
 
     def run(code: ModelCode, kind: str, **loader: str) -> ReferenceResult:
         entrypoint = Entrypoint("loader.py", {"kind": kind, **loader})
-        return reference.run(ReferenceRequest(REFERENCE, SOURCE, code, entrypoint, 64, needs_labels=False))
+        return run_reference(ReferenceRequest(REFERENCE, SOURCE, code, entrypoint, 64, needs_labels=False))
 
     return run
 
@@ -47,6 +46,6 @@ def convert(refer: Callable[..., ReferenceResult]) -> Callable[..., ConvertResul
     ) -> ConvertResult:
         code = model_code(kind, **arguments)
         refer(code, kind, **(loader or {}))
-        return convert_stage.run(request(code, format_name, precision, opset))
+        return run_convert(request(code, format_name, precision, opset))
 
     return run

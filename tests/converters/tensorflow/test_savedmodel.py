@@ -7,6 +7,7 @@ import numpy
 import pytest
 import tensorflow as tf
 
+from tests.converters.run_stage import run_convert
 from tests.converters.tensorflow.cases import REFERENCE, converted, request, run_file, savedmodel_code
 from triton_converters.claim_store.dump import read_batches
 from triton_converters.contract import layout
@@ -14,7 +15,6 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ReferenceResult, Tensor
 from triton_converters.load import tf_savedmodel
-from triton_converters.stages import convert
 
 pytestmark = pytest.mark.tensorflow
 Refer = Callable[..., ReferenceResult]
@@ -50,7 +50,7 @@ def test_it_converts_like_a_model_made_of_code(exported: Path, refer: Refer, for
     assert sorted(signature.outputs, key=lambda tensor: tensor.name) == [
         Tensor("largest", "FP32", ()), Tensor("scores", "FP32", (3,)),
     ]  # fmt: skip
-    result = convert.run(request(code, format_name, precision))
+    result = run_convert(request(code, format_name, precision))
     assert result.data_types[0] == {"fp32": "FP32", "fp16": "FP16"}[precision]
     for batch in read_batches(layout.reference_directory(REFERENCE)):
         for name, answer in run_file(format_name, batch.inputs, signature).items():
@@ -60,7 +60,7 @@ def test_it_converts_like_a_model_made_of_code(exported: Path, refer: Refer, for
 def test_triton_s_layout(exported: Path, refer: Refer) -> None:
     code = savedmodel_code("export/linear")
     refer(code, "Linear")
-    convert.run(request(code, "tf-savedmodel"))
+    run_convert(request(code, "tf-savedmodel"))
     directory = converted("tf-savedmodel")
     assert directory.name == "model.savedmodel"
     assert directory.parent.name == "1"

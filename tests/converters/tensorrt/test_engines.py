@@ -12,6 +12,7 @@ import pytest
 from onnx import TensorProto
 
 from tests.converters.onnx_models import MODELS, Graph, inputs
+from tests.converters.run_stage import run_convert, run_reference
 from triton_converters.claim_store import inspection
 from triton_converters.claim_store.dump import Batch
 from triton_converters.claim_store.repository import model_file
@@ -31,8 +32,6 @@ from triton_converters.convert import tensorrt_library
 from triton_converters.convert.tensorrt_library import Library
 from triton_converters.convert.trt import computed_types, profile_shapes
 from triton_converters.gates.precision import weight_data_types
-from triton_converters.stages import convert as convert_stage
-from triton_converters.stages import reference
 
 SOURCE, REFERENCE, REVISION = "d" * 64, "e" * 16, "1" * 16
 GPU = "NVIDIA-L40S"
@@ -81,7 +80,7 @@ def refer(mount: Path) -> Callable[[Any, list[dict[str, Any]]], None]:
             numpy.savez(source / f"batch-{number}.npz", **batch)
         (source / "loader.py").write_text(LOADER.format(batches=len(batches), name="batch"))
         loader = Entrypoint("loader.py", {})
-        reference.run(ReferenceRequest(REFERENCE, SOURCE, CODE, loader, 64, needs_labels=False))
+        run_reference(ReferenceRequest(REFERENCE, SOURCE, CODE, loader, 64, needs_labels=False))
 
     return run
 
@@ -89,7 +88,7 @@ def refer(mount: Path) -> Callable[[Any, list[dict[str, Any]]], None]:
 def convert(**changes: Any) -> ConvertResult:
     shutil.rmtree(layout.candidate_directory(REQUEST.conversion_key), ignore_errors=True)
     shutil.rmtree(layout.revision_directory(REQUEST.key), ignore_errors=True)
-    return convert_stage.run(replace(REQUEST, **changes))
+    return run_convert(replace(REQUEST, **changes))
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.converters.run_stage import run_convert, run_reference
 from tests.converters.torch.cases import REFERENCE, SOURCE, model_code, request
 from triton_converters.contract import layout
 from triton_converters.contract.request import Entrypoint, ReferenceRequest
 from triton_converters.contract.results import ConvertResult, ReferenceResult
-from triton_converters.stages import convert as convert_stage
-from triton_converters.stages import reference
 
 
 @pytest.fixture
@@ -29,7 +28,7 @@ def refer(published: Path) -> Callable[..., ReferenceResult]:
     def run(kind: str, loader: dict[str, str] | None = None, **arguments: str) -> ReferenceResult:
         entrypoint = Entrypoint("loader.py", {"kind": kind, **(loader or {})})
         code = model_code(kind, **arguments)
-        return reference.run(ReferenceRequest(REFERENCE, SOURCE, code, entrypoint, 64, needs_labels=False))
+        return run_reference(ReferenceRequest(REFERENCE, SOURCE, code, entrypoint, 64, needs_labels=False))
 
     return run
 
@@ -48,6 +47,6 @@ def convert(refer: Callable[..., ReferenceResult]) -> Callable[..., ConvertResul
         **arguments: str,
     ) -> ConvertResult:
         refer(kind, loader, **arguments)
-        return convert_stage.run(request(model_code(kind, **arguments), format_name, precision, exporter, opset))
+        return run_convert(request(model_code(kind, **arguments), format_name, precision, exporter, opset))
 
     return run

@@ -11,6 +11,7 @@ import pytest
 import torch
 from onnx import TensorProto, helper
 
+from tests.converters.run_stage import run_convert
 from tests.converters.torch.cases import CONVERSION, REFERENCE, REVISION, model_code, request
 from triton_converters.claim_store.repository import model_file
 from triton_converters.contract import layout
@@ -21,7 +22,7 @@ from triton_converters.contract.results import ConvertResult, ReferenceResult, S
 from triton_converters.convert import torchscript
 from triton_converters.convert.onnx_graph import check_signature
 from triton_converters.gates.precision import check_precision, weight_data_types
-from triton_converters.stages import convert as convert_stage
+from triton_converters.stages.convert import produce, publish
 
 pytestmark = pytest.mark.torch
 Convert = Callable[..., ConvertResult]
@@ -169,7 +170,7 @@ def test_an_input_that_is_not_used_is_kept_by_the_others(convert: Convert, forma
 
 def test_a_lost_reference_is_asked_for_again(convert: Convert, published: Path) -> None:
     with pytest.raises(StageError) as caught:
-        convert_stage.run(request(model_code("Classifier"), "onnx"))
+        run_convert(request(model_code("Classifier"), "onnx"))
     assert caught.value.reason is Reason.RESULT_MISSING
     assert not caught.value.final
 
@@ -177,20 +178,21 @@ def test_a_lost_reference_is_asked_for_again(convert: Convert, published: Path) 
 def test_a_lost_source_is_asked_for_again(refer: Callable[..., ReferenceResult], published: Path) -> None:
     refer("Classifier")
     shutil.rmtree(published)
-    for run in (lambda: refer("Classifier"), lambda: convert_stage.run(request(model_code("Classifier"), "onnx"))):
+    for run in (lambda: run_convert(request(model_code("Classifier"), "onnx")), lambda: refer("Classifier")):
         with pytest.raises(StageError) as caught:
             run()
         assert caught.value.reason is Reason.RESULT_MISSING
         assert not caught.value.final
+        shutil.rmtree(layout.reference_directory(REFERENCE), ignore_errors=True)
 
 
 def test_a_conversion_is_done_once_for_several_revisions(convert: Convert, monkeypatch: pytest.MonkeyPatch) -> None:
     convert("Classifier", "onnx")
-    monkeypatch.setattr(convert_stage, "write_model", None)
+    monkeypatch.setattr(produce, "write_model", None)
     from dataclasses import replace
 
     again = replace(request(model_code("Classifier"), "onnx"), key="2" * 16)
-    result = convert_stage.run(again)
+    result = run_convert(again)
     assert result.file_sha256
     inodes = {model_file(key, "small", "onnx").stat().st_ino for key in (REVISION, "2" * 16)}
     assert len(inodes) == 1
@@ -210,14 +212,16 @@ def test_constants_of_a_trace_count_as_weights(tmp_path: Path) -> None:
     table = torch.randn(64, 64).half()
     traced = torch.jit.trace(lambda x: x + table.float().sum() + table.sum(), torch.ones(2))
     traced.save(str(tmp_path / "model.pt"))
-    assert weight_data_types(tmp_path / "model.pt", "ts-trace")[0] == "FP16"
+    assert torchscript.weight_data_types(tmp_path / "model.pt")[0] == "FP16"
 
 
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 not a zip", b"text"])
-def test_a_corrupt_torchscript_file_has_a_reason(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "model.pt").write_bytes(content)
+def test_a_torchscript_file_that_was_exchanged_is_noticed_without_loading_it(convert: Convert) -> None:
+    convert("Classifier", "ts-script", "fp32")
+    path = model_file(REVISION, "small", "ts-script")
+    path.unlink()
+    path.write_bytes(b"another file")
     with pytest.raises(StageError) as caught:
-        weight_data_types(tmp_path / "model.pt", "ts-script")
+        weight_data_types(path, "ts-script")
     assert caught.value.reason is Reason.MODEL_LOAD_FAILED
 
 
@@ -230,14 +234,14 @@ def test_a_full_disk_is_said_to_be_full(tmp_path: Path) -> None:
 
 def test_warnings_are_few_and_short(convert: Convert) -> None:
     result = convert("Branching", "ts-trace", "fp16")
-    assert len(result.warnings) <= convert_stage.WARNINGS
-    assert all(len(warning) <= convert_stage.WARNING_CHARACTERS for warning in result.warnings)
+    assert len(result.warnings) <= publish.WARNINGS
+    assert all(len(warning) <= publish.WARNING_CHARACTERS for warning in result.warnings)
     longest = ConvertResult(
         "a" * 64,
         1,
         ("FP16",),
         1.0,
-        ("w" * convert_stage.WARNING_CHARACTERS,) * convert_stage.WARNINGS,
+        ("w" * publish.WARNING_CHARACTERS,) * publish.WARNINGS,
         "10.13.3.9",
         1e-6,
     )

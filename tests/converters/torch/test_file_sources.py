@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from tests.converters.onnx_models import transformer
+from tests.converters.run_stage import run_convert, run_reference
 from tests.converters.torch.cases import REFERENCE, REVISION, SOURCE, model_code, request, run_file
 from tests.converters.torch.user.model import Branching, Classifier, Recommender
 from triton_converters.claim_store.dump import read_batches
@@ -24,7 +25,6 @@ from triton_converters.convert import onnx_graph, tensorrt_library
 from triton_converters.convert.tensorrt_library import Engine, Library, Shapes
 from triton_converters.gates.precision import weight_data_types
 from triton_converters.load import torchscript
-from triton_converters.stages import convert, reference
 from triton_plugin.found_models import is_torchscript
 
 pytestmark = pytest.mark.torch
@@ -65,7 +65,7 @@ def bring(published: Path) -> Callable[[torch.nn.Module, str, str], ModelCode]:
         saved.save(str(published / "model.pt"))
         code = ModelCode(format_name, Entrypoint("model.pt", {}), 4)
         loader = Entrypoint("loader.py", {"kind": kind, "rename": names})
-        reference.run(ReferenceRequest(REFERENCE, SOURCE, code, loader, 64, needs_labels=False))
+        run_reference(ReferenceRequest(REFERENCE, SOURCE, code, loader, 64, needs_labels=False))
         return code
 
     return run
@@ -103,29 +103,29 @@ def test_a_torchscript_file_converts(
     bring: Callable[..., ModelCode], module: type[torch.nn.Module], source: str, target: str, precision: str
 ) -> None:
     code = bring(module(), module.__name__, source)
-    check(target, precision, convert.run(request(code, target, precision)))
+    check(target, precision, run_convert(request(code, target, precision)))
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])
 def test_a_scripted_file_keeps_both_sides_of_a_branch(bring: Callable[..., ModelCode], precision: str) -> None:
     code = bring(Branching(), "Branching", "ts-script")
-    check("ts-script", precision, convert.run(request(code, "ts-script", precision)))
+    check("ts-script", precision, run_convert(request(code, "ts-script", precision)))
 
 
 def test_a_file_whose_types_are_fixed_is_refused_in_fp16_with_what_to_do(bring: Callable[..., ModelCode]) -> None:
     code = bring(Stubborn(), "Branching", "ts-script")
     with pytest.raises(StageError) as caught:
-        convert.run(request(code, "ts-trace", "fp16"))
+        run_convert(request(code, "ts-trace", "fp16"))
     assert caught.value.reason is Reason.CONVERSION_UNSUPPORTED
     assert caught.value.message.startswith("model.pt does not run in fp16, because some of its types are fixed: ")
     assert "format onnx or trt" in caught.value.message
-    check("onnx", "fp16", convert.run(request(code, "onnx", "fp16")))
+    check("onnx", "fp16", run_convert(request(code, "onnx", "fp16")))
 
 
 def test_the_dynamo_exporter_does_not_take_a_file(bring: Callable[..., ModelCode]) -> None:
     code = bring(Classifier(), "Classifier", "ts-trace")
     with pytest.raises(StageError) as caught:
-        convert.run(request(code, "onnx", exporter="Dynamo"))
+        run_convert(request(code, "onnx", exporter="Dynamo"))
     assert caught.value.reason is Reason.CONVERSION_UNSUPPORTED
     assert "spec.models[].onnx.exporter" in caught.value.message
 
@@ -159,8 +159,8 @@ def test_a_file_in_training_mode_or_with_other_inputs_than_tensors_is_refused(pu
 def test_the_optimiser_s_graph_answers_the_same(refer: Callable[..., ReferenceResult], precision: str) -> None:
     refer("Classifier")
     asked = request(model_code("Classifier"), "onnx", precision)
-    plain = convert.run(replace(asked, conversion_key="b" * 16, key="2" * 16))
-    result = convert.run(replace(asked, onnx_optimized=True))
+    plain = run_convert(replace(asked, conversion_key="b" * 16, key="2" * 16))
+    result = run_convert(replace(asked, onnx_optimized=True))
     check("onnx", precision, result)
     operators = [node.op_type for node in onnx.load(str(model_file(REVISION, "small", "onnx"))).graph.node]
     assert "BatchNormalization" not in operators
@@ -180,8 +180,8 @@ def test_an_onnx_source_needs_no_torch(mount: Path, published: Path, monkeypatch
     )
     code = ModelCode("onnx", Entrypoint("model.onnx", {}), 4)
     monkeypatch.setitem(sys.modules, "torch", None)
-    reference.run(ReferenceRequest(REFERENCE, SOURCE, code, Entrypoint("tokens.py", {}), 8, needs_labels=False))
-    result = convert.run(request(code, "onnx", "fp16"))
+    run_reference(ReferenceRequest(REFERENCE, SOURCE, code, Entrypoint("tokens.py", {}), 8, needs_labels=False))
+    result = run_convert(request(code, "onnx", "fp16"))
     assert result.data_types[0] == "FP16"
     assert result.max_absolute_error is not None
     assert 0 < result.max_absolute_error < 0.05
@@ -193,7 +193,7 @@ def test_weights_beyond_what_a_message_holds_lie_beside_the_graph(
 ) -> None:
     monkeypatch.setattr(onnx_graph, "INLINE_BYTES", 100)
     refer("Classifier")
-    check("onnx", "fp32", convert.run(request(model_code("Classifier"), "onnx", "fp32", exporter, 18)))
+    check("onnx", "fp32", run_convert(request(model_code("Classifier"), "onnx", "fp32", exporter, 18)))
     version = model_file(REVISION, "small", "onnx").parent
     assert sorted(path.name for path in version.iterdir()) == ["model.onnx", onnx_graph.DATA_FILE]
     assert onnx_graph.weight_bytes(onnx.load(str(version / "model.onnx"), load_external_data=False)) <= 1024
@@ -216,7 +216,7 @@ def test_an_engine_is_made_of_the_module_s_own_way_to_onnx(
     monkeypatch.setattr(Library, "version", "10.13.3.9")
     monkeypatch.setattr(tensorrt_library, "build", build)
     refer("Classifier")
-    result = convert.run(request(model_code("Classifier"), "trt", precision))
+    result = run_convert(request(model_code("Classifier"), "trt", precision))
     assert (result.data_types, result.tensorrt_version) == ((f"FP{precision[2:]}",), "10.13.3.9")
     [graph] = [model.graph for model in handed]
     assert {value.type.tensor_type.elem_type for value in (*graph.input, *graph.output)} == {onnx.TensorProto.FLOAT}

@@ -1,0 +1,39 @@
+"""The outputs that a profile keeps for a metrics Job: npz files with some samples each, never pickled.
+
+Every sample has arrays of its own, because shapes may differ between samples.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+import numpy
+
+from triton_converters.claim_store.dump import Array, Arrays
+
+FOLDER = "served"
+"""Folder below the measurement's directory."""
+CHUNK = 64
+"""Samples in one file."""
+
+
+def write_outputs(directory: Path, outputs: Sequence[Arrays]) -> None:
+    """Write the outputs of every sample, in order, below a measurement's directory."""
+    folder = directory / FOLDER
+    folder.mkdir()
+    for start in range(0, len(outputs), CHUNK):
+        chunk = enumerate(islice(outputs, start, start + CHUNK))
+        arrays = {f"{index}/{name}": array for index, sample in chunk for name, array in sample.items()}
+        with (folder / f"{start // CHUNK:06}.npz").open("wb") as file:
+            numpy.savez(file, allow_pickle=False, **arrays)
+
+
+def read_outputs(directory: Path) -> Iterator[Arrays]:
+    """Yield the outputs of every sample, in order; raises OSError."""
+    for path in sorted((directory / FOLDER).glob("*.npz")):
+        samples: dict[int, dict[str, Array]] = {}
+        with numpy.load(path, allow_pickle=False) as arrays:
+            for key in arrays.files:
+                index, _, name = key.partition("/")
+                samples.setdefault(int(index), {})[name] = arrays[key]
+        yield from (samples[index] for index in sorted(samples))

@@ -1,0 +1,112 @@
+"""The accuracy gate: judges a candidate's metrics by the thresholds of the spec. Standard library only.
+
+The user's code computes the metrics, in a Job that knows no thresholds. So an edit of a threshold computes none again.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from triton_converters.contract.reasons import Reason, reason_of
+from triton_converters.contract.results import CandidateMetrics, MetricsResult
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """Bounds on a metric; those that are not None apply."""
+
+    metric: str
+    minimum: float | None
+    maximum: float | None
+    maximum_degradation: float | None
+    """Largest |framework's value - served value|."""
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """One metric of the framework's and of the served outputs."""
+
+    metric: str
+    framework: float
+    served: float
+    threshold: str
+    """The threshold in words ("minimum 0.95"); empty if there is none."""
+    passed: bool
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the accuracy gate says of one candidate."""
+
+    accuracy: tuple[Accuracy, ...]
+    """The metrics that are finite: first those with a threshold, in the spec's order, then the others by name."""
+    reason: Reason = Reason.PASSED
+    """Passed, or why the candidate fails."""
+    message: str = ""
+
+
+def judge(result: MetricsResult, profile: str, thresholds: Sequence[Threshold]) -> Judgement:
+    """Judge the candidate whose outputs the profile with that key kept."""
+    found = next((each for each in result.candidates if each.profile == profile), None)
+    if found is None:
+        message = f"the metrics Job's result does not hold the metrics of profile {profile}"
+        return Judgement((), Reason.RESULT_MISSING, message)
+    if found.reason:
+        return Judgement((), _reason(found), found.message)
+    for threshold in thresholds:
+        if threshold.metric not in result.metrics:
+            known = ", ".join(result.metrics) or "none"
+            message = f"the metrics entrypoint did not compute the metric {threshold.metric!r}; it computed: {known}"
+            return Judgement((), Reason.METRIC_MISSING, message)
+    framework, served = (_named(result.metrics, values) for values in (result.framework, found.values))
+    bound = {threshold.metric for threshold in thresholds}
+    accuracy = [
+        *(_judged(each, framework[each.metric], served[each.metric]) for each in thresholds),
+        *(Accuracy(name, framework[name], served[name], "", True) for name in result.metrics if name not in bound),
+    ]
+    finite = tuple(each for each in accuracy if math.isfinite(each.framework) and math.isfinite(each.served))
+    if failed := [each for each in accuracy if not each.passed]:
+        return Judgement(finite, Reason.THRESHOLD_NOT_MET, "; ".join(map(_words, failed)))
+    return Judgement(finite)
+
+
+def _reason(metrics: CandidateMetrics) -> Reason:
+    try:
+        return reason_of(metrics.reason)
+    except KeyError:
+        return Reason.METRIC_FAILED
+
+
+def _named(names: Sequence[str], values: Sequence[float | None]) -> Mapping[str, float]:
+    """Return the values by name; NaN if there is none."""
+    known = dict(zip(names, values, strict=False))
+    return {name: math.nan if (value := known.get(name)) is None else value for name in names}
+
+
+def _judged(threshold: Threshold, framework: float, served: float) -> Accuracy:
+    degradation = abs(framework - served)
+    # Written so that NaN never passes.
+    bounds = [
+        ("minimum", threshold.minimum, threshold.minimum is None or served >= threshold.minimum),
+        ("maximum", threshold.maximum, threshold.maximum is None or served <= threshold.maximum),
+        (
+            "maximumDegradation",
+            threshold.maximum_degradation,
+            threshold.maximum_degradation is None or degradation <= threshold.maximum_degradation,
+        ),
+    ]
+    asked = [(f"{name} {value:g}", holds) for name, value, holds in bounds if value is not None]
+    passed = bool(asked) and all(holds for _, holds in asked) and math.isfinite(served)
+    return Accuracy(threshold.metric, framework, served, ", ".join(words for words, _ in asked), passed)
+
+
+def _words(failed: Accuracy) -> str:
+    served, framework = map(_figure, (failed.served, failed.framework))
+    return (
+        f"{failed.metric} of the served outputs is {served} (framework {framework}), but the threshold is"
+        f" {failed.threshold}"
+    )
+
+
+def _figure(value: float) -> str:
+    return f"{value:.6g}" if math.isfinite(value) else "missing or not finite"

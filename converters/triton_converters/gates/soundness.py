@@ -1,0 +1,144 @@
+"""What a reference must be worth. Pure NumPy.
+
+Its outputs are finite, different between samples, equal when computed again, and independent of the other samples of a
+batch.
+"""
+
+from collections.abc import Sequence
+
+import numpy
+
+from triton_converters.claim_store.dump import Array, Arrays, Batch
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.gates.agreement import beyond, common
+from triton_converters.model_config.data_types import is_served
+
+AGREEMENT = 1e-4
+"""Largest difference between two runs of the framework, as a fraction of the output's largest magnitude.
+
+Kernels for another batch size add in another order, which changes about 1e-6; dropout or batch statistics change more
+than a hundredth. The fp32 gate's default tolerance is also 1e-4.
+"""
+
+
+def check_outputs(batch: Batch, batched: bool) -> None:
+    """Check that outputs have a type that can be served and the batch's size, and hold no NaN or infinity."""
+    for name, array in batch.outputs.items():
+        if not is_served(array.dtype):
+            raise _failed(f"output {name} is {array.dtype}, but ioPrecision is fp32; return it with .float()")
+        if batched and (array.ndim == 0 or len(array) != len(batch.ids)):
+            message = f"output {name} has shape {list(array.shape)} for {len(batch.ids)} samples"
+            raise _failed(f"{message}; its first dimension is not the batch: set maxBatchSize to 0 for such a model")
+        broken = int(numpy.count_nonzero(~numpy.isfinite(array))) if array.dtype.kind == "f" else 0
+        if broken:
+            message = (
+                f"{broken} of {array.size} elements of output {name} are NaN or infinite in fp32, before any conversion"
+            )
+            raise StageError(Reason.REFERENCE_NOT_FINITE, message)
+
+
+def check_reproducible(again: Arrays, batch: Batch) -> None:
+    """Check that the same batch, run ``again``, gave the same outputs."""
+    worst = disagreement(again, batch.outputs)
+    if worst is not None:
+        message = (
+            "the first batch gives different outputs when it is run twice"
+            f" ({worst}); look for dropout or other randomness"
+        )
+        raise StageError(Reason.REFERENCE_NOT_REPRODUCIBLE, message)
+
+
+def check_alone(answers: Sequence[Arrays], batch: Batch) -> None:
+    """Check that a sample alone gave what it gives in its batch: requests of different clients share batches.
+
+    ``answers``: for the first samples, one by one.
+    """
+    for index, alone in enumerate(answers):
+        rows = {name: array[index : index + 1] for name, array in batch.outputs.items()}
+        _compare_batching(alone, rows, index, len(batch.ids))
+
+
+def check_joined(joined: Arrays, first: Batch, second: Batch) -> None:
+    """Check that two samples in one batch gave what they give alone."""
+    check_outputs(Batch(numpy.arange(2), {}, {}, joined), batched=True)
+    for index, batch in enumerate((first, second)):
+        _compare_batching({name: array[index : index + 1] for name, array in joined.items()}, batch.outputs, index, 2)
+
+
+def _compare_batching(one: Arrays, other: Arrays, index: int, size: int) -> None:
+    worst = disagreement(one, other)
+    if worst is not None:
+        message = (
+            f"sample {index} gives other outputs alone than in a batch of {size} ({worst}); a layer uses statistics of"
+            " the batch or mixes its samples, but the server batches the requests of all clients"
+        )
+        raise StageError(Reason.REFERENCE_NOT_REPRODUCIBLE, message)
+
+
+def disagreement(one: Arrays, other: Arrays) -> str | None:
+    """Return in words which output differs; None if all agree within AGREEMENT (integers: exactly).
+
+    Zeros that only one side has are padding: a batch is as long as its longest sample.
+    """
+    for name, whole in other.items():
+        shapes = f"{name}: shape {list(one[name].shape)} and {list(whole.shape)}"
+        if one[name].ndim != whole.ndim:
+            return shapes
+        actual, expected = common(one[name], whole)
+        if beyond(one[name], actual) or beyond(whole, expected):
+            return f"{shapes}, and the part that only one of them has is not all zeros"
+        if expected.dtype.kind == "f":
+            difference = float(numpy.max(numpy.abs(actual - expected), initial=0.0))
+            scale = float(numpy.max(numpy.abs(expected), initial=0.0))
+            if not difference <= AGREEMENT * max(scale, 1e-6):
+                return f"{name}: largest difference {difference:.3g}, largest value {scale:.3g}"
+        elif not numpy.array_equal(actual, expected):
+            return f"{name}: {numpy.count_nonzero(actual != expected)} of {expected.size} elements differ"
+    return None
+
+
+class Variety:
+    """Whether outputs differ between samples: agreement on a constant would prove nothing."""
+
+    def __init__(self, batched: bool) -> None:
+        self.batched = batched
+        self.samples = 0
+        self.first: Batch | None = None
+        self.constant: dict[str, bool] = {}
+        self.same_inputs = True
+
+    def add(self, batch: Batch) -> None:
+        """Compare every sample of one more batch with the very first sample, bit by bit."""
+        if self.first is None:
+            self.first = batch
+            self.constant = dict.fromkeys(batch.outputs, True)
+        for name, array in batch.outputs.items():
+            self.constant[name] = self.constant[name] and self._equal(self.first.outputs[name], array)
+        self.same_inputs = self.same_inputs and all(
+            self._equal(self.first.inputs[name], array) for name, array in batch.inputs.items()
+        )
+        self.samples += len(batch.ids) if self.batched else 1
+
+    def _equal(self, first: Array, array: Array) -> bool:
+        if not self.batched:
+            return numpy.array_equal(first, array)
+        return first.shape[1:] == array.shape[1:] and bool(numpy.all(first[:1] == array))
+
+    def check(self) -> None:
+        """Raise ReferenceConstant if a floating point output is constant, or if every output is.
+
+        A class number may be the same for a few samples, but a score should differ at least in its last bit.
+        """
+        if self.first is None or self.samples < 2:
+            return
+        constant = [name for name, same in self.constant.items() if same]
+        floating = [name for name in constant if self.first.outputs[name].dtype.kind == "f"]
+        if floating or len(constant) == len(self.constant):
+            why = "all inputs are the same" if self.same_inputs else "check that the model uses its input"
+            message = f"output {(floating or constant)[0]} is the same for all {self.samples} samples ({why})"
+            raise StageError(Reason.REFERENCE_CONSTANT, message)
+
+
+def _failed(message: str) -> StageError:
+    return StageError(Reason.FRAMEWORK_FAILED, message)

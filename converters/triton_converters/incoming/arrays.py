@@ -1,0 +1,124 @@
+"""Read batches that user code wrote: npz files that NumPy's own reader would trust.
+
+An array here is exactly as long as its file says, is stored as it is, and holds numbers or text: no pickle, no
+compression, no object. What is read is written anew, so nothing else of the file gets onto the claim.
+"""
+
+import math
+import os
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy
+
+from triton_converters.claim_store.dump import Array, Batch
+from triton_converters.incoming import files
+from triton_converters.incoming.documents import Names
+from triton_converters.incoming.files import refused
+
+ARRAYS = 4096
+"""Most arrays in a file."""
+NAME_CHARACTERS = 256
+_KINDS = "biufcmMSU"
+_GROUPS = ("inputs", "labels", "outputs")
+_SUFFIX = ".npy"
+
+
+def read_batches(root: Path, folder: str, names: Names, target: Path, limit: int) -> Iterator[Batch]:
+    """Yield the batches ``<folder>/batches/00000.npz``, 00001.npz, ... one by one; there may be none.
+
+    ``names``: those that every batch has, in both groups. ``target``: the directory whose file system has to have room
+    for them. Raises StageError: Crashed (also if there are more than ``limit``), StorageFull.
+    """
+    number = 0
+    while files.exists(root, name := f"{folder}/batches/{number:05}.npz"):
+        if number >= limit:
+            raise refused(root / name, f"there are more than {limit} batches")
+        yield read_batch(root, name, names, target)
+        number += 1
+
+
+def read_batch(root: Path, name: str, names: Names, target: Path) -> Batch:
+    """Return one batch; raises what ``read_batches`` raises."""
+    with files.open_file(root, name) as file:
+        files.check_room(os.fstat(file.fileno()).st_size, target, root / name)
+        try:
+            arrays = _read(file)
+        except Exception as error:
+            raise refused(root / name, f"{type(error).__name__}: {error}") from error
+    ids = arrays.pop("ids", None)
+    groups: dict[str, dict[str, Array]] = {group: {} for group in _GROUPS}
+    for key, array in arrays.items():
+        group, _, own = key.partition("/")
+        if group not in groups:
+            raise refused(root / name, f"it holds an array {key!r:.100}")
+        groups[group][own] = array
+    if ids is None or ids.ndim != 1:
+        raise refused(root / name, "its ids are missing or have more than one dimension")
+    for group, wanted in (("inputs", names.inputs), ("outputs", names.outputs)):
+        if set(groups[group]) != set(wanted):
+            raise refused(root / name, f"its {group} are not named {list(wanted)!r:.300}")
+    # The model's own order, whatever the file's.
+    inputs = {each: groups["inputs"][each] for each in names.inputs}
+    outputs = {each: groups["outputs"][each] for each in names.outputs}
+    return Batch(ids, inputs, groups["labels"], outputs)
+
+
+def check_names(names: Names, path: Path) -> None:
+    """Raise StageError(Crashed) if a model's names are not distinct, or not what may stand in a configuration."""
+    every = (*names.inputs, *names.outputs)
+    wrong = [each for each in every if not _is_name(each) or every.count(each) > 1] if len(every) <= ARRAYS else every
+    if wrong or not names.inputs or not names.outputs:
+        raise refused(path, f"its names are not those of a model: {list(wrong[:3])!r:.300}")
+
+
+def _is_name(text: str) -> bool:
+    return 0 < len(text) <= NAME_CHARACTERS and text.isprintable()
+
+
+def _read(file: IO[bytes]) -> dict[str, Array]:
+    """Return the arrays by name; raises whatever the file's content provokes."""
+    arrays: dict[str, Array] = {}
+    with zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+        if len(members) > ARRAYS:
+            raise ValueError(f"it holds more than {ARRAYS} arrays")
+        # Members that overlap would otherwise make much of little.
+        if sum(each.file_size for each in members) > os.fstat(file.fileno()).st_size:
+            raise ValueError("its arrays are longer than the file")
+        for member in members:
+            name = member.filename.removesuffix(_SUFFIX)
+            if not member.filename.endswith(_SUFFIX) or name in arrays or not _is_name(name):
+                raise ValueError(f"it holds {member.filename!r:.100}, or holds it twice")
+            if member.compress_type != zipfile.ZIP_STORED or member.compress_size != member.file_size:
+                raise ValueError(f"{name} is compressed")
+            with archive.open(member) as content:
+                arrays[name] = _array(content, name, member.file_size)
+    return arrays
+
+
+def _array(content: IO[bytes], name: str, size: int) -> Array:
+    if numpy.lib.format.read_magic(content) != (1, 0):
+        raise ValueError(f"{name} has another version of the format than 1.0")
+    shape, by_columns, kind = numpy.lib.format.read_array_header_1_0(content)
+    if kind.kind not in _KINDS or kind.hasobject or not kind.itemsize:
+        raise ValueError(f"{name} holds {kind!s:.100}, not numbers or text")
+    length = size - content.tell()
+    if min(shape, default=0) < 0 or math.prod(shape) * kind.itemsize != length:
+        raise ValueError(f"{name} is not as long as its header says")
+    # NumPy takes no empty buffer.
+    data = content.read(length) or bytes(kind.itemsize)
+    array: Array = numpy.ndarray(shape, kind, data, order="F" if by_columns else "C")
+    array = numpy.ascontiguousarray(array.astype(kind.newbyteorder("="), copy=False)).reshape(shape)
+    if array.dtype.kind == "U":
+        _check_text(array, name)
+    return array
+
+
+def _check_text(array: numpy.ndarray[Any, Any], name: str) -> None:
+    """Raise ValueError for code points that no encoding has."""
+    codes = array.reshape(-1).view(numpy.uint32)
+    if codes.size and (codes.max() > 0x10FFFF or ((codes >= 0xD800) & (codes <= 0xDFFF)).any()):
+        raise ValueError(f"{name} holds text that is not Unicode")

@@ -1,0 +1,147 @@
+"""The small documents in INCOMING_MOUNT: what is to be done, what came of it, and what the arrays are called.
+
+``prepare`` writes the Order. All others are written beside user code, so they are read bounded and strictly, and every
+value is checked by whoever uses it. Standard library only.
+"""
+
+import json
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from triton_converters.contract.document import Document, DocumentError
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.text import printable, shortened
+from triton_converters.incoming import files
+from triton_converters.incoming.files import refused
+
+ORDER, END, DUMP, METRICS = "request.json", "outcome.json", "dump.json", "metrics.json"
+"""File names, in INCOMING_MOUNT."""
+END_LIMIT_BYTES = 16 * 1024
+MESSAGE_BYTES = 4 * 1024
+"""Longest message of an End, well below END_LIMIT_BYTES however JSON writes it."""
+LIMIT_BYTES = 2**20
+
+Kind = TypeVar("Kind", bound=Document)
+
+
+@dataclass(frozen=True)
+class Order(Document):
+    """What the container with user code has to do."""
+
+    request: Any
+    """The stage's request, as JSON."""
+    missing: tuple[str, ...]
+    """Keys of what is to be made; empty: everything is on the claim already."""
+
+
+@dataclass(frozen=True)
+class End(Document):
+    """How the work of user code ended; without a reason it is done."""
+
+    reason: Reason | None = None
+    message: str = ""
+    final: bool = True
+
+
+@dataclass(frozen=True)
+class Names(Document):
+    """The tensors of a model, in its own order."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Dump(Document):
+    """Beside the batches of a reference."""
+
+    names: Names
+    members: tuple[Names, ...]
+    """Those of an ensemble's models, in the steps' order."""
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Converted(Document):
+    """Beside the files of one conversion."""
+
+    warnings: tuple[str, ...]
+    seconds: float
+    max_absolute_error: float | None
+
+
+@dataclass(frozen=True)
+class Computed(Document):
+    """The metrics of one set of outputs, or why there are none."""
+
+    values: Mapping[str, Any]
+    """Numbers by name; None: not finite."""
+    message: str = ""
+    reason: Reason | None = None
+
+
+@dataclass(frozen=True)
+class AllComputed(Document):
+    """What the user's MetricsCalculator gave."""
+
+    framework: Computed
+    candidates: tuple[Computed, ...]
+    """In the request's order."""
+
+
+def write(root: Path, name: str, document: Document) -> None:
+    """Write a document whole, in place of anything that has its name; raises OSError."""
+    path = root / name
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    descriptor, temporary = tempfile.mkstemp(dir=root)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(document.to_json())
+    # Containers of other images may have another user.
+    os.chmod(temporary, 0o644)
+    os.replace(temporary, path)
+
+
+def write_end(root: Path, end: End) -> None:
+    """Write how the work ended; its message is shortened."""
+    write(root, END, End(end.reason, shortened(printable(end.message), MESSAGE_BYTES), end.final))
+
+
+def read(root: Path, name: str, kind: type[Kind], limit_bytes: int = LIMIT_BYTES) -> Kind:
+    """Return a document; raises StageError(Crashed) if there is none of this kind."""
+    try:
+        return kind.from_json(files.read_file(root, name, limit_bytes).decode())
+    except (UnicodeDecodeError, DocumentError) as error:
+        raise refused(root / name, error) from error
+
+
+def check_end(root: Path) -> None:
+    """Raise the StageError with which the work of user code ended, if it did not succeed."""
+    if not files.exists(root, END):
+        message = f"the container that ran the user's code left no {END}; see its log"
+        raise StageError(Reason.RESULT_MISSING, message, final=False)
+    end = read(root, END, End, END_LIMIT_BYTES)
+    if end.reason is not None:
+        raise StageError(end.reason, printable(end.message), final=end.final)
+
+
+def plain(text: str, limit: int) -> str:
+    """Return a text as one line that nothing obeys, at most ``limit`` characters long."""
+    return " ".join(printable(text).split())[:limit]
+
+
+def amount(value: float) -> float:
+    """Return a number of seconds, or another figure that is never negative."""
+    return value if math.isfinite(value) and value >= 0 else 0.0
+
+
+def order_for(request: Document, missing: tuple[str, ...]) -> Order:
+    """Return the order to do what is missing for a request."""
+    return Order(json.loads(request.to_json()), missing)

@@ -1,0 +1,52 @@
+"""What one request is made of: the model, or the models of an ensemble."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from triton_converters.claim_store.replay import read_result
+from triton_converters.contract import layout
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.request import ConvertRequest
+from triton_converters.contract.results import ReferenceResult, Signature
+
+CACHES = "caches"
+"""Folder of INCOMING_MOUNT with the timing caches that are there already, by TensorRT version."""
+TIMING_CACHE = "timing.cache"
+
+
+def parts(request: ConvertRequest) -> tuple[ConvertRequest, ...]:
+    """Return the requests for the models of an ensemble, or the request itself."""
+    return request.members or (request,)
+
+
+def signature(request: ConvertRequest) -> Signature:
+    """Return the reference's signature; raises StageError(ResultMissing)."""
+    directory = layout.reference_directory(request.reference)
+    return read_result(directory, "reference", request.reference, ReferenceResult).signature
+
+
+def document(conversion_key: str) -> str:
+    """Return the name, in INCOMING_MOUNT, of the Converted that belongs to a conversion."""
+    return f"{conversion_key}.json"
+
+
+def timing_cache(conversion_key: str) -> str:
+    """Return the name, in INCOMING_MOUNT, of the timing cache that a conversion filled."""
+    return f"{conversion_key}.{TIMING_CACHE}"
+
+
+def known_timing_cache(incoming: Path, version: str) -> Path:
+    """Return the path of the timing cache of a TensorRT version that is there already, if there is one."""
+    return incoming / CACHES / version / TIMING_CACHE
+
+
+@contextmanager
+def named(request: ConvertRequest) -> Iterator[None]:
+    """Let a failure of one model of an ensemble name the model; otherwise the candidate's name says enough."""
+    try:
+        yield
+    except StageError as error:
+        if request.candidate:
+            raise
+        raise StageError(error.reason, f"model {request.model_name}: {error.message}", final=error.final) from error

@@ -1,0 +1,34 @@
+"""Look for what the conversions are made of, and for those that are on the claim already."""
+
+import shutil
+from pathlib import Path
+
+from triton_converters.claim_store.replay import published_source
+from triton_converters.claim_store.repository import find_conversion
+from triton_converters.contract import layout
+from triton_converters.contract.request import ConvertRequest
+from triton_converters.incoming.model_files import TIMING_CACHE_BYTES
+from triton_converters.stages.convert.parts import TIMING_CACHE, known_timing_cache, parts, signature
+
+
+def run(request: ConvertRequest, incoming: Path) -> tuple[str, ...]:
+    """Return the conversion keys that are missing; raises StageError(ResultMissing) if source or reference is."""
+    for part in parts(request):
+        signature(part)
+    keys = dict.fromkeys(part.conversion_key for part in parts(request))
+    missing = tuple(key for key in keys if find_conversion(layout.candidate_directory(key), key) is None)
+    if missing:
+        published_source(request.source)
+        for part in parts(request):
+            _copy_timing_caches(part, incoming)
+    return missing
+
+
+def _copy_timing_caches(request: ConvertRequest, incoming: Path) -> None:
+    """Copy the caches of the GPU product: only the framework's image knows which version it has."""
+    home = layout.cache_directory(request.gpu_product, "any").parent
+    for cache in home.glob(f"*/{TIMING_CACHE}") if request.format == "trt" else ():
+        if cache.stat().st_size <= TIMING_CACHE_BYTES:
+            target = known_timing_cache(incoming, cache.parent.name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(cache, target)

@@ -1,0 +1,122 @@
+"""Load the model and convert it, for every conversion that is missing."""
+
+import re
+import time
+import traceback
+import warnings
+from pathlib import Path
+
+from triton_converters.claim_store.dump import read_batches
+from triton_converters.claim_store.replay import published_source
+from triton_converters.contract import layout
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.formats import THROUGH
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import ConvertRequest
+from triton_converters.contract.results import Signature
+from triton_converters.convert.comparison import max_absolute_error
+from triton_converters.convert.example import example_inputs
+from triton_converters.convert.task import ConversionWarning, Task, TimingCaches, convert
+from triton_converters.incoming import documents
+from triton_converters.incoming.documents import Converted
+from triton_converters.load import framework
+from triton_converters.load.framework import Framework
+from triton_converters.stages.convert.parts import (
+    document,
+    known_timing_cache,
+    named,
+    parts,
+    signature,
+    timing_cache,
+)
+from triton_converters.user.user_code import location
+
+MEANING_CHARACTERS = 500
+"""Longest text kept of an exporter's error, which may quote the whole graph."""
+
+
+def run(request: ConvertRequest, missing: tuple[str, ...], incoming: Path) -> None:
+    """Write ``<conversion key>/`` for every missing conversion.
+
+    Raises StageError: what the model's loader raises, ConversionFailed, ConversionUnsupported, NamingUnsupported,
+    TensorRtUnavailable, PrecisionMismatch.
+    """
+    # Two models of an ensemble may share a conversion.
+    for part in {part.conversion_key: part for part in parts(request)}.values():
+        if part.conversion_key in missing:
+            with named(part):
+                _convert(part, incoming)
+
+
+def _convert(request: ConvertRequest, incoming: Path) -> None:
+    started = time.monotonic()
+    directory = incoming / request.conversion_key
+    directory.mkdir()
+    form = signature(request)
+    collected = write_model(request, form, directory)
+    error, doubts = max_absolute_error(request, form, directory)
+    found = Converted(tuple(dict.fromkeys((*collected, *doubts))), round(time.monotonic() - started, 3), error)
+    documents.write(incoming, document(request.conversion_key), found)
+
+
+def write_model(request: ConvertRequest, signature: Signature, directory: Path) -> list[str]:
+    """Load the model and write it in the requested format into ``directory``; returns warnings for the user."""
+    model = framework.load(published_source(request.source), request.model, request.format)
+    batches = read_batches(layout.reference_directory(request.reference))
+    dynamo = request.format in ("onnx", *THROUGH) and request.onnx_exporter == "Dynamo"
+    example = example_inputs(batches, signature, at_least_two=dynamo)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        try:
+            convert(Task(request, model, signature, example, _timing_caches(request, directory)), directory)
+        except (StageError, OSError):
+            raise
+        except Exception as error:
+            traceback.print_exc()
+            message = f"{request.format} {request.precision}: {_meaning(error)} (at {_place(error, model)})"
+            raise StageError(Reason.CONVERSION_FAILED, message) from error
+    return [_line(warning) for warning in caught if _concerns_user(warning, model.source)]
+
+
+def _timing_caches(request: ConvertRequest, directory: Path) -> TimingCaches:
+    incoming = directory.parent
+    return TimingCaches(
+        lambda version: known_timing_cache(incoming, version), incoming / timing_cache(request.conversion_key)
+    )
+
+
+def _concerns_user(warning: warnings.WarningMessage, source: Path) -> bool:
+    """Whether a warning is about this model: from the tracer (what was frozen), a converter or user code."""
+    telling = issubclass(warning.category, ConversionWarning) or warning.category.__name__ == "TracerWarning"
+    return telling or Path(warning.filename).is_relative_to(source)
+
+
+def _line(warning: warnings.WarningMessage) -> str:
+    text = " ".join(str(warning.message).split())
+    own = issubclass(warning.category, ConversionWarning)
+    return text if own else f"{Path(warning.filename).name}:{warning.lineno}: {text}"
+
+
+def _meaning(error: BaseException) -> str:
+    """Return the text of the root error: exporters wrap it in advice, and TorchScript puts it last."""
+    root = _root(error)
+    lines = [line.strip() for line in str(root).splitlines() if line.strip(" ^~-=")]
+    causes = [line for line in lines[1:] if re.match(r"\w+(Error|Exception): ", line)]
+    text = causes[-1] if causes else " ".join([type(root).__name__ + ":", *lines])
+    return f"{text[:MEANING_CHARACTERS]} ..." if len(text) > MEANING_CHARACTERS else text
+
+
+def _place(error: BaseException, model: Framework) -> str:
+    """Return file and line of the user's code: where the exporter's text points, or the innermost frame."""
+    for file, line in re.findall(r'File "([^"]+)", line (\d+)', str(_root(error))):
+        if Path(file).is_relative_to(model.source):
+            return f"{Path(file).relative_to(model.source)}:{line}"
+    return location(error, model.source, model.path)
+
+
+def _root(error: BaseException) -> BaseException:
+    seen = {id(error)}
+    while error.__cause__ is not None and id(error.__cause__) not in seen:
+        error = error.__cause__
+        seen.add(id(error))
+    return error

@@ -1,0 +1,93 @@
+"""Take over what was converted, check it, and publish it with the revision that serves it."""
+
+from pathlib import Path
+
+from triton_converters.claim_store import inspection
+from triton_converters.claim_store.dump import read_batches
+from triton_converters.claim_store.ensemble_repository import Part, publish_ensemble
+from triton_converters.claim_store.publish import publish_directory, temporary_directory, write_file
+from triton_converters.claim_store.repository import Conversion, find_conversion, publish_revision, write_conversion
+from triton_converters.contract import layout
+from triton_converters.contract.formats import FORMATS
+from triton_converters.contract.request import ConvertRequest
+from triton_converters.contract.results import ConvertResult
+from triton_converters.gates.precision import READABLE, check_precision
+from triton_converters.incoming import documents, files, model_files
+from triton_converters.incoming.documents import Converted, amount
+from triton_converters.stages.convert.parts import (
+    TIMING_CACHE,
+    document,
+    named,
+    parts,
+    signature,
+    timing_cache,
+)
+
+WARNINGS = 4
+"""Number of warnings kept, with WARNING_CHARACTERS each: all must fit into the termination message."""
+WARNING_CHARACTERS = 240
+
+
+def run(request: ConvertRequest, incoming: Path) -> ConvertResult:
+    """Publish ``revisions/<key>/``, and ``candidates/<conversion key>/`` if it is missing.
+
+    Raises StageError: ResultMissing (no reference), that with which the user's code ended, PrecisionMismatch, and what
+    ``model_files.take`` raises; OSError if the claim is full.
+    """
+    made = tuple(_part(part, incoming) for part in parts(request))
+    if request.members:
+        return publish_ensemble(request, made)
+    return publish_revision(made[0].request, made[0].signature, made[0].conversion, made[0].example)
+
+
+def _part(request: ConvertRequest, incoming: Path) -> Part:
+    """Return one model; its conversion may have been published by another Job before."""
+    form, candidate = signature(request), layout.candidate_directory(request.conversion_key)
+    conversion = find_conversion(candidate, request.conversion_key)
+    if conversion is None:
+        documents.check_end(incoming)
+        with named(request):
+            conversion = _accept(request, incoming, candidate)
+    if request.engine_cache:
+        Path(request.engine_cache).mkdir(parents=True, exist_ok=True)
+    return Part(request, form, conversion, next(read_batches(layout.reference_directory(request.reference))))
+
+
+def _accept(request: ConvertRequest, incoming: Path, target: Path) -> Conversion:
+    """Copy, check and publish the files; returns the conversion that was published first."""
+    told = documents.read(incoming, document(request.conversion_key), Converted)
+    root, file = incoming / request.conversion_key, FORMATS[request.format].file
+    with temporary_directory(target) as directory:
+        model_files.take(root, request.format, directory)
+        if request.format not in READABLE:
+            model_files.take_inspection(root, request.gpu_product, directory)
+        data_types = check_precision(directory / file, request.format, request.precision)
+        inspected = inspection.find(directory)
+        names = inspection.model_files(directory)
+        listed = (
+            *sorted(names, key=lambda name: (Path(name).parts[0] != file, name)),
+            *([inspection.FILE] if inspected else []),
+        )
+        result = ConvertResult(
+            file_sha256=inspection.digest(directory),
+            file_bytes=sum((directory / name).stat().st_size for name in listed),
+            data_types=data_types,
+            seconds=amount(told.seconds),
+            warnings=tuple(documents.plain(line, WARNING_CHARACTERS) for line in told.warnings[:WARNINGS]),
+            tensorrt_version=inspected.tensorrt_version if inspected else "",
+            max_absolute_error=None if told.max_absolute_error is None else amount(told.max_absolute_error),
+        )
+        _keep_timing_cache(request, result.tensorrt_version, incoming)
+        conversion = Conversion(request.conversion_key, listed, result)
+        write_conversion(directory, conversion)
+        if publish_directory(directory, target, lambda path: find_conversion(path, request.conversion_key) is not None):
+            return conversion
+    return find_conversion(target, request.conversion_key) or conversion
+
+
+def _keep_timing_cache(request: ConvertRequest, version: str, incoming: Path) -> None:
+    """Store what TensorRT measured for this GPU product, if it built an engine."""
+    name = timing_cache(request.conversion_key)
+    if version and files.exists(incoming, name):
+        content = files.read_file(incoming, name, model_files.TIMING_CACHE_BYTES)
+        write_file(layout.cache_directory(request.gpu_product, version) / TIMING_CACHE, content)

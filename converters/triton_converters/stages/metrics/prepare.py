@@ -1,0 +1,25 @@
+"""Look for the reference and for what the profiles kept."""
+
+from pathlib import Path
+
+from triton_converters.claim_store.replay import published_source, read_result
+from triton_converters.claim_store.served_outputs import FOLDER
+from triton_converters.contract import layout
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import MetricsRequest
+from triton_converters.contract.results import ProfileResult, ReferenceResult
+
+
+def run(request: MetricsRequest, incoming: Path) -> tuple[str, ...]:
+    """Return the key, which is missing; raises StageError(ResultMissing) if an input is not on the claim."""
+    published_source(request.source)
+    reference = layout.reference_directory(request.reference)
+    read_result(reference, "reference", request.reference, ReferenceResult)
+    for each in request.candidates:
+        directory = layout.measurement_directory(each.profile)
+        read_result(directory, "profile", each.profile, ProfileResult)
+        if not (directory / FOLDER).is_dir():
+            message = f"{directory} on the repository claim holds no served outputs"
+            raise StageError(Reason.RESULT_MISSING, message, final=False)
+    return (request.key,)

@@ -1,0 +1,48 @@
+"""Run the user's MetricsCalculator on every set of outputs."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from triton_converters.claim_store.dump import Batch, read_batches
+from triton_converters.claim_store.replay import published_source
+from triton_converters.claim_store.served_outputs import read_outputs
+from triton_converters.contract import layout
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.request import KeptOutputs, MetricsRequest
+from triton_converters.incoming import documents
+from triton_converters.incoming.documents import AllComputed, Computed
+from triton_converters.user import metrics
+
+FRAMEWORK_PRECISION = "fp32"
+
+
+def run(request: MetricsRequest, missing: tuple[str, ...], incoming: Path) -> None:
+    """Write all metrics. What fails for one candidate is that candidate's own.
+
+    Raises StageError: MetricFailed (the framework's), and what ``user_code.call`` raises.
+    """
+    batches = list(read_batches(layout.reference_directory(request.reference)))
+    framework = _calculate(request, batches, None)
+    candidates = tuple(_judged(request, batches, each) for each in request.candidates)
+    documents.write(incoming, documents.METRICS, AllComputed(framework, candidates))
+
+
+def _judged(request: MetricsRequest, batches: Sequence[Batch], candidate: KeptOutputs) -> Computed:
+    try:
+        return _calculate(request, batches, candidate)
+    except StageError as error:
+        return Computed({}, error.message, error.reason)
+
+
+def _calculate(request: MetricsRequest, batches: Sequence[Batch], candidate: KeptOutputs | None) -> Computed:
+    """Return the metrics of one set of outputs; without a candidate, of the framework's."""
+    arguments: dict[str, int | str] = {
+        "precision": candidate.precision if candidate else FRAMEWORK_PRECISION,
+        "output_format": candidate.format if candidate else request.model_format,
+        "batch_size": max(1, request.max_batch_size),
+    }
+    served = list(read_outputs(layout.measurement_directory(candidate.profile))) if candidate else None
+    data = metrics.gather(batches, request.max_batch_size > 0, served)
+    values = metrics.calculate(published_source(request.source), request.metrics, arguments, data)
+    return Computed({name: value if math.isfinite(value) else None for name, value in values.items()})

@@ -1,0 +1,91 @@
+"""Publish the metrics that the user's code computed, as far as they fit into a termination message."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from triton_converters.claim_store.replay import publish_result
+from triton_converters.contract import layout
+from triton_converters.contract.envelope import MessageTooLongError, Outcome
+from triton_converters.contract.request import KeptOutputs, MetricsRequest
+from triton_converters.contract.results import CandidateMetrics, MetricsResult
+from triton_converters.contract.text import printable, shortened
+from triton_converters.incoming import documents
+from triton_converters.incoming.documents import AllComputed, Computed
+from triton_converters.incoming.files import refused
+
+STAGE = "metrics"
+METRICS = 64
+"""Most metrics that are kept."""
+NAME_CHARACTERS = 63
+"""Longest name that a threshold may have; a metric with a longer one is not kept."""
+MESSAGE_BYTES = 200
+"""Longest message of a candidate: all candidates share the termination message."""
+
+
+def run(request: MetricsRequest, incoming: Path) -> MetricsResult:
+    """Publish ``measurements/<key>/``.
+
+    Raises StageError: that with which the user's code ended; Crashed for what is not published.
+    """
+    documents.check_end(incoming)
+    found = documents.read(incoming, documents.METRICS, AllComputed)
+    if len(found.candidates) != len(request.candidates):
+        raise refused(incoming / documents.METRICS, "it has another number of candidates")
+    result = fit(request.key, collect(request, found), request.required)
+    directory = layout.measurement_directory(request.key)
+    return publish_result(directory, STAGE, request.key, MetricsResult, lambda _: result)
+
+
+def collect(request: MetricsRequest, found: AllComputed) -> MetricsResult:
+    """Return the metrics as a table: their names once, then the values of each set of outputs."""
+    every = {name for each in (found.framework, *found.candidates) for name in each.values if _is_name(name)}
+    first = [name for name in request.required if name in every]
+    names = tuple(sorted([*first, *sorted(every - set(first))][:METRICS]))
+
+    def values(computed: Computed) -> tuple[float | None, ...]:
+        return tuple(_value(computed.values.get(name), exact=name in request.required) for name in names)
+
+    def candidate(asked: KeptOutputs, computed: Computed) -> CandidateMetrics:
+        if computed.reason is None:
+            return CandidateMetrics(asked.profile, values(computed))
+        message = shortened(printable(computed.message), MESSAGE_BYTES)
+        return CandidateMetrics(asked.profile, (), str(computed.reason), message)
+
+    candidates = tuple(map(candidate, request.candidates, found.candidates))
+    return MetricsResult(names, values(found.framework), candidates)
+
+
+def fit(key: str, result: MetricsResult, required: Sequence[str]) -> MetricsResult:
+    """Drop metrics that are not required, the last first, until the result fits into a termination message."""
+    free = [name for name in result.metrics if name not in required]
+    while True:
+        try:
+            Outcome(STAGE, key, result).to_json()
+        except MessageTooLongError:
+            if not free:
+                return result
+            result = _without(result, result.metrics.index(free.pop()))
+        else:
+            return result
+
+
+def _without(result: MetricsResult, index: int) -> MetricsResult:
+    def cut(values: tuple[Any, ...]) -> tuple[Any, ...]:
+        return values[:index] + values[index + 1 :]
+
+    candidates = tuple(replace(each, values=cut(each.values)) for each in result.candidates)
+    return MetricsResult(cut(result.metrics), cut(result.framework), candidates)
+
+
+def _value(value: Any, exact: bool) -> float | None:
+    """Return a metric, unless it is ``exact`` with seven digits; what is no number is as good as not computed."""
+    # A bool is an int to isinstance.
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return float(value) if exact else float(f"{value:.7g}")
+
+
+def _is_name(text: str) -> bool:
+    return 0 < len(text) <= NAME_CHARACTERS and text.isprintable()

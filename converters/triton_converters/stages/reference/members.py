@@ -1,0 +1,84 @@
+"""The references of an ensemble's models: what went through each model, with which it is then converted.
+
+``references/<key>/members/<model>/`` has the form of ``references/<key>/``, without what only the ensemble has: labels
+and perf_analyzer's input.
+"""
+
+from pathlib import Path
+
+from triton_converters.claim_store import embedding_tables
+from triton_converters.claim_store.dump import write_batch
+from triton_converters.claim_store.replay import write_result
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.layout import member_key
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import EnsembleCode, ReferenceRequest, Step
+from triton_converters.contract.results import ReferenceResult, Signature, Tensor
+from triton_converters.gates.signature import Observed
+from triton_converters.incoming import arrays, documents
+from triton_converters.incoming.documents import Names
+from triton_converters.incoming.files import refused
+from triton_converters.stages.reference import evidence
+
+
+def record(request: ReferenceRequest, members: tuple[Names, ...], incoming: Path, directory: Path) -> None:
+    """Write each member's own reference; ``members``: their names, in the steps' order.
+
+    Raises StageError: FrameworkFailed if a tensor changes type or rank, Crashed for what is not published.
+    """
+    assert request.model.ensemble is not None
+    steps = request.model.ensemble.steps
+    if len(members) != len(steps):
+        raise refused(incoming / documents.DUMP, f"it names {len(members)} models, not {len(steps)}")
+    for number, (step, names) in enumerate(zip(steps, members, strict=True)):
+        _record(number, step, names, request, incoming, directory)
+
+
+def _record(number: int, step: Step, names: Names, request: ReferenceRequest, incoming: Path, directory: Path) -> None:
+    batched, folder = step.code.max_batch_size > 0, evidence.member_folder(number)
+    observed = {name: Observed(name, batched) for name in (*names.inputs, *names.outputs)}
+    limit, count = evidence.MEMBER_BATCHES + len(request.other_batch_sizes), 0
+    for batch in arrays.read_batches(incoming, folder, names, directory, limit):
+        for name, array in {**batch.inputs, **batch.outputs}.items():
+            if batched and not array.ndim:
+                raise refused(incoming / folder, f"{name} has no batch dimension")
+            observed[name].add(array)
+        write_batch(directory / "members" / step.model, count, batch)
+        count += 1
+    if not count:
+        raise refused(incoming / folder, "it holds no batch")
+    result = ReferenceResult(_signature(step, names, observed), count, count, 0.0)
+    write_result(directory / "members" / step.model, "reference", member_key(request.key, step.model), result)
+
+
+def declared(code: EnsembleCode, found: Signature) -> Signature:
+    """Return the signature as the spec declares it, after checking that the observed tensors fit it.
+
+    Raises StageError: DataloaderInvalid (an input), FrameworkFailed (an output).
+    """
+    for kind, reason, tensors, seen in (
+        ("input", Reason.DATALOADER_INVALID, code.inputs, found.inputs),
+        ("output", Reason.FRAMEWORK_FAILED, code.outputs, found.outputs),
+    ):
+        for tensor, actual in zip(tensors, seen, strict=True):
+            if not _fits(tensor, actual):
+                was, said = (f"{each.data_type}{list(each.dims)}" for each in (actual, tensor))
+                raise StageError(reason, f"{kind} {tensor.name} is {was}, but spec.ensemble.{kind}s declares {said}")
+    return Signature(code.inputs, code.outputs, found.max_batch_size)
+
+
+def _fits(tensor: Tensor, actual: Tensor) -> bool:
+    return (tensor.data_type, len(tensor.dims)) == (actual.data_type, len(actual.dims)) and all(
+        wanted in (-1, size) for wanted, size in zip(tensor.dims, actual.dims, strict=True)
+    )
+
+
+def _signature(step: Step, names: Names, observed: dict[str, Observed]) -> Signature:
+    if step.code.format == "hps":
+        return embedding_tables.signature(step.code.max_batch_size)
+    try:
+        inputs = tuple(observed[name].tensor() for name in names.inputs)
+        outputs = tuple(observed[name].tensor() for name in names.outputs)
+    except ValueError as error:
+        raise StageError(Reason.FRAMEWORK_FAILED, f"model {step.model}: {error} between batches") from error
+    return Signature(inputs, outputs, step.code.max_batch_size)

@@ -1,0 +1,108 @@
+"""Run the framework over the dataloader, and leave its answers to be judged."""
+
+import time
+from collections.abc import Iterator
+from itertools import chain, islice
+from pathlib import Path
+
+import numpy
+
+from triton_converters.claim_store.dump import Array, Arrays, Batch, read_batches, write_batch
+from triton_converters.claim_store.replay import published_source
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.request import ReferenceRequest
+from triton_converters.gates import soundness
+from triton_converters.incoming import documents
+from triton_converters.incoming.documents import Dump, Names
+from triton_converters.load import framework
+from triton_converters.load.ensemble import Ensemble, Passage
+from triton_converters.load.framework import Framework
+from triton_converters.stages.reference import evidence
+from triton_converters.user import dataloader
+
+
+def run(request: ReferenceRequest, missing: tuple[str, ...], incoming: Path) -> None:
+    """Write every batch with its answers, and those that are compared with them.
+
+    Raises StageError: what the model's loader and ``dataloader.batches`` raise, FrameworkFailed, ReferenceNotFinite.
+    """
+    started = time.monotonic()
+    source = published_source(request.source)
+    model = framework.load(source, request.model, request.model.format)
+    record(model, request, source, incoming)
+    members: tuple[Names, ...] = ()
+    if isinstance(model, Ensemble):
+        _record_members(model, request, incoming)
+        members = tuple(Names(member.model.inputs, member.model.outputs) for member in model.members)
+    seconds = round(time.monotonic() - started, 3)
+    documents.write(incoming, documents.DUMP, Dump(Names(model.inputs, model.outputs), members, seconds))
+
+
+def record(model: Framework, request: ReferenceRequest, source: Path, incoming: Path) -> None:
+    """Run and write every batch."""
+    batched = request.model.max_batch_size > 0
+    previous: Batch | None = None
+    for number, batch in enumerate(dataloader.batches(request, source, model.inputs)):
+        answered = Batch(batch.ids, batch.inputs, batch.labels, model(batch.inputs))
+        # Only so that a broken model ends the Job early: the publisher judges.
+        soundness.check_outputs(answered, batched)
+        write_batch(incoming, number, answered)
+        if number == 0:
+            _write_answer(incoming / evidence.AGAIN, 0, model(batch.inputs))
+            _run_alone(model, answered, evidence.singles(request, answered), incoming)
+        elif number == 1 and previous is not None and evidence.are_joined(request, previous, answered):
+            both = {name: numpy.concatenate([previous.inputs[name], batch.inputs[name]]) for name in batch.inputs}
+            _write_answer(incoming / evidence.JOINED, 0, model(both))
+        previous = answered
+    _record_sizes(model, request, source, incoming)
+
+
+def _run_alone(model: Framework, batch: Batch, count: int, incoming: Path) -> None:
+    for index in range(count):
+        rows = slice(index, index + 1)
+        try:
+            alone = model({name: array[rows] for name, array in batch.inputs.items()})
+        except StageError as error:
+            raise StageError(
+                error.reason, f"a batch of {len(batch.ids)} works, but a batch of 1 fails: {error.message}"
+            ) from error
+        _write_answer(incoming / evidence.SINGLES, index, alone)
+
+
+def _write_answer(folder: Path, number: int, outputs: Arrays) -> None:
+    write_batch(folder, number, Batch(numpy.arange(1), {}, {}, outputs))
+
+
+def _record_sizes(model: Framework, request: ReferenceRequest, source: Path, incoming: Path) -> None:
+    """Ask the dataloader for requests of every other size, for a model without a batch dimension.
+
+    Triton and perf_analyzer cannot batch for such a model: only the dataloader knows what a request of 256 samples
+    looks like.
+    """
+    for number, size in enumerate(request.other_batch_sizes):
+        requests = dataloader.batches(request, source, model.inputs, size)
+        for index, batch in enumerate(islice(requests, evidence.SIZE_REQUESTS)):
+            if index == 0:
+                answered = Batch(batch.ids, batch.inputs, batch.labels, model(batch.inputs))
+                soundness.check_outputs(answered, batched=False)
+                write_batch(incoming / evidence.size_folder(number), 0, answered)
+            else:
+                write_batch(incoming / evidence.more_folder(number), index - 1, batch)
+
+
+def _record_members(model: Ensemble, request: ReferenceRequest, incoming: Path) -> None:
+    """Run some batches through an ensemble's models once more, and write what went through each of them."""
+    sizes = (read_batches(incoming / evidence.size_folder(each)) for each in range(len(request.other_batch_sizes)))
+    whole: Iterator[Batch] = chain(islice(read_batches(incoming), evidence.MEMBER_BATCHES), *sizes)
+    for number, batch in enumerate(whole):
+        for index, passage in enumerate(model.passages(batch.inputs)):
+            dumped = Batch(_ids(batch, passage), passage.inputs, {}, passage.outputs)
+            write_batch(incoming / evidence.member_folder(index), number, dumped)
+
+
+def _ids(batch: Batch, passage: Passage) -> Array:
+    """Return one id for each row of the member's own batch, which may differ from the ensemble's."""
+    if passage.member.step.code.max_batch_size == 0:
+        return batch.ids
+    rows = len(next(iter(passage.inputs.values())))
+    return numpy.arange(rows)

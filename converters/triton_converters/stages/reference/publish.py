@@ -1,0 +1,140 @@
+"""Judge what the framework answered, and publish it as the reference."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from triton_converters.claim_store.dump import SIZES, Arrays, Batch, write_batch
+from triton_converters.claim_store.replay import publish_result
+from triton_converters.contract import layout
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import ReferenceRequest
+from triton_converters.contract.results import ReferenceResult, Signature
+from triton_converters.gates import soundness
+from triton_converters.gates.signature import Observed
+from triton_converters.gates.soundness import Variety
+from triton_converters.incoming import arrays, documents
+from triton_converters.incoming.documents import Dump, Names
+from triton_converters.incoming.files import refused
+from triton_converters.measuring.perf_input import PerfInput, file_name
+from triton_converters.model_config.data_types import is_served
+from triton_converters.stages.reference import evidence, members
+
+STAGE = "reference"
+
+
+def run(request: ReferenceRequest, incoming: Path) -> ReferenceResult:
+    """Publish ``references/<key>/``.
+
+    Raises StageError: that with which the user's code ended, FrameworkFailed, ReferenceNotFinite,
+    ReferenceNotReproducible, ReferenceConstant; Crashed and StorageFull for what is not published.
+    """
+    documents.check_end(incoming)
+    dump = documents.read(incoming, documents.DUMP, Dump)
+    for names in (dump.names, *dump.members):
+        arrays.check_names(names, incoming / documents.DUMP)
+
+    def fill(directory: Path) -> ReferenceResult:
+        signature, samples, batches = record(request, dump.names, incoming, directory)
+        if request.model.ensemble is not None:
+            signature = members.declared(request.model.ensemble, signature)
+            members.record(request, dump.members, incoming, directory)
+        return ReferenceResult(signature, samples, batches, documents.amount(dump.seconds))
+
+    return publish_result(layout.reference_directory(request.key), STAGE, request.key, ReferenceResult, fill)
+
+
+def record(request: ReferenceRequest, names: Names, incoming: Path, directory: Path) -> tuple[Signature, int, int]:
+    """Judge every batch and write it anew; returns the signature and the numbers of samples and batches."""
+    batched = request.model.max_batch_size > 0
+    observed = {name: Observed(name, batched) for name in (*names.inputs, *names.outputs)}
+    perf_input, variety, samples, batches = PerfInput(batched), Variety(batched), 0, 0
+    previous: Batch | None = None
+    for batch in arrays.read_batches(incoming, evidence.OWN, names, directory, request.max_samples):
+        _check_inputs(batch, batched, incoming)
+        soundness.check_outputs(batch, batched)
+        others = _check_others(request, names, previous, batch, incoming, directory) if batches < 2 else []
+        _observe(observed, (batch.inputs, batch.outputs, *others))
+        variety.add(batch)
+        perf_input.add(batch.inputs)
+        write_batch(directory, batches, batch)
+        samples, batches, previous = samples + (len(batch.ids) if batched else 1), batches + 1, batch
+    if not 0 < samples <= request.max_samples:
+        raise refused(incoming / "batches", f"it holds {samples} samples, not 1 to {request.max_samples}")
+    for number, size in enumerate(request.other_batch_sizes):
+        first = _record_size(number, size, names, incoming, directory)
+        _observe(observed, (first.inputs, first.outputs))
+    variety.check()
+    file = file_name(request.model.max_batch_size, request.largest_batch_size)
+    (directory / file).write_text(perf_input.to_json(), encoding="utf-8")
+    return _signature(names, observed, request.model.max_batch_size), samples, batches
+
+
+def _check_others(
+    request: ReferenceRequest, names: Names, previous: Batch | None, batch: Batch, incoming: Path, directory: Path
+) -> list[Arrays]:
+    """Compare one of the first two batches with the answers that must agree with it.
+
+    Returns those for other batch sizes: lengths may depend on the batch.
+    """
+
+    def answers(folder: str, count: int) -> list[Arrays]:
+        found = arrays.read_batches(incoming, folder, Names((), names.outputs), directory, count)
+        given = [answer.outputs for answer in found]
+        if len(given) != count:
+            raise refused(incoming / folder, f"it holds {len(given)} answers, not {count}")
+        return given
+
+    if previous is None:
+        soundness.check_reproducible(answers(evidence.AGAIN, 1)[0], batch)
+        alone = answers(evidence.SINGLES, evidence.singles(request, batch))
+        soundness.check_alone(alone, batch)
+        return alone
+    if not evidence.are_joined(request, previous, batch):
+        return []
+    joined = answers(evidence.JOINED, 1)
+    soundness.check_joined(joined[0], previous, batch)
+    return joined
+
+
+def _record_size(number: int, size: int, names: Names, incoming: Path, directory: Path) -> Batch:
+    """Write the first request of another size, and perf_analyzer's input; returns the request."""
+    perf_input = PerfInput(batched=False)
+    own, more = evidence.size_folder(number), evidence.more_folder(number)
+    first = next(arrays.read_batches(incoming, own, names, directory, 1), None)
+    if first is None:
+        raise refused(incoming / own, "it holds no request")
+    rest = arrays.read_batches(incoming, more, Names(names.inputs, ()), directory, evidence.SIZE_REQUESTS - 1)
+    for each in (first, *rest):
+        _check_inputs(each, False, incoming)
+        perf_input.add(each.inputs)
+    soundness.check_outputs(first, batched=False)
+    write_batch(directory / SIZES, number, first)
+    (directory / file_name(0, size)).write_text(perf_input.to_json(), encoding="utf-8")
+    return first
+
+
+def _check_inputs(batch: Batch, batched: bool, incoming: Path) -> None:
+    """Check what the dataloader's own checks have seen to, unless user code wrote the batch itself."""
+    for name, array in batch.inputs.items():
+        if not is_served(array.dtype):
+            raise refused(incoming / "batches", f"input {name} is {array.dtype}, a type that no model input can have")
+    sizes = {array.shape[:1] for group in (batch.inputs, batch.labels) for array in group.values()}
+    if batched and (not len(batch.ids) or sizes != {(len(batch.ids),)}):
+        raise refused(incoming / "batches", "the sizes of a batch's arrays differ")
+
+
+def _observe(observed: dict[str, Observed], groups: Iterable[Arrays]) -> None:
+    for arrays_by_name in groups:
+        for name, array in arrays_by_name.items():
+            observed[name].add(array)
+
+
+def _signature(names: Names, observed: dict[str, Observed], max_batch_size: int) -> Signature:
+    try:
+        inputs = tuple(observed[name].tensor() for name in names.inputs)
+        outputs = tuple(observed[name].tensor() for name in names.outputs)
+    except ValueError as error:
+        message = f"{error} between batches, but one signature is served"
+        raise StageError(Reason.FRAMEWORK_FAILED, message) from error
+    return Signature(inputs, outputs, max_batch_size)

@@ -1,0 +1,127 @@
+"""How user code ended, as it says itself: nothing in that document can harm who reads it."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from triton_converters.contract.envelope import MESSAGE_LIMIT_BYTES, Outcome
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import SourceRequest
+from triton_converters.incoming import documents
+from triton_converters.incoming.documents import END, End
+
+
+def ended(root: Path) -> StageError | None:
+    try:
+        documents.check_end(root)
+    except StageError as error:
+        return error
+    return None
+
+
+def test_a_failure_keeps_its_reason_and_says_whether_another_try_helps(tmp_path: Path) -> None:
+    documents.write_end(tmp_path, End())
+    assert ended(tmp_path) is None
+    for final in (True, False):
+        documents.write_end(tmp_path, End(Reason.DATALOADER_EMPTY, "no batch", final))
+        error = ended(tmp_path)
+        assert error is not None
+        assert (error.reason, error.message, error.final) == (Reason.DATALOADER_EMPTY, "no batch", final)
+
+
+def test_without_an_end_another_try_may_help(tmp_path: Path) -> None:
+    error = ended(tmp_path)
+    assert error is not None
+    assert (error.reason, error.final) == (Reason.RESULT_MISSING, False)
+
+
+HOSTILE = {
+    "a megabyte": json.dumps({"reason": "Crashed", "message": "x" * 2**20}),
+    "NaN": '{"reason": "Crashed", "message": NaN}',
+    "infinity": '{"final": Infinity}',
+    "very deep": "[" * 5000,
+    "deep and closed": "[" * 5000 + "]" * 5000,
+    "half a surrogate pair": '{"reason": "Crashed", "message": "\\ud800"}',
+    "an unknown reason": '{"reason": "Hacked", "message": ""}',
+    "an unknown field": '{"image": "evil"}',
+    "another type": '{"reason": "Crashed", "message": "x", "final": "yes"}',
+    "a list": "[]",
+    "a number of many digits": '{"final": ' + "9" * 10_000 + "}",
+    "no JSON": "hello",
+    "empty": "",
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_what_is_no_end_is_a_failure_that_fits(tmp_path: Path, case: str) -> None:
+    (tmp_path / END).write_text(HOSTILE[case])
+    error = ended(tmp_path)
+    assert error is not None
+    assert error.reason is Reason.CRASHED
+    assert END in error.message
+    text = Outcome("convert", "0" * 16, None, error.reason, error.message).to_json()
+    assert len(text.encode()) < MESSAGE_LIMIT_BYTES
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    (tmp_path / END).write_bytes(b"\xff\xfe{}")
+    error = ended(tmp_path)
+    assert error is not None
+    assert error.reason is Reason.CRASHED
+
+
+def test_a_terminal_obeys_nothing_of_it(tmp_path: Path) -> None:
+    escapes = "\x1b[2J\x9b31m\u202e\x00 harmless"
+    (tmp_path / END).write_text(json.dumps({"reason": "UserCodeFailed", "message": escapes}))
+    error = ended(tmp_path)
+    assert error is not None
+    assert error.message.isprintable()
+    assert error.message.endswith("harmless")
+
+
+def test_an_end_that_is_a_link_or_a_pipe_is_not_read(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text(End(Reason.CRASHED, "a secret").to_json())
+    for leave in (lambda path: path.symlink_to(secret), os.mkfifo, lambda path: os.link(secret, path), Path.mkdir):
+        leave(tmp_path / END)
+        error = ended(tmp_path)
+        assert error is not None
+        assert "a secret" not in error.message
+        assert "is not published" in error.message
+        (tmp_path / END).rmdir() if leave is Path.mkdir else (tmp_path / END).unlink()
+
+
+def test_an_end_replaces_whatever_user_code_left_in_its_place(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("kept")
+    for leave in (lambda path: path.symlink_to(secret), os.mkfifo, lambda path: os.link(secret, path), Path.mkdir):
+        leave(tmp_path / END)
+        if leave is Path.mkdir:
+            (tmp_path / END / "file").touch()
+        documents.write_end(tmp_path, End(Reason.CRASHED, "the true end"))
+        error = ended(tmp_path)
+        assert error is not None
+        assert error.message == "the true end"
+        (tmp_path / END).unlink()
+    assert secret.read_text() == "kept"
+
+
+def test_the_longest_message_fits_however_it_is_written(tmp_path: Path) -> None:
+    for character in ("x", "\\", '"', "ä", "\n", "\U0001f600"):
+        documents.write_end(tmp_path, End(Reason.USER_CODE_FAILED, "start" + character * 100_000 + "end"))
+        error = ended(tmp_path)
+        assert error is not None
+        assert error.reason is Reason.USER_CODE_FAILED
+        assert error.message.startswith("start")
+        assert error.message.endswith("end")
+
+
+def test_an_order_holds_the_request_as_it_was(tmp_path: Path) -> None:
+    request = SourceRequest("k", "pvc://models", "", "")
+    documents.write(tmp_path, documents.ORDER, documents.order_for(request, ("a", "b")))
+    order = documents.read(tmp_path, documents.ORDER, documents.Order)
+    assert SourceRequest.from_value(order.request) == request
+    assert order.missing == ("a", "b")

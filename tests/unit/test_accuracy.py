@@ -1,0 +1,84 @@
+"""What the metrics of a candidate's outputs are judged by, and in which words."""
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from triton_converters.contract.accuracy import Judgement, Threshold, judge
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.results import CandidateMetrics, MetricsResult
+
+PROFILE = "0123456789abcdef"
+
+
+def minimum(metric: str, bound: float) -> Threshold:
+    return Threshold(metric, bound, None, None)
+
+
+def judged(framework: dict[str, float], served: dict[str, float], *thresholds: Threshold) -> Judgement:
+    """What is said of metrics as a Job sends them: None in place of what is not finite."""
+    names = tuple(sorted(framework.keys() | served.keys()))
+    sent = [
+        tuple(values[name] if math.isfinite(values.get(name, math.nan)) else None for name in names)
+        for values in (framework, served)
+    ]
+    result = MetricsResult(names, sent[0], (CandidateMetrics(PROFILE, sent[1]),))
+    return judge(result, PROFILE, thresholds)
+
+
+@given(st.floats(allow_nan=True), st.floats(allow_nan=True), st.floats(allow_nan=False, allow_infinity=False))
+def test_a_threshold_passes_only_finite_values_inside_it(framework: float, served: float, bound: float) -> None:
+    finite = math.isfinite(served)
+    for threshold, holds in (
+        (Threshold("m", bound, None, None), finite and served >= bound),
+        (Threshold("m", None, bound, None), finite and served <= bound),
+        (Threshold("m", None, None, abs(bound)), finite and abs(framework - served) <= abs(bound)),
+    ):
+        found = judged({"m": framework}, {"m": served}, threshold)
+        assert (found.reason is Reason.PASSED) == holds
+        assert bool(found.accuracy) == (finite and math.isfinite(framework)), "the status has finite values only"
+
+
+def test_all_bounds_of_a_threshold_must_hold() -> None:
+    found = judged({"m": 0.9}, {"m": 0.8}, Threshold("m", 0.5, 0.95, 0.05))
+    assert (found.reason, found.accuracy[0].passed) == (Reason.THRESHOLD_NOT_MET, False)
+    assert found.message == (
+        "m of the served outputs is 0.8 (framework 0.9), but the threshold is minimum 0.5, maximum 0.95,"
+        " maximumDegradation 0.05"
+    )
+
+
+def test_every_metric_outside_its_threshold_is_named() -> None:
+    found = judged({"a": 1.0, "b": math.nan}, {"a": 0.0, "b": math.nan}, minimum("b", 0.5), minimum("a", 0.5))
+    assert found.message == (
+        "b of the served outputs is missing or not finite (framework missing or not finite), but the threshold is"
+        " minimum 0.5; a of the served outputs is 0 (framework 1), but the threshold is minimum 0.5"
+    )
+
+
+def test_a_metric_that_nobody_computed_names_those_that_exist() -> None:
+    found = judged({"top1": 1.0, "loss": 0.1}, {"top1": 1.0, "loss": 0.1}, minimum("top5", 0.5))
+    assert found.reason is Reason.METRIC_MISSING
+    assert found.message == "the metrics entrypoint did not compute the metric 'top5'; it computed: loss, top1"
+
+
+def test_metrics_without_a_threshold_come_last_and_pass() -> None:
+    found = judged({"b": 1.0, "a": 2.0, "n": math.nan}, {"b": 0.0, "a": 2.0, "n": math.nan}, minimum("b", 0.0))
+    assert [(each.metric, each.threshold, each.passed) for each in found.accuracy] == [
+        ("b", "minimum 0", True),
+        ("a", "", True),
+    ]
+    assert found.reason is Reason.PASSED
+
+
+def test_the_users_code_that_failed_for_one_candidate_is_its_reason() -> None:
+    failed = CandidateMetrics(PROFILE, (), str(Reason.METRIC_FAILED), "metrics.py:7: boom")
+    result = MetricsResult(("m",), (1.0,), (failed, CandidateMetrics("other", (1.0,))))
+    assert judge(result, PROFILE, [minimum("m", 0.5)]) == Judgement((), Reason.METRIC_FAILED, "metrics.py:7: boom")
+    assert judge(result, "other", [minimum("m", 0.5)]).reason is Reason.PASSED
+
+
+def test_a_result_without_the_candidate_fails_it() -> None:
+    found = judge(MetricsResult(("m",), (1.0,), ()), PROFILE, [])
+    assert (found.reason, PROFILE in found.message) == (Reason.RESULT_MISSING, True)
