@@ -104,7 +104,7 @@ lint: venv verify-generated ## Run ruff, mypy --strict, the import layers, helm 
 	$(WITH_PROGRAMS); $(KUBECONFORM) crds manifests/install.yaml
 	$(WITH_PROGRAMS); for example in $$(find manifests/examples -name kustomization.yaml -printf '%h\n'); do kubectl kustomize $$example | $(KUBECONFORM) -; done
 
-.PHONY: test test-fast test-report test-torch test-tensorflow test-images test-apiserver test-chaos test-chaos-node test-cluster test-e2e
+.PHONY: test test-fast test-report test-torch test-tensorflow test-images test-apiserver test-attacks test-chaos test-chaos-node test-cluster test-e2e
 # Fast ones first, and one after the other: they share two cores and one cluster.
 # In a suite that measures nothing a worker for each core, four at most: each has an API server, and takes whole modules.
 EACH_CORE := -n auto --maxprocesses 4 --dist loadscope
@@ -132,6 +132,11 @@ test-chaos: venv cluster-binaries ## Try every fault on a real API server and on
 
 test-chaos-node: venv ## Try only the faults on a real node: it is drained, its kubelet stopped, the operator killed
 	pytest tests/chaos/node
+
+ATTACKS := $(addprefix tests/,e2e/test_attacks.py apiserver/test_admission.py apiserver/test_crd.py images/test_restrictions.py \
+  unit/test_hostile_answers.py unit/test_metrics_port.py unit/test_printable.py report/test_hostile_files.py converters/test_source.py)
+test-attacks: venv cluster-binaries ## Attack as an author, a spec, a client and a token's holder, and print one table: 10 minutes
+	pytest $(ATTACKS)
 
 # In the image $(1), the tests of the framework $(2); packages of the development environment come after the image's own.
 define test_converters

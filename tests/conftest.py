@@ -1,4 +1,4 @@
-"""What all tests share: how hypothesis draws its examples, and the table of faults at the end."""
+"""What all tests share: how hypothesis draws its examples, and the tables of faults and attacks at the end."""
 
 import os
 from collections.abc import Callable
@@ -13,6 +13,7 @@ settings.register_profile("here", deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 Fault = Callable[..., None]
+Attack = Callable[[str, str, str], None]
 
 
 @pytest.fixture
@@ -20,23 +21,33 @@ def fault(record_property: Callable[[str, object], None]) -> Fault:
     """Name the fault of a test, how often it happened, and what was seen; the last call counts."""
 
     def name(what: str, runs: int = 1, seen: str = "") -> None:
-        for key, value in (("fault", what), ("runs", runs), ("seen", seen)):
-            record_property(key, value)
+        record_property("faults", (what, str(runs), seen))
+
+    return name
+
+
+@pytest.fixture
+def attack(record_property: Callable[[str, object], None]) -> Attack:
+    """Name who attacks, what is attacked and how, and what happened instead; the last call counts."""
+
+    def name(actor: str, what: str, seen: str) -> None:
+        record_property("attacks", (actor, what, seen))
 
     return name
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    rows = []
-    for result in ("passed", "failed"):
-        for report in terminalreporter.stats.get(result, []):
-            said = dict(report.user_properties)
-            if "fault" in said:
-                rows.append((said["fault"], str(said["runs"]), result, said["seen"]))
-    if not rows:
-        return
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    terminalreporter.section("faults")
-    for row in sorted(rows):
-        first = "  ".join(cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True))
-        terminalreporter.write_line(f"{first}  {row[3]}".rstrip())
+    for table in ("faults", "attacks"):
+        rows = []
+        for result in ("passed", "failed"):
+            for report in terminalreporter.stats.get(result, []):
+                said = dict(report.user_properties)
+                if table in said:
+                    first, second, seen = said[table]
+                    rows.append((first, second, result, " ".join(seen.split())))
+        if rows:
+            terminalreporter.section(table)
+            widths = [max(len(row[column]) for row in rows) for column in range(3)]
+            for row in sorted(rows):
+                cells = "  ".join(cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True))
+                terminalreporter.write_line(f"{cells}  {row[3]}".rstrip())

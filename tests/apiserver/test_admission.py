@@ -10,7 +10,9 @@ import yaml
 
 from tests.apiserver.kubectl import Kubectl, KubectlError
 from tests.apiserver.operator_process import USER
+from tests.conftest import Attack
 
+HOLDER = "the operator's token"
 GOLDEN = Path(__file__).parents[1] / "golden"
 Body = dict[str, Any]
 KINDS = ("Job", "Deployment", "Service", "NetworkPolicy", "PersistentVolumeClaim", "ConfigMap")
@@ -45,6 +47,11 @@ def refused(kubectl: Kubectl, body: Body) -> str:
     except KubectlError as error:
         return str(error)
     return ""
+
+
+def told(said: str) -> str:
+    """The policy's own words."""
+    return said.rpartition("denied request: ")[2].strip() or said[:100]
 
 
 def test_everything_that_a_plan_creates_is_allowed(as_operator: Kubectl) -> None:
@@ -158,17 +165,19 @@ JOB_ATTACKS = [
 @pytest.mark.parametrize(("spoil", "reason"), JOB_ATTACKS, ids=[attack.__name__ for attack, _ in JOB_ATTACKS])
 @pytest.mark.parametrize("kind", ["Job", "Deployment"])
 def test_a_pod_beyond_its_bounds_is_refused(
-    as_operator: Kubectl, kind: str, spoil: Callable[[Body], None], reason: str
+    as_operator: Kubectl, attack: Attack, kind: str, spoil: Callable[[Body], None], reason: str
 ) -> None:
     body = one(kind)
     spoil(body)
     said = refused(as_operator, body)
+    attack(HOLDER, f"{kind}: {spoil.__name__.replace('_', ' ')}", told(said))
     assert "ValidatingAdmissionPolicy 'triton-operator'" in said
     assert reason in said
 
 
-def test_a_system_namespace_is_refused(as_operator: Kubectl) -> None:
+def test_a_system_namespace_is_refused(as_operator: Kubectl, attack: Attack) -> None:
     said = refused(as_operator.within("kube-system"), one("Job"))
+    attack(HOLDER, "Job in kube-system", told(said))
     assert "the operator does not work in the system namespace kube-system" in said
 
 
@@ -182,19 +191,23 @@ def test_a_system_namespace_is_refused(as_operator: Kubectl) -> None:
         {"selector": {"app": "somebody-elses"}},
     ],
 )
-def test_a_service_is_only_a_clusterip_of_our_own_pods(as_operator: Kubectl, spec: Body) -> None:
+def test_a_service_is_only_a_clusterip_of_our_own_pods(as_operator: Kubectl, attack: Attack, spec: Body) -> None:
     body = one("Service")
     body["spec"] |= spec
-    assert "a Service of the operator has type ClusterIP" in refused(as_operator, body)
+    said = refused(as_operator, body)
+    attack(HOLDER, f"Service with {spec}", told(said))
+    assert "a Service of the operator has type ClusterIP" in said
 
 
-def test_a_network_policy_opens_no_pods_of_others(as_operator: Kubectl) -> None:
+def test_a_network_policy_opens_no_pods_of_others(as_operator: Kubectl, attack: Attack) -> None:
     body = one("NetworkPolicy")
     body["spec"]["podSelector"] = {}
-    assert "selects the pods of one TritonDeployment" in refused(as_operator, body)
+    said = refused(as_operator, body)
+    attack(HOLDER, "NetworkPolicy for all pods", told(said))
+    assert "selects the pods of one TritonDeployment" in said
 
 
-def test_nothing_of_others_is_taken_over_or_deleted(as_operator: Kubectl, kubectl: Kubectl) -> None:
+def test_nothing_of_others_is_taken_over_or_deleted(as_operator: Kubectl, kubectl: Kubectl, attack: Attack) -> None:
     theirs: Body = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -211,6 +224,7 @@ def test_nothing_of_others_is_taken_over_or_deleted(as_operator: Kubectl, kubect
         operator("apply", "--server-side", "--force-conflicts", "--validate=false", "-f", "-", body=ours)
     with pytest.raises(KubectlError, match="Job their-job belongs to no TritonDeployment"):
         operator("delete", "job", "their-job", "--wait=false")
+    attack(HOLDER, "another's ConfigMap taken over, another's Job deleted", "belongs to no TritonDeployment")
     assert kubectl.get("configmap", "theirs")["data"] == {"mine": "1"}
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from tests.apiserver.custom_resources import FULL, MINIMAL, changed, named
 from tests.apiserver.kubectl import Kubectl, KubectlError
+from tests.conftest import Attack
 from tests.simulation.deployments import an_ensemble
 from triton_converters.contract.formats import ENSEMBLE, FORMATS, HPS, SOURCES
 from triton_operator.api.backend_settings import OPTIONS, PARAMETERS
@@ -102,7 +103,7 @@ NAMED_FIELDS = {
 
 @pytest.mark.parametrize("field", NAMED_FIELDS)
 @pytest.mark.parametrize("text", BAD_TEXTS)
-def test_names_that_could_leave_their_place(kubectl_shared: Kubectl, field: str, text: str) -> None:
+def test_names_that_could_leave_their_place(kubectl_shared: Kubectl, attack: Attack, field: str, text: str) -> None:
     path, value = NAMED_FIELDS[field], BAD_TEXTS[text]
     body = changed(FULL, {"spec.repository": {"claimName": "models"}})
     if field in ("source", "data"):
@@ -112,6 +113,7 @@ def test_names_that_could_leave_their_place(kubectl_shared: Kubectl, field: str,
     if (field, text) in {("input", "slash"), ("input", "dot-dot")}:
         value = "/" + value  # a tensor's name may hold slashes, and names nothing on a disk
     message = refusal(kubectl_shared, changed(body, {path: value}))
+    attack("a spec", f"{field}: {text}", message.rpartition("Invalid value")[2][:100] or message[:100])
     assert re.sub(r"\.(\d+)", r"[\1]", path) in message
     assert "should match" in message or "may not be more than" in message or "Too long" in message
 

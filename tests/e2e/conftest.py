@@ -18,7 +18,7 @@ from hack.deploy.images import load
 from hack.deploy.install import NAMESPACE, RELEASE, install
 from hack.devcluster.binaries import program
 from hack.devcluster.paths import cluster_paths
-from tests.e2e import configmap, conversion, deletion, ensemble, evolution, happy, prober, repair, workbench
+from tests.e2e import attacks, configmap, conversion, deletion, ensemble, evolution, happy, prober, repair, workbench
 from tests.e2e.bad_inputs import BadInput
 from tests.e2e.full_claim import DEFAULT_KUBELET
 from tests.e2e.hosts import Hosts
@@ -27,13 +27,14 @@ from tests.e2e.suite import Suite
 from tests.e2e.watching import Watch
 
 HOSTS = ("host-1", "host-2")
-MODELS = dict.fromkeys((*HOSTS, evolution.NAME), "classifier")
+MODELS = dict.fromkeys((*HOSTS, evolution.NAME, attacks.NEIGHBOUR), "classifier")
 LANES: dict[str, Callable[[Suite], Any]] = {
     "happy_object": happy.run,
     "formats": conversion.formats,
     "scorer": ensemble.run,
     "evolved": evolution.run,
     "shapes": conversion.shapes,
+    "attacked": attacks.run,
     "more_memory": repair.memory,
     "retried": repair.retry,
     "full_claim": repair.storage,
@@ -164,6 +165,12 @@ def evolved(lanes: dict[str, "Future[Any]"]) -> evolution.Evolution:
 def shapes(lanes: dict[str, "Future[Any]"]) -> conversion.Shapes:
     """Outcome of the lane."""
     return lanes["shapes"].result()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="package")
+def attacked(lanes: dict[str, "Future[Any]"]) -> attacks.Attacked:
+    """Outcome of the lane."""
+    return lanes["attacked"].result()  # type: ignore[no-any-return]
 
 
 @pytest.fixture(scope="package")

@@ -8,12 +8,14 @@ from tests.conftest import Fault
 from tests.e2e.applied import stage_of
 from tests.e2e.conversion import MUTANTS, Formats, Served, Shapes
 
+ANOTHER_FILE = ("ModelLoadFailed", "are not those that were inspected after the conversion")
+"""A TorchScript file is never loaded to look at it, so its digest is compared."""
 CAUGHT = {
     "onnx-fp32": ("OutputsDiffer", "OUTPUT__"),
-    "trace-fp32": ("OutputsDiffer", "OUTPUT__"),
-    "script-fp32": ("OutputsNotFinite", "OUTPUT__"),
+    "trace-fp32": ANOTHER_FILE,
+    "script-fp32": ANOTHER_FILE,
     "onnx-fp16": ("PrecisionMismatch", "(?i)fp16|float16|fp32|float32"),
-    "trace-fp16": ("PrecisionMismatch", "(?i)fp16|float16|fp32|float32"),
+    "trace-fp16": ANOTHER_FILE,
 }
 TOLERANCE = {"fp32": 1e-4, "fp16": 2e-2}
 

@@ -9,6 +9,7 @@ import pytest
 import tritonclient.grpc as triton
 from tritonclient.utils import InferenceServerException
 
+from tests.conftest import Attack
 from tests.images.server import Server
 
 pytestmark = pytest.mark.images
@@ -31,19 +32,22 @@ HTTP = {
 
 
 @pytest.mark.parametrize("interface", GRPC)
-def test_closed_over_grpc(good: Server, interface: str) -> None:
+def test_closed_over_grpc(good: Server, attack: Attack, interface: str) -> None:
     with pytest.raises(InferenceServerException) as refused:
         GRPC[interface](good.client())
+    attack("a client", f"gRPC, {interface}", str(refused.value))
     assert "This protocol is restricted" in str(refused.value)
 
 
 @pytest.mark.parametrize("interface", HTTP)
-def test_closed_over_http(good: Server, interface: str) -> None:
+def test_closed_over_http(good: Server, attack: Attack, interface: str) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", good.ports[0], timeout=10)
     connection.request("POST", f"/{HTTP[interface]}", body=b"{}")
     answer = connection.getresponse()
+    said = json.loads(answer.read())["error"]
+    attack("a client", f"HTTP, {interface}", f"{answer.status} {said}")
     assert answer.status == 403
-    assert "restricted" in json.loads(answer.read())["error"]
+    assert "restricted" in said
 
 
 def test_what_measuring_needs_stays_open(good: Server) -> None:

@@ -1,0 +1,55 @@
+"""An author who attacks gets his own reason; everybody else goes on. docs/security.md has the table."""
+
+import re
+
+import pytest
+
+from tests.conftest import Attack
+from tests.e2e.attacks import Attacked
+from tests.e2e.models import hostile
+
+OPERATOR_BYTES = 200 * 2**20
+ATTEMPTS = [(group, attempt) for group, attempts in hostile.GROUPS.items() for attempt in attempts]
+REFUSED = ("Crashed", "the Job's user code left /incoming/.*, which is not published")
+SAID = {
+    "says success": REFUSED,
+    "kills the wrapper": ("Crashed", "container run ended with exit code 1"),
+    "says nothing": ("ResultMissing", "without a result: user code ended the process"),
+    "says terminal escapes": ("UserCodeFailed", r"^[\x20-\x7e]*owned[\x20-\x7e]*$"),
+    "leaves a terabyte": ("StorageFull", "has 1048576.0 MiB, but the repository claim has only"),
+}
+"""Reason and message; all others are refused."""
+
+
+@pytest.mark.parametrize(("group", "attempt"), ATTEMPTS, ids=[f"{group}-{attempt}" for group, attempt in ATTEMPTS])
+def test_user_code_reaches_nothing(attacked: Attacked, attack: Attack, group: str, attempt: str) -> None:
+    came = attacked.came_of(group)[attempt]
+    attack("user code", attempt, came)
+    assert "REACHED" not in came
+
+
+@pytest.mark.parametrize("how", hostile.LEFT_BEHIND)
+def test_what_user_code_says_or_leaves_is_not_believed(attacked: Attacked, attack: Attack, how: str) -> None:
+    condition = attacked.left_behind[how].condition("Converted")
+    reason, message = SAID.get(how, REFUSED)
+    attack("user code", how, f"{condition['reason']}: {condition['message']}"[:100])
+    assert condition["reason"] == reason
+    assert re.search(message, condition["message"])
+
+
+def test_the_neighbour_goes_on_serving_from_the_same_claim(attacked: Attacked, attack: Attack) -> None:
+    attack("user code", "a neighbour on the same claim", f"{attacked.answered} requests answered, none failed")
+    assert attacked.neighbour.holds("Ready")
+    assert attacked.answered > 0
+    assert attacked.failures == ()
+    assert attacked.revision
+    assert attacked.revision_after == attacked.revision
+    assert attacked.planted == ()
+
+
+def test_the_operator_goes_on(attacked: Attacked, attack: Attack) -> None:
+    attack("user code", "the operator", f"{attacked.operator_bytes / 2**20:.0f} MiB, not restarted")
+    assert attacked.operator_bytes < OPERATOR_BYTES
+    statuses = [each for pod in attacked.operator for each in pod["status"]["containerStatuses"]]
+    assert [each["restartCount"] for each in statuses] == [0] * len(statuses)
+    assert all(each["ready"] for each in statuses)
