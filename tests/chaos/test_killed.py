@@ -34,13 +34,14 @@ JSON = dict[str, Any]
 TWO = changed(
     MINIMAL,
     {
+        "spec.metrics": {"entrypoint": "metrics.py"},
         "spec.models.0.candidates": [
             {"name": "onnx-fp32", "format": "onnx", "precision": "fp32"},
             {"name": "trace-fp32", "format": "ts-trace", "precision": "fp32"},
-        ]
+        ],
     },
 )
-STAGES = sorted(["source", "reference", "measure onnx-fp32"])
+STAGES = sorted(["source", "reference", "metrics", "measure onnx-fp32"])
 CANDIDATES = sorted(f"{stage} {name}" for stage in ("convert", "profile") for name in ("onnx-fp32", "trace-fp32"))
 SETTINGS = Settings("converter:test", "server:test", "converter-tensorflow:test")
 READY_SECONDS = 120
