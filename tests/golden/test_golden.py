@@ -1,5 +1,6 @@
 """One pass a case, from files to files; README.md has the format."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,30 @@ def write_inputs(case: Path) -> None:
     cluster = MOMENTS[case.name]()
     case.mkdir(exist_ok=True)
     (case / "cr.yaml").write_text(f"# now: {cluster.now.isoformat()}\n{dumped(cluster.body())}", encoding="utf-8")
-    (case / "observed.yaml").write_text(dumped(list(cluster.objects.values())), encoding="utf-8")
+    (case / "observed.yaml").write_text(dumped([as_read(each) for each in cluster.objects.values()]), encoding="utf-8")
+
+
+def as_read(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A child with only those parts of its pod template or pod that a pass reads."""
+    if body["kind"] == "Job":
+        return {**body, "spec": {"template": {"spec": pod_as_read(body["spec"]["template"]["spec"])}}}
+    return {**body, "spec": pod_as_read(body["spec"])} if body["kind"] == "Pod" else body
+
+
+def pod_as_read(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The claim, the deadline, and of each container its name, whether it is a sidecar, and its limits."""
+    claims = [each for each in spec.get("volumes", []) if "persistentVolumeClaim" in each]
+    kept = {"volumes": claims} | {name: spec[name] for name in ("activeDeadlineSeconds", "nodeName") if name in spec}
+    return kept | {
+        group: [
+            {"name": each["name"]}
+            | {name: each[name] for name in ("restartPolicy",) if name in each}
+            | {"resources": {"limits": each.get("resources", {}).get("limits", {})}}
+            for each in spec[group]
+        ]
+        for group in ("initContainers", "containers")
+        if group in spec
+    }
 
 
 def dumped(value: Any) -> str:
