@@ -64,10 +64,13 @@ bench: venv cluster-binaries ## Measure the operator with 100 to 5,000 objects o
 bench-latency: venv ## Measure the operator's latency: from creation to the first Job, and the overhead of one demo
 	python3 -m bench.latency
 
-.PHONY: bench-search
+.PHONY: bench-search bench-service
 bench-search: venv ## Compare the search with Model Analyzer's on one model, and on the cluster: 15 minutes on a quiet machine
 	python3 -m bench.search
 	python3 -m bench.search.cluster
+
+bench-service: venv ## Measure three examples in the profile's pod, through the Service and next to a busy pod: 25 minutes
+	python3 -m bench.service
 
 .PHONY: generate verify-generated lint
 RENDER := helm template triton-operator charts/triton-operator --namespace triton-operator
