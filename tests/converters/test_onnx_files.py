@@ -31,8 +31,9 @@ from triton_converters.contract.request import (
     ReferenceRequest,
     TensorRtOptions,
 )
-from triton_converters.contract.results import ConvertResult, ReferenceResult
+from triton_converters.contract.results import ConvertResult, ReferenceResult, Signature, Tensor
 from triton_converters.convert import onnx_graph
+from triton_converters.gates.signature import as_served
 from triton_converters.load import onnx as onnx_loader
 from triton_converters.measuring import load_input
 
@@ -117,6 +118,39 @@ def test_without_a_wish_the_file_s_graph_is_what_is_served(bring: Callable[..., 
     assert result.max_absolute_error == 0.0
     signature = read_result(layout.reference_directory(REFERENCE), "reference", REFERENCE, ReferenceResult).signature
     assert [tensor.name for tensor in (*signature.inputs, *signature.outputs)] == ["tokens", "features", "length"]
+
+
+@pytest.mark.parametrize("optimized", [False, True])
+def test_sizes_that_the_graph_leaves_open_stay_open(bring: Callable[..., None], optimized: bool) -> None:
+    """A detector takes pictures of any size; the dataloader gave pictures of one size."""
+    graph = Graph()
+    boxes = graph.add("Reshape", "images", graph.constant(numpy.array([0, 3, -1])))
+    model = graph.model(
+        {"images": (TensorProto.FLOAT, ["batch", 3, "height", "width"])},
+        {"boxes": (boxes, TensorProto.FLOAT, ["batch", 3, "anchors"])},
+    )
+    bring(model, {"images": numpy.random.default_rng(0).standard_normal((2, 3, 8, 8)).astype(numpy.float32)})
+    convert(onnx_optimized=optimized)
+    config = model_file(REVISION, "small", "onnx").parents[1] / "config.pbtxt"
+    message = text_format.Parse(config.read_text(), model_config_pb2.ModelConfig())
+    assert list(message.input[0].dims) == [3, -1, -1]
+    assert list(message.output[0].dims) == [3, -1]
+
+
+def test_an_output_whose_size_an_exporter_left_open_is_declared_as_the_graph_has_it(bring: Callable[..., None]) -> None:
+    """Triton's onnxruntime backend refuses [3] for an output that the graph declares as [batch, anything]."""
+    graph = Graph()
+    model = graph.model(
+        {"x": (TensorProto.FLOAT, ["batch", 3])}, {"y": (graph.add("Neg", "x"), TensorProto.FLOAT, ["batch", "k"])}
+    )
+    path = layout.source_directory(SOURCE) / "models" / "model.onnx"
+    bring(model, {"x": numpy.arange(6, dtype=numpy.float32).reshape(2, 3)})
+    signature = Signature((Tensor("x", "FP32", (3,)),), (Tensor("y", "FP32", (3,)),), 4)
+    assert as_served(signature, path, "onnx").outputs == (Tensor("y", "FP32", (-1,)),)
+    assert as_served(signature, path, "ts-trace") == signature
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    onnx.save(model, str(path))
+    assert as_served(signature, path, "onnx") == signature
 
 
 @pytest.mark.parametrize(("precision", "optimized"), [("fp32", True), ("fp16", False), ("fp16", True)])

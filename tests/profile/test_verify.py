@@ -185,6 +185,11 @@ def test_the_servers_declaration_may_order_tensors_differently() -> None:
     check_signature(replace(SIGNATURE, outputs=SIGNATURE.outputs[::-1]), SIGNATURE, MAX_BATCH_SIZE)
 
 
+def test_a_served_file_may_leave_the_size_of_an_output_open() -> None:
+    outputs = tuple(replace(each, dims=tuple(-1 for _ in each.dims)) for each in SIGNATURE.outputs)
+    check_signature(replace(SIGNATURE, outputs=outputs), SIGNATURE, MAX_BATCH_SIZE)
+
+
 @pytest.mark.parametrize(
     ("declared", "words"),
     [

@@ -1,10 +1,37 @@
 """The signature of a model, derived from its inputs and outputs."""
 
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
 from triton_converters.claim_store.dump import Array
-from triton_converters.contract.results import Tensor
+from triton_converters.contract.results import Signature, Tensor
 from triton_converters.model_config.data_types import triton_type
+
+
+def as_served(signature: Signature, path: Path, format_name: str) -> Signature:
+    """Return the signature with the outputs as the file has them: -1 where an ONNX graph has no size.
+
+    Triton's onnxruntime backend compares outputs exactly, and refuses a size that the graph does not have. Exporters
+    leave sizes open that never vary. ``path``: the file that is served.
+    """
+    if format_name != "onnx":
+        return signature
+    import onnx
+
+    graph = onnx.load(str(path), load_external_data=False).graph
+    kinds = {value.name: value.type.tensor_type for value in graph.output}
+    skipped = 1 if signature.max_batch_size else 0
+    return replace(signature, outputs=tuple(_opened(each, kinds[each.name], skipped) for each in signature.outputs))
+
+
+def _opened(tensor: Tensor, kind: Any, skipped: int) -> Tensor:
+    """Return the tensor with -1 where the graph has no size; ``skipped``: its dimensions before the tensor's."""
+    if not kind.HasField("shape"):
+        return tensor
+    sizes = zip(tensor.dims, kind.shape.dim[skipped:], strict=True)
+    return replace(tensor, dims=tuple(dim if size.HasField("dim_value") else -1 for dim, size in sizes))
 
 
 @dataclass
@@ -22,13 +49,18 @@ class Observed:
         self.types.add(triton_type(array.dtype) or array.dtype.name)
         self.shapes.add(array.shape[1:] if self.batch_dimension else array.shape)
 
-    def tensor(self) -> Tensor:
+    def tensor(self, open_axes: Collection[int] = ()) -> Tensor:
         """Return what config.pbtxt declares: a dimension that never changed is static, any other is -1.
 
+        ``open_axes``: axes of the whole tensor that are -1 all the same, because the model's graph says so.
         Raises ValueError if type or rank changed between batches.
         """
         shapes = sorted(self.shapes)
         if len(self.types) != 1 or len({len(shape) for shape in shapes}) != 1:
             raise ValueError(f"{self.name} changes type or rank: {sorted(self.types)}, shapes {shapes[:4]}")
-        dims = tuple(sizes[0] if len(set(sizes)) == 1 else -1 for sizes in zip(*shapes, strict=True))
+        first = 1 if self.batch_dimension else 0
+        dims = tuple(
+            sizes[0] if len(set(sizes)) == 1 and axis not in open_axes else -1
+            for axis, sizes in enumerate(zip(*shapes, strict=True), start=first)
+        )
         return Tensor(self.name, next(iter(self.types)), dims)

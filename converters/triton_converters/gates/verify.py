@@ -81,9 +81,16 @@ def check_signature(declared: Signature, expected: Signature, max_batch_size: in
         for tensor in wanted:
             found = by_name[tensor.name]
             shape = served_dims(tensor.dims)
-            if (found.data_type, found.dims) != (tensor.data_type, shape):
+            if found.data_type != tensor.data_type or not _serves(found.dims, shape, kind):
                 served = f"{found.data_type}{list(found.dims)}"
                 raise _mismatch(f"{kind} {tensor.name} is {served}, not {tensor.data_type}{list(shape)}")
+
+
+def _serves(found: tuple[int, ...], wanted: tuple[int, ...], kind: str) -> bool:
+    """Whether the dimensions agree; an output's may be open if the served file leaves it open."""
+    return len(found) == len(wanted) and all(
+        size == want or (kind == "output" and size == -1) for size, want in zip(found, wanted, strict=True)
+    )
 
 
 def serve(

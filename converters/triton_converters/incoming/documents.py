@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,6 +29,8 @@ MESSAGE_BYTES = 4 * 1024
 LIMIT_BYTES = 2**20
 
 Kind = TypeVar("Kind", bound=Document)
+OpenAxes = Mapping[str, tuple[int, ...]]
+"""Axes of whole tensors, the batch included, by the tensor's name."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ class Names(Document):
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    open_axes: OpenAxes = field(default_factory=dict)
+    """The axes whose size the model's own graph leaves open, although every batch may have had the same size there."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import EnsembleCode, ModelCode, Step
+from triton_converters.incoming.documents import OpenAxes
 from triton_converters.load import framework
 from triton_converters.load.framework import Framework
 
@@ -46,6 +47,11 @@ class Ensemble:
     def outputs(self) -> tuple[str, ...]:
         """The outputs' names, as the spec declares them."""
         return tuple(tensor.name for tensor in self.code.outputs)
+
+    @property
+    def open_axes(self) -> OpenAxes:
+        """None: the spec declares the ensemble's tensors."""
+        return {}
 
     @property
     def path(self) -> str:

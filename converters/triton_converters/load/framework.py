@@ -7,6 +7,7 @@ from typing import Protocol
 from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.formats import SOURCES
 from triton_converters.contract.request import ModelCode
+from triton_converters.incoming.documents import OpenAxes
 
 
 class Framework(Protocol):
@@ -19,6 +20,10 @@ class Framework(Protocol):
     @property
     def outputs(self) -> tuple[str, ...]:
         """The outputs' names, in the model's own order."""
+
+    @property
+    def open_axes(self) -> OpenAxes:
+        """The axes whose size the model's graph leaves open, by tensor; without a graph that says so: none."""
 
     @property
     def source(self) -> Path:

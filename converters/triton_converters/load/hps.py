@@ -8,6 +8,7 @@ from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import ModelCode
+from triton_converters.incoming.documents import OpenAxes
 from triton_converters.user.user_code import call
 
 NAMES = {"inputs": [embedding_tables.KEYS, embedding_tables.NUMKEYS], "outputs": [embedding_tables.OUTPUT]}
@@ -30,6 +31,11 @@ class Lookup:
     def outputs(self) -> tuple[str, ...]:
         """The output's name, which the backend fixes."""
         return tuple(NAMES["outputs"])
+
+    @property
+    def open_axes(self) -> OpenAxes:
+        """None: the backend fixes the tensors."""
+        return {}
 
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
         """Return the vectors of a request's keys; raises StageError(FrameworkFailed) if keys and numbers do not fit."""

@@ -12,6 +12,7 @@ from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import ModelCode
+from triton_converters.incoming.documents import OpenAxes
 from triton_converters.model_config.data_types import text
 from triton_converters.user.user_code import locate
 
@@ -26,6 +27,7 @@ class OnnxFramework:
     session: Any
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    open_axes: OpenAxes
     source: Path
     path: str
 
@@ -68,10 +70,14 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
         raise
     except Exception as error:
         raise StageError(Reason.CHECKPOINT_INVALID, f"{path} is not an ONNX model that runs: {_line(error)}") from error
-    inputs, outputs = (
-        tuple(value.name for value in values) for values in (session.get_inputs(), session.get_outputs())
-    )
-    return OnnxFramework(session, inputs, outputs, source, path)
+    inputs, outputs = session.get_inputs(), session.get_outputs()
+    # A dimension is a number, a name, or None.
+    open_axes = {
+        value.name: tuple(axis for axis, size in enumerate(value.shape) if not isinstance(size, int))
+        for value in (*inputs, *outputs)
+    }
+    names = [tuple(value.name for value in values) for values in (inputs, outputs)]
+    return OnnxFramework(session, names[0], names[1], open_axes, source, path)
 
 
 def _line(error: Exception) -> str:

@@ -1,7 +1,7 @@
 """The model outside Triton, run by TensorFlow: NumPy arrays in and out of a function of tensors."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import tensorflow as tf
 from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.incoming.documents import OpenAxes
 from triton_converters.user.user_code import running
 
 # TensorFloat-32 would make the reference itself inexact.
@@ -33,6 +34,7 @@ class TensorFlowFramework:
     source: Path
     path: str
     """The user's file or directory below the source, for messages."""
+    open_axes: OpenAxes = field(default_factory=dict)
 
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
         """Return outputs by name for inputs by name.

@@ -1,5 +1,6 @@
 """Format ``tf-savedmodel``: a SavedModel's directory; its signature ``serving_default`` is what is served."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import tensorflow as tf
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import ModelCode
+from triton_converters.incoming.documents import OpenAxes
 from triton_converters.load.names import tensor_names
 from triton_converters.load.tf_framework import TensorFlowFramework
 from triton_converters.user.user_code import locate
@@ -47,7 +49,18 @@ def open_directory(directory: Path, source: Path, path: str) -> TensorFlowFramew
     def answer(*values: tf.Tensor) -> Any:
         return signature(**dict(zip(names[0], values, strict=True)))
 
-    return TensorFlowFramework(answer, lambda: [loaded], *names, source, path)
+    specs = tensors | signature.structured_outputs
+    return TensorFlowFramework(answer, lambda: [loaded], *names, source, path, _open_axes(specs))
+
+
+def _open_axes(specs: Mapping[str, Any]) -> OpenAxes:
+    """Return the axes without a size; none for a tensor whose rank is not known either."""
+    shapes = {name: spec.shape for name, spec in specs.items()}
+    return {
+        name: tuple(axis for axis, size in enumerate(shape.as_list()) if size is None)
+        for name, shape in shapes.items()
+        if shape.rank is not None
+    }
 
 
 def _line(error: Exception) -> str:

@@ -11,6 +11,7 @@ import torch
 from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.incoming.documents import OpenAxes
 from triton_converters.user.user_code import running
 
 
@@ -41,6 +42,11 @@ class TorchFramework:
                 raise
             shapes = ", ".join(f"{name} {inputs[name].dtype}{list(inputs[name].shape)}" for name in self.inputs)
             raise StageError(error.reason, f"{error.message} (inputs: {shapes})") from error
+
+    @property
+    def open_axes(self) -> OpenAxes:
+        """None: a torch module does not say which sizes may vary."""
+        return {}
 
     def tensors(self, inputs: Arrays) -> tuple[torch.Tensor, ...]:
         """Return the inputs in forward's order, on the model's device."""

@@ -57,6 +57,21 @@ def test_it_converts_like_a_model_made_of_code(exported: Path, refer: Refer, for
             numpy.testing.assert_allclose(answer, batch.outputs[name], atol=2e-2 if precision == "fp16" else 1e-5)
 
 
+class Sequence(tf.Module):
+    """(batch, steps, 4) to itself, for any number of steps."""
+
+    @tf.function(input_signature=[tf.TensorSpec((None, None, 4), tf.float32, "x")])
+    def serve(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"y": 2 * x}
+
+
+def test_sizes_that_the_signature_leaves_open_are_known(published: Path) -> None:
+    model = Sequence()
+    tf.saved_model.save(model, str(published / "sequence"), signatures={"serving_default": model.serve})
+    loaded = tf_savedmodel.load(published, savedmodel_code("sequence"), "onnx")
+    assert loaded.open_axes == {"x": (0, 1), "y": (0, 1)}
+
+
 def test_triton_s_layout(exported: Path, refer: Refer) -> None:
     code = savedmodel_code("export/linear")
     refer(code, "Linear")

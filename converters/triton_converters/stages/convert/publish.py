@@ -12,6 +12,7 @@ from triton_converters.contract.formats import FORMATS
 from triton_converters.contract.request import ConvertRequest
 from triton_converters.contract.results import ConvertResult
 from triton_converters.gates.precision import READABLE, check_precision
+from triton_converters.gates.signature import as_served
 from triton_converters.incoming import documents, files, model_files
 from triton_converters.incoming.documents import Converted, amount
 from triton_converters.stages.convert.parts import (
@@ -50,7 +51,8 @@ def _part(request: ConvertRequest, incoming: Path) -> Part:
             conversion = _accept(request, incoming, candidate)
     if request.engine_cache:
         Path(request.engine_cache).mkdir(parents=True, exist_ok=True)
-    return Part(request, form, conversion, next(read_batches(layout.reference_directory(request.reference))))
+    served = as_served(form, candidate / FORMATS[request.format].file, request.format)
+    return Part(request, served, conversion, next(read_batches(layout.reference_directory(request.reference))))
 
 
 def _accept(request: ConvertRequest, incoming: Path, target: Path) -> Conversion:

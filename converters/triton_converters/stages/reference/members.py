@@ -77,8 +77,8 @@ def _signature(step: Step, names: Names, observed: dict[str, Observed]) -> Signa
     if step.code.format == "hps":
         return embedding_tables.signature(step.code.max_batch_size)
     try:
-        inputs = tuple(observed[name].tensor() for name in names.inputs)
-        outputs = tuple(observed[name].tensor() for name in names.outputs)
+        inputs = tuple(observed[name].tensor(names.open_axes.get(name, ())) for name in names.inputs)
+        outputs = tuple(observed[name].tensor(names.open_axes.get(name, ())) for name in names.outputs)
     except ValueError as error:
         raise StageError(Reason.FRAMEWORK_FAILED, f"model {step.model}: {error} between batches") from error
     return Signature(inputs, outputs, step.code.max_batch_size)

@@ -33,9 +33,13 @@ def run(request: ReferenceRequest, missing: tuple[str, ...], incoming: Path) -> 
     members: tuple[Names, ...] = ()
     if isinstance(model, Ensemble):
         _record_members(model, request, incoming)
-        members = tuple(Names(member.model.inputs, member.model.outputs) for member in model.members)
+        members = tuple(_names(member.model) for member in model.members)
     seconds = round(time.monotonic() - started, 3)
-    documents.write(incoming, documents.DUMP, Dump(Names(model.inputs, model.outputs), members, seconds))
+    documents.write(incoming, documents.DUMP, Dump(_names(model), members, seconds))
+
+
+def _names(model: Framework) -> Names:
+    return Names(model.inputs, model.outputs, model.open_axes)
 
 
 def record(model: Framework, request: ReferenceRequest, source: Path, incoming: Path) -> None:

@@ -132,8 +132,8 @@ def _observe(observed: dict[str, Observed], groups: Iterable[Arrays]) -> None:
 
 def _signature(names: Names, observed: dict[str, Observed], max_batch_size: int) -> Signature:
     try:
-        inputs = tuple(observed[name].tensor() for name in names.inputs)
-        outputs = tuple(observed[name].tensor() for name in names.outputs)
+        inputs = tuple(observed[name].tensor(names.open_axes.get(name, ())) for name in names.inputs)
+        outputs = tuple(observed[name].tensor(names.open_axes.get(name, ())) for name in names.outputs)
     except ValueError as error:
         message = f"{error} between batches, but one signature is served"
         raise StageError(Reason.FRAMEWORK_FAILED, message) from error
