@@ -45,8 +45,8 @@ LANES: dict[str, Callable[[Suite], Any]] = {
 LANES_AT_A_TIME = 4
 CRD = "crds/tritondeployments.triton-operator.dev.yaml"
 """Helm keeps it, as it should for a user."""
-LAST = "test_rest"
-"""What comes to rest does so while the other tests run."""
+LAST = ("test_rest", "test_clients")
+"""What comes to rest does so while the other tests run; then the installation's values change, for every object."""
 EXAMPLES = "test_examples"
 """Full-sized models, some minutes each: a suite of its own."""
 
@@ -57,7 +57,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(here):
             item.add_marker(pytest.mark.examples if item.path.stem == EXAMPLES else pytest.mark.e2e)
-    items.sort(key=lambda item: item.path.stem == LAST)
+    items.sort(key=lambda item: LAST.index(item.path.stem) + 1 if item.path.stem in LAST else 0)
 
 
 @pytest.fixture(scope="session")

@@ -37,6 +37,15 @@ def test_what_user_code_says_or_leaves_is_not_believed(attacked: Attacked, attac
     assert re.search(message, condition["message"])
 
 
+def test_a_server_reaches_nothing(attacked: Attacked, attack: Attack) -> None:
+    """Its model may be a program too. Another namespace's Service is the API server's."""
+    found, unbounded = attacked.escapes.server, attacked.escapes.unbounded
+    attack("a server's model", ", ".join(found), f"{sum(found.values())} of {len(found)} reached")
+    assert not any(found.values()), found
+    refused = {name for name, reached in unbounded.items() if not reached}
+    assert refused <= {"a cloud's metadata"}, "where nothing bounds a pod, the addresses answer"
+
+
 def test_the_neighbour_goes_on_serving_from_the_same_claim(attacked: Attacked, attack: Attack) -> None:
     attack("user code", "a neighbour on the same claim", f"{attacked.answered} requests answered, none failed")
     assert attacked.neighbour.holds("Ready")
