@@ -59,6 +59,12 @@ class Reason(StrEnum):
     PROGRESSING = "Progressing", "The operator is working towards the spec."
     NO_STALL = "NoStall", "Nothing prevents the object from becoming ready."
 
+    # Risks: they stop nothing.
+    KNOWN_VULNERABILITIES = (
+        "KnownVulnerabilities",
+        "NVIDIA's bulletins name vulnerabilities of the server image's release that any of its clients can use.",
+    )
+
     # The operator's own fault.
     INTERNAL_ERROR = "InternalError", "The operator itself failed; it tries again and leaves the active revision alone."
 
