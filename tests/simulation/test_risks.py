@@ -37,3 +37,27 @@ def test_without_a_risk_there_is_no_such_condition(image: str) -> None:
     cluster = Cluster(a_spec(serving={"image": image}))
     cluster.act()
     assert len(types(cluster)) == 9
+
+
+def test_a_shared_claim_names_who_is_trusted_while_it_is_shared() -> None:
+    cluster = Cluster(a_spec(repository={"claimName": "shared"}), neighbours=("letters",))
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+    risk = cluster.condition("ClaimShared")
+    assert (risk["status"], risk["reason"]) == ("True", "SharedClaim")
+    assert risk["message"].startswith("claim shared is also used by letters, ")
+    assert "trust each other" in risk["message"]
+    cluster.neighbours = ()
+    cluster.settle()
+    assert "ClaimShared" not in types(cluster)
+
+
+def test_among_many_neighbours_one_more_writes_nothing() -> None:
+    cluster = Cluster(a_spec(repository={"claimName": "shared"}))
+    cluster.neighbours = tuple(f"{'n' * 35}-{number:03}" for number in range(1, 1000))
+    cluster.settle()
+    message = cluster.condition("ClaimShared")["message"]
+    assert len(message) < 400
+    assert f"{'n' * 35}-003 and others" in message
+    cluster.neighbours += ("other",)
+    assert cluster.act() == 0

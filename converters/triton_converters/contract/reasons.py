@@ -64,6 +64,10 @@ class Reason(StrEnum):
         "KnownVulnerabilities",
         "NVIDIA's bulletins name vulnerabilities of the server image's release that any of its clients can use.",
     )
+    SHARED_CLAIM = (
+        "SharedClaim",
+        "Other TritonDeployments use the same repository claim, so all of them trust each other.",
+    )
 
     # The operator's own fault.
     INTERNAL_ERROR = "InternalError", "The operator itself failed; it tries again and leaves the active revision alone."

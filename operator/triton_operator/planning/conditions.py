@@ -26,6 +26,8 @@ PAUSED = {Reason.SUSPENDED, Reason.AWAITING_APPROVAL}
 QUIET = UNDECIDED | {Reason.ROLLING_OUT, Reason.PROGRESSING}
 """Reasons of work that goes on; they cause no Warning."""
 
+NAMED_NEIGHBOURS = 3
+"""How many other objects on the claim a message names."""
 SUMMARY = ("Ready", "Reconciling", "Stalled")
 STAGES: tuple[ConditionType, ...] = tuple(
     each for each in get_args(ConditionType) if each not in SUMMARY and each not in RISKS
@@ -63,6 +65,15 @@ def _risks(context: Context) -> Iterator[Verdict]:
     vulnerable = vulnerabilities.warning(context.images.server)
     if vulnerable is not None:
         yield Verdict("ServerVulnerable", True, Reason.KNOWN_VULNERABILITIES, vulnerable)
+    others = context.observed.neighbours
+    if others:
+        # No number: it would change the statuses of all whenever one comes or goes.
+        named = ", ".join(others[:NAMED_NEIGHBOURS]) + (" and others" if len(others) > NAMED_NEIGHBOURS else "")
+        message = (
+            f"claim {context.claim_name} is also used by {named}, so these TritonDeployments have to trust each other:"
+            " one can fill the claim of all; if they should not, let each have its own claim"
+        )
+        yield Verdict("ClaimShared", True, Reason.SHARED_CLAIM, message)
 
 
 def _summary(context: Context, progress: Progress, stages: Sequence[Verdict]) -> list[Verdict]:
