@@ -6,6 +6,7 @@ if a collected test asks for the fixture of its name, and all ends with the last
 
 import os
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -43,10 +44,12 @@ LANES: dict[str, Callable[[Suite], Any]] = {
 }
 """By the fixture that gives its outcome; those that take longest come first."""
 LANES_AT_A_TIME = 4
+BEGAN = time.time()
 CRD = "crds/tritondeployments.triton-operator.dev.yaml"
 """Helm keeps it, as it should for a user."""
-LAST = ("test_rest", "test_clients")
-"""What comes to rest does so while the other tests run; then the installation's values change, for every object."""
+LAST = ("test_rest", "test_clients", "test_rights")
+"""What comes to rest does so while the other tests run; then the installation's values change, for every object; and at
+the end one looks at all that the operator has asked for."""
 EXAMPLES = "test_examples"
 """Full-sized models, some minutes each: a suite of its own."""
 
@@ -67,6 +70,12 @@ def kubeconfig() -> Path:
     named = Path(os.environ.get("KUBECONFIG") or paths.kubeconfig)
     TargetCluster(named).run("python3", "-m", "hack.devcluster", "up", timeout=1800, show=True)
     return named
+
+
+@pytest.fixture(scope="session")
+def began() -> float:
+    """When the suite began, in seconds since the epoch."""
+    return BEGAN
 
 
 @pytest.fixture(scope="session")
