@@ -38,12 +38,13 @@ class ApiServer:
     a full cluster and beside others of its kind.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *readers: str) -> None:
+        self._readers = readers
         self.folder = folder.absolute()
         self.kubeconfig = self.folder / "kubeconfig"
         """The administrator's kubeconfig (group system:masters)."""
         self.audit_log = self.folder / "audit.log"
-        """One JSON line per write, at Metadata level."""
+        """One JSON line per write, at Metadata level, and per read of the users ``readers``."""
 
     def up(self, *, die_with_parent: bool = False) -> None:
         """Start, and return when the server is ready; an earlier one in the folder is ended first.
@@ -65,7 +66,10 @@ class ApiServer:
         create_certificate(place.certificates, Identity("apiserver", "kube-apiserver", "", names))
         processes = [
             start(daemon, records=self._records, logs=self._logs, die_with_parent=die_with_parent)
-            for daemon in (etcd(etcd_program, place), kube_apiserver(server_program, place, nodes=False))
+            for daemon in (
+                etcd(etcd_program, place),
+                kube_apiserver(server_program, place, nodes=False, readers=self._readers),
+            )
         ]
         wait_until(
             lambda: answers_ready(place),

@@ -25,6 +25,7 @@ from hack.devcluster.certificates import Identity, create_authority, create_cert
 from hack.devcluster.cgroups import create_cgroup
 from hack.devcluster.commands import run, succeeds
 from hack.devcluster.control_plane import (
+    OPERATOR,
     ApiServerPlace,
     etcd,
     kube_apiserver,
@@ -166,7 +167,7 @@ class DevCluster:
         self._create_identities()
         self._run(node.containerd(paths))
         self._run(etcd(program("etcd"), self.place))
-        server = kube_apiserver(program("kube-apiserver"), self.place, nodes=True)
+        server = kube_apiserver(program("kube-apiserver"), self.place, nodes=True, readers=(OPERATOR,))
         self._run(server)
         self._load_busybox()
         self._wait(lambda: answers_ready(self.place), "the API server's readiness", 60)

@@ -1,22 +1,29 @@
 """The argv of etcd, the API server, the controller manager and the scheduler, and the audit policy."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hack.devcluster.addresses import POD_RANGE
 from hack.devcluster.process import Daemon
 
-AUDIT_POLICY = {
-    "apiVersion": "audit.k8s.io/v1",
-    "kind": "Policy",
-    "omitStages": ["RequestReceived"],
-    "rules": [
-        {"level": "None", "verbs": ["get", "list", "watch"]},
-        {"level": "Metadata"},
-    ],
-}
-"""Every write, once, with who wrote what; no reads and no bodies."""
+OPERATOR = "system:serviceaccount:triton-operator:triton-operator"
+"""The user whose reads are audited too: a test compares all that it asks for with what it may."""
+
+
+def audit_policy(*readers: str) -> dict[str, Any]:
+    """Every write, once, with who wrote what, and the reads of the users that are named; no bodies."""
+    rules: list[dict[str, Any]] = [{"level": "None", "verbs": ["get", "list", "watch"]}, {"level": "Metadata"}]
+    if readers:
+        rules.insert(0, {"level": "Metadata", "users": list(readers)})
+    return {
+        "apiVersion": "audit.k8s.io/v1",
+        "kind": "Policy",
+        "omitStages": ["RequestReceived"],
+        "rules": rules,
+    }
 
 
 @dataclass(frozen=True)
@@ -65,14 +72,15 @@ def etcd(program: Path, place: ApiServerPlace) -> Daemon:
     return Daemon("etcd", argv)
 
 
-def kube_apiserver(program: Path, place: ApiServerPlace, *, nodes: bool) -> Daemon:
+def kube_apiserver(program: Path, place: ApiServerPlace, *, nodes: bool, readers: Sequence[str]) -> Daemon:
     """The API server, with RBAC and an audit log of writes.
 
+    `readers`: users whose reads are in that log too.
     `nodes`: whether a kubelet and the controllers belong to it. Without them nobody makes service accounts,
     so pods are admitted without one, as envtest does.
     """
     policy = place.home / "audit-policy.json"
-    policy.write_text(json.dumps(AUDIT_POLICY))
+    policy.write_text(json.dumps(audit_policy(*readers)))
     keys = place.certificates
     argv = [
         str(program),

@@ -113,6 +113,11 @@ def measure_policy(deployment: str) -> str:
     return f"{deployment}-measure"
 
 
+def servers_policy(deployment: str) -> str:
+    """Name of the NetworkPolicy for the servers."""
+    return f"{deployment}-servers"
+
+
 def server(deployment: str, revision_key: str, serving: Any) -> str:
     """Name of the Deployment that serves a revision as the spec asks."""
     return f"{deployment}-{digest([revision_key, serving], 10)}"

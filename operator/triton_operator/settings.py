@@ -2,10 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import ip_network
 from socket import gethostname
-from typing import Literal, cast
+from typing import Any, Literal, Self, cast
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic.alias_generators import to_camel
 
 InstanceGroupKind = Literal["Gpu", "Auto"]
+Peer = Mapping[str, Any]
+"""A Kubernetes NetworkPolicyPeer, without its empty fields, which the API server does not keep."""
 
 
 class SettingsError(ValueError):
@@ -37,6 +43,10 @@ class Settings:
     unschedulable_seconds: int = 300
     """UNSCHEDULABLE_SECONDS: how long a conversion for one GPU product may wait for a node before its candidate is
     skipped. Default 300: what a cluster autoscaler needs for a GPU node."""
+    clients: tuple[Peer, ...] = ()
+    """NETWORK_POLICY_CLIENTS, as JSON: who may reach the servers' inference ports; empty: anybody."""
+    metrics_readers: tuple[Peer, ...] = ()
+    """NETWORK_POLICY_METRICS, as JSON: who may reach the servers' metrics port; empty: anybody."""
     lease: tuple[str, str] | None = None
     """LEASE, as NAMESPACE/NAME: only one replica with the same Lease works at a time. None: this process is alone."""
     holder: str = ""
@@ -59,6 +69,8 @@ class Settings:
             unschedulable_seconds=_number(
                 environment, "UNSCHEDULABLE_SECONDS", Settings.unschedulable_seconds, 1, 86400
             ),
+            clients=_peers(environment, "NETWORK_POLICY_CLIENTS"),
+            metrics_readers=_peers(environment, "NETWORK_POLICY_METRICS"),
             lease=_lease(environment),
             holder=environment.get("POD_NAME") or gethostname(),
         )
@@ -90,3 +102,65 @@ def _lease(environment: Mapping[str, str]) -> tuple[str, str] | None:
     if value and not (namespace and slash and name):
         raise SettingsError(f"LEASE is {value!r}; it takes NAMESPACE/NAME")
     return (namespace, name) if value else None
+
+
+class _Part(BaseModel):
+    """A part of a peer, with Kubernetes' names of its fields."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, alias_generator=to_camel)
+
+
+class _Expression(_Part):
+    key: str
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    values: list[str] = []
+
+    @model_validator(mode="after")
+    def _has_values_if_it_takes_some(self) -> Self:
+        if self.operator.endswith("In") != bool(self.values):
+            raise ValueError("In and NotIn take values, Exists and DoesNotExist take none")
+        return self
+
+
+class _Selector(_Part):
+    match_labels: dict[str, str] = {}
+    match_expressions: list[_Expression] = []
+
+
+class _Block(_Part):
+    cidr: str
+    holes: list[str] = Field([], alias="except")
+
+    @model_validator(mode="after")
+    def _holes_lie_within(self) -> Self:
+        whole = ip_network(self.cidr)
+        for hole in map(ip_network, self.holes):
+            if hole == whole or hole.version != whole.version or not hole.subnet_of(whole):  # type: ignore[arg-type]
+                raise ValueError(f"the exception {hole} does not lie within {whole}")
+        return self
+
+
+class _Peer(_Part):
+    ip_block: _Block | None = None
+    namespace_selector: _Selector | None = None
+    pod_selector: _Selector | None = None
+
+    @model_validator(mode="after")
+    def _is_a_block_or_selects(self) -> Self:
+        selects = self.namespace_selector is not None or self.pod_selector is not None
+        if selects == (self.ip_block is not None):
+            raise ValueError("a peer has an ipBlock, or a namespaceSelector, a podSelector or both")
+        return self
+
+
+_PEERS = TypeAdapter(list[_Peer])
+
+
+def _peers(environment: Mapping[str, str], name: str) -> tuple[Peer, ...]:
+    """Read a list of peers. The API server would refuse a wrong one too, but only for each object."""
+    try:
+        found = _PEERS.validate_json(environment.get(name) or "[]")
+    except ValidationError as error:
+        words = [f"{'.'.join(map(str, each['loc']))} {each['msg']}".strip() for each in error.errors()]
+        raise SettingsError(f"{name} is no JSON list of Kubernetes NetworkPolicyPeers: {'; '.join(words)}") from error
+    return tuple(each.model_dump(by_alias=True, exclude_defaults=True) for each in found)

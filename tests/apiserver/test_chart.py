@@ -1,5 +1,6 @@
 """The chart against the code: the rules are the verbs that are used, the environment is what the settings read."""
 
+import json
 from dataclasses import fields
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from hack.lint import install_manifest
 from tests.apiserver.operator_process import ROOT, rendered
 from triton_operator.kube.kinds import ALL, LEASE, NODE, Kind
-from triton_operator.settings import Settings
+from triton_operator.settings import Peer, Settings
 
 Rules = set[tuple[str, str, str]]
 
@@ -98,13 +99,32 @@ def test_the_environment_is_what_the_settings_read() -> None:
         "server.arguments={--a=1,--b},watchNamespaces={blue,green},logFormat=text,metrics.port=9090,"
         "unschedulableSeconds=60"
     )
-    deployment = next(body for body in rendered("--set", values) if body["kind"] == "Deployment")
+    vision: Peer = {"namespaceSelector": {"matchLabels": {"team": "vision"}}, "podSelector": {}}
+    inside: Peer = {"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]}}
+    peers = json.dumps({"clients": [vision], "metrics": [inside]})
+    deployment = next(
+        body
+        for body in rendered("--set", values, "--set-json", f"networkPolicy={peers}")
+        if body["kind"] == "Deployment"
+    )
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     # The pod's own name comes from the pod.
     environment = {variable["name"]: variable.get("value", "pod-0") for variable in container["env"]}
     lease = ("triton-operator", "triton-operator")
     expected = Settings(
-        "c:1", "s:2", "t:1", "Auto", ("--a=1", "--b"), ("blue", "green"), "text", 9090, 60, lease, "pod-0"
+        converter_image="c:1",
+        server_image="s:2",
+        converter_tensorflow_image="t:1",
+        instance_group_kind="Auto",
+        server_arguments=("--a=1", "--b"),
+        namespaces=("blue", "green"),
+        log_format="text",
+        metrics_port=9090,
+        unschedulable_seconds=60,
+        clients=(vision,),
+        metrics_readers=(inside,),
+        lease=lease,
+        holder="pod-0",
     )
     assert Settings.from_environment(environment) == expected
     assert len(environment) == len(fields(Settings))

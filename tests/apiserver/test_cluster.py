@@ -1,5 +1,6 @@
 """The client module against the real API server: what it writes, and what becomes of the API server's refusals."""
 
+from dataclasses import replace
 from pathlib import Path
 from socket import SHUT_RDWR
 from typing import Any
@@ -10,6 +11,9 @@ from hack.devcluster.apiserver import ApiServer
 from tests.apiserver.custom_resources import MINIMAL, changed
 from tests.apiserver.kubectl import Kubectl
 from tests.apiserver.operator_process import install_account
+from tests.simulation.cluster import SETTINGS
+from tests.simulation.cluster import Cluster as Simulation
+from tests.simulation.deployments import a_spec
 from triton_operator.kube.cluster import (
     Cluster,
     ConflictError,
@@ -19,8 +23,9 @@ from triton_operator.kube.cluster import (
     UnavailableError,
 )
 from triton_operator.kube.drift import drift
-from triton_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, EVENT, JOB, POD, TRITON_DEPLOYMENT
+from triton_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, EVENT, JOB, NETWORK_POLICY, POD, TRITON_DEPLOYMENT
 from triton_operator.names import MANAGED_BY, MANAGED_BY_LABEL
+from triton_operator.settings import Peer
 
 JSON = dict[str, Any]
 
@@ -91,7 +96,7 @@ def test_a_network_policy_is_created_and_its_lists_then_replaced(connected: Clus
     spec = {
         "podSelector": {"matchLabels": {"a": "1"}},
         "policyTypes": ["Egress"],
-        "egress": [{"ports": [{"port": 53}]}],
+        "egress": [{"ports": [{"protocol": "UDP", "port": 53}]}],
     }
     metadata = {"name": "p", "namespace": kubectl.namespace}
     policy = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": metadata, "spec": spec}
@@ -101,6 +106,38 @@ def test_a_network_policy_is_created_and_its_lists_then_replaced(connected: Clus
     assert applied["spec"]["podSelector"] == {"matchLabels": {"b": "1"}}
     assert not applied["spec"].get("egress")
     assert drift(other, applied) is None
+
+
+PEERS: tuple[Peer, ...] = (
+    {"podSelector": {}},
+    {"namespaceSelector": {}, "podSelector": {"matchLabels": {"team": "vision"}}},
+    {"namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "Exists"}]}},
+    {"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]}},
+    {"ipBlock": {"cidr": "10.0.0.0/8"}},
+)
+
+
+def test_the_policy_of_servers_settles_whatever_its_peers_are_and_were(connected: Cluster, kubectl: Kubectl) -> None:
+    simulated = Simulation(a_spec())
+    while not simulated.of_kind("Deployment"):
+        simulated.run(1)
+
+    def policy(*clients: Peer) -> JSON:
+        simulated.settings = replace(SETTINGS, clients=clients, metrics_readers=clients[:1])
+        found = next(each for each in simulated.intent().objects if each["metadata"]["name"] == "digits-servers")
+        metadata = {"name": "digits-servers", "namespace": kubectl.namespace, "labels": found["metadata"]["labels"]}
+        return found | {"metadata": metadata}
+
+    observed = connected.apply_new(policy())
+    assert drift(policy(), observed) is None
+    for clients in (PEERS, PEERS[1:2], PEERS[:1], PEERS[3:4], PEERS[4:], ()):
+        assert drift(policy(*clients), observed) is not None
+        observed = connected.apply(policy(*clients))
+        assert drift(policy(*clients), observed) is None
+    kubectl("patch", "networkpolicy", "digits-servers", "--type=merge", "-p", '{"spec": {"egress": [{}]}}')
+    observed = connected.get(NETWORK_POLICY, kubectl.namespace, "digits-servers") or {}
+    assert drift(policy(), {"kind": "NetworkPolicy", **observed}) == "spec.egress"
+    assert not connected.apply(policy())["spec"].get("egress")
 
 
 def test_a_connection_that_the_api_server_closed_is_opened_anew(connected: Cluster, kubectl: Kubectl) -> None:

@@ -112,14 +112,14 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return sent
 
 
-def test_a_new_object_takes_four_requests_to_its_job_and_seven_in_all(
+def test_a_new_object_takes_three_requests_to_its_job_and_six_in_all(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent = requests(monkeypatch)
     assert bench.reconcile() == Result(again_after=0.0)
-    assert sent == ["PATCH persistentvolumeclaims", *["POST networkpolicies"] * 2, "POST jobs"]
+    assert sent == ["PATCH persistentvolumeclaims", "POST networkpolicies", "POST jobs"]
     assert bench.reconcile() == Result(again_after=0.0)
-    assert sent[4:] == ["PATCH configmaps", "PATCH tritondeployments", "POST events"]
+    assert sent[3:] == ["PATCH configmaps", "PATCH tritondeployments", "POST events"]
 
 
 def test_an_operator_that_starts_anew_asks_nothing_about_what_is_settled(
@@ -240,6 +240,35 @@ def test_a_refused_job_stops_nothing_else(bench: Bench, kubectl: Kubectl) -> Non
         each["metadata"]["name"]
         for each in kubectl.items("configmaps", "-l", "app.kubernetes.io/managed-by=triton-operator")
     ] == ["digits-results"]
+
+
+def test_no_server_is_made_before_its_policy(bench: Bench, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch) -> None:
+    def a_server(intent: Any) -> Any:
+        labels = {"app.kubernetes.io/managed-by": "triton-operator", "triton-operator.dev/deployment": "digits"}
+        (job,) = (each for each in intent.objects if each["kind"] == "Job")
+        (policy,) = (each for each in intent.objects if each["kind"] == "NetworkPolicy")
+        metadata = job["metadata"] | {"name": "digits-server", "labels": labels}
+        template = changed(job["spec"]["template"], {"metadata.labels": labels, "spec.restartPolicy": "Always"})
+        del template["spec"]["activeDeadlineSeconds"]
+        spec = {"selector": {"matchLabels": labels}, "template": template}
+        server = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+        another = changed(policy, {"metadata.name": "digits-servers", "spec.policyTypes": [refusing or "Ingress"]})
+        return replace(intent, objects=(*intent.objects, another, server))
+
+    refusing = "Sideways"
+    planned(monkeypatch, a_server)
+    for _ in range(3):
+        bench.reconcile()
+        bench.look()
+    assert "Sideways" in condition(kubectl, "Stalled")["message"]
+    assert kubectl.items("deployments") == []
+    refusing = ""
+    bench.reconcile()
+    assert [each["metadata"]["name"] for each in kubectl.items("networkpolicies")] == ["digits-jobs", "digits-servers"]
+    assert kubectl.items("deployments") == []
+    bench.look()
+    bench.reconcile()
+    assert [each["metadata"]["name"] for each in kubectl.items("deployments")] == ["digits-server"]
 
 
 def test_what_others_change_in_a_job_is_theirs(bench: Bench, kubectl: Kubectl) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hack.deploy.install import NAMESPACE
 from tests.e2e.kubectl import Kubectl, Object
 from tests.e2e.models import hostile
+from tests.e2e.reach import Escapes, escapes
 from tests.e2e.state import State
 from tests.e2e.suite import Suite
 
@@ -36,6 +37,8 @@ class Attacked:
     """The operator's pods."""
     operator_bytes: int
     """Resident memory of the larger of them."""
+    escapes: Escapes
+    """What the neighbour's server could reach, had its model's code tried."""
 
     def came_of(self, group: str) -> Mapping[str, str]:
         """What came of the group's attempts: REACHED with what was got, or the error that stopped it."""
@@ -49,7 +52,9 @@ def run(suite: Suite) -> Attacked:
     neighbour = suite.new(NEIGHBOUR)
     ready = neighbour.wait_ready(neighbour.apply())
     before = digests(suite, ready.state.revision)
-    targets = json.dumps(addresses(suite))
+    places = addresses(suite)
+    targets = json.dumps(places)
+    escaped = escapes(suite.busy, server_pods(suite)[0]["metadata"]["name"], suite.workbench.pod, beyond(places))
     with ThreadPoolExecutor(AT_A_TIME) as executor:
         attempts = {
             attack: executor.submit(attempt, suite, f"hostile-{number}", attack, targets)
@@ -71,7 +76,14 @@ def run(suite: Suite) -> Attacked:
         failures=answers.failures,
         operator=tuple(pods),
         operator_bytes=max(resident_bytes(suite.busy.within(NAMESPACE), pod["metadata"]["name"]) for pod in pods),
+        escapes=escaped,
     )
+
+
+def beyond(places: Mapping[str, str]) -> dict[str, str]:
+    """The addresses that are not the server's own pod; the Services lead back to it, and a pod may reach itself."""
+    own = ("neighbour-pod", "neighbour-http", "neighbour-grpc")
+    return {name: place for name, place in places.items() if name not in own}
 
 
 def attempt(suite: Suite, name: str, attack: str, targets: str) -> State:
@@ -88,9 +100,7 @@ def addresses(suite: Suite) -> dict[str, str]:
     node = suite.busy.items("nodes")[0]
     address = next(each["address"] for each in node["status"]["addresses"] if each["type"] == "InternalIP")
     slice_ = default.items("endpointslices", "--selector=kubernetes.io/service-name=kubernetes")[0]
-    server = suite.busy.items(
-        "pods", f"--selector=triton-operator.dev/deployment={NEIGHBOUR},app.kubernetes.io/component=server"
-    )
+    server = server_pods(suite)
     operator = suite.busy.within(NAMESPACE).items("pods", "--selector=app.kubernetes.io/name=triton-operator")
     service = suite.busy.get("service", NEIGHBOUR)["spec"]["clusterIP"]
     return {
@@ -103,6 +113,13 @@ def addresses(suite: Suite) -> dict[str, str]:
         "operator": f"{operator[0]['status']['podIP']}:8080",
         "dns": f"{nameserver(suite)}:53",
     }
+
+
+def server_pods(suite: Suite) -> list[Object]:
+    """The pods that serve the neighbour."""
+    return suite.busy.items(
+        "pods", f"--selector=triton-operator.dev/deployment={NEIGHBOUR},app.kubernetes.io/component=server"
+    )
 
 
 def nameserver(suite: Suite) -> str:

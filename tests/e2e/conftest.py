@@ -6,7 +6,8 @@ if a collected test asks for the fixture of its name, and all ends with the last
 
 import os
 import secrets
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,24 @@ from hack.deploy.images import load
 from hack.deploy.install import NAMESPACE, RELEASE, install
 from hack.devcluster.binaries import program
 from hack.devcluster.paths import cluster_paths
-from tests.e2e import attacks, configmap, conversion, deletion, ensemble, evolution, happy, prober, repair, workbench
+from tests.e2e import (
+    attacks,
+    configmap,
+    conversion,
+    deletion,
+    ensemble,
+    evolution,
+    happy,
+    last_words,
+    prober,
+    repair,
+    workbench,
+)
 from tests.e2e.bad_inputs import BadInput
 from tests.e2e.full_claim import DEFAULT_KUBELET
 from tests.e2e.hosts import Hosts
 from tests.e2e.kubectl import Kubectl
+from tests.e2e.state import State
 from tests.e2e.suite import Suite
 from tests.e2e.watching import Watch
 
@@ -35,6 +49,7 @@ LANES: dict[str, Callable[[Suite], Any]] = {
     "evolved": evolution.run,
     "shapes": conversion.shapes,
     "attacked": attacks.run,
+    "last_words_read": last_words.run,
     "more_memory": repair.memory,
     "retried": repair.retry,
     "full_claim": repair.storage,
@@ -43,10 +58,12 @@ LANES: dict[str, Callable[[Suite], Any]] = {
 }
 """By the fixture that gives its outcome; those that take longest come first."""
 LANES_AT_A_TIME = 4
+BEGAN = time.time()
 CRD = "crds/tritondeployments.triton-operator.dev.yaml"
 """Helm keeps it, as it should for a user."""
-LAST = "test_rest"
-"""What comes to rest does so while the other tests run."""
+LAST = ("test_rest", "test_clients", "test_rights")
+"""What comes to rest does so while the other tests run; then the installation's values change, for every object; and at
+the end one looks at all that the operator has asked for."""
 EXAMPLES = "test_examples"
 """Full-sized models, some minutes each: a suite of its own."""
 
@@ -57,7 +74,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(here):
             item.add_marker(pytest.mark.examples if item.path.stem == EXAMPLES else pytest.mark.e2e)
-    items.sort(key=lambda item: item.path.stem == LAST)
+    items.sort(key=lambda item: LAST.index(item.path.stem) + 1 if item.path.stem in LAST else 0)
 
 
 @pytest.fixture(scope="session")
@@ -67,6 +84,12 @@ def kubeconfig() -> Path:
     named = Path(os.environ.get("KUBECONFIG") or paths.kubeconfig)
     TargetCluster(named).run("python3", "-m", "hack.devcluster", "up", timeout=1800, show=True)
     return named
+
+
+@pytest.fixture(scope="session")
+def began() -> float:
+    """When the suite began, in seconds since the epoch."""
+    return BEGAN
 
 
 @pytest.fixture(scope="session")
@@ -171,6 +194,12 @@ def shapes(lanes: dict[str, "Future[Any]"]) -> conversion.Shapes:
 def attacked(lanes: dict[str, "Future[Any]"]) -> attacks.Attacked:
     """Outcome of the lane."""
     return lanes["attacked"].result()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="package")
+def last_words_read(lanes: dict[str, "Future[Any]"]) -> Mapping[str, State]:
+    """Outcome of the lane."""
+    return lanes["last_words_read"].result()  # type: ignore[no-any-return]
 
 
 @pytest.fixture(scope="package")

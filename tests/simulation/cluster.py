@@ -53,6 +53,8 @@ class Cluster:
     settings: Settings = SETTINGS
     gpu_product_exists: bool | None = None
     """Whether a node has the GPU product that is asked for; None: the operator may not read nodes."""
+    neighbours: tuple[str, ...] = ()
+    """Names of the other TritonDeployments on the claim."""
     now: datetime = datetime(2026, 11, 21, tzinfo=UTC)
     generation: int = 1
     retries: int = 0
@@ -94,7 +96,7 @@ class Cluster:
         """What plan() wants now."""
         deployment = parse(self.body())
         seen = [each for each in self.objects.values() if not each.get("hidden")]
-        observed = observe("digits", seen, self.gpu_product_exists, claim_name=deployment.claim_name)
+        observed = observe("digits", seen, self.gpu_product_exists, self.neighbours, deployment.claim_name)
         return plan(deployment, observed, self.settings, self.now)
 
     def act(self) -> int:

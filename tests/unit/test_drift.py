@@ -240,3 +240,25 @@ def test_the_arguments_are_left_alone(desired: JSON) -> None:
     before, found = copy.deepcopy(desired), copy.deepcopy(desired)
     drift(desired, found)
     assert desired == before == found
+
+
+@pytest.mark.parametrize(
+    ("peer", "found"),
+    [
+        ({}, {"from": [{"podSelector": {}}]}),
+        ({"from": [{"podSelector": {}}]}, {"from": [{"podSelector": {}, "namespaceSelector": {}}]}),
+        (
+            {"from": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]},
+            {"from": [{"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]}}]},
+        ),
+        ({"from": [{"podSelector": {}}]}, {"from": [{"podSelector": {"matchLabels": {"team": "vision"}}}]}),
+    ],
+)
+def test_a_policy_that_says_more_is_drift(peer: JSON, found: JSON) -> None:
+    """A created object has no record of applied fields, and more fields of a rule let in more or fewer."""
+
+    def policy(rule: JSON) -> JSON:
+        return {"spec": {"ingress": [rule | {"ports": [{"protocol": "TCP", "port": 8000}]}], "egress": []}}
+
+    assert drift(policy(peer), policy(peer)) is None
+    assert (drift(policy(peer), policy(found)) or "").startswith("spec.ingress.[0]")

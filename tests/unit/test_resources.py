@@ -261,6 +261,8 @@ def test_jobs_are_reached_by_nobody_and_only_measure_reaches_names_and_servers(a
     assert jobs == {
         "podSelector": {"matchLabels": own, "matchExpressions": [stage]},
         "policyTypes": ["Ingress", "Egress"],
+        "ingress": [],
+        "egress": [],
     }, "no rule: nothing in, nothing out, not even names"
     assert measure["podSelector"] == {"matchLabels": own | {"triton-operator.dev/stage": "measure"}}
     servers, dns = measure["egress"]

@@ -11,6 +11,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import shortened
 from triton_operator.api.search_status import ConfigurationStatus, SearchStatus
 from triton_operator.api.status import (
+    RISKS,
     CandidateStatus,
     ConditionType,
     EnvironmentStatus,
@@ -95,7 +96,8 @@ def full(letter: str) -> TritonDeploymentStatus:
     return TritonDeploymentStatus(
         observed_generation=9,
         conditions=[
-            condition(each, False, Reason.REFERENCE_NOT_REPRODUCIBLE, letter * 1024, 9, NOW)
+            # A warning holds names of images and objects, which need no escapes.
+            condition(each, False, Reason.REFERENCE_NOT_REPRODUCIBLE, ("n" if each in RISKS else letter) * 1024, 9, NOW)
             for each in get_args(ConditionType)
         ],
         signature=SignatureStatus(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from triton_operator.kube.kinds import EVENT, JOB, POD, TRITON_DEPLOYMENT
 from triton_operator.names import DEPLOYMENT_LABEL
 from triton_operator.runtime import store as store_module
-from triton_operator.runtime.store import Key, Store
+from triton_operator.runtime.store import FEW, Key, Store
 
 JSON = dict[str, Any]
 DIGITS = Key("vision", "digits")
@@ -106,6 +106,33 @@ def test_objects_are_neighbours_on_a_claim_whoever_made_it() -> None:
     assert store.others_on_claim(Key("vision", "alone")) == []
     store.remove(TRITON_DEPLOYMENT, a_body("guest", 10))
     assert store.others_on_claim(DIGITS) == []
+
+
+def on_claim(name: str, version: int, claim: str = "models") -> JSON:
+    return {**a_body(name, version), "spec": {"repository": {"claimName": claim}}}
+
+
+def woken(store: Store, event: str, body: JSON) -> list[str]:
+    return [key.name for key in store.seen(event, body)]
+
+
+def test_who_begins_or_ends_to_share_a_claim_wakes_the_others_on_it() -> None:
+    store = Store()
+    assert woken(store, "ADDED", on_claim("digits", 1)) == ["digits"]
+    assert woken(store, "ADDED", on_claim("letters", 2)) == ["letters", "digits"]
+    assert woken(store, "MODIFIED", on_claim("letters", 3)) == ["letters"], "a status, say"
+    assert woken(store, "MODIFIED", on_claim("letters", 3)) == []
+    assert woken(store, "MODIFIED", on_claim("letters", 4, "own")) == ["letters", "digits"]
+    assert woken(store, "MODIFIED", on_claim("letters", 5)) == ["letters", "digits"]
+    assert woken(store, "DELETED", on_claim("letters", 6)) == ["letters", "digits"]
+
+
+def test_among_a_thousand_objects_on_a_claim_one_more_wakes_only_itself() -> None:
+    store = Store()
+    most = max(len(woken(store, "ADDED", on_claim(f"object-{number}", number))) for number in range(1000))
+    assert most <= 1 + FEW
+    assert woken(store, "ADDED", on_claim("another", 1000)) == ["another"]
+    assert woken(store, "DELETED", on_claim("object-7", 1001)) == ["object-7"]
 
 
 def test_a_list_tells_what_is_gone() -> None:

@@ -59,6 +59,16 @@ class Reason(StrEnum):
     PROGRESSING = "Progressing", "The operator is working towards the spec."
     NO_STALL = "NoStall", "Nothing prevents the object from becoming ready."
 
+    # Risks: they stop nothing.
+    KNOWN_VULNERABILITIES = (
+        "KnownVulnerabilities",
+        "NVIDIA's bulletins name vulnerabilities of the server image's release that any of its clients can use.",
+    )
+    SHARED_CLAIM = (
+        "SharedClaim",
+        "Other TritonDeployments use the same repository claim, so all of them trust each other.",
+    )
+
     # The operator's own fault.
     INTERNAL_ERROR = "InternalError", "The operator itself failed; it tries again and leaves the active revision alone."
 
@@ -177,3 +187,8 @@ _BY_VALUE = {str(reason): reason for reason in Reason}
 def reason_of(value: str) -> Reason:
     """Return the reason with that value; raises KeyError if there is none."""
     return _BY_VALUE[value]
+
+
+_ALL = list(Reason)
+FAILURES = frozenset(_ALL[_ALL.index(Reason.INVALID_SPEC) :]) - {Reason.PASSED}
+"""The reasons that a Job may fail for. The others are the operator's words about progress and risks."""

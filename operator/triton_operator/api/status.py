@@ -26,7 +26,11 @@ ConditionType = Literal[
     "Selected",
     "Available",
     "PerformanceMeasured",
+    "ServerVulnerable",
+    "ClaimShared",
 ]
+RISKS: tuple[ConditionType, ...] = ("ServerVulnerable", "ClaimShared")
+"""Conditions that are there only while they are True: they warn, and Ready does not depend on them."""
 CandidateState = Literal[
     "Pending", "Converting", "Converted", "Profiling", "Profiled", "Passed", "Failed", "Skipped", "Selected"
 ]
@@ -341,7 +345,8 @@ class TritonDeploymentStatus(StatusType):
         Field(max_length=16, json_schema_extra=list_map("type")),
     ] = Field(default_factory=list)
     """Conditions of the object. Ready, Reconciling and Stalled summarize the others, following the conventions of
-    kstatus (Kubernetes SIG CLI)."""
+    kstatus (Kubernetes SIG CLI). ServerVulnerable and ClaimShared are warnings, which are there only while they are
+    True; the others do not depend on them."""
     images: Images | None = None
     """Images that are kept when the operator is upgraded."""
     source: SourceStatus | None = None

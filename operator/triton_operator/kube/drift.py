@@ -27,6 +27,8 @@ _MERGE_KEYS = {
 _MERGE_KEY_DEFAULTS = {"protocol": "TCP"}
 _ATOMIC_MAPS = {"selector", "matchLabels", "nodeSelector"}
 """Maps that belong to one manager, so that an additional entry is drift."""
+_WHOLE = {"podSelector", "ingress", "egress"}
+"""Fields of a NetworkPolicy below which an additional field is drift, because it lets others in or keeps them out."""
 _NOT_KEPT_AT_ZERO = {"readOnly", "initialDelaySeconds", "minReadySeconds", "publishNotReadyAddresses", "hostNetwork"}
 """Fields that the API server leaves out if they are false or 0. For other fields, absent does not mean false or 0."""
 _KEPT_EMPTY = {"emptyDir"}
@@ -48,6 +50,8 @@ def _difference(desired: Any, observed: Any, path: tuple[str, ...]) -> str | Non
         if not isinstance(observed, dict):
             return ".".join(path)
         if path and path[-1] in _ATOMIC_MAPS and "matchLabels" not in desired and set(observed) - set(desired):
+            return ".".join(path)
+        if observed.keys() - desired.keys() and not _WHOLE.isdisjoint(path):
             return ".".join(path)
         for key, value in desired.items():
             if key not in observed:

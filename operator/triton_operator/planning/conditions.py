@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import get_args
 
 from triton_converters.contract.reasons import Reason
-from triton_operator.api.status import Condition, ConditionType, TritonDeploymentStatus, condition
+from triton_operator.api.status import RISKS, Condition, ConditionType, TritonDeploymentStatus, condition
+from triton_operator.candidates import vulnerabilities
 from triton_operator.context import Context
 from triton_operator.resources.claim import kept
 from triton_operator.stages.serving import RolledOut, available
@@ -25,19 +26,26 @@ PAUSED = {Reason.SUSPENDED, Reason.AWAITING_APPROVAL}
 QUIET = UNDECIDED | {Reason.ROLLING_OUT, Reason.PROGRESSING}
 """Reasons of work that goes on; they cause no Warning."""
 
+NAMED_NEIGHBOURS = 3
+"""How many other objects on the claim a message names."""
+SUMMARY = ("Ready", "Reconciling", "Stalled")
+STAGES: tuple[ConditionType, ...] = tuple(
+    each for each in get_args(ConditionType) if each not in SUMMARY and each not in RISKS
+)
+
 
 def conditions(context: Context, progress: Progress) -> list[Condition]:
-    """All conditions as observed now: the three that summarize, then the stages' in their order."""
+    """All conditions as observed now: the three that summarize, then the stages' in their order, then the risks."""
     verdicts = {verdict.type: verdict for verdict in progress.verdicts}
-    for kind in get_args(ConditionType)[3:]:
+    for kind in STAGES:
         if kind not in verdicts:
             verdicts[kind] = _not_reached(context, kind)
-    stages = [_undecided(verdicts[kind]) for kind in get_args(ConditionType)[3:]]
+    stages = [_undecided(verdicts[kind]) for kind in STAGES]
     summary = _summary(context, progress, stages)
     generation = context.deployment.generation
     return [
         condition(each.type, each.status, each.reason, each.message, generation, context.now)
-        for each in (*summary, *stages)
+        for each in (*summary, *stages, *_risks(context))
     ]
 
 
@@ -50,6 +58,22 @@ def _not_reached(context: Context, kind: ConditionType) -> Verdict:
     if kind == "Available" and context.serving is not None:
         return available(context)
     return Verdict(kind, None, Reason.WAITING, "an earlier stage has to finish first")
+
+
+def _risks(context: Context) -> Iterator[Verdict]:
+    """What the user should know and may accept."""
+    vulnerable = vulnerabilities.warning(context.images.server)
+    if vulnerable is not None:
+        yield Verdict("ServerVulnerable", True, Reason.KNOWN_VULNERABILITIES, vulnerable)
+    others = context.observed.neighbours
+    if others:
+        # No number: it would change the statuses of all whenever one comes or goes.
+        named = ", ".join(others[:NAMED_NEIGHBOURS]) + (" and others" if len(others) > NAMED_NEIGHBOURS else "")
+        message = (
+            f"claim {context.claim_name} is also used by {named}, so these TritonDeployments have to trust each other:"
+            " one can fill the claim of all; if they should not, let each have its own claim"
+        )
+        yield Verdict("ClaimShared", True, Reason.SHARED_CLAIM, message)
 
 
 def _summary(context: Context, progress: Progress, stages: Sequence[Verdict]) -> list[Verdict]:
@@ -80,12 +104,12 @@ def transitions(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Ite
     """Type, reason and message of an Event for each condition and candidate that changed."""
     known = {each.type: (each.status, each.reason) for each in old.conditions}
     for each in new.conditions:
-        if each.type in ("Ready", "Stalled", "Reconciling") and (each.status != "True" or each.type == "Reconciling"):
+        if each.type in SUMMARY and (each.status != "True" or each.type == "Reconciling"):
             continue
         if known.get(each.type) == (each.status, each.reason) or each.reason in (Reason.WAITING, Reason.PENDING):
             continue
         bad = each.type == "Stalled" or (each.status != "True" and each.reason not in QUIET)
-        bad |= each.reason == Reason.PERFORMANCE_REGRESSED
+        bad |= each.type in RISKS or each.reason == Reason.PERFORMANCE_REGRESSED
         yield "Warning" if bad else "Normal", each.reason, f"{each.type}: {each.message}"
     states = {each.name: each.state for each in old.candidates}
     for candidate in new.candidates:

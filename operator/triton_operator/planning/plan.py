@@ -16,7 +16,7 @@ from triton_operator.planning import conditions
 from triton_operator.planning.pins import pinned
 from triton_operator.planning.status import status_of
 from triton_operator.resources.claim import claim
-from triton_operator.resources.network_policy import network_policies
+from triton_operator.resources.network_policy import jobs_policy, server_policies
 from triton_operator.resources.results import results
 from triton_operator.settings import Settings
 from triton_operator.stages import (
@@ -100,7 +100,9 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
             state = State(tuple(sorted(effects.needed)), profile, images)
             history = history.advanced(state, deployment.spec.repository.revision_history_limit)
         effects += cleaning.clean(context, history)
-    objects = [body for body in (claim(context), *network_policies(context)) if body is not None]
+    objects = [body for body in (claim(context), jobs_policy(context)) if body is not None]
+    if observed.servers or any(each["kind"] == "Deployment" for each in effects.objects):
+        objects += server_policies(context)
     objects.append(results(context, set(effects.needed), effects.failures, history))
     status = status_of(context, progress)
     return Plan(

@@ -1,39 +1,72 @@
-"""The NetworkPolicies of the Jobs' pods. Some run the user's code, and only one stage needs the network."""
+"""The NetworkPolicies of the Jobs' pods and of the servers. Both may run the author's code."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from triton_operator import names
 from triton_operator.context import Context
+from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, METRICS_PORT
+from triton_operator.settings import Peer
+
+Body = dict[str, Any]
+DNS = [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]
 
 
-def network_policies(context: Context) -> list[dict[str, Any]]:
-    """The NetworkPolicies: no Job's pod is reached or reaches anything, but `measure` reaches DNS and the servers.
+def jobs_policy(context: Context) -> Body:
+    """The policy by which no Job's pod is reached or reaches anything.
 
     Policies add up. A private server and its client share a pod, and talk over its loopback interface.
     """
-    own = {names.DEPLOYMENT_LABEL: context.name}
-    jobs = {"matchLabels": own, "matchExpressions": [{"key": names.STAGE_LABEL, "operator": "Exists"}]}
-    servers = {"matchLabels": own, "matchExpressions": [{"key": names.REVISION_LABEL, "operator": "Exists"}]}
-    egress = [
-        {"to": [{"podSelector": servers}]},
-        {"ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]},
-    ]
-    return [
-        _policy(context, names.network_policy(context.name), podSelector=jobs, policyTypes=["Ingress", "Egress"]),
-        _policy(
-            context,
-            names.measure_policy(context.name),
-            podSelector={"matchLabels": own | {names.STAGE_LABEL: "measure"}},
-            policyTypes=["Egress"],
-            egress=egress,
-        ),
-    ]
+    return _policy(context, names.network_policy(context.name), "jobs", _having(context, names.STAGE_LABEL))
 
 
-def _policy(context: Context, name: str, **spec: Any) -> dict[str, Any]:
+def server_policies(context: Context) -> tuple[Body, Body]:
+    """The policies that an object with a server needs: one closes the servers, one opens them to the measure Job.
+
+    A server answers, and asks nobody. The kubelet's probes come from the node, which policies do not keep out.
+    """
+    servers = _having(context, names.REVISION_LABEL)
+    measure = {"matchLabels": {names.DEPLOYMENT_LABEL: context.name, names.STAGE_LABEL: "measure"}}
+    ingress = [
+        {"from": [{"podSelector": measure}], "ports": _ports(HTTP_PORT, GRPC_PORT, METRICS_PORT)},
+        _from(context.settings.clients, HTTP_PORT, GRPC_PORT),
+        _from(context.settings.metrics_readers, METRICS_PORT),
+    ]
+    egress = [{"to": [{"podSelector": servers}]}, {"ports": DNS}]
+    return (
+        _policy(context, names.servers_policy(context.name), "server", servers, ingress=ingress),
+        _policy(context, names.measure_policy(context.name), "jobs", measure, egress=egress),
+    )
+
+
+def _having(context: Context, label: str) -> Body:
+    """Select the object's pods that have a label."""
+    return {
+        "matchLabels": {names.DEPLOYMENT_LABEL: context.name},
+        "matchExpressions": [{"key": label, "operator": "Exists"}],
+    }
+
+
+def _from(peers: Sequence[Peer], *ports: int) -> Body:
+    """Return the rule that lets peers reach ports. To Kubernetes, a rule without peers is one for everybody."""
+    return ({"from": list(peers)} if peers else {}) | {"ports": _ports(*ports)}
+
+
+def _ports(*ports: int) -> list[Body]:
+    return [{"protocol": "TCP", "port": port} for port in ports]
+
+
+def _policy(context: Context, name: str, component: str, selector: Body, **spec: Any) -> Body:
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": context.metadata(name, "jobs"),
-        "spec": spec,
+        "metadata": context.metadata(name, component),
+        # An empty list that is said can be put back; one that is not would be anybody's to fill.
+        "spec": {
+            "podSelector": selector,
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [],
+            "egress": [],
+            **spec,
+        },
     }

@@ -101,10 +101,10 @@ class Controller:
             await asyncio.get_running_loop().run_in_executor(self._lease_thread, self._lease.release)
 
     def seen(self, event_type: str | None, body: dict[str, Any]) -> None:
-        """Take in a TritonDeployment that kopf saw (type None: from a list) and wake it."""
-        key = self._store.take_in(TRITON_DEPLOYMENT, event_type, body)
-        if key is not None and self._queue is not None:
-            self._queue.wake(key)
+        """Take in a TritonDeployment that kopf saw (type None: from a list) and wake whom it concerns."""
+        for key in self._store.seen(event_type, body):
+            if self._queue is not None:
+                self._queue.wake(key)
 
     def not_alive(self) -> str:
         """Why the kubelet should restart the process; empty: it should not. Called from another thread."""

@@ -30,6 +30,7 @@ from triton_operator.kube.drift import drift
 from triton_operator.kube.kinds import (
     CLAIM,
     CONFIG_MAP,
+    DEPLOYMENT,
     EVENT,
     JOB,
     NETWORK_POLICY,
@@ -50,8 +51,9 @@ from triton_operator.stages.skipping import product_asked
 
 Children = Mapping[tuple[Kind, str], dict[str, Any]]
 """The observed children by kind and name."""
-STARTS_WORK = {CLAIM, NETWORK_POLICY, JOB}
-"""Jobs, and the kinds that must exist before a Job's pod may run."""
+NEEDED_BY_PODS = {CLAIM, NETWORK_POLICY}
+"""The kinds that must exist before a pod may run."""
+STARTS_WORK = NEEDED_BY_PODS | {JOB}
 LONGEST_FIGHT = 20
 """Passes in a row that may write. After more, another client must be undoing them, and the pauses grow."""
 LONGEST_RETRY_AFTER_SECONDS = 60.0
@@ -142,7 +144,10 @@ class Reconciler:
         by_name = _by_name(children)
         if self._make_room(owner, by_name, intent, refusals) or self._start_work(owner, by_name, intent, refusals):
             return self._again(key)
-        others = (desired for desired in intent.objects if kind_of(desired) not in STARTS_WORK)
+        others = [desired for desired in intent.objects if kind_of(desired) not in STARTS_WORK]
+        if refusals and _lacks(by_name, intent):
+            # No new server either. One that is there follows its replicas.
+            others = [each for each in others if kind_of(each) is not DEPLOYMENT or _name(each) in by_name]
         wrote = self._apply_all(owner, by_name, others, refusals)
         if refusals:
             log.warning("%s: %s", key, refusals)
@@ -190,9 +195,9 @@ class Reconciler:
         So each of many new objects has its Job before the first status is written.
         """
         wanted = [desired for desired in intent.objects if kind_of(desired) in STARTS_WORK]
-        before = [desired for desired in wanted if kind_of(desired) is not JOB]
+        before = [desired for desired in wanted if kind_of(desired) in NEEDED_BY_PODS]
         wrote = self._apply_all(owner, children, before, refusals)
-        if refusals and any(_name(desired) not in children for desired in before):
+        if refusals and _lacks(children, intent):
             return wrote
         return self._apply_all(owner, children, (each for each in wanted if kind_of(each) is JOB), refusals) or wrote
 
@@ -320,6 +325,11 @@ class _Refusals(list[RefusedError]):
     def __str__(self) -> str:
         """Return the distinct messages."""
         return "; ".join(dict.fromkeys(map(str, self)))
+
+
+def _lacks(children: Children, intent: Plan) -> bool:
+    """Whether a claim or a NetworkPolicy that pods need is not there yet."""
+    return any(kind_of(each) in NEEDED_BY_PODS and _name(each) not in children for each in intent.objects)
 
 
 def _by_name(children: Iterable[Body]) -> Children:

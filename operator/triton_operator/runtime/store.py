@@ -16,6 +16,8 @@ from triton_operator.kube.kinds import EVENT, TRITON_DEPLOYMENT, Kind
 from triton_operator.names import DEPLOYMENT_LABEL, claim
 
 REMEMBERED_DELETIONS = 10_000
+FEW = 4
+"""How many others on a claim are woken when one comes or goes: more than the condition ClaimShared names."""
 
 
 class Key(NamedTuple):
@@ -66,6 +68,21 @@ class Store:
     def take_in(self, kind: Kind, event_type: str | None, body: dict[str, Any]) -> Key | None:
         """Take in a watch event. Return the TritonDeployment it concerns; None: nothing new."""
         return self.remove(kind, body) if event_type == "DELETED" else self.put(kind, body)
+
+    def seen(self, event_type: str | None, body: dict[str, Any]) -> list[Key]:
+        """Take in a TritonDeployment. Return the TritonDeployments that it concerns.
+
+        If it begins or ends to use a claim, these are the others on that claim too, unless they are many: then each
+        says already that it shares the claim, and need not know at once with whom.
+        """
+        before = self._claim_of(_key(body))
+        key = self.take_in(TRITON_DEPLOYMENT, event_type, body)
+        if key is None:
+            return []
+        after = self._claim_of(key)
+        claims = [claim for claim in (before, after) if claim is not None and before != after]
+        groups = [self._on_claim(key.namespace, claim) - {key} for claim in claims]
+        return [key, *(other for group in groups if len(group) <= FEW for other in group)]
 
     def put(self, kind: Kind, body: dict[str, Any]) -> Key | None:
         """Take in an object. Return the TritonDeployment it is or belongs to; None if nothing is new."""
@@ -120,10 +137,16 @@ class Store:
 
     def others_on_claim(self, key: Key) -> list[str]:
         """Names of the other TritonDeployments of the namespace that use the same claim, whoever made it."""
+        claim = self._claim_of(key)
+        return [] if claim is None else [other.name for other in self._on_claim(key.namespace, claim) - {key}]
+
+    def _claim_of(self, key: Key) -> str | None:
         with self._lock:
-            own = self._claims.get(key)
-            sharing = [other for other, used in self._claims.items() if used == own and other != key]
-        return [other.name for other in sharing if other.namespace == key.namespace]
+            return self._claims.get(key)
+
+    def _on_claim(self, namespace: str, claim: str) -> set[Key]:
+        with self._lock:
+            return {key for key, used in self._claims.items() if used == claim and key.namespace == namespace}
 
     def children(self, key: Key) -> list[dict[str, Any]]:
         """The objects with the label of a TritonDeployment, whoever controls them."""

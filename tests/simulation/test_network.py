@@ -1,0 +1,69 @@
+"""Who may talk to a server and to a Job: the policies of an object, from its first pass on."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.simulation.cluster import SETTINGS, Cluster
+from tests.simulation.deployments import a_spec
+from triton_operator.settings import Peer
+
+Body = dict[str, Any]
+GATEWAY: Peer = {"namespaceSelector": {"matchLabels": {"team": "vision"}}, "podSelector": {}}
+PROMETHEUS: Peer = {"ipBlock": {"cidr": "10.0.0.0/8"}}
+OF_MEASURE = {
+    "podSelector": {"matchLabels": {"triton-operator.dev/deployment": "digits", "triton-operator.dev/stage": "measure"}}
+}
+
+
+def policies(cluster: Cluster) -> dict[str, Body]:
+    return {each["metadata"]["name"]: each["spec"] for each in cluster.of_kind("NetworkPolicy")}
+
+
+def who(cluster: Cluster) -> dict[int, Any]:
+    """Who may reach the servers besides the measure Job, by port."""
+    own, *rules = policies(cluster)["digits-servers"]["ingress"]
+    assert own["from"] == [OF_MEASURE]
+    assert [each["port"] for each in own["ports"]] == [8000, 8001, 8002]
+    return {each["port"]: rule.get("from", "anybody") for rule in rules for each in rule["ports"]}
+
+
+def test_an_object_has_the_policies_of_servers_from_its_first_server_on() -> None:
+    cluster = Cluster(a_spec())
+    while not cluster.of_kind("Deployment"):
+        assert set(policies(cluster)) <= {"digits-jobs"}
+        cluster.run(1)
+    assert set(policies(cluster)) == {"digits-jobs", "digits-servers", "digits-measure"}
+    kinds = [each["kind"] for each in cluster.intent().objects]
+    assert "NetworkPolicy" not in kinds[kinds.index("Deployment") :], "a server never runs before its policy"
+
+
+def test_a_server_asks_nobody_and_answers_everybody_by_default(serving: Cluster) -> None:
+    policy = policies(serving)["digits-servers"]
+    assert policy["podSelector"]["matchExpressions"] == [{"key": "triton-operator.dev/revision", "operator": "Exists"}]
+    assert (policy["policyTypes"], policy["egress"]) == (["Ingress", "Egress"], [])
+    assert who(serving) == {8000: "anybody", 8001: "anybody", 8002: "anybody"}
+
+
+@pytest.mark.parametrize("suspend", [False, True])
+def test_other_peers_take_effect_at_the_next_pass_and_restart_nothing(serving: Cluster, suspend: bool) -> None:
+    """Also while the object is suspended, and when the peers are taken away again."""
+    serving.edit(suspend=suspend)
+    serving.settle()
+    before = [*serving.of_kind("Deployment"), *serving.of_kind("Pod"), *serving.of_kind("Job")]
+    for clients, readers in (((GATEWAY,), (PROMETHEUS,)), (({"podSelector": {}},), ()), ((), ())):
+        serving.settings = replace(SETTINGS, clients=clients, metrics_readers=readers)
+        assert serving.act() == 1, "the policy, and nothing else"
+        inference = list(clients) or "anybody"
+        assert who(serving) == {8000: inference, 8001: inference, 8002: list(readers) or "anybody"}
+    assert [*serving.of_kind("Deployment"), *serving.of_kind("Pod"), *serving.of_kind("Job")] == before
+
+
+@pytest.mark.parametrize("name", ["digits-jobs", "digits-servers", "digits-measure"])
+@pytest.mark.parametrize("direction", ["ingress", "egress"])
+def test_what_somebody_opens_is_closed_again(serving: Cluster, name: str, direction: str) -> None:
+    before = policies(serving)[name][direction]
+    serving.objects["NetworkPolicy", name]["spec"] = policies(serving)[name] | {direction: [*before, {}]}
+    assert serving.act() == 1
+    assert policies(serving)[name][direction] == before

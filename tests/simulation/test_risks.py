@@ -1,0 +1,63 @@
+"""Conditions that warn: they are there only while there is something to say, and stop nothing."""
+
+import pytest
+
+from tests.simulation.cluster import Cluster
+from tests.simulation.deployments import a_spec
+
+OLD, NEW = "nvcr.io/nvidia/tritonserver:25.06-py3", "nvcr.io/nvidia/tritonserver:26.07-py3"
+
+
+def types(cluster: Cluster) -> list[str]:
+    return [each["type"] for each in cluster.status["conditions"]]
+
+
+def test_a_server_with_known_vulnerabilities_is_ready_and_says_so_until_it_is_another() -> None:
+    cluster = Cluster(a_spec(serving={"image": OLD}))
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+    risk = cluster.condition("ServerVulnerable")
+    assert (risk["status"], risk["reason"]) == ("True", "KnownVulnerabilities")
+    assert OLD in risk["message"]
+    assert "CVE-2025-23310" in risk["message"]
+    assert [each.type for each in cluster.events if each.reason == "KnownVulnerabilities"] == ["Warning"], "once"
+    cluster.edit(serving={"image": NEW})
+    cluster.settle()
+    assert "ServerVulnerable" not in types(cluster)
+
+
+def test_the_warning_comes_with_the_first_status() -> None:
+    cluster = Cluster(a_spec(serving={"image": OLD}))
+    cluster.act()
+    assert types(cluster)[-1] == "ServerVulnerable"
+
+
+@pytest.mark.parametrize("image", [NEW, "registry.example/server:latest"])
+def test_without_a_risk_there_is_no_such_condition(image: str) -> None:
+    cluster = Cluster(a_spec(serving={"image": image}))
+    cluster.act()
+    assert len(types(cluster)) == 9
+
+
+def test_a_shared_claim_names_who_is_trusted_while_it_is_shared() -> None:
+    cluster = Cluster(a_spec(repository={"claimName": "shared"}), neighbours=("letters",))
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+    risk = cluster.condition("ClaimShared")
+    assert (risk["status"], risk["reason"]) == ("True", "SharedClaim")
+    assert risk["message"].startswith("claim shared is also used by letters, ")
+    assert "trust each other" in risk["message"]
+    cluster.neighbours = ()
+    cluster.settle()
+    assert "ClaimShared" not in types(cluster)
+
+
+def test_among_many_neighbours_one_more_writes_nothing() -> None:
+    cluster = Cluster(a_spec(repository={"claimName": "shared"}))
+    cluster.neighbours = tuple(f"{'n' * 35}-{number:03}" for number in range(1, 1000))
+    cluster.settle()
+    message = cluster.condition("ClaimShared")["message"]
+    assert len(message) < 400
+    assert f"{'n' * 35}-003 and others" in message
+    cluster.neighbours += ("other",)
+    assert cluster.act() == 0
