@@ -121,14 +121,38 @@ def test_the_gpu_goes_to_who_runs_the_model(applied: dict[str, Body]) -> None:
     assert having == {
         ("reference", "run"),
         ("convert", "run"),
-        ("metrics", "run"),
         ("profile", "tritonserver"),
         ("Deployment", "tritonserver"),
     }
     assert {count for key, count in found.items() if key not in having} == {None}
     for name, pod in pods(applied):
         product = pod["nodeSelector"].get("nvidia.com/gpu.product")
-        assert product == (None if name in ("source", "measure") else "NVIDIA-H200")
+        assert product == (None if name in ("source", "metrics", "measure") else "NVIDIA-H200")
+
+
+def test_who_asks_for_no_gpu_sees_none(applied: dict[str, Body]) -> None:
+    """NVIDIA's images ask for all GPUs, and a node whose default runtime is NVIDIA's gives them."""
+    cpu = Cluster(a_spec())
+    cpu.settle()
+    on_cpu = [
+        (each["kind"], each["spec"]["template"]["spec"])
+        for each in cpu.objects.values()
+        if "template" in each.get("spec", {})
+    ]
+    for name, pod in [*pods(applied), *on_cpu]:
+        for container in containers(pod):
+            limited = "nvidia.com/gpu" in container.get("resources", {}).get("limits", {})
+            void = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
+            assert (void in container.get("env", [])) is not limited, (name, container["name"])
+
+
+def test_a_gpu_that_the_spec_limits_by_hand_is_seen() -> None:
+    by_hand = {"pod": {"resources": {"limits": {"nvidia.com/mig-1g.5gb": "1"}}}}
+    cluster = Cluster(a_spec(serving=by_hand))
+    cluster.settle()
+    (server,) = cluster.of_kind("Deployment")
+    (container,) = server["spec"]["template"]["spec"]["containers"]
+    assert "NVIDIA_VISIBLE_DEVICES" not in {each["name"] for each in container["env"]}
 
 
 def test_placement_is_the_users_and_the_claims(applied: dict[str, Body]) -> None:

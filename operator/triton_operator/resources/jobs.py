@@ -52,7 +52,9 @@ class Work:
     volumes: tuple[dict[str, Any], ...] = ()
     mounts: tuple[dict[str, Any], ...] = ()
     user_code: bool = False
-    """Whether it runs the user's code: in the framework's image, on the GPU, and apart from what publishes."""
+    """Whether it runs the user's code: in the framework's image, and apart from what publishes."""
+    gpu: bool = False
+    """Whether the user's code runs the model, and so has the GPU."""
     inputs: tuple[Path, ...] = ()
     """The directories of the claim that the user's code reads. It sees nothing else of the claim."""
     sidecar: dict[str, Any] | None = field(default=None)
@@ -148,13 +150,13 @@ def _failure_policy(work: Work) -> dict[str, Any]:
 
 def _pod(context: Context, work: Work) -> dict[str, Any]:
     init, container, volumes = _in_three(context, work) if work.user_code else _in_one(context, work)
-    spec = pod.pod_spec(context, _placement(context, work), gpu=work.user_code or work.sidecar is not None)
+    spec = pod.pod_spec(context, _placement(context, work), gpu=work.gpu or work.sidecar is not None)
     spec |= {
         "restartPolicy": "Never",
         # The Job's own deadline would also count the time in which no node takes the pod.
         "activeDeadlineSeconds": work.deadline_seconds,
         "terminationGracePeriodSeconds": 5,
-        "containers": [container],
+        "containers": pod.closed(context, [container]),
         "volumes": [
             pod.repository_volume(context, read_only=False),
             pod.temporary_volume(pod.JOB_TEMPORARY),
@@ -162,7 +164,7 @@ def _pod(context: Context, work: Work) -> dict[str, Any]:
             *volumes,
         ],
     }
-    return spec | {"initContainers": init} if init else spec
+    return spec | {"initContainers": pod.closed(context, init)} if init else spec
 
 
 Containers = tuple[list[dict[str, Any]], dict[str, Any], list[dict[str, Any]]]
@@ -211,7 +213,7 @@ def _in_three(context: Context, work: Work) -> Containers:
 def _container(
     context: Context, work: Work, name: str, arguments: list[str], mounts: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """A container that runs the converters. `run` has the framework and the GPU, all others our image and no GPU."""
+    """A container that runs the converters. `run` has the framework's image, all others ours."""
     runs = name == RUN
     return {
         "name": name,
@@ -220,7 +222,7 @@ def _container(
         "command": ["python3", "-m", "triton_converters"],
         "args": arguments,
         "env": _environment(context, work, own_image=runs and bool(context.spec.conversion.pod.image)),
-        "resources": pod.resources(context, context.spec.conversion.pod, gpu=runs),
+        "resources": pod.resources(context, context.spec.conversion.pod, gpu=runs and work.gpu),
         "securityContext": pod.CONTAINER_SECURITY,
         # If the stage could not write its message, the last lines of its log replace it.
         "terminationMessagePolicy": "FallbackToLogsOnError",

@@ -7,6 +7,7 @@ from typing import Any
 from triton_converters.contract import layout
 from triton_operator import names
 from triton_operator.api.pod import Pod
+from triton_operator.api.quantity import amount
 from triton_operator.context import Context
 from triton_operator.resources.claim import shared_by_nodes
 
@@ -39,6 +40,11 @@ SERVER_TEMPORARY = "1Gi"
 """Most that a server may keep in /tmp: a few sockets and, of some backends, compiled kernels."""
 CONVERTERS_COPY = "64Mi"
 """Most that the copy of the converters may have; it has less than 1 MiB."""
+
+
+NO_GPU = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
+"""NVIDIA's images set it to `all`, by which a container without a GPU limit would see all GPUs of its node if NVIDIA's
+runtime is the node's default."""
 
 
 def pod_spec(context: Context, pod: Pod, gpu: bool) -> dict[str, Any]:
@@ -75,6 +81,17 @@ def resources(context: Context, pod: Pod, gpu: bool) -> dict[str, Any]:
         limits[context.spec.gpu.resource_name] = str(context.spec.gpu_count)
     given = {"requests": dict(pod.resources.requests), "limits": limits}
     return {field: value for field, value in given.items() if value}
+
+
+def closed(context: Context, containers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The containers of a pod; one without a limit of a GPU sees none, whatever its image asks of NVIDIA's runtime."""
+    return [each if _has_gpu(context, each) else each | {"env": [*each.get("env", []), NO_GPU]} for each in containers]
+
+
+def _has_gpu(context: Context, container: Mapping[str, Any]) -> bool:
+    own = context.spec.gpu.resource_name if context.spec.gpu is not None else ""
+    limits = container.get("resources", {}).get("limits", {})
+    return any(amount(given) for name, given in limits.items() if name == own or name.startswith("nvidia.com/"))
 
 
 def repository_volume(context: Context, read_only: bool) -> dict[str, Any]:

@@ -124,7 +124,9 @@ def server(context: Context, revision_key: str, engine_cache: str, image: str) -
                 "spec": pod.pod_spec(context, serving.pod, gpu=True)
                 | {
                     "terminationGracePeriodSeconds": GRACE_SECONDS,
-                    "containers": [serving_container(context, revision_key, engine_cache) | {"image": image}],
+                    "containers": pod.closed(
+                        context, [serving_container(context, revision_key, engine_cache) | {"image": image}]
+                    ),
                     "volumes": [
                         pod.repository_volume(context, read_only=not engine_cache),
                         pod.shared_memory_volume(context),
