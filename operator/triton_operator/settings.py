@@ -1,7 +1,9 @@
 """The installation's settings, read from environment variables that the chart sets."""
 
+import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from socket import gethostname
 from typing import Literal, cast
 
@@ -10,6 +12,19 @@ InstanceGroupKind = Literal["Gpu", "Auto"]
 
 class SettingsError(ValueError):
     """An environment variable is missing or has no allowed value."""
+
+
+DEFAULTED = ("memory", "ephemeral-storage")
+"""The resources that have defaults. CPU and GPUs have none: what is measured depends on them."""
+_SIZE = re.compile(r"\d+([kMGTPE]|[KMGTPE]i)?")
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Requests and limits of memory and ephemeral storage, by the resource's name, for containers without their own."""
+
+    requests: Mapping[str, str] = field(default_factory=dict)
+    limits: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -41,6 +56,10 @@ class Settings:
     """LEASE, as NAMESPACE/NAME: only one replica with the same Lease works at a time. None: this process is alone."""
     holder: str = ""
     """POD_NAME: the name of this replica in the Lease and in the API server's audit log."""
+    job_resources: Resources = field(default_factory=Resources)
+    """JOB_RESOURCES, as JSON: for each container of a Job, unless spec.conversion.pod or spec.serving.pod sets them."""
+    server_resources: Resources = field(default_factory=Resources)
+    """SERVER_RESOURCES, as JSON: the same for the containers of servers."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
@@ -61,6 +80,8 @@ class Settings:
             ),
             lease=_lease(environment),
             holder=environment.get("POD_NAME") or gethostname(),
+            job_resources=_resources(environment, "JOB_RESOURCES"),
+            server_resources=_resources(environment, "SERVER_RESOURCES"),
         )
 
 
@@ -82,6 +103,21 @@ def _number(environment: Mapping[str, str], name: str, default: int, least: int,
     if not value.isdecimal() or not least <= int(value) <= most:
         raise SettingsError(f"{name} is {value!r}; it takes a number, {least} to {most}")
     return int(value)
+
+
+def _resources(environment: Mapping[str, str], name: str) -> Resources:
+    example = '{"requests": {"memory": "256Mi"}, "limits": {"memory": "16Gi", "ephemeral-storage": "2Gi"}}'
+    try:
+        given = json.loads(environment.get(name) or "{}")
+        found = Resources(**{field: dict(amounts) for field, amounts in given.items()})
+    except (ValueError, TypeError, AttributeError) as error:
+        raise SettingsError(f"{name} is {environment[name]!r}; it takes JSON such as {example}: {error}") from error
+    for resource, amount in [*found.requests.items(), *found.limits.items()]:
+        if resource not in DEFAULTED:
+            raise SettingsError(f"{name} names {resource}; it takes {' and '.join(DEFAULTED)}")
+        if not isinstance(amount, str) or not _SIZE.fullmatch(amount):
+            raise SettingsError(f"{name} has {resource}: {amount!r}; it takes a quantity as text, such as 16Gi")
+    return found
 
 
 def _lease(environment: Mapping[str, str]) -> tuple[str, str] | None:

@@ -156,7 +156,7 @@ def _pod(context: Context, work: Work) -> dict[str, Any]:
         # The Job's own deadline would also count the time in which no node takes the pod.
         "activeDeadlineSeconds": work.deadline_seconds,
         "terminationGracePeriodSeconds": 5,
-        "containers": pod.closed(context, [container]),
+        "containers": [container],
         "volumes": [
             pod.repository_volume(context, read_only=False),
             pod.temporary_volume(pod.JOB_TEMPORARY),
@@ -164,7 +164,7 @@ def _pod(context: Context, work: Work) -> dict[str, Any]:
             *volumes,
         ],
     }
-    return spec | {"initContainers": pod.closed(context, init)} if init else spec
+    return pod.finished(context, spec | {"initContainers": init} if init else spec)
 
 
 Containers = tuple[list[dict[str, Any]], dict[str, Any], list[dict[str, Any]]]

@@ -111,6 +111,7 @@ def server(context: Context, revision_key: str, engine_cache: str, image: str) -
     serving = context.spec.serving
     name = names.server(context.name, revision_key, serving_inputs(context))
     labels = {names.REVISION_LABEL: name, names.KEY_LABEL: revision_key}
+    container = serving_container(context, revision_key, engine_cache)
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -121,20 +122,22 @@ def server(context: Context, revision_key: str, engine_cache: str, image: str) -
             "selector": {"matchLabels": {names.DEPLOYMENT_LABEL: context.name, names.REVISION_LABEL: name}},
             "template": {
                 "metadata": pod.pod_metadata(context, serving.pod, "server", **labels),
-                "spec": pod.pod_spec(context, serving.pod, gpu=True)
-                | {
-                    "terminationGracePeriodSeconds": GRACE_SECONDS,
-                    "containers": pod.closed(
-                        context, [serving_container(context, revision_key, engine_cache) | {"image": image}]
-                    ),
-                    "volumes": [
-                        pod.repository_volume(context, read_only=not engine_cache),
-                        pod.shared_memory_volume(context),
-                        pod.temporary_volume(pod.SERVER_TEMPORARY),
-                    ],
-                },
+                "spec": pod.finished(context, _pod(context, container | {"image": image}, bool(engine_cache))),
             },
         },
+    }
+
+
+def _pod(context: Context, container: dict[str, Any], writes: bool) -> dict[str, Any]:
+    """The spec of a server's pod. ``writes``: whether a part of the claim is writable."""
+    return pod.pod_spec(context, context.spec.serving.pod, gpu=True) | {
+        "terminationGracePeriodSeconds": GRACE_SECONDS,
+        "containers": [container],
+        "volumes": [
+            pod.repository_volume(context, read_only=not writes),
+            pod.shared_memory_volume(context),
+            pod.temporary_volume(pod.SERVER_TEMPORARY),
+        ],
     }
 
 
