@@ -84,6 +84,8 @@ class Fate:
     """tritonserver's last words as it ends again and again; the client never starts then."""
     pending: dict[str, Any] | None = None
     """The pod's status as long as it cannot start."""
+    evicted: str = ""
+    """Why the kubelet ends the pod once it runs; another one is made. Empty: it does not."""
     hangs: bool = False
     """Whether it goes on until somebody ends it."""
     server_tensorrt: str = ""

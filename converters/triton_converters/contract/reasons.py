@@ -153,7 +153,8 @@ class Reason(StrEnum):
     CONTAINER_CONFIG_INVALID = "ContainerConfigInvalid", "The kubelet cannot create the container."
     EVICTED = (
         "Evicted",
-        "The cluster ended the pod (an eviction, a drained node or a preemption); another one is created.",
+        "The cluster ended the pod (an eviction, a drained node or a preemption); another one is created, unless the"
+        " kubelet ended three in a row because they, or their node, were short of disk or memory.",
     )
     NODE_NOT_READY = "NodeNotReady", "The pod's node does not answer."
     CLAIM_LOST = "ClaimLost", "The PersistentVolumeClaim lost its volume."

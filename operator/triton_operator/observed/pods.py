@@ -18,7 +18,9 @@ SERVER = "tritonserver"
 INCOMING = '"incoming"'
 """How the kubelet names the volume that user code writes to."""
 EVICTED = "Evicted"
-"""A pod's reason if its kubelet ended it. Without the condition DisruptionTarget it used more than it may."""
+"""A pod's reason if its kubelet ended it: with the condition DisruptionTarget, because its node was short of a
+resource; without the condition, because it used more disk than its limit or a volume's. A drain, a preemption, a taint
+and the shutdown of a node leave other reasons."""
 
 _WAITING = {
     "ErrImagePull": Reason.IMAGE_PULL_FAILED,
@@ -84,6 +86,18 @@ def eviction(pod: Mapping[str, Any]) -> Trouble:
     )
 
 
+def evicted(pod: Mapping[str, Any]) -> bool:
+    """Whether the kubelet ended the pod for what it, or its node's pods together, used."""
+    return bool(ended(pod) and pod["status"].get("reason") == EVICTED)
+
+
+def eviction_words(pod: Mapping[str, Any]) -> str:
+    """Why the kubelet ended an evicted pod, in its own words, and what bounds it."""
+    words = printable(pod["status"].get("message", "")).strip().removesuffix(".")
+    advice = " (spec.repository.claimTemplate.size bounds that volume)" if INCOMING in words else ""
+    return f"the kubelet ended pod {pod['metadata']['name']}: {words}{advice}"
+
+
 def unschedulable_since(pod: Mapping[str, Any]) -> datetime | None:
     """When the scheduler first found no node for the pod; None if the pod has one."""
     scheduled = _conditions(pod).get("PodScheduled", {})
@@ -135,10 +149,8 @@ def ending(
         field = "spec.serving.pod.resources" if container == SERVER else "spec.conversion.pod.resources"
         limit = _memory_limit(pod, container)
         return Trouble(Reason.OUT_OF_MEMORY, f"{where} was killed at its memory limit{limit}; raise it in {field}")
-    if pod.get("status", {}).get("reason") == EVICTED:
-        words = printable(pod["status"].get("message", "")).strip()
-        advice = "; enlarge spec.repository.claimTemplate.size, which bounds it" if INCOMING in words else ""
-        return Trouble(crashed, f"the kubelet ended pod {pod['metadata']['name']}: {words}{advice}")
+    if evicted(pod):
+        return Trouble(Reason.EVICTED, eviction_words(pod))
     end = f"{where} ended with exit code {terminated.get('exitCode')}"
     lines = [line.strip() for line in printable(terminated.get("message", "")).splitlines() if line.strip()]
     if sentence:
