@@ -81,7 +81,7 @@ class Fate:
     sidecar_exit: int = 0
     """How the sidecar ends when the pod does."""
     sidecar_crashes: str = ""
-    """tritonserver's last words as it ends again and again; the client never starts then."""
+    """tritonserver's last words as it ends again and again; the client waits for it."""
     pending: dict[str, Any] | None = None
     """The pod's status as long as it cannot start."""
     evicted: str = ""

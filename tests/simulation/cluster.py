@@ -310,8 +310,7 @@ class Cluster:
             "lastState": ended if restarts else {},
             "restartCount": min(restarts, 5),
         }
-        waiting = {"waiting": {"reason": "PodInitializing"}}
-        pod["status"] = {"phase": "Pending"} | self._statuses(pod, waiting, sidecar, waiting)
+        pod["status"] = {"phase": "Running"} | self._statuses(pod, RUNNING, sidecar, RUNNING)
 
     def _end_job(self, job: Body, pod: Body, fate: Fate, words: str) -> None:
         """Show one more part of the end."""

@@ -408,6 +408,24 @@ def test_a_search_may_try_what_its_server_ends_under(restarts: int, client: dict
     assert (view.failure is not None, view.pending is not None, view.active) == (failed, failed, not failed)
 
 
+@pytest.mark.parametrize(
+    ("words", "failed"),
+    [
+        ("failed to load 'm' version 1: no\nerror: creating server: Internal - failed to load all models", True),
+        ("failed to load 'm' version 1: a configuration that the search tried\nSignal (11) received.", False),
+    ],
+)
+def test_a_search_ends_if_its_server_does_not_even_start(words: str, failed: bool) -> None:
+    """Its container runs from the beginning. What a server refuses as it starts is the spec's own configuration."""
+    last = {"terminated": {"exitCode": 1, "message": words, "reason": "Error"}}
+    sidecar = {"name": "tritonserver", "state": {"running": {}}, "lastState": last, "restartCount": 1}
+    job = a_job()
+    job["metadata"]["labels"]["triton-operator.dev/stage"] = "search"
+    own = {"name": "search", "state": {"running": {}}}
+    view = job_view(job, [a_pod("Running", initContainerStatuses=[sidecar], containerStatuses=[own])], [])
+    assert (view.failure is not None) is failed
+
+
 LATE = {"reason": "DeadlineExceeded", "message": "Pod was active on the node longer than the specified deadline"}
 NEVER_STARTED = ended(137, "The container could not be located when the pod was terminated", "ContainerStatusUnknown")
 

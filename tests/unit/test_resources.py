@@ -368,6 +368,17 @@ def test_a_job_that_cannot_mend_itself_is_not_tried_again(applied: dict[str, Bod
         assert disrupted["onPodConditions"] == [{"type": "DisruptionTarget", "status": "True"}]
 
 
+def test_a_private_server_listens_to_its_own_pod_alone(applied: dict[str, Body]) -> None:
+    """The kubelet could not probe it there. The client waits for it, and the operator sees how it crashes."""
+    sidecar = dict(pods(applied))["profile"]["initContainers"][-1]
+    (server,) = dict(pods(applied))["Deployment"]["containers"]
+    flags = {f"--{name}-address=127.0.0.1" for name in ("http", "grpc", "metrics")}
+    assert flags <= set(sidecar["args"])
+    assert not flags & set(server["args"])
+    assert not {each for each in sidecar if each.endswith("Probe")}
+    assert {each for each in server if each.endswith("Probe")} == {"startupProbe", "readinessProbe", "livenessProbe"}
+
+
 def test_requests_are_drained_before_the_server_unloads_its_model(applied: dict[str, Body]) -> None:
     pod = dict(pods(applied))["Deployment"]
     (server,) = pod["containers"]

@@ -14,6 +14,7 @@ from triton_operator.observed.pods import (
     containers,
     disrupted,
     ended,
+    ended_as_it_started,
     ending,
     evicted,
     eviction,
@@ -131,7 +132,7 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
         failure, pending = (end, None) if final else (None, _kept_up(newest, stage, end))
     else:
         crash = server_crash(newest)
-        searches = stage == "search" and _runs(newest, stage)
+        searches = stage == "search" and _runs(newest, stage) and not ended_as_it_started(newest)
         crashed = crash if crash is not None and _stays(crash, newest, searches) else None
         pending = (crashed if searches else crash) or pod_trouble(newest, events) or _runs_again(evictions)
     unseen = None
@@ -158,7 +159,8 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
 def _stays(crash: Trouble, pod: Mapping[str, Any], searches: bool) -> bool:
     """Whether another start would not help: a refused model stays refused, but a crash may be the node's fault.
 
-    ``searches``: a search runs. The crash may be the fault of the configuration that it tries; it then tries another.
+    ``searches``: a search runs, and its server has started with the spec's configuration or may have. The crash may be
+    the fault of the configuration that it tries; it then tries another.
     """
     if searches:
         return restarts(pod) > SEARCH_RESTARTS
@@ -166,7 +168,7 @@ def _stays(crash: Trouble, pod: Mapping[str, Any], searches: bool) -> bool:
 
 
 def _runs(pod: Mapping[str, Any], stage: str) -> bool:
-    """Whether the Job's own container was started, so that its sidecar was ready once."""
+    """Whether the Job's own container was started. It waits for its sidecar."""
     return any(not each.get("state", {}).get("waiting") for each in _main(pod, stage))
 
 

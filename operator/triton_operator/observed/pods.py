@@ -11,7 +11,7 @@ from typing import Any
 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import printable
-from triton_operator.observed.refusal import refusal
+from triton_operator.observed.refusal import NOT_CREATED, refusal
 
 SERVER = "tritonserver"
 """Name of the server's container, in its own pod and in that of a profile Job."""
@@ -120,9 +120,9 @@ def server_crash(pod: Mapping[str, Any]) -> Trouble | None:
 
     Only the state before a restart counts, because a server also ends, with any exit code, when its pod ends.
     """
-    for status in _statuses(pod.get("status", {})):
+    for status in _servers(pod):
         ended = status.get("lastState", {}).get("terminated")
-        if status["name"] == SERVER and ended and status.get("restartCount", 0) > 0:
+        if ended and status.get("restartCount", 0) > 0:
             found = refusal(ended.get("message", ""))
             if found is None or ended.get("reason") == "OOMKilled":
                 return ending(pod, SERVER, ended, Reason.SERVER_CRASHED)
@@ -131,10 +131,15 @@ def server_crash(pod: Mapping[str, Any]) -> Trouble | None:
     return None
 
 
+def ended_as_it_started(pod: Mapping[str, Any]) -> bool:
+    """Whether tritonserver ended before it was ready, as its last words before a restart say."""
+    last = (each.get("lastState", {}).get("terminated") or {} for each in _servers(pod))
+    return any(NOT_CREATED in end.get("message", "") for end in last)
+
+
 def restarts(pod: Mapping[str, Any]) -> int:
     """How often the kubelet started the pod's tritonserver again."""
-    servers = (status for status in _statuses(pod.get("status", {})) if status["name"] == SERVER)
-    return max((status.get("restartCount", 0) for status in servers), default=0)
+    return max((status.get("restartCount", 0) for status in _servers(pod)), default=0)
 
 
 def ending(
@@ -197,8 +202,7 @@ def containers(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def server_image_id(pod: Mapping[str, Any]) -> str:
     """The ID of its server's image, as the kubelet reports it; empty: not reported, or the pod has no server."""
-    found = (each.get("imageID", "") for each in _statuses(pod.get("status", {})) if each["name"] == SERVER)
-    return next(found, "")
+    return next((each.get("imageID", "") for each in _servers(pod)), "")
 
 
 def in_turn(pod: Mapping[str, Any], main: str) -> list[Mapping[str, Any]]:
@@ -298,6 +302,10 @@ def _memory_limit(pod: Mapping[str, Any], container: str) -> str:
         if each["name"] == container and (limit := each.get("resources", {}).get("limits", {}).get("memory")):
             return f" of {limit}"
     return ""
+
+
+def _servers(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [each for each in _statuses(pod.get("status", {})) if each["name"] == SERVER]
 
 
 def _statuses(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:

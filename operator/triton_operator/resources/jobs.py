@@ -23,6 +23,8 @@ from triton_operator.resources import pod
 from triton_operator.resources.claim import claim_size
 from triton_operator.resources.server import FIXED_MODELS, server_container
 
+LOOPBACK = "127.0.0.1"
+"""An address, because tritonserver listens on IPv4 and `localhost` may resolve to ::1 first."""
 CONVERTERS = "/opt/triton-operator/converters"
 """Path of the converters in the converter image."""
 COPIED_CONVERTERS = str(layout.CONVERTERS_MOUNT)
@@ -34,6 +36,8 @@ PREPARE, RUN = "prepare", "run"
 """Names of the containers before the main one in a Job that runs the user's code."""
 LOGGED_CONTAINER = "kubectl.kubernetes.io/default-container"
 """The annotation that says whose log `kubectl logs` shows."""
+PRIVATE = tuple(f"--{interface}-address={LOOPBACK}" for interface in ("http", "grpc", "metrics"))
+"""The arguments of a private server. All are older than --grpc-max-connection-age, which every server gets."""
 INCOMING_MOUNT = {"name": "incoming", "mountPath": str(layout.INCOMING_MOUNT)}
 OWN_TEMPORARY = {"name": "own-tmp", "mountPath": pod.TEMPORARY["mountPath"]}
 """The /tmp of the containers that do not run the user's code, in a pod that does."""
@@ -91,12 +95,13 @@ def job(context: Context, work: Work) -> dict[str, Any]:
 def sidecar(context: Context, revision_key: str, engine_cache: str) -> dict[str, Any]:
     """The serving container as a native sidecar: it starts before the client and ends with it.
 
-    Only a sidecar shares memory with its client, so only it gets the flag for that, if its release needs the flag.
+    It listens on loopback, where the client alone reaches it and no probe of the kubelet: the client waits for it. Only
+    a sidecar shares memory with its client, so only it gets the flag for that, if its release needs the flag.
     """
     container = server_container(context, revision_key, engine_cache)
-    if server_image.wants_shared_memory_flag(context.images.server):
-        container["args"] = [*container["args"], server_image.CLIENT_SHARED_MEMORY_FLAG]
-    return container | {"restartPolicy": "Always"}
+    shared = server_image.wants_shared_memory_flag(context.images.server)
+    flags = [*PRIVATE, *([server_image.CLIENT_SHARED_MEMORY_FLAG] if shared else [])]
+    return container | {"args": [*container["args"], *flags], "restartPolicy": "Always"}
 
 
 def reloading_sidecar(context: Context, revision_key: str, engine_cache: str) -> dict[str, Any]:

@@ -29,8 +29,8 @@ RESTRICTIONS = tuple(
     f"--{flag}={RESTRICTED}:triton-operator=$(POD_UID)" for flag in ("http-restricted-api", "grpc-restricted-protocol")
 )
 LONGEST_START_SECONDS = 86400
-"""The startup probe never kills a server that is still loading. The deadline of the Deployment or Job decides when to
-give up; it can be edited without a new pod."""
+"""The startup probe never kills a server that is still loading. The deadline of the Deployment decides when to give up;
+it can be edited without a new pod."""
 GRACE_SECONDS = DRAIN_SECONDS + EXIT_TIMEOUT_SECONDS + 5
 
 
@@ -76,14 +76,8 @@ def server_container(context: Context, revision_key: str, engine_cache: str) -> 
         "image": context.images.server,
         "imagePullPolicy": "IfNotPresent",
         "args": server_arguments(context, revision_key),
-        "ports": [{"name": name, "containerPort": port} for name, port in PORTS.items()],
         "resources": pod.resources(context, context.spec.serving.pod, gpu=True),
         "securityContext": pod.CONTAINER_SECURITY,
-        "startupProbe": {
-            "httpGet": {"path": _ready_path(context), "port": "http"},
-            "periodSeconds": 1,
-            "failureThreshold": LONGEST_START_SECONDS,
-        },
         # tritonserver writes no termination message, so the last lines of its log replace it.
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [*mounts, pod.cache_mount(engine_cache)] if engine_cache else mounts,
@@ -96,6 +90,12 @@ def serving_container(context: Context, revision_key: str, engine_cache: str) ->
     return container | {
         "args": [*container["args"], *RESTRICTIONS],
         "env": [{"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}}],
+        "ports": [{"name": name, "containerPort": port} for name, port in PORTS.items()],
+        "startupProbe": {
+            "httpGet": {"path": _ready_path(context), "port": "http"},
+            "periodSeconds": 1,
+            "failureThreshold": LONGEST_START_SECONDS,
+        },
         "readinessProbe": {"httpGet": {"path": _ready_path(context), "port": "http"}, "periodSeconds": 2},
         "livenessProbe": {
             "httpGet": {"path": "/v2/health/live", "port": "http"},
