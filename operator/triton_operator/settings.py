@@ -14,6 +14,7 @@ class SettingsError(ValueError):
     """An environment variable is missing or has no allowed value."""
 
 
+MOST_SERVER_ARGUMENTS = 32
 DEFAULTED = ("memory", "ephemeral-storage")
 """The resources that have defaults. CPU and GPUs have none: what is measured depends on them."""
 _SIZE = re.compile(r"\d+([kMGTPE]|[KMGTPE]i)?")
@@ -60,6 +61,14 @@ class Settings:
     """JOB_RESOURCES, as JSON: for each container of a Job, unless spec.conversion.pod or spec.serving.pod sets them."""
     server_resources: Resources = field(default_factory=Resources)
     """SERVER_RESOURCES, as JSON: the same for the containers of servers."""
+    user_code_runtime_class: str = ""
+    """USER_CODE_RUNTIME_CLASS: the RuntimeClass of pods that run users' code; empty: the spec's."""
+    user_code_host_users: bool | None = None
+    """USER_CODE_HOST_USERS, true or false. False: pods that run users' code get a user namespace. None: not set."""
+    allowed_images: tuple[str, ...] = ()
+    """ALLOWED_IMAGES, separated by commas: how the images begin that a spec may name; empty: anyhow."""
+    allowed_claims: tuple[str, ...] = ()
+    """ALLOWED_CLAIMS, separated by commas: names of the claims that a spec may name, with *; empty: any."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
@@ -69,10 +78,8 @@ class Settings:
             server_image=_required(environment, "SERVER_IMAGE"),
             converter_tensorflow_image=_required(environment, "CONVERTER_TENSORFLOW_IMAGE"),
             instance_group_kind=cast(InstanceGroupKind, _one_of(environment, "INSTANCE_GROUP_KIND", ("Gpu", "Auto"))),
-            server_arguments=tuple(environment.get("SERVER_ARGUMENTS", "").split()),
-            namespaces=tuple(
-                name.strip() for name in environment.get("WATCH_NAMESPACES", "").split(",") if name.strip()
-            ),
+            server_arguments=_arguments(environment),
+            namespaces=_list(environment, "WATCH_NAMESPACES"),
             log_format=cast(Literal["text", "json"], _one_of(environment, "LOG_FORMAT", ("text", "json"))),
             metrics_port=_number(environment, "METRICS_PORT", Settings.metrics_port, 1, 65535),
             unschedulable_seconds=_number(
@@ -82,6 +89,12 @@ class Settings:
             holder=environment.get("POD_NAME") or gethostname(),
             job_resources=_resources(environment, "JOB_RESOURCES"),
             server_resources=_resources(environment, "SERVER_RESOURCES"),
+            user_code_runtime_class=environment.get("USER_CODE_RUNTIME_CLASS", ""),
+            user_code_host_users={"true": True, "false": False}.get(
+                _one_of(environment, "USER_CODE_HOST_USERS", ("", "true", "false"))
+            ),
+            allowed_images=_list(environment, "ALLOWED_IMAGES"),
+            allowed_claims=_list(environment, "ALLOWED_CLAIMS"),
         )
 
 
@@ -103,6 +116,20 @@ def _number(environment: Mapping[str, str], name: str, default: int, least: int,
     if not value.isdecimal() or not least <= int(value) <= most:
         raise SettingsError(f"{name} is {value!r}; it takes a number, {least} to {most}")
     return int(value)
+
+
+def _list(environment: Mapping[str, str], name: str) -> tuple[str, ...]:
+    return tuple(each.strip() for each in environment.get(name, "").split(",") if each.strip())
+
+
+def _arguments(environment: Mapping[str, str]) -> tuple[str, ...]:
+    arguments = tuple(environment.get("SERVER_ARGUMENTS", "").split())
+    if len(arguments) > MOST_SERVER_ARGUMENTS:
+        raise SettingsError(
+            f"SERVER_ARGUMENTS has {len(arguments)} arguments; it takes at most {MOST_SERVER_ARGUMENTS}, because every"
+            " object's status holds them"
+        )
+    return arguments
 
 
 def _resources(environment: Mapping[str, str], name: str) -> Resources:

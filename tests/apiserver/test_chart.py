@@ -96,7 +96,9 @@ def test_the_environment_is_what_the_settings_read() -> None:
     values = (
         "image=i,converter.image=c:1,converter.tensorflowImage=t:1,server.image=s:2,server.instanceGroupKind=Auto,"
         "server.arguments={--a=1,--b},watchNamespaces={blue,green},logFormat=text,metrics.port=9090,"
-        "unschedulableSeconds=60,servers.resources.requests=null,servers.resources.limits.memory=8Gi"
+        "unschedulableSeconds=60,servers.resources.requests=null,servers.resources.limits.memory=8Gi,"
+        "userCode.runtimeClassName=gvisor,userCode.hostUsers=false,allowed.images={r.example/a/,r.example/b},"
+        "allowed.claims={team-*}"
     )
     deployment = next(body for body in rendered("--set", values) if body["kind"] == "Deployment")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
@@ -117,6 +119,10 @@ def test_the_environment_is_what_the_settings_read() -> None:
         "pod-0",
         Resources({"memory": "256Mi", "ephemeral-storage": "64Mi"}, {"memory": "16Gi", "ephemeral-storage": "2Gi"}),
         Resources({}, {"memory": "8Gi", "ephemeral-storage": "2Gi"}),
+        "gvisor",
+        False,
+        ("r.example/a/", "r.example/b"),
+        ("team-*",),
     )
     assert Settings.from_environment(environment) == expected
     assert len(environment) == len(fields(Settings))

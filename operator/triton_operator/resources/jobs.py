@@ -22,6 +22,7 @@ from triton_operator.observed.jobs import BACKOFF_LIMIT
 from triton_operator.resources import pod
 from triton_operator.resources.claim import claim_size
 from triton_operator.resources.server import FIXED_MODELS, server_container
+from triton_operator.settings import Settings
 
 LOOPBACK = "127.0.0.1"
 """An address, because tritonserver listens on IPv4 and `localhost` may resolve to ::1 first."""
@@ -156,6 +157,8 @@ def _failure_policy(work: Work) -> dict[str, Any]:
 def _pod(context: Context, work: Work) -> dict[str, Any]:
     init, container, volumes = _in_three(context, work) if work.user_code else _in_one(context, work)
     spec = pod.pod_spec(context, _placement(context, work), gpu=work.gpu or work.sidecar is not None)
+    if work.user_code:
+        spec |= _isolation(context.settings)
     spec |= {
         "restartPolicy": "Never",
         # The Job's own deadline would also count the time in which no node takes the pod.
@@ -170,6 +173,13 @@ def _pod(context: Context, work: Work) -> dict[str, Any]:
         ],
     }
     return pod.finished(context, spec | {"initContainers": init} if init else spec)
+
+
+def _isolation(settings: Settings) -> dict[str, Any]:
+    """What the installation demands of a pod that runs the user's code, whatever the spec says."""
+    runtime, host_users = settings.user_code_runtime_class, settings.user_code_host_users
+    demanded: dict[str, Any] = {"runtimeClassName": runtime} if runtime else {}
+    return demanded if host_users is None else demanded | {"hostUsers": host_users}
 
 
 Containers = tuple[list[dict[str, Any]], dict[str, Any], list[dict[str, Any]]]
