@@ -1,7 +1,9 @@
 """The installation's settings, read from environment variables that the chart sets."""
 
+import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import ip_network
 from socket import gethostname
 from typing import Any, Literal, Self, cast
@@ -16,6 +18,20 @@ Peer = Mapping[str, Any]
 
 class SettingsError(ValueError):
     """An environment variable is missing or has no allowed value."""
+
+
+MOST_SERVER_ARGUMENTS = 32
+DEFAULTED = ("memory", "ephemeral-storage")
+"""The resources that have defaults. CPU and GPUs have none: what is measured depends on them."""
+_SIZE = re.compile(r"\d+([kMGTPE]|[KMGTPE]i)?")
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Requests and limits of memory and ephemeral storage, by the resource's name, for containers without their own."""
+
+    requests: Mapping[str, str] = field(default_factory=dict)
+    limits: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -51,6 +67,18 @@ class Settings:
     """LEASE, as NAMESPACE/NAME: only one replica with the same Lease works at a time. None: this process is alone."""
     holder: str = ""
     """POD_NAME: the name of this replica in the Lease and in the API server's audit log."""
+    job_resources: Resources = field(default_factory=Resources)
+    """JOB_RESOURCES, as JSON: for each container of a Job, unless spec.conversion.pod or spec.serving.pod sets them."""
+    server_resources: Resources = field(default_factory=Resources)
+    """SERVER_RESOURCES, as JSON: the same for the containers of servers."""
+    user_code_runtime_class: str = ""
+    """USER_CODE_RUNTIME_CLASS: the RuntimeClass of pods that run users' code; empty: the spec's."""
+    user_code_host_users: bool | None = None
+    """USER_CODE_HOST_USERS, true or false. False: pods that run users' code get a user namespace. None: not set."""
+    allowed_images: tuple[str, ...] = ()
+    """ALLOWED_IMAGES, separated by commas: how the images begin that a spec may name; empty: anyhow."""
+    allowed_claims: tuple[str, ...] = ()
+    """ALLOWED_CLAIMS, separated by commas: names of the claims that a spec may name, with *; empty: any."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
@@ -60,10 +88,8 @@ class Settings:
             server_image=_required(environment, "SERVER_IMAGE"),
             converter_tensorflow_image=_required(environment, "CONVERTER_TENSORFLOW_IMAGE"),
             instance_group_kind=cast(InstanceGroupKind, _one_of(environment, "INSTANCE_GROUP_KIND", ("Gpu", "Auto"))),
-            server_arguments=tuple(environment.get("SERVER_ARGUMENTS", "").split()),
-            namespaces=tuple(
-                name.strip() for name in environment.get("WATCH_NAMESPACES", "").split(",") if name.strip()
-            ),
+            server_arguments=_arguments(environment),
+            namespaces=_list(environment, "WATCH_NAMESPACES"),
             log_format=cast(Literal["text", "json"], _one_of(environment, "LOG_FORMAT", ("text", "json"))),
             metrics_port=_number(environment, "METRICS_PORT", Settings.metrics_port, 1, 65535),
             unschedulable_seconds=_number(
@@ -73,6 +99,14 @@ class Settings:
             metrics_readers=_peers(environment, "NETWORK_POLICY_METRICS"),
             lease=_lease(environment),
             holder=environment.get("POD_NAME") or gethostname(),
+            job_resources=_resources(environment, "JOB_RESOURCES"),
+            server_resources=_resources(environment, "SERVER_RESOURCES"),
+            user_code_runtime_class=environment.get("USER_CODE_RUNTIME_CLASS", ""),
+            user_code_host_users={"true": True, "false": False}.get(
+                _one_of(environment, "USER_CODE_HOST_USERS", ("", "true", "false"))
+            ),
+            allowed_images=_list(environment, "ALLOWED_IMAGES"),
+            allowed_claims=_list(environment, "ALLOWED_CLAIMS"),
         )
 
 
@@ -94,6 +128,35 @@ def _number(environment: Mapping[str, str], name: str, default: int, least: int,
     if not value.isdecimal() or not least <= int(value) <= most:
         raise SettingsError(f"{name} is {value!r}; it takes a number, {least} to {most}")
     return int(value)
+
+
+def _list(environment: Mapping[str, str], name: str) -> tuple[str, ...]:
+    return tuple(each.strip() for each in environment.get(name, "").split(",") if each.strip())
+
+
+def _arguments(environment: Mapping[str, str]) -> tuple[str, ...]:
+    arguments = tuple(environment.get("SERVER_ARGUMENTS", "").split())
+    if len(arguments) > MOST_SERVER_ARGUMENTS:
+        raise SettingsError(
+            f"SERVER_ARGUMENTS has {len(arguments)} arguments; it takes at most {MOST_SERVER_ARGUMENTS}, because every"
+            " object's status holds them"
+        )
+    return arguments
+
+
+def _resources(environment: Mapping[str, str], name: str) -> Resources:
+    example = '{"requests": {"memory": "256Mi"}, "limits": {"memory": "16Gi", "ephemeral-storage": "2Gi"}}'
+    try:
+        given = json.loads(environment.get(name) or "{}")
+        found = Resources(**{field: dict(amounts) for field, amounts in given.items()})
+    except (ValueError, TypeError, AttributeError) as error:
+        raise SettingsError(f"{name} is {environment[name]!r}; it takes JSON such as {example}: {error}") from error
+    for resource, amount in [*found.requests.items(), *found.limits.items()]:
+        if resource not in DEFAULTED:
+            raise SettingsError(f"{name} names {resource}; it takes {' and '.join(DEFAULTED)}")
+        if not isinstance(amount, str) or not _SIZE.fullmatch(amount):
+            raise SettingsError(f"{name} has {resource}: {amount!r}; it takes a quantity as text, such as 16Gi")
+    return found
 
 
 def _lease(environment: Mapping[str, str]) -> tuple[str, str] | None:

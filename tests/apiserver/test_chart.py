@@ -9,7 +9,7 @@ import pytest
 from hack.lint import install_manifest
 from tests.apiserver.operator_process import ROOT, rendered
 from triton_operator.kube.kinds import ALL, LEASE, NODE, Kind
-from triton_operator.settings import Peer, Settings
+from triton_operator.settings import Peer, Resources, Settings
 
 Rules = set[tuple[str, str, str]]
 
@@ -97,7 +97,9 @@ def test_the_environment_is_what_the_settings_read() -> None:
     values = (
         "image=i,converter.image=c:1,converter.tensorflowImage=t:1,server.image=s:2,server.instanceGroupKind=Auto,"
         "server.arguments={--a=1,--b},watchNamespaces={blue,green},logFormat=text,metrics.port=9090,"
-        "unschedulableSeconds=60"
+        "unschedulableSeconds=60,servers.resources.requests=null,servers.resources.limits.memory=8Gi,"
+        "userCode.runtimeClassName=gvisor,userCode.hostUsers=false,allowed.images={r.example/a/,r.example/b},"
+        "allowed.claims={team-*}"
     )
     vision: Peer = {"namespaceSelector": {"matchLabels": {"team": "vision"}}, "podSelector": {}}
     inside: Peer = {"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]}}
@@ -125,6 +127,14 @@ def test_the_environment_is_what_the_settings_read() -> None:
         metrics_readers=(inside,),
         lease=lease,
         holder="pod-0",
+        job_resources=Resources(
+            {"memory": "256Mi", "ephemeral-storage": "64Mi"}, {"memory": "16Gi", "ephemeral-storage": "2Gi"}
+        ),
+        server_resources=Resources({}, {"memory": "8Gi", "ephemeral-storage": "2Gi"}),
+        user_code_runtime_class="gvisor",
+        user_code_host_users=False,
+        allowed_images=("r.example/a/", "r.example/b"),
+        allowed_claims=("team-*",),
     )
     assert Settings.from_environment(environment) == expected
     assert len(environment) == len(fields(Settings))

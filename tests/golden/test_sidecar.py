@@ -6,9 +6,11 @@ from tests.golden.test_golden import HERE, run
 
 DIFFERENCES = {
     "image": "its digest, which the kubelet reported of the sidecar",
-    "args": "nobody but our own client reaches it, so that no interface is closed",
+    "args": "it listens on loopback, where nobody but our own client reaches it; so no interface is closed",
     "env": "the key of the closed interfaces",
     "restartPolicy": "a native sidecar: it starts before the client and ends with it",
+    "ports": "nobody else connects to it",
+    "startupProbe": "the kubelet cannot reach it; our client waits for it",
     "readinessProbe": "no Service points to it",
     "livenessProbe": "the Job's deadline ends what hangs",
     "lifecycle": "nobody's requests are drained",

@@ -36,11 +36,13 @@ def test_a_name_without_address_is_worth_another_run() -> None:
     assert (error.value.reason, error.value.final) == (Reason.SERVER_CRASHED, False)
 
 
-def test_a_server_that_is_not_there_is_worth_another_run() -> None:
+def test_a_server_that_is_not_there_is_worth_another_run(capsys: pytest.CaptureFixture[str]) -> None:
     server = Server(load(free_ports()), "linear")
     with pytest.raises(StageError, match="does not answer") as error:
         server.wait_ready(seconds=0.5)
     assert (error.value.reason, error.value.final) == (Reason.SERVER_CRASHED, False)
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("waiting for model linear: "), "what the log of a Job says that waits for its server"
 
 
 def test_what_the_server_says_of_itself_is_not_guessed() -> None:

@@ -81,9 +81,11 @@ class Fate:
     sidecar_exit: int = 0
     """How the sidecar ends when the pod does."""
     sidecar_crashes: str = ""
-    """tritonserver's last words as it ends again and again; the client never starts then."""
+    """tritonserver's last words as it ends again and again; the client waits for it."""
     pending: dict[str, Any] | None = None
     """The pod's status as long as it cannot start."""
+    evicted: str = ""
+    """Why the kubelet ends the pod once it runs; another one is made. Empty: it does not."""
     hangs: bool = False
     """Whether it goes on until somebody ends it."""
     server_tensorrt: str = ""

@@ -233,8 +233,9 @@ class Cluster:
         if self._is_late(job["spec"], job["metadata"]["creationTimestamp"]):
             self._give_up(job)
             return 1
-        if not pods or pods[-1]["status"].get("reason") == "DeadlineExceeded":
-            # To the Job controller, a pod that ran past its deadline is a failed pod like any other.
+        if not pods or pods[-1]["status"].get("reason") in ("DeadlineExceeded", "Evicted"):
+            # To the Job controller, a pod that ran past its deadline is a failed pod like any other. One that its
+            # kubelet ended, because its node was short of a resource, does not count.
             self._create_pod(job, {"phase": "Pending"})
             return 1
         pod = pods[-1]
@@ -252,6 +253,9 @@ class Cluster:
             self._crash_sidecar(pod, fate)
         elif not _has_started(pod):
             pod["status"] = self._started(pod)
+        elif fate.evicted:
+            self._evict(pod, fate.evicted)
+            return 1
         elif fate.hangs:
             return 0
         elif fate.server_tensorrt and _checks_tensorrt(pod):
@@ -289,6 +293,11 @@ class Cluster:
             _in_turn(pod, "run", ended) if _runs_user_code(pod) else self._statuses(pod, ended, {"state": ended}, ended)
         )
 
+    def _evict(self, pod: Body, words: str) -> None:
+        """The kubelet ends a pod because its node is short of a resource."""
+        short = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet", "message": words}
+        pod["status"] |= {"phase": "Failed", "reason": "Evicted", "message": words, "conditions": [short]}
+
     def _started(self, pod: Body) -> Body:
         """The status of a pod that a node took. It is Pending to Kubernetes until the main container starts."""
         if _runs_user_code(pod):
@@ -303,8 +312,7 @@ class Cluster:
             "lastState": ended if restarts else {},
             "restartCount": min(restarts, 5),
         }
-        waiting = {"waiting": {"reason": "PodInitializing"}}
-        pod["status"] = {"phase": "Pending"} | self._statuses(pod, waiting, sidecar, waiting)
+        pod["status"] = {"phase": "Running"} | self._statuses(pod, RUNNING, sidecar, RUNNING)
 
     def _end_job(self, job: Body, pod: Body, fate: Fate, words: str) -> None:
         """Show one more part of the end."""

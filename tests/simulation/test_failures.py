@@ -145,6 +145,39 @@ def test_killed_for_memory_names_the_limit_and_more_memory_is_another_try() -> N
     assert cluster.status["serving"]["candidate"] == "onnx-fp32"
 
 
+PRESSURE = Fate(evicted="The node was low on resource: ephemeral-storage. ")
+
+
+def test_a_job_whose_pods_the_kubelet_ends_three_times_fails_and_stops_no_other() -> None:
+    cluster = Cluster(a_spec(), when("convert", PRESSURE, "onnx-fp32"))
+    cluster.settle()
+    failed = cluster.candidate("onnx-fp32")
+    assert (failed["state"], failed["reason"]) == ("Failed", "Evicted")
+    assert "The node was low on resource: ephemeral-storage" in failed["message"]
+    assert cluster.status["serving"]["candidate"] == "onnx-fp16"
+    assert cluster.active("convert") == [], "the Job controller would go on"
+    assert cluster.started("convert") == len(NAMES)
+    cluster.fates = when("convert", GOOD)
+    cluster.retry()
+    cluster.settle()
+    assert cluster.status["serving"]["candidate"] == "onnx-fp32"
+
+
+def test_a_job_whose_pods_the_kubelet_ends_twice_goes_on_and_says_why() -> None:
+    cluster = Cluster(a_spec(), when("reference", PRESSURE))
+    reasons = set()
+    while sum(each["status"].get("reason") == "Evicted" for each in cluster.of_kind("Pod")) < 2:
+        cluster.run(1)
+        reasons.add(cluster.condition("Converted")["reason"])
+    cluster.act()
+    assert "Evicted" in reasons
+    assert "(now 2)" in cluster.condition("Converted")["message"]
+    cluster.fates = when("reference", GOOD)
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+    assert cluster.started("reference") == 1
+
+
 def test_a_container_that_dies_without_a_result_is_quoted() -> None:
     died = Fate(exit_code=139, message="loading\nSegmentation fault")
     cluster = Cluster(a_spec(), when("reference", died))

@@ -191,7 +191,7 @@ def test_where_nothing_better_is_found_the_specs_own_configuration_serves() -> N
     assert cluster.condition("Ready")["status"] == "True"
 
 
-CRASHES = Fate(sidecar_crashes="failed to load all models")
+CRASHES = Fate(sidecar_crashes="error: creating server: Internal - failed to load all models")
 
 
 @pytest.mark.parametrize(

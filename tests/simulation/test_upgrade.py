@@ -10,6 +10,7 @@ from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import CANDIDATES, a_model, a_spec, candidate
 from triton_operator import names
 from triton_operator.resources import pod
+from triton_operator.settings import Resources
 
 NEWER = replace(
     SETTINGS, converter_image="example/converter:2", server_image="example/server:2", server_arguments=("--x=1",)
@@ -190,3 +191,13 @@ def test_a_server_image_of_the_spec_comes_and_goes_without_a_conversion(serving:
     assert {each.split()[0] for each in ran} == {"profile", "metrics", "server", "measure", "flip"}
     assert edited(serving, serving={}) == ["server", "flip"]
     assert serving.serving() == first
+
+
+def test_other_default_resources_do_nothing_again(serving: Cluster) -> None:
+    defaults = Resources({"memory": "256Mi"}, {"memory": "16Gi", "ephemeral-storage": "2Gi"})
+    story = list(serving.story)
+    server = deepcopy(serving.objects["Deployment", serving.serving() or ""])
+    serving.settings = replace(SETTINGS, job_resources=defaults, server_resources=defaults)
+    serving.settle()
+    assert serving.story == story
+    assert serving.objects["Deployment", serving.serving() or ""] == server

@@ -117,8 +117,8 @@ def test_a_pod_that_wrote_more_than_it_may_says_so() -> None:
     failed = {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"}
     view = job_view(a_job(failed), [pod], [])
     assert view.failure is not None
-    words = 'the kubelet ended pod p: Usage of EmptyDir volume "tmp" exceeds the limit "10Gi".'
-    assert (view.failure.reason, view.failure.message) == (Reason.CRASHED, words)
+    words = 'the kubelet ended pod p: Usage of EmptyDir volume "tmp" exceeds the limit "10Gi"'
+    assert (view.failure.reason, view.failure.message) == (Reason.EVICTED, words)
 
 
 def test_user_code_that_wrote_more_than_fits_onto_the_claim_is_told_what_to_enlarge() -> None:
@@ -127,9 +127,73 @@ def test_user_code_that_wrote_more_than_fits_onto_the_claim_is_told_what_to_enla
     view = job_view(a_job(FAILED_JOB), [pod], [])
     assert view.failure is not None
     assert view.failure.message == (
-        'the kubelet ended pod p: Usage of EmptyDir volume "incoming" exceeds the limit "2Gi".;'
-        " enlarge spec.repository.claimTemplate.size, which bounds it"
+        'the kubelet ended pod p: Usage of EmptyDir volume "incoming" exceeds the limit "2Gi"'
+        " (spec.repository.claimTemplate.size bounds that volume)"
     )
+
+
+PRESSURE = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}
+"""The condition of a pod whose node was short of a resource; a pod beyond its own limit has none."""
+
+
+def evicted(name: str, *conditions: Body) -> Body:
+    """A pod as the kubelet's eviction manager leaves it."""
+    pod = a_pod("Failed", containerStatuses=ended(137), conditions=list(conditions))
+    pod["metadata"] |= {"name": name, "creationTimestamp": f"2026-11-21T00:00:0{name[-1]}Z"}
+    pod["status"] |= {"reason": "Evicted", "message": "The node was low on resource: ephemeral-storage. "}
+    return pod
+
+
+@pytest.mark.parametrize("conditions", [(), (PRESSURE,)], ids=["its own limit", "the node's pressure"])
+def test_three_pods_in_a_row_that_the_kubelet_ended_are_a_failure(conditions: tuple[Body, ...]) -> None:
+    pods = [evicted(f"p{number}", *conditions) for number in (1, 2, 3)]
+    view = job_view(a_job(), pods, [])
+    assert view.failure is not None
+    assert view.failure.reason is Reason.EVICTED
+    assert view.failure.message.startswith("the kubelet ended pod p3: The node was low on resource: ephemeral-storage;")
+    assert "3 pods of Job digits-convert-1 in a row" in view.failure.message
+    assert (view.active, view.ended) == (False, False), "the Job controller would go on"
+
+
+def test_fewer_evictions_say_why_the_job_tries_again_also_while_it_runs() -> None:
+    pods = [evicted("p1", PRESSURE), evicted("p2", PRESSURE)]
+    waits = job_view(a_job(), pods, [])
+    assert waits.failure is None
+    assert waits.pending is not None
+    assert waits.pending.reason is Reason.EVICTED
+    assert "pod p2: The node was low" in waits.pending.message
+    assert "(now 2)" in waits.pending.message
+    running = a_pod("Running", containerStatuses=[{"name": "convert", "state": {"running": {}}}])
+    running["metadata"] |= {"name": "p3", "creationTimestamp": "2026-11-21T00:00:03Z"}
+    goes_on = job_view(a_job(), [*pods, running], [])
+    assert goes_on.failure is None
+    assert goes_on.pending is not None
+    assert goes_on.pending.reason is Reason.RUNNING
+    assert "pod p2: The node was low" in goes_on.pending.message
+
+
+def test_only_evictions_in_a_row_count_and_a_drain_is_none() -> None:
+    drained = evicted("p2", EVICTED)
+    drained["status"] |= {"reason": "", "message": ""}
+    pods = [evicted("p1", PRESSURE), drained, evicted("p3"), evicted("p4", PRESSURE)]
+    assert job_view(a_job(), pods, []).failure is None
+    later = [*pods, evicted("p5"), a_pod("Running", containerStatuses=[{"name": "convert", "state": {"running": {}}}])]
+    later[-1]["metadata"] |= {"name": "p6", "creationTimestamp": "2026-11-21T00:00:06Z"}
+    assert job_view(a_job(), later, []).failure is not None, "also if the next pod runs before it is seen"
+
+
+def test_a_node_that_shuts_down_ends_its_pods_and_no_job() -> None:
+    """The kubelet sets the same condition then, and another reason."""
+    pods = [evicted(f"p{number}", PRESSURE) for number in (1, 2, 3)]
+    for pod in pods:
+        pod["status"] |= {
+            "reason": "Terminated",
+            "message": "Pod was terminated in response to imminent node shutdown.",
+        }
+    view = job_view(a_job(), pods, [])
+    assert view.failure is None
+    assert view.pending is not None
+    assert view.pending.reason is Reason.EVICTED
 
 
 def test_a_container_before_the_server_says_why_the_job_failed() -> None:
@@ -342,6 +406,24 @@ def test_a_search_may_try_what_its_server_ends_under(restarts: int, client: dict
     job["metadata"]["labels"]["triton-operator.dev/stage"] = "search"
     view = job_view(job, [a_pod(initContainerStatuses=[sidecar], containerStatuses=[own])], [])
     assert (view.failure is not None, view.pending is not None, view.active) == (failed, failed, not failed)
+
+
+@pytest.mark.parametrize(
+    ("words", "failed"),
+    [
+        ("failed to load 'm' version 1: no\nerror: creating server: Internal - failed to load all models", True),
+        ("failed to load 'm' version 1: a configuration that the search tried\nSignal (11) received.", False),
+    ],
+)
+def test_a_search_ends_if_its_server_does_not_even_start(words: str, failed: bool) -> None:
+    """Its container runs from the beginning. What a server refuses as it starts is the spec's own configuration."""
+    last = {"terminated": {"exitCode": 1, "message": words, "reason": "Error"}}
+    sidecar = {"name": "tritonserver", "state": {"running": {}}, "lastState": last, "restartCount": 1}
+    job = a_job()
+    job["metadata"]["labels"]["triton-operator.dev/stage"] = "search"
+    own = {"name": "search", "state": {"running": {}}}
+    view = job_view(job, [a_pod("Running", initContainerStatuses=[sidecar], containerStatuses=[own])], [])
+    assert (view.failure is not None) is failed
 
 
 LATE = {"reason": "DeadlineExceeded", "message": "Pod was active on the node longer than the specified deadline"}

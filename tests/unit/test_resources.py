@@ -1,14 +1,17 @@
 """Every pod is restricted, has what its stage needs and no more; every object is of a kind the operator may apply."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.simulation.cluster import Cluster, framework
+from tests.simulation.cluster import SETTINGS, Cluster, framework
 from tests.simulation.deployments import a_model, a_spec
 from triton_converters.contract.request import ReferenceRequest
+from triton_operator.api.quantity import amount
 from triton_operator.kube import kinds
+from triton_operator.settings import Resources
 
 Body = dict[str, Any]
 POD = {
@@ -121,14 +124,38 @@ def test_the_gpu_goes_to_who_runs_the_model(applied: dict[str, Body]) -> None:
     assert having == {
         ("reference", "run"),
         ("convert", "run"),
-        ("metrics", "run"),
         ("profile", "tritonserver"),
         ("Deployment", "tritonserver"),
     }
     assert {count for key, count in found.items() if key not in having} == {None}
     for name, pod in pods(applied):
         product = pod["nodeSelector"].get("nvidia.com/gpu.product")
-        assert product == (None if name in ("source", "measure") else "NVIDIA-H200")
+        assert product == (None if name in ("source", "metrics", "measure") else "NVIDIA-H200")
+
+
+def test_who_asks_for_no_gpu_sees_none(applied: dict[str, Body]) -> None:
+    """NVIDIA's images ask for all GPUs, and a node whose default runtime is NVIDIA's gives them."""
+    cpu = Cluster(a_spec())
+    cpu.settle()
+    on_cpu = [
+        (each["kind"], each["spec"]["template"]["spec"])
+        for each in cpu.objects.values()
+        if "template" in each.get("spec", {})
+    ]
+    for name, pod in [*pods(applied), *on_cpu]:
+        for container in containers(pod):
+            limited = "nvidia.com/gpu" in container.get("resources", {}).get("limits", {})
+            void = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
+            assert (void in container.get("env", [])) is not limited, (name, container["name"])
+
+
+def test_a_gpu_that_the_spec_limits_by_hand_is_seen() -> None:
+    by_hand = {"pod": {"resources": {"limits": {"nvidia.com/mig-1g.5gb": "1"}}}}
+    cluster = Cluster(a_spec(serving=by_hand))
+    cluster.settle()
+    (server,) = cluster.of_kind("Deployment")
+    (container,) = server["spec"]["template"]["spec"]["containers"]
+    assert "NVIDIA_VISIBLE_DEVICES" not in {each["name"] for each in container["env"]}
 
 
 def test_placement_is_the_users_and_the_claims(applied: dict[str, Body]) -> None:
@@ -247,6 +274,69 @@ def test_a_quota_finds_limits_on_every_container_of_user_code(applied: dict[str,
             assert (limits["cpu"], limits["memory"]) == ("1500m", "4Gi")
 
 
+DEFAULTS = Resources(
+    requests={"memory": "256Mi", "ephemeral-storage": "64Mi"}, limits={"memory": "16Gi", "ephemeral-storage": "2Gi"}
+)
+MIB = 2**20
+
+
+def by_default(**fields: Any) -> dict[str, Body]:
+    """The pods of an installation with default resources, by stage (Jobs) or kind."""
+    cluster = Cluster(a_spec(**fields), settings=replace(SETTINGS, job_resources=DEFAULTS, server_resources=DEFAULTS))
+    cluster.settle()
+    return {
+        each["metadata"]["labels"].get("triton-operator.dev/stage", each["kind"]): each["spec"]["template"]["spec"]
+        for each in cluster.objects.values()
+        if "template" in each.get("spec", {})
+    }
+
+
+def test_a_container_whose_spec_sets_no_resources_has_the_installations() -> None:
+    for name, pod in by_default().items():
+        for container in containers(pod):
+            has = container["resources"]
+            assert has["requests"] == DEFAULTS.requests, (name, container["name"])
+            shared = any(each["name"] == "dshm" for each in container["volumeMounts"])
+            assert has["limits"]["memory"] == ("17Gi" if shared else "16Gi"), "what is in /dev/shm is memory"
+
+
+def test_a_pod_may_fill_its_volumes_before_it_reaches_its_own_limit() -> None:
+    """The kubelet counts the emptyDirs of a pod against the sum of its containers' limits."""
+    for pod in by_default().values():
+        volumes = [each["emptyDir"] for each in pod["volumes"] if "emptyDir" in each]
+        on_disk = sum(amount(each["sizeLimit"]) or 0 for each in volumes if "medium" not in each)
+        for container in containers(pod):
+            limit = amount(container["resources"]["limits"]["ephemeral-storage"])
+            assert limit == on_disk + 2048 * MIB
+
+
+@pytest.mark.parametrize(
+    ("given", "requests", "limits"),
+    [
+        # Kubernetes sets the missing request to the limit.
+        ({"limits": {"memory": "64Mi"}}, {"ephemeral-storage": "64Mi"}, {"memory": "64Mi"}),
+        ({"requests": {"memory": "2Gi"}}, {"memory": "2Gi", "ephemeral-storage": "64Mi"}, {"memory": "16Gi"}),
+        ({"requests": {"memory": "32Gi"}}, {"memory": "32Gi", "ephemeral-storage": "64Mi"}, {"memory": "32Gi"}),
+        (
+            {"requests": {"cpu": "2"}},
+            {"cpu": "2", "memory": "256Mi", "ephemeral-storage": "64Mi"},
+            {"memory": "16Gi"},
+        ),
+        (
+            {"requests": {"memory": "1Gi"}, "limits": {"memory": "4Gi", "ephemeral-storage": "5Gi"}},
+            {"memory": "1Gi"},
+            {"memory": "4Gi", "ephemeral-storage": "5Gi"},
+        ),
+    ],
+)
+def test_what_the_spec_sets_comes_before_the_installations(given: Body, requests: Body, limits: Body) -> None:
+    pod = by_default(conversion={"pod": {"resources": given}})["convert"]
+    for container in containers(pod):
+        has = container["resources"]
+        assert has["requests"] == requests
+        assert has["limits"] == {"ephemeral-storage": "42Gi"} | limits, "10 and 10 of /tmp, 20 incoming, 2 of its own"
+
+
 def test_the_data_is_where_the_arguments_say(applied: dict[str, Body]) -> None:
     pod = dict(pods(applied))["reference"]
     request = ReferenceRequest.from_json(pod["containers"][0]["args"][-1])
@@ -278,6 +368,17 @@ def test_a_job_that_cannot_mend_itself_is_not_tried_again(applied: dict[str, Bod
             {"containerName": name, "operator": "In", "values": [42]} for name in finals
         ]
         assert disrupted["onPodConditions"] == [{"type": "DisruptionTarget", "status": "True"}]
+
+
+def test_a_private_server_listens_to_its_own_pod_alone(applied: dict[str, Body]) -> None:
+    """The kubelet could not probe it there. The client waits for it, and the operator sees how it crashes."""
+    sidecar = dict(pods(applied))["profile"]["initContainers"][-1]
+    (server,) = dict(pods(applied))["Deployment"]["containers"]
+    flags = {f"--{name}-address=127.0.0.1" for name in ("http", "grpc", "metrics")}
+    assert flags <= set(sidecar["args"])
+    assert not flags & set(server["args"])
+    assert not {each for each in sidecar if each.endswith("Probe")}
+    assert {each for each in server if each.endswith("Probe")} == {"startupProbe", "readinessProbe", "livenessProbe"}
 
 
 def test_requests_are_drained_before_the_server_unloads_its_model(applied: dict[str, Body]) -> None:

@@ -75,6 +75,7 @@ class Reason(StrEnum):
     # Failures that last until the user changes something.
     INVALID_SPEC = "InvalidSpec", "The spec combines fields that do not go together."
     APPLY_REFUSED = "ApplyRefused", "The API server refused an object that the operator made from the spec."
+    NOT_ALLOWED = "NotAllowed", "The spec names an image or a claim that this installation does not allow."
     SOURCE_NOT_FOUND = "SourceNotFound", "The URI names nothing on the claim or in the ConfigMap."
     SOURCE_INVALID = (
         "SourceInvalid",
@@ -163,7 +164,8 @@ class Reason(StrEnum):
     CONTAINER_CONFIG_INVALID = "ContainerConfigInvalid", "The kubelet cannot create the container."
     EVICTED = (
         "Evicted",
-        "The cluster ended the pod (an eviction, a drained node or a preemption); another one is created.",
+        "The cluster ended the pod (an eviction, a drained node or a preemption); another one is created, unless the"
+        " kubelet ended three in a row because they, or their node, were short of disk or memory.",
     )
     NODE_NOT_READY = "NodeNotReady", "The pod's node does not answer."
     CLAIM_LOST = "ClaimLost", "The PersistentVolumeClaim lost its volume."

@@ -21,8 +21,12 @@ from triton_converters.measuring.memory import used_bytes
 from triton_converters.model_config.data_types import text, triton_type
 
 READY_SECONDS = 120
-"""How long to wait for a model that the pod's startup probe, or the Deployment's readiness, has already seen ready."""
-POLL_SECONDS = 0.2
+"""How long to wait for a model that was ready before."""
+START_SECONDS = 86400
+"""How long to wait for a private server that starts with this pod. If it crashes, the operator ends the Job and says
+how; if it hangs, the pod's deadline does."""
+POLL_SECONDS, TOLD_SECONDS = 0.2, 60
+"""Seconds between two looks at a model that is not ready, and between two lines of the log about it."""
 HTTP_SECONDS = 10
 LOAD_SECONDS = 600
 """How long a model may take to load; TensorRT inside ONNX Runtime builds an engine while loading."""
@@ -103,6 +107,7 @@ class Server:
     def wait_ready(self, seconds: float = READY_SECONDS) -> None:
         """Return once the model's ready URL answers 200; the server's would do so even with an empty repository."""
         path, deadline = f"/v2/models/{self.model}/ready", time.monotonic() + seconds
+        told = time.monotonic()
         while True:
             try:
                 answer = f"answers {self._get(path)[0]}"
@@ -112,6 +117,9 @@ class Server:
                 return
             if time.monotonic() >= deadline:
                 raise _gone(f"http://{self.http}{path} {answer} after {seconds:g} s; see the server's log")
+            if time.monotonic() >= told:
+                told += TOLD_SECONDS
+                print(f"waiting for model {self.model}: http://{self.http}{path} {answer}", flush=True)
             time.sleep(POLL_SECONDS)
 
     def version(self) -> str:

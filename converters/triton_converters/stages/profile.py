@@ -23,7 +23,7 @@ from triton_converters.gates.verify import Served
 from triton_converters.measuring import load_input
 from triton_converters.measuring.bench import Bench
 from triton_converters.measuring.environment import observe
-from triton_converters.measuring.server import Server
+from triton_converters.measuring.server import START_SECONDS, Server
 
 STAGE = "profile"
 MESSAGE_BYTES = 700
@@ -65,7 +65,7 @@ def _profile(request: ProfileRequest, directory: Path) -> ProfileResult:
     reference = read_result(home, "reference", request.reference, ReferenceResult)
     load_input.check_shapes(request.load.input_shapes, reference.signature)
     server = Server(request.load, request.model_name)
-    server.wait_ready()
+    server.wait_ready(START_SECONDS)
     verdict = _judge(request, server, reference)
     print(f"gates: {verdict.reason}: {verdict.message}", flush=True)
     served = verdict.served

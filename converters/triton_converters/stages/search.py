@@ -13,7 +13,7 @@ from triton_converters.contract.results import ProfileResult, ReferenceResult, R
 from triton_converters.contract.scoring import order
 from triton_converters.measuring import load_input
 from triton_converters.measuring.environment import observe
-from triton_converters.measuring.server import Server
+from triton_converters.measuring.server import START_SECONDS, Server
 from triton_converters.search import PART_POINTS
 from triton_converters.search.exhaustive import sweep
 from triton_converters.search.journal import BEGAN, MEASURED, REFUSED, REPEATED, STOPPED, Entry, Journal
@@ -58,7 +58,7 @@ def _search(request: SearchRequest) -> SearchResult:
     rows: tuple[Row, ...] = getattr(profile, request.scenario)
     profiled = {Point(request.base, Load(row.batch_size, row.concurrency)): row for row in rows}
     server = Server(request.load, request.model_name)
-    server.wait_ready()
+    server.wait_ready(START_SECONDS)
     space = Space.of(request)
     journal = Journal(layout.search_directory(request.search))
     # A server that an earlier Job left behind may serve any configuration.

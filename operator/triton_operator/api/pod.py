@@ -62,9 +62,12 @@ class Resources(ApiType):
     """The resource requests and limits of a container."""
 
     requests: Amounts = Field(default_factory=dict)
-    """Requests by resource name. Default: none."""
+    """Requests by resource name. Default: of memory and ephemeral storage, what the operator's Helm values
+    `jobs.resources` and `servers.resources` say, unless a limit is set here; of others, none."""
     limits: Amounts = Field(default_factory=dict)
-    """Limits by resource name. Default: none."""
+    """Limits by resource name. Default: of memory and ephemeral storage, what the operator's Helm values
+    `jobs.resources` and `servers.resources` say, together with the sizes of the pod's own volumes, or the request if
+    that is larger; of others, none."""
 
 
 class LocalReference(ApiType):

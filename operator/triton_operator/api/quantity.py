@@ -1,6 +1,7 @@
 """Kubernetes quantities: "1000m" is "1", "1024Mi" is "1Gi"."""
 
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 
 _QUANTITY = re.compile(r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))(?P<suffix>[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d{1,3}|)")
@@ -20,3 +21,13 @@ def amount(quantity: object) -> Decimal | None:
     if suffix in _BINARY:
         return number * Decimal(1024) ** _BINARY[suffix]
     return number.scaleb(_DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:]))
+
+
+def total(quantities: Iterable[str]) -> str:
+    """The sum of quantities of bytes, in the largest of Gi, Mi and bytes that tells it exactly."""
+    whole = sum((amount(each) or Decimal(0) for each in quantities), Decimal(0))
+    for suffix in ("Gi", "Mi"):
+        count = whole / 1024 ** _BINARY[suffix]
+        if count == int(count):
+            return f"{int(count)}{suffix}"
+    return str(int(whole))

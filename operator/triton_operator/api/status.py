@@ -13,6 +13,7 @@ from triton_converters.contract.text import shortened
 from triton_operator.api.fitting import StatusType
 from triton_operator.api.schema import ApiType, Text, list_map
 from triton_operator.api.search_status import ConfigurationStatus, SearchStatus
+from triton_operator.settings import MOST_SERVER_ARGUMENTS
 
 CONDITION_MESSAGE_BYTES = 600
 """The longest message of a condition; the Job's log has the rest."""
@@ -326,7 +327,7 @@ class Images(ApiType):
     """Image of the main container of Jobs that run TensorFlow."""
     server: str
     """Image of tritonserver, unless `serving.image` or `serving.pod.image` names one."""
-    server_arguments: Annotated[list[str], Field(max_length=32)] = Field(default_factory=list)
+    server_arguments: Annotated[list[str], Field(max_length=MOST_SERVER_ARGUMENTS)] = Field(default_factory=list)
     """Additional tritonserver options from the Helm value `server.arguments`. They are kept together with the server
     image."""
     spec_digest: str = ""

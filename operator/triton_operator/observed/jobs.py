@@ -14,8 +14,11 @@ from triton_operator.observed.pods import (
     containers,
     disrupted,
     ended,
+    ended_as_it_started,
     ending,
+    evicted,
     eviction,
+    eviction_words,
     in_turn,
     kept_by,
     last_seen,
@@ -31,6 +34,9 @@ from triton_operator.observed.pods import (
 
 BACKOFF_LIMIT = 2
 """Two more tries for a Job's pod, and for a sidecar that crashes, which never fails its Job by itself."""
+EVICTIONS = 3
+"""Pods in a row after which a Job has failed whose pods the kubelet ends. The Job controller would make new ones for
+ever: it ignores a pod that ended because its node was short of a resource, whoever used that up."""
 SEARCH_RESTARTS = 6
 """Restarts of a search's sidecar once the search runs. The search refuses a configuration under which the server ended
 twice; three such configurations leave time for others, though the kubelet waits longer with each start."""
@@ -107,25 +113,28 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
         # Jobs and pods arrive over different watches: the pod of an ended Job may still be seen running.
         state = "Active"
     late = None if final else next((pod for pod in own if overdue(pod)), None)
+    evictions = _evictions(own)
     if state == "Succeeded":
         if record is None and own:
             failure = _no_result(name)
     elif late is not None:
         failure = _late(name, late, stage, events)
+    elif len(evictions) == EVICTIONS:
+        failure = _evicted(name, evictions[-1])
     elif state == "Failed":
         failure = _failure(name, own, stage, key, why)
     elif newest is None:
         pending = no_pod(job, events)
     elif ended(newest):
-        pending = _again(newest, stage, key)
+        pending = _replaced(evictions) or _again(newest, stage, key)
     elif lingers_since is not None:
         end = _ending(newest, stage, key) or _no_result(name)
         failure, pending = (end, None) if final else (None, _kept_up(newest, stage, end))
     else:
         crash = server_crash(newest)
-        searches = stage == "search" and _runs(newest, stage)
+        searches = stage == "search" and _runs(newest, stage) and not ended_as_it_started(newest)
         crashed = crash if crash is not None and _stays(crash, newest, searches) else None
-        pending = (crashed if searches else crash) or pod_trouble(newest, events)
+        pending = (crashed if searches else crash) or pod_trouble(newest, events) or _runs_again(evictions)
     unseen = None
     if why.get("lastTransitionTime") and not own:
         unseen = datetime.fromisoformat(why["lastTransitionTime"])
@@ -150,7 +159,8 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
 def _stays(crash: Trouble, pod: Mapping[str, Any], searches: bool) -> bool:
     """Whether another start would not help: a refused model stays refused, but a crash may be the node's fault.
 
-    ``searches``: a search runs. The crash may be the fault of the configuration that it tries; it then tries another.
+    ``searches``: a search runs, and its server has started with the spec's configuration or may have. The crash may be
+    the fault of the configuration that it tries; it then tries another.
     """
     if searches:
         return restarts(pod) > SEARCH_RESTARTS
@@ -158,7 +168,7 @@ def _stays(crash: Trouble, pod: Mapping[str, Any], searches: bool) -> bool:
 
 
 def _runs(pod: Mapping[str, Any], stage: str) -> bool:
-    """Whether the Job's own container was started, so that its sidecar was ready once."""
+    """Whether the Job's own container was started. It waits for its sidecar."""
     return any(not each.get("state", {}).get("waiting") for each in _main(pod, stage))
 
 
@@ -200,6 +210,43 @@ def _again(pod: Mapping[str, Any], stage: str, key: str) -> Trouble | None:
         return eviction(pod)
     failure = None if _is_final(pod, stage) else _ending(pod, stage, key)
     return Trouble(failure.reason, f"{failure.message}; the Job tries again") if failure else None
+
+
+def _evictions(pods: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The pods in a row that the kubelet ended, at most EVICTIONS; one that ended otherwise begins the row anew."""
+    row: list[Mapping[str, Any]] = []
+    for pod in filter(ended, pods):
+        row = [*row, pod] if evicted(pod) else []
+        if len(row) == EVICTIONS:
+            break
+    return row
+
+
+def _evicted(name: str, pod: Mapping[str, Any]) -> Trouble:
+    message = (
+        f"{eviction_words(pod)}; so ended {EVICTIONS} pods of Job {name} in a row; let it need less of that, or give it"
+        " more, and try again"
+    )
+    return Trouble(Reason.EVICTED, message)
+
+
+def _replaced(evictions: list[Mapping[str, Any]]) -> Trouble | None:
+    """Why another pod is about to be made, if the kubelet ended the last one."""
+    if not evictions:
+        return None
+    message = (
+        f"{eviction_words(evictions[-1])}; another pod takes its place, unless {EVICTIONS} in a row end so (now"
+        f" {len(evictions)})"
+    )
+    return Trouble(Reason.EVICTED, message)
+
+
+def _runs_again(evictions: list[Mapping[str, Any]]) -> Trouble | None:
+    """Why a pod that runs well is not the Job's first."""
+    if not evictions:
+        return None
+    words = f"{eviction_words(evictions[-1])}; its Job runs again (eviction {len(evictions)} of at most {EVICTIONS})"
+    return Trouble(Reason.RUNNING, words)
 
 
 def _state(job: Mapping[str, Any]) -> tuple[JobState, Mapping[str, Any]]:

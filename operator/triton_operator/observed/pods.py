@@ -11,14 +11,16 @@ from typing import Any
 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import printable
-from triton_operator.observed.refusal import refusal
+from triton_operator.observed.refusal import NOT_CREATED, refusal
 
 SERVER = "tritonserver"
 """Name of the server's container, in its own pod and in that of a profile Job."""
 INCOMING = '"incoming"'
 """How the kubelet names the volume that user code writes to."""
 EVICTED = "Evicted"
-"""A pod's reason if its kubelet ended it. Without the condition DisruptionTarget it used more than it may."""
+"""A pod's reason if its kubelet ended it: with the condition DisruptionTarget, because its node was short of a
+resource; without the condition, because it used more disk than its limit or a volume's. A drain, a preemption, a taint
+and the shutdown of a node leave other reasons."""
 
 _WAITING = {
     "ErrImagePull": Reason.IMAGE_PULL_FAILED,
@@ -84,6 +86,18 @@ def eviction(pod: Mapping[str, Any]) -> Trouble:
     )
 
 
+def evicted(pod: Mapping[str, Any]) -> bool:
+    """Whether the kubelet ended the pod for what it, or its node's pods together, used."""
+    return bool(ended(pod) and pod["status"].get("reason") == EVICTED)
+
+
+def eviction_words(pod: Mapping[str, Any]) -> str:
+    """Why the kubelet ended an evicted pod, in its own words, and what bounds it."""
+    words = printable(pod["status"].get("message", "")).strip().removesuffix(".")
+    advice = " (spec.repository.claimTemplate.size bounds that volume)" if INCOMING in words else ""
+    return f"the kubelet ended pod {pod['metadata']['name']}: {words}{advice}"
+
+
 def unschedulable_since(pod: Mapping[str, Any]) -> datetime | None:
     """When the scheduler first found no node for the pod; None if the pod has one."""
     scheduled = _conditions(pod).get("PodScheduled", {})
@@ -106,9 +120,9 @@ def server_crash(pod: Mapping[str, Any]) -> Trouble | None:
 
     Only the state before a restart counts, because a server also ends, with any exit code, when its pod ends.
     """
-    for status in _statuses(pod.get("status", {})):
+    for status in _servers(pod):
         ended = status.get("lastState", {}).get("terminated")
-        if status["name"] == SERVER and ended and status.get("restartCount", 0) > 0:
+        if ended and status.get("restartCount", 0) > 0:
             found = refusal(ended.get("message", ""))
             if found is None or ended.get("reason") == "OOMKilled":
                 return ending(pod, SERVER, ended, Reason.SERVER_CRASHED)
@@ -117,10 +131,15 @@ def server_crash(pod: Mapping[str, Any]) -> Trouble | None:
     return None
 
 
+def ended_as_it_started(pod: Mapping[str, Any]) -> bool:
+    """Whether tritonserver ended before it was ready, as its last words before a restart say."""
+    last = (each.get("lastState", {}).get("terminated") or {} for each in _servers(pod))
+    return any(NOT_CREATED in end.get("message", "") for end in last)
+
+
 def restarts(pod: Mapping[str, Any]) -> int:
     """How often the kubelet started the pod's tritonserver again."""
-    servers = (status for status in _statuses(pod.get("status", {})) if status["name"] == SERVER)
-    return max((status.get("restartCount", 0) for status in servers), default=0)
+    return max((status.get("restartCount", 0) for status in _servers(pod)), default=0)
 
 
 def ending(
@@ -135,10 +154,8 @@ def ending(
         field = "spec.serving.pod.resources" if container == SERVER else "spec.conversion.pod.resources"
         limit = _memory_limit(pod, container)
         return Trouble(Reason.OUT_OF_MEMORY, f"{where} was killed at its memory limit{limit}; raise it in {field}")
-    if pod.get("status", {}).get("reason") == EVICTED:
-        words = printable(pod["status"].get("message", "")).strip()
-        advice = "; enlarge spec.repository.claimTemplate.size, which bounds it" if INCOMING in words else ""
-        return Trouble(crashed, f"the kubelet ended pod {pod['metadata']['name']}: {words}{advice}")
+    if evicted(pod):
+        return Trouble(Reason.EVICTED, eviction_words(pod))
     end = f"{where} ended with exit code {terminated.get('exitCode')}"
     lines = [line.strip() for line in printable(terminated.get("message", "")).splitlines() if line.strip()]
     if sentence:
@@ -185,8 +202,7 @@ def containers(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def server_image_id(pod: Mapping[str, Any]) -> str:
     """The ID of its server's image, as the kubelet reports it; empty: not reported, or the pod has no server."""
-    found = (each.get("imageID", "") for each in _statuses(pod.get("status", {})) if each["name"] == SERVER)
-    return next(found, "")
+    return next((each.get("imageID", "") for each in _servers(pod)), "")
 
 
 def in_turn(pod: Mapping[str, Any], main: str) -> list[Mapping[str, Any]]:
@@ -286,6 +302,10 @@ def _memory_limit(pod: Mapping[str, Any], container: str) -> str:
         if each["name"] == container and (limit := each.get("resources", {}).get("limits", {}).get("memory")):
             return f" of {limit}"
     return ""
+
+
+def _servers(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [each for each in _statuses(pod.get("status", {})) if each["name"] == SERVER]
 
 
 def _statuses(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -33,7 +33,9 @@ _KINDS = (
 """What tritonserver and TensorRT say, the most specific first; its reason; what to do."""
 _PREAMBLE = re.compile(r"^(?:[-\dT:]+Z )?([EWI])(?:\d{4})? [^\]\n]*\] ", re.MULTILINE)
 """The beginning of a line of tritonserver's log, in both of its formats, with the level."""
-_ENDS = ("At:", "+--", "error: creating server")
+NOT_CREATED = "error: creating server"
+"""tritonserver's last words if it ends because it cannot start."""
+_ENDS = ("At:", "+--", NOT_CREATED)
 """The beginnings of what follows a sentence: a Python backend's frames, a table, the server's last words."""
 _UNAVAILABLE = "UNAVAILABLE: "
 _TRACEBACK = "Traceback (most recent call last):"

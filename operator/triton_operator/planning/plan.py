@@ -22,6 +22,7 @@ from triton_operator.settings import Settings
 from triton_operator.stages import (
     cleaning,
     conversion,
+    permission,
     profiling,
     reference,
     searching,
@@ -41,6 +42,7 @@ NODES_AGAIN_SECONDS = 60.0
 
 
 STEPS: tuple[Callable[[Context, Any], Progress], ...] = (
+    permission.permit,
     source.resolve,
     skipping.refuse,
     reference.refer,

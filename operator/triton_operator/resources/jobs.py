@@ -22,7 +22,10 @@ from triton_operator.observed.jobs import BACKOFF_LIMIT
 from triton_operator.resources import pod
 from triton_operator.resources.claim import claim_size
 from triton_operator.resources.server import FIXED_MODELS, server_container
+from triton_operator.settings import Settings
 
+LOOPBACK = "127.0.0.1"
+"""An address, because tritonserver listens on IPv4 and `localhost` may resolve to ::1 first."""
 CONVERTERS = "/opt/triton-operator/converters"
 """Path of the converters in the converter image."""
 COPIED_CONVERTERS = str(layout.CONVERTERS_MOUNT)
@@ -34,6 +37,8 @@ PREPARE, RUN = "prepare", "run"
 """Names of the containers before the main one in a Job that runs the user's code."""
 LOGGED_CONTAINER = "kubectl.kubernetes.io/default-container"
 """The annotation that says whose log `kubectl logs` shows."""
+PRIVATE = tuple(f"--{interface}-address={LOOPBACK}" for interface in ("http", "grpc", "metrics"))
+"""The arguments of a private server. All are older than --grpc-max-connection-age, which every server gets."""
 INCOMING_MOUNT = {"name": "incoming", "mountPath": str(layout.INCOMING_MOUNT)}
 OWN_TEMPORARY = {"name": "own-tmp", "mountPath": pod.TEMPORARY["mountPath"]}
 """The /tmp of the containers that do not run the user's code, in a pod that does."""
@@ -52,7 +57,9 @@ class Work:
     volumes: tuple[dict[str, Any], ...] = ()
     mounts: tuple[dict[str, Any], ...] = ()
     user_code: bool = False
-    """Whether it runs the user's code: in the framework's image, on the GPU, and apart from what publishes."""
+    """Whether it runs the user's code: in the framework's image, and apart from what publishes."""
+    gpu: bool = False
+    """Whether the user's code runs the model, and so has the GPU."""
     inputs: tuple[Path, ...] = ()
     """The directories of the claim that the user's code reads. It sees nothing else of the claim."""
     sidecar: dict[str, Any] | None = field(default=None)
@@ -89,12 +96,13 @@ def job(context: Context, work: Work) -> dict[str, Any]:
 def sidecar(context: Context, revision_key: str, engine_cache: str) -> dict[str, Any]:
     """The serving container as a native sidecar: it starts before the client and ends with it.
 
-    Only a sidecar shares memory with its client, so only it gets the flag for that, if its release needs the flag.
+    It listens on loopback, where the client alone reaches it and no probe of the kubelet: the client waits for it. Only
+    a sidecar shares memory with its client, so only it gets the flag for that, if its release needs the flag.
     """
     container = server_container(context, revision_key, engine_cache)
-    if server_image.wants_shared_memory_flag(context.images.server):
-        container["args"] = [*container["args"], server_image.CLIENT_SHARED_MEMORY_FLAG]
-    return container | {"restartPolicy": "Always"}
+    shared = server_image.wants_shared_memory_flag(context.images.server)
+    flags = [*PRIVATE, *([server_image.CLIENT_SHARED_MEMORY_FLAG] if shared else [])]
+    return container | {"args": [*container["args"], *flags], "restartPolicy": "Always"}
 
 
 def reloading_sidecar(context: Context, revision_key: str, engine_cache: str) -> dict[str, Any]:
@@ -148,7 +156,9 @@ def _failure_policy(work: Work) -> dict[str, Any]:
 
 def _pod(context: Context, work: Work) -> dict[str, Any]:
     init, container, volumes = _in_three(context, work) if work.user_code else _in_one(context, work)
-    spec = pod.pod_spec(context, _placement(context, work), gpu=work.user_code or work.sidecar is not None)
+    spec = pod.pod_spec(context, _placement(context, work), gpu=work.gpu or work.sidecar is not None)
+    if work.user_code:
+        spec |= _isolation(context.settings)
     spec |= {
         "restartPolicy": "Never",
         # The Job's own deadline would also count the time in which no node takes the pod.
@@ -162,7 +172,14 @@ def _pod(context: Context, work: Work) -> dict[str, Any]:
             *volumes,
         ],
     }
-    return spec | {"initContainers": init} if init else spec
+    return pod.finished(context, spec | {"initContainers": init} if init else spec)
+
+
+def _isolation(settings: Settings) -> dict[str, Any]:
+    """What the installation demands of a pod that runs the user's code, whatever the spec says."""
+    runtime, host_users = settings.user_code_runtime_class, settings.user_code_host_users
+    demanded: dict[str, Any] = {"runtimeClassName": runtime} if runtime else {}
+    return demanded if host_users is None else demanded | {"hostUsers": host_users}
 
 
 Containers = tuple[list[dict[str, Any]], dict[str, Any], list[dict[str, Any]]]
@@ -211,7 +228,7 @@ def _in_three(context: Context, work: Work) -> Containers:
 def _container(
     context: Context, work: Work, name: str, arguments: list[str], mounts: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """A container that runs the converters. `run` has the framework and the GPU, all others our image and no GPU."""
+    """A container that runs the converters. `run` has the framework's image, all others ours."""
     runs = name == RUN
     return {
         "name": name,
@@ -220,7 +237,7 @@ def _container(
         "command": ["python3", "-m", "triton_converters"],
         "args": arguments,
         "env": _environment(context, work, own_image=runs and bool(context.spec.conversion.pod.image)),
-        "resources": pod.resources(context, context.spec.conversion.pod, gpu=runs),
+        "resources": pod.resources(context, context.spec.conversion.pod, gpu=runs and work.gpu),
         "securityContext": pod.CONTAINER_SECURITY,
         # If the stage could not write its message, the last lines of its log replace it.
         "terminationMessagePolicy": "FallbackToLogsOnError",

@@ -1,14 +1,18 @@
 """The parts that all pods share: security context, placement and volumes."""
 
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from triton_converters.contract import layout
 from triton_operator import names
 from triton_operator.api.pod import Pod
+from triton_operator.api.quantity import amount, total
 from triton_operator.context import Context
+from triton_operator.observed.pods import SERVER
 from triton_operator.resources.claim import shared_by_nodes
+from triton_operator.settings import Resources
 
 USER = 1000
 """uid and gid of every container: NVIDIA's image has its user `triton-server` there."""
@@ -39,6 +43,11 @@ SERVER_TEMPORARY = "1Gi"
 """Most that a server may keep in /tmp: a few sockets and, of some backends, compiled kernels."""
 CONVERTERS_COPY = "64Mi"
 """Most that the copy of the converters may have; it has less than 1 MiB."""
+
+
+NO_GPU = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
+"""NVIDIA's images set it to `all`, by which a container without a GPU limit would see all GPUs of its node if NVIDIA's
+runtime is the node's default."""
 
 
 def pod_spec(context: Context, pod: Pod, gpu: bool) -> dict[str, Any]:
@@ -75,6 +84,59 @@ def resources(context: Context, pod: Pod, gpu: bool) -> dict[str, Any]:
         limits[context.spec.gpu.resource_name] = str(context.spec.gpu_count)
     given = {"requests": dict(pod.resources.requests), "limits": limits}
     return {field: value for field, value in given.items() if value}
+
+
+def finished(context: Context, spec: dict[str, Any]) -> dict[str, Any]:
+    """The pod's spec with what every container has, whatever it is for: limits, and no GPU unless one is among them."""
+
+    def container(given: dict[str, Any]) -> dict[str, Any]:
+        settings = context.settings
+        defaults = settings.server_resources if given["name"] == SERVER else settings.job_resources
+        environment = given.get("env", []) if _has_gpu(context, given) else [*given.get("env", []), NO_GPU]
+        every = {"env": environment, "resources": _with_defaults(given, spec["volumes"], defaults)}
+        return given | {field: value for field, value in every.items() if value}
+
+    groups = [group for group in ("initContainers", "containers") if group in spec]
+    return spec | {group: [container(each) for each in spec[group]] for group in groups}
+
+
+def _with_defaults(container: Mapping[str, Any], volumes: list[dict[str, Any]], defaults: Resources) -> dict[str, Any]:
+    """The container's resources, and the installation's of those of which it sets neither request nor limit.
+
+    A default limit is of what a container uses besides the pod's emptyDirs, so their sizes are added: those in memory
+    to the memory of a container that mounts them, all others to the ephemeral storage, which the kubelet limits for the
+    whole pod. A request that is larger than the limit raises it.
+    """
+    given = container.get("resources", {})
+    requests, limits = dict(given.get("requests", {})), dict(given.get("limits", {}))
+    mounted = {mount["name"] for mount in container["volumeMounts"]}
+    rooms = {
+        "memory": [each for each in _empty_directories(volumes, "Memory") if each["name"] in mounted],
+        "ephemeral-storage": _empty_directories(volumes, ""),
+    }
+    for resource, limit in defaults.limits.items():
+        if resource not in limits:
+            sizes = [each["emptyDir"]["sizeLimit"] for each in rooms[resource]]
+            limits[resource] = max(total([limit, *sizes]), requests.get(resource, "0"), key=_bytes)
+    for resource, request in defaults.requests.items():
+        # Kubernetes takes the spec's limit for a missing request, and its author may rely on that.
+        if resource not in given.get("limits", {}):
+            requests.setdefault(resource, request)
+    return {name: value for name, value in (("requests", requests), ("limits", limits)) if value}
+
+
+def _empty_directories(volumes: list[dict[str, Any]], medium: str) -> list[dict[str, Any]]:
+    return [each for each in volumes if "emptyDir" in each and each["emptyDir"].get("medium", "") == medium]
+
+
+def _bytes(quantity: str) -> Decimal:
+    return amount(quantity) or Decimal(0)
+
+
+def _has_gpu(context: Context, container: Mapping[str, Any]) -> bool:
+    own = context.spec.gpu.resource_name if context.spec.gpu is not None else ""
+    limits = container.get("resources", {}).get("limits", {})
+    return any(amount(given) for name, given in limits.items() if name == own or name.startswith("nvidia.com/"))
 
 
 def repository_volume(context: Context, read_only: bool) -> dict[str, Any]:

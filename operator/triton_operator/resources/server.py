@@ -29,8 +29,8 @@ RESTRICTIONS = tuple(
     f"--{flag}={RESTRICTED}:triton-operator=$(POD_UID)" for flag in ("http-restricted-api", "grpc-restricted-protocol")
 )
 LONGEST_START_SECONDS = 86400
-"""The startup probe never kills a server that is still loading. The deadline of the Deployment or Job decides when to
-give up; it can be edited without a new pod."""
+"""The startup probe never kills a server that is still loading. The deadline of the Deployment decides when to give up;
+it can be edited without a new pod."""
 GRACE_SECONDS = DRAIN_SECONDS + EXIT_TIMEOUT_SECONDS + 5
 
 
@@ -76,14 +76,8 @@ def server_container(context: Context, revision_key: str, engine_cache: str) -> 
         "image": context.images.server,
         "imagePullPolicy": "IfNotPresent",
         "args": server_arguments(context, revision_key),
-        "ports": [{"name": name, "containerPort": port} for name, port in PORTS.items()],
         "resources": pod.resources(context, context.spec.serving.pod, gpu=True),
         "securityContext": pod.CONTAINER_SECURITY,
-        "startupProbe": {
-            "httpGet": {"path": _ready_path(context), "port": "http"},
-            "periodSeconds": 1,
-            "failureThreshold": LONGEST_START_SECONDS,
-        },
         # tritonserver writes no termination message, so the last lines of its log replace it.
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [*mounts, pod.cache_mount(engine_cache)] if engine_cache else mounts,
@@ -96,6 +90,12 @@ def serving_container(context: Context, revision_key: str, engine_cache: str) ->
     return container | {
         "args": [*container["args"], *RESTRICTIONS],
         "env": [{"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}}],
+        "ports": [{"name": name, "containerPort": port} for name, port in PORTS.items()],
+        "startupProbe": {
+            "httpGet": {"path": _ready_path(context), "port": "http"},
+            "periodSeconds": 1,
+            "failureThreshold": LONGEST_START_SECONDS,
+        },
         "readinessProbe": {"httpGet": {"path": _ready_path(context), "port": "http"}, "periodSeconds": 2},
         "livenessProbe": {
             "httpGet": {"path": "/v2/health/live", "port": "http"},
@@ -111,6 +111,7 @@ def server(context: Context, revision_key: str, engine_cache: str, image: str) -
     serving = context.spec.serving
     name = names.server(context.name, revision_key, serving_inputs(context))
     labels = {names.REVISION_LABEL: name, names.KEY_LABEL: revision_key}
+    container = serving_container(context, revision_key, engine_cache)
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -121,18 +122,22 @@ def server(context: Context, revision_key: str, engine_cache: str, image: str) -
             "selector": {"matchLabels": {names.DEPLOYMENT_LABEL: context.name, names.REVISION_LABEL: name}},
             "template": {
                 "metadata": pod.pod_metadata(context, serving.pod, "server", **labels),
-                "spec": pod.pod_spec(context, serving.pod, gpu=True)
-                | {
-                    "terminationGracePeriodSeconds": GRACE_SECONDS,
-                    "containers": [serving_container(context, revision_key, engine_cache) | {"image": image}],
-                    "volumes": [
-                        pod.repository_volume(context, read_only=not engine_cache),
-                        pod.shared_memory_volume(context),
-                        pod.temporary_volume(pod.SERVER_TEMPORARY),
-                    ],
-                },
+                "spec": pod.finished(context, _pod(context, container | {"image": image}, bool(engine_cache))),
             },
         },
+    }
+
+
+def _pod(context: Context, container: dict[str, Any], writes: bool) -> dict[str, Any]:
+    """The spec of a server's pod. ``writes``: whether a part of the claim is writable."""
+    return pod.pod_spec(context, context.spec.serving.pod, gpu=True) | {
+        "terminationGracePeriodSeconds": GRACE_SECONDS,
+        "containers": [container],
+        "volumes": [
+            pod.repository_volume(context, read_only=not writes),
+            pod.shared_memory_volume(context),
+            pod.temporary_volume(pod.SERVER_TEMPORARY),
+        ],
     }
 
 

@@ -30,13 +30,11 @@ from triton_operator.candidates.combination import Combination
 from triton_operator.context import Context
 from triton_operator.observed.jobs import Record
 from triton_operator.observed.pods import Trouble
-from triton_operator.resources.jobs import Work, sidecar
+from triton_operator.resources.jobs import LOOPBACK, Work, sidecar
 from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, serving_inputs
 from triton_operator.stages.reference import Dump, Referred, data_volumes, entrypoint, served_code, surroundings
 from triton_operator.stages.step import Effects, Round, Verdict, run, waiting
 
-LOOPBACK = "127.0.0.1"
-"""An address, because tritonserver listens on IPv4 and `localhost` may resolve to ::1 first."""
 DEFAULT_TOLERANCES = {"fp32": Tolerance(1e-4, 1e-4), "fp16": Tolerance(1e-2, 1e-2)}
 
 

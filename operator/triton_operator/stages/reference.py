@@ -74,6 +74,7 @@ def reference_work(context: Context, source: SourceResult) -> Work:
         volumes=volumes,
         mounts=mounts,
         user_code=True,
+        gpu=True,
         inputs=(layout.source_directory(source.digest),),
     )
 

@@ -20,11 +20,11 @@ from triton_operator.candidates.combination import Combination
 from triton_operator.candidates.ranking import Choice, best_row, improvement, noise
 from triton_operator.context import Context
 from triton_operator.observed.pods import Trouble
-from triton_operator.resources.jobs import Work, reloading_sidecar
+from triton_operator.resources.jobs import LOOPBACK, Work, reloading_sidecar
 from triton_operator.resources.server import serving_inputs
 from triton_operator.stages.contenders import ranked
 from triton_operator.stages.conversion import configuration, converted
-from triton_operator.stages.profiling import LOOPBACK, is_measuring, load, offline, online, profiled, tolerance
+from triton_operator.stages.profiling import is_measuring, load, offline, online, profiled, tolerance
 from triton_operator.stages.reference import Dump, Referred
 from triton_operator.stages.step import Effects, Round, Verdict, run, waiting
 

@@ -1,0 +1,65 @@
+"""What the installation lets a spec name. Pure."""
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+from triton_converters.contract.reasons import Reason
+from triton_operator.context import Context
+from triton_operator.settings import Settings
+from triton_operator.stages.step import Effects, Progress, Verdict
+
+CLAIM_SCHEME = "pvc"
+
+
+def permit(context: Context, progress: Progress) -> Progress:
+    """Wait if the spec names an image or a claim that the installation does not allow."""
+    refusal = next(_refusals(context), None)
+    if refusal is None:
+        return progress
+    # What has ended stays as it is recorded, for the time when the spec or the installation changes.
+    ended = frozenset(each.name for each in context.observed.jobs.values() if not each.active)
+    effects = Effects(jobs=ended, failures=context.observed.failures)
+    return progress.waiting(Verdict("SourceResolved", False, Reason.NOT_ALLOWED, refusal), effects, stalled=True)
+
+
+def _refusals(context: Context) -> Iterator[str]:
+    settings = context.settings
+    for field, image in _images(context):
+        if image and not _allows_image(settings, image):
+            yield _words(field, image, "image", "allowed.images")
+    for field, claim in _claims(context):
+        if settings.allowed_claims and not any(fnmatchcase(claim, each) for each in settings.allowed_claims):
+            yield _words(field, claim, "claim", "allowed.claims")
+
+
+def _images(context: Context) -> Iterator[tuple[str, str]]:
+    spec = context.spec
+    yield "spec.conversion.pod.image", spec.conversion.pod.image
+    yield "spec.serving.image", spec.serving.image
+    yield "spec.serving.pod.image", spec.serving.pod.image
+
+
+def _allows_image(settings: Settings, image: str) -> bool:
+    own = (settings.converter_image, settings.converter_tensorflow_image, settings.server_image)
+    return not settings.allowed_images or image in own or image.startswith(settings.allowed_images)
+
+
+def _claims(context: Context) -> Iterator[tuple[str, str]]:
+    """Yield the field and the claim that it names. The operator's own claim is named by no field."""
+    spec = context.spec
+    if spec.repository.claim_name is not None:
+        yield "spec.repository.claimName", spec.repository.claim_name
+    uris = [("spec.source.uri", spec.source.uri)]
+    if spec.data is not None:
+        uris.append(("spec.data.uri", spec.data.uri))
+    for field, uri in uris:
+        scheme, _, rest = uri.partition("://")
+        if scheme == CLAIM_SCHEME:
+            yield field, rest.partition("/")[0]
+
+
+def _words(field: str, value: str, what: str, setting: str) -> str:
+    return (
+        f"{field} names {what} {value}, which this installation does not allow; use another, or ask the"
+        f" administrator who installed the operator to add it to the Helm value {setting}"
+    )

@@ -1,0 +1,97 @@
+"""What an installation demands of pods with users' code, and what it lets specs name."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.simulation.cluster import SETTINGS, Cluster
+from tests.simulation.deployments import a_spec
+from triton_operator import names
+
+ALLOWED = replace(SETTINGS, allowed_images=("registry.example/team/",), allowed_claims=("models", "team-*"))
+USER_CODE = {"reference", "convert", "metrics"}
+
+
+def image(name: str) -> dict[str, Any]:
+    return {"pod": {"image": name}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "words", "setting"),
+    [
+        ({"conversion": image("docker.io/mine:1")}, "spec.conversion.pod.image names image docker.io/mine:1", "images"),
+        ({"serving": {"image": "registry.example/team-b/triton:1"}}, "spec.serving.image names", "images"),
+        ({"serving": image("registry.example/teamtriton:1")}, "spec.serving.pod.image names", "images"),
+        ({"source": {"uri": "pvc://others/m"}}, "spec.source.uri names claim others,", "claims"),
+        ({"data": {"uri": "pvc://other-team-a/data"}}, "spec.data.uri names claim other-team-a,", "claims"),
+        ({"repository": {"claimName": "others"}}, "spec.repository.claimName names claim others,", "claims"),
+    ],
+)
+def test_what_is_not_allowed_starts_nothing_and_says_whom_to_ask(
+    fields: dict[str, Any], words: str, setting: str
+) -> None:
+    cluster = Cluster(a_spec(**fields), settings=ALLOWED)
+    cluster.settle()
+    stalled = cluster.condition("Stalled")
+    assert (stalled["status"], stalled["reason"]) == ("True", "NotAllowed")
+    assert stalled["message"].startswith(words)
+    assert (
+        f"ask the administrator who installed the operator to add it to the Helm value allowed.{setting}"
+        in (stalled["message"])
+    )
+    assert cluster.story == []
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"conversion": image("registry.example/team/torch:1"), "serving": {"image": "registry.example/team/triton:1"}},
+        {"conversion": image("example/converter:1"), "serving": {"image": "example/server:1"}},
+        {"data": {"uri": "pvc://team-a/data"}, "repository": {"claimName": "team-b"}},
+        {"source": {"uri": "configmap://code"}},
+    ],
+)
+def test_what_is_allowed_gets_ready(fields: dict[str, Any]) -> None:
+    cluster = Cluster(a_spec(**fields), settings=ALLOWED)
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_what_serves_goes_on_and_nothing_is_done_again_once_it_is_allowed(serving: Cluster) -> None:
+    story, server, jobs = list(serving.story), serving.serving(), len(serving.of_kind("Job"))
+    serving.settings = replace(SETTINGS, allowed_claims=("none",))
+    serving.settle()
+    assert serving.condition("Stalled")["reason"] == "NotAllowed"
+    assert serving.condition("Available")["status"] == "True"
+    assert (serving.serving(), len(serving.of_kind("Job"))) == (server, jobs)
+    serving.edit(serving={"replicas": 2})
+    serving.settle()
+    assert serving.objects["Deployment", server or ""]["spec"]["replicas"] == 2
+    serving.settings = SETTINGS
+    serving.settle()
+    assert serving.condition("Ready")["status"] == "True"
+    assert serving.story == story
+
+
+def test_no_spec_lowers_what_the_installation_demands_of_users_code() -> None:
+    demands = replace(SETTINGS, user_code_runtime_class="gvisor", user_code_host_users=False)
+    own = {"pod": {"runtimeClassName": "weaker"}}
+    cluster = Cluster(a_spec(conversion=own, serving=own), settings=demands)
+    cluster.settle()
+    found = {
+        each["metadata"]["labels"].get(names.STAGE_LABEL, "server"): each["spec"]["template"]["spec"]
+        for each in (*cluster.of_kind("Job"), *cluster.of_kind("Deployment"))
+    }
+    assert found.keys() > USER_CODE
+    for stage, pod in found.items():
+        expected = ("gvisor", False) if stage in USER_CODE else ("weaker", None)
+        assert (pod["runtimeClassName"], pod.get("hostUsers")) == expected, stage
+
+
+def test_other_demands_do_nothing_again(serving: Cluster) -> None:
+    story = list(serving.story)
+    serving.settings = replace(SETTINGS, user_code_runtime_class="gvisor", user_code_host_users=False)
+    serving.settle()
+    assert serving.story == story
