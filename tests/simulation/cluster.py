@@ -290,7 +290,9 @@ class Cluster:
         words = "Pod was active on the node longer than the specified deadline"
         end = {"phase": "Failed", "reason": "DeadlineExceeded", "message": words}
         pod["status"] |= end | (
-            _in_turn(pod, "run", ended) if _runs_user_code(pod) else self._statuses(pod, ended, {"state": ended}, ended)
+            self._in_turn(pod, "run", ended)
+            if _runs_user_code(pod)
+            else self._statuses(pod, ended, {"state": ended}, ended)
         )
 
     def _evict(self, pod: Body, words: str) -> None:
@@ -301,7 +303,7 @@ class Cluster:
     def _started(self, pod: Body) -> Body:
         """The status of a pod that a node took. It is Pending to Kubernetes until the main container starts."""
         if _runs_user_code(pod):
-            return {"phase": "Pending"} | _in_turn(pod, "run", RUNNING)
+            return {"phase": "Pending"} | self._in_turn(pod, "run", RUNNING)
         return {"phase": "Running"} | self._statuses(pod, RUNNING, {"state": RUNNING}, RUNNING)
 
     def _crash_sidecar(self, pod: Body, fate: Fate) -> None:
@@ -326,7 +328,7 @@ class Cluster:
             pod["status"] |= {"phase": "Running"} | self._statuses(pod, {"terminated": ended}, sidecar, RUNNING)
             if _runs_user_code(pod):
                 last = fate.container or pod["spec"]["containers"][-1]["name"]
-                pod["status"] |= _in_turn(pod, last, {"terminated": ended})
+                pod["status"] |= self._in_turn(pod, last, {"terminated": ended})
         elif self.order[shown] == "pod":
             pod["status"]["phase"] = "Failed" if fate.exit_code else "Succeeded"
         else:
@@ -354,6 +356,26 @@ class Cluster:
                 identity = {"name": each["name"], "imageID": before.get("imageID", self.image_id(each["image"]))}
                 statuses["initContainerStatuses"] = [identity | {"lastState": {}, "restartCount": 0} | sidecar]
         return statuses
+
+    def _in_turn(self, pod: Body, current: str, state: Body) -> Body:
+        """Statuses of containers that run one after the other: those before the current one have done their work."""
+        init = {each["name"]: self.image_id(each["image"]) for each in pod["spec"]["initContainers"]}
+        added, main = ([each["name"] for each in pod["spec"]["containers"]][part] for part in (slice(-1), -1))
+        order = [*init, main]
+        waiting, done = {"waiting": {"reason": "PodInitializing"}}, {"terminated": {"exitCode": 0}}
+        states = {name: done if order.index(name) < order.index(current) else waiting for name in order} | {
+            current: state
+        }
+        others = RUNNING if current == main else waiting
+        return {
+            "initContainerStatuses": [
+                {"name": name, "state": states[name], "imageID": image} for name, image in init.items()
+            ],
+            "containerStatuses": [
+                *({"name": name, "state": others} for name in added),
+                {"name": main, "state": states[main], "restartCount": 0},
+            ],
+        }
 
     def _create_pod(self, owner: Body, status: Body) -> Body:
         identity = self._identity()
@@ -428,23 +450,6 @@ def _has_started(pod: Body) -> bool:
 
 def _runs_user_code(pod: Body) -> bool:
     return any(each["name"] == "run" for each in pod["spec"].get("initContainers", []))
-
-
-def _in_turn(pod: Body, current: str, state: Body) -> Body:
-    """Statuses of containers that run one after the other: those before the current one have done their work."""
-    init = [each["name"] for each in pod["spec"]["initContainers"]]
-    added, main = ([each["name"] for each in pod["spec"]["containers"]][part] for part in (slice(-1), -1))
-    order = [*init, main]
-    waiting, done = {"waiting": {"reason": "PodInitializing"}}, {"terminated": {"exitCode": 0}}
-    states = {name: done if order.index(name) < order.index(current) else waiting for name in order} | {current: state}
-    others = RUNNING if current == main else waiting
-    return {
-        "initContainerStatuses": [{"name": name, "state": states[name]} for name in init],
-        "containerStatuses": [
-            *({"name": name, "state": others} for name in added),
-            {"name": main, "state": states[main], "restartCount": 0},
-        ],
-    }
 
 
 def _checks_tensorrt(pod: Body) -> bool:

@@ -10,6 +10,7 @@ from triton_converters.contract.records import IMAGE
 from triton_operator import names
 
 NAME = "example/server:1"
+CONVERTER = "example/converter:1"
 PROFILED = pulled(NAME)
 MOVED = f"example/server@sha256:{'b' * 64}"
 GIVEN = f"example/mine@sha256:{'c' * 64}"
@@ -58,7 +59,7 @@ def test_a_tag_that_moves_after_the_profiles_changes_nothing_that_is_served() ->
     assert served(cluster) == PROFILED
     environment = cluster.status["performance"]["environment"]
     assert (environment["image"], environment["imageDigest"]) == (NAME, PROFILED)
-    assert image_ids(cluster) == {"profile": PROFILED}
+    assert image_ids(cluster) == {"profile": PROFILED, "reference": pulled(CONVERTER)}
 
 
 def test_an_approval_after_the_tag_moved_serves_what_was_profiled() -> None:
@@ -133,5 +134,41 @@ def test_a_profile_that_is_made_again_changes_no_server_that_exists(serving: Clu
     for job in serving.of_kind("Job"):
         serving.delete("Job", job["metadata"]["name"])
     serving.settle()
-    assert image_ids(serving) == {"profile": MOVED}
+    assert image_ids(serving) == {"profile": MOVED, "reference": pulled(CONVERTER)}
     assert served(serving) == PROFILED
+
+
+def job_images(cluster: Cluster, stage: str) -> set[tuple[str, str]]:
+    """Name and image of the containers of a stage's Jobs that exist."""
+    return {
+        (each["name"], each["image"])
+        for job in cluster.of_kind("Job")
+        if job["metadata"]["labels"][names.STAGE_LABEL] == stage
+        for pod in [job["spec"]["template"]["spec"]]
+        for each in [*pod["initContainers"], *pod["containers"]]
+    }
+
+
+@pytest.mark.parametrize("stage", ["convert", "metrics"])
+def test_users_code_runs_in_the_image_that_the_reference_ran_in(stage: str) -> None:
+    own = "example/torch:1"
+    cluster = Cluster(a_spec(conversion={"pod": {"image": own}}))
+    while not cluster.started("convert"):
+        cluster.run(1)
+    cluster.image_id = lambda name: f"example/torch@sha256:{'b' * 64}" if name == own else pulled(name)
+    cluster.settle()
+    assert job_images(cluster, "reference") >= {("run", own)}
+    assert job_images(cluster, stage) == {("prepare", CONVERTER), ("run", pulled(own)), (stage, CONVERTER)}
+
+
+def test_our_own_image_is_the_same_one_in_all_containers_of_a_job() -> None:
+    """What prepares, runs and publishes is one program: a moved tag must not mix two of its versions."""
+    cluster = Cluster(a_spec())
+    cluster.settle()
+    assert {image for _, image in job_images(cluster, "convert")} == {pulled(CONVERTER)}
+
+
+def test_an_image_of_unknown_digest_runs_by_its_name() -> None:
+    cluster = Cluster(a_spec(), image_id=lambda name: f"sha256:{'d' * 64}")
+    cluster.settle()
+    assert {image for _, image in job_images(cluster, "convert")} == {CONVERTER}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.cluster import SETTINGS, Cluster
+from tests.simulation.cluster import SETTINGS, Cluster, pulled
 from tests.simulation.deployments import CANDIDATES, a_model, a_spec, candidate
 from triton_operator import names
 from triton_operator.resources import pod
@@ -120,7 +120,7 @@ def test_an_edit_runs_what_it_runs_without_the_upgrade(serving: Cluster, fields:
     upgraded.settings = NEWER
     assert edited(upgraded, **fields) == edited(serving, **fields)
     assert images(upgraded) == OLD_IMAGES
-    assert used(upgraded, "convert") <= {"example/converter:1"}
+    assert used(upgraded, "convert") <= {pulled("example/converter:1")}
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_an_edit_that_converts_everything_again_takes_the_newer_images(
     ran = edited(serving, **fields)
     assert ran.count("reference") == 1
     assert images(serving) == NEW_IMAGES
-    assert used(serving, "convert") == {"example/converter:2"}
+    assert used(serving, "convert") == {pulled("example/converter:2")}
     assert used(serving, "profile") == {"example/converter:2", "example/server:2"}
     assert serving.condition("Ready")["status"] == "True"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.cluster import SETTINGS, Cluster, framework
+from tests.simulation.cluster import SETTINGS, Cluster, framework, pulled
 from tests.simulation.deployments import a_model, a_spec
 from triton_converters.contract.request import ReferenceRequest
 from triton_operator.api.quantity import amount
@@ -215,7 +215,7 @@ def test_threads_follow_the_cpu_limit_and_pickles_stay_shut(applied: dict[str, B
 def test_an_image_of_the_users_gets_our_converters(applied: dict[str, Body]) -> None:
     pod = dict(pods(applied))["convert"]
     prepare, run = pod["initContainers"]
-    assert run["image"] == "example/torch:1"
+    assert run["image"] == pulled("example/torch:1")
     assert environment(pod)["PYTHONPATH"] == "/converters"
     assert {"name": "converters", "mountPath": "/converters"} in prepare["volumeMounts"]
     assert {"name": "converters", "mountPath": "/converters", "readOnly": True} in run["volumeMounts"]

@@ -16,7 +16,8 @@ FINISHED = "finished."
 """Prefix of an entry with the time at which a record's Job finished."""
 
 IMAGE = "image."
-"""Prefix of an entry with the ID of the image that the server of a record's Job ran, as the kubelet reported it."""
+"""Prefix of an entry with the ID of the image that the server of a record's Job, or the reference's framework, ran in,
+as the kubelet reported it."""
 
 
 def record_name(stage: str, key: str) -> str:

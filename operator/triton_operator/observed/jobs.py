@@ -19,6 +19,7 @@ from triton_operator.observed.pods import (
     evicted,
     eviction,
     eviction_words,
+    framework_image_id,
     in_turn,
     kept_by,
     last_seen,
@@ -57,7 +58,8 @@ class Record:
     finished_at: str
     """When the Job finished, in RFC 3339, UTC."""
     image_id: str = ""
-    """ID of the image that the Job's server ran, as the kubelet reported it; empty: not reported, or no server."""
+    """ID of the image that the Job's server ran, or the reference's framework, as the kubelet reported it; empty: not
+    reported, or neither."""
 
 
 @dataclass(frozen=True)
@@ -298,7 +300,8 @@ def _record(pod: Mapping[str, Any], stage: str, key: str) -> Record | None:
         if end and end.get("exitCode") == 0:
             outcome = _outcome(end, stage, key)
             if outcome is not None and outcome.result is not None:
-                return Record(outcome, end["message"], end.get("finishedAt", ""), server_image_id(pod))
+                image = framework_image_id(pod) if stage == "reference" else server_image_id(pod)
+                return Record(outcome, end["message"], end.get("finishedAt", ""), image)
     return None
 
 

@@ -15,6 +15,8 @@ from triton_operator.observed.refusal import NOT_CREATED, refusal
 
 SERVER = "tritonserver"
 """Name of the server's container, in its own pod and in that of a profile Job."""
+RUN = "run"
+"""Name of the container that runs the user's code, in the image of the model's framework."""
 INCOMING = '"incoming"'
 """How the kubelet names the volume that user code writes to."""
 EVICTED = "Evicted"
@@ -203,6 +205,12 @@ def containers(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def server_image_id(pod: Mapping[str, Any]) -> str:
     """The ID of its server's image, as the kubelet reports it; empty: not reported, or the pod has no server."""
     return next((each.get("imageID", "") for each in _servers(pod)), "")
+
+
+def framework_image_id(pod: Mapping[str, Any]) -> str:
+    """The ID of the image in which the user's code ran, as the kubelet reports it; empty: not reported, or none ran."""
+    found = (each.get("imageID", "") for each in _statuses(pod.get("status", {})) if each["name"] == RUN)
+    return next(found, "")
 
 
 def in_turn(pod: Mapping[str, Any], main: str) -> list[Mapping[str, Any]]:

@@ -19,6 +19,7 @@ from triton_operator.api.quantity import amount
 from triton_operator.candidates import server_image
 from triton_operator.context import Context
 from triton_operator.observed.jobs import BACKOFF_LIMIT
+from triton_operator.observed.pods import RUN
 from triton_operator.resources import pod
 from triton_operator.resources.claim import claim_size
 from triton_operator.resources.server import FIXED_MODELS, server_container
@@ -33,8 +34,8 @@ CONVERTERS_MOUNT = {"name": "converters", "mountPath": COPIED_CONVERTERS}
 """The mount of the converters for an image that lacks them."""
 TENSORRT_CHECK = "tensorrt"
 """Name of the container that compares TensorRT versions."""
-PREPARE, RUN = "prepare", "run"
-"""Names of the containers before the main one in a Job that runs the user's code."""
+PREPARE = "prepare"
+"""Name of the container before the user's code, which makes sure of its inputs."""
 LOGGED_CONTAINER = "kubectl.kubernetes.io/default-container"
 """The annotation that says whose log `kubectl logs` shows."""
 PRIVATE = tuple(f"--{interface}-address={LOOPBACK}" for interface in ("http", "grpc", "metrics"))
@@ -60,6 +61,9 @@ class Work:
     """Whether it runs the user's code: in the framework's image, and apart from what publishes."""
     gpu: bool = False
     """Whether the user's code runs the model, and so has the GPU."""
+    image_id: str = ""
+    """ID of the image in which the reference's framework ran. The user's code runs in the same one, though its tag may
+    have moved. Empty: the image that the tag stands for."""
     inputs: tuple[Path, ...] = ()
     """The directories of the claim that the user's code reads. It sees nothing else of the claim."""
     sidecar: dict[str, Any] | None = field(default=None)
@@ -232,7 +236,7 @@ def _container(
     runs = name == RUN
     return {
         "name": name,
-        "image": context.framework_image if runs else context.images.converter,
+        "image": _image(context, work, context.framework_image if runs else context.images.converter),
         "imagePullPolicy": "IfNotPresent",
         "command": ["python3", "-m", "triton_converters"],
         "args": arguments,
@@ -243,6 +247,11 @@ def _container(
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": mounts,
     }
+
+
+def _image(context: Context, work: Work, name: str) -> str:
+    """The image; the framework's by its digest if that is known, also where ours is the same."""
+    return server_image.by_digest(name, work.image_id) if name == context.framework_image else name
 
 
 def _read_only(mount: dict[str, Any]) -> dict[str, Any]:

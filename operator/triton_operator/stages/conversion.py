@@ -100,6 +100,7 @@ def convert_work(context: Context, dump: Dump, candidate: Combination) -> Work:
         volumes=volumes,
         mounts=mounts,
         user_code=True,
+        image_id=dump.image_id,
         gpu=True,
         inputs=(layout.source_directory(dump.source.digest), layout.reference_directory(dump.key)),
     )

@@ -134,6 +134,7 @@ def metrics_work(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> W
         volumes=volumes,
         mounts=mounts,
         user_code=True,
+        image_id=dump.image_id,
         inputs=(
             layout.source_directory(dump.source.digest),
             layout.reference_directory(dump.key),

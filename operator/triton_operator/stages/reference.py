@@ -28,6 +28,8 @@ class Dump:
     source: SourceResult
     key: str
     result: ReferenceResult
+    image_id: str = ""
+    """ID of the image that the framework ran in; empty: not known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +54,7 @@ def refer(context: Context, progress: Sourced) -> Sourced:
             verdicts=progress.verdicts,
             effects=progress.effects + this.effects,
             source=progress.source,
-            dump=Dump(progress.source, work.key, result),
+            dump=Dump(progress.source, work.key, result, this.record.image_id),
         )
     if this.failure is not None:
         verdict = Verdict("Converted", False, this.failure.reason, f"reference: {this.failure.message}")
