@@ -123,7 +123,7 @@ def test_a_full_claim_is_not_taken_for_missing_links(conversion: Conversion, mon
     monkeypatch.setattr(os, "link", full)
     with pytest.raises(OSError, match="No space left"):
         publish_revision(request(), SIGNATURE, conversion, EXAMPLE)
-    assert list((layout.MOUNT / "revisions").iterdir()) == []
+    assert list((layout.ROOT / "revisions").iterdir()) == []
 
 
 def test_the_second_publisher_answers_with_the_first_s_result(conversion: Conversion) -> None:

@@ -83,7 +83,9 @@ def mutate(
 def model_file(suite: Suite, state: State, candidate: str) -> str:
     """Path of the candidate's model file in its revision, as the workbench sees it."""
     key = state.candidates[candidate]["key"]
-    found = suite.workbench.run("find", f"/repository/revisions/{key}/models", "-name", "model.*").split()
+    found = suite.workbench.run(
+        "find", f"/repository/.triton-operator/revisions/{key}/models", "-name", "model.*"
+    ).split()
     assert len(found) == 1, f"revision {key} of {candidate} has the model files {found}"
     return found[0]
 

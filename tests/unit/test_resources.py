@@ -213,7 +213,7 @@ def test_user_code_sees_its_inputs_alone_and_writes_what_nobody_trusts(applied: 
         (prepare, run), (publish,) = pod["initContainers"], pod["containers"]
         assert (prepare["name"], run["name"], publish["name"]) == ("prepare", "run", stage)
         parts = [each for each in run["volumeMounts"] if each["name"] == "repository"]
-        kinds_of_input = {each["subPath"].partition("/")[0] for each in parts}
+        kinds_of_input = {each["subPath"].split("/")[1] for each in parts}
         assert (
             kinds_of_input
             == {
@@ -237,7 +237,7 @@ def test_user_code_sees_its_inputs_alone_and_writes_what_nobody_trusts(applied: 
 def test_the_metrics_get_what_the_profiles_kept(applied: dict[str, Body]) -> None:
     profile = applied["profile"]["metadata"]["labels"]["triton-operator.dev/key"]
     mounts = framework(dict(pods(applied))["metrics"])["volumeMounts"]
-    assert f"measurements/{profile}/served" in {each.get("subPath") for each in mounts}
+    assert f".triton-operator/measurements/{profile}/served" in {each.get("subPath") for each in mounts}
 
 
 def test_a_quota_finds_limits_on_every_container_of_user_code(applied: dict[str, Body]) -> None:
