@@ -26,7 +26,7 @@ from triton_converters.claim_store import root
 from triton_converters.claim_store.replay import find_result, has_result, write_result
 from triton_converters.contract import layout
 from triton_converters.contract.document import Document, DocumentError
-from triton_converters.contract.envelope import EXIT_FINAL, Outcome
+from triton_converters.contract.envelope import EXIT_FINAL, EXIT_RETRY, Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import (
@@ -43,7 +43,6 @@ from triton_converters.failures import failure_of
 from triton_converters.incoming import documents, wrapper
 from triton_converters.incoming.wrapper import EXIT_TERMINATED
 
-EXIT_RETRY = 1
 PACKAGE = Path(__file__).parent
 
 

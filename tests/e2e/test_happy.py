@@ -163,10 +163,13 @@ def test_the_server_pod_holds_a_gpu_and_nothing_it_does_not_need(happy_object: H
     assert server["livenessProbe"]["httpGet"]["path"] == "/v2/health/live"
     assert server["lifecycle"]["preStop"]
     mounts = {each["mountPath"]: each for each in server["volumeMounts"]}
-    assert mounts["/repository"]["readOnly"] is True
+    revision = happy_object.ready.state.revision
+    assert mounts[f"/repository/.triton-operator/revisions/{revision}"]["readOnly"] is True
+    assert [each["mountPath"] for each in server["volumeMounts"] if each["name"] == "repository"] == [
+        f"/repository/.triton-operator/revisions/{revision}"
+    ]
     assert "/dev/shm" in mounts  # noqa: S108
     command = [*server.get("command", []), *server.get("args", [])]
-    revision = happy_object.ready.state.revision
     assert f"--model-repository=/repository/.triton-operator/revisions/{revision}/models" in command
     assert "--model-control-mode=none" in command
 

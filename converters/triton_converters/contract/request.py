@@ -374,6 +374,19 @@ class MeasureRequest(Document):
 
 
 @dataclass(frozen=True)
+class CheckRequest(Document):
+    """Check a revision before a server starts on it; not a stage, but it ends a pod as a stage does."""
+
+    stage: str
+    """The stage of the Job, or ``serve``; with ``key`` it tells whose answer it is."""
+    key: str
+    """Key of the Job's result, or of the revision."""
+    revision: str
+    engine_cache: str = ""
+    """Absolute path of the directory that the server writes engines to, to be made; empty: none, or it is made."""
+
+
+@dataclass(frozen=True)
 class CleanRequest(Document):
     """Remove from the claim what no record names any longer."""
 

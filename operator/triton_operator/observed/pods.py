@@ -9,14 +9,22 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from triton_converters.contract.document import DocumentError
+from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import printable
 from triton_operator.observed.refusal import refusal
 
 SERVER = "tritonserver"
 """Name of the server's container, in its own pod and in that of a profile Job."""
+CHECK = "revision"
+"""Name of the container of ours that looks at the revision before a server starts on it."""
+SERVE = "serve"
+"""What it names as its stage in the pod of a revision's Deployment."""
 INCOMING = '"incoming"'
 """How the kubelet names the volume that user code writes to."""
+UNMADE = "failed to create subPath directory"
+"""What the kubelet says about a directory that is missing on a read-only volume. On another one it makes it."""
 EVICTED = "Evicted"
 """A pod's reason if its kubelet ended it. Without the condition DisruptionTarget it used more than it may."""
 
@@ -115,6 +123,32 @@ def server_crash(pod: Mapping[str, Any]) -> Trouble | None:
             trouble = ending(pod, SERVER, ended, found.reason, found.sentence)
             return replace(trouble, message=trouble.message + found.advice)
     return None
+
+
+def revision_trouble(pod: Mapping[str, Any], revision: str) -> Trouble | None:
+    """Why the container that looks at the revision does not let the server start; None if it does, or has not ended."""
+    for status in _statuses(pod.get("status", {})):
+        if status["name"] != CHECK:
+            continue
+        waiting = status.get("state", {}).get("waiting", {})
+        if UNMADE in waiting.get("message", ""):
+            words = f"pod {pod['metadata']['name']}: revision {revision} is no longer on the repository claim"
+            return Trouble(Reason.RESULT_MISSING, f"{words} ({waiting['message']})")
+        end = termination(status) or (status.get("lastState", {}).get("terminated", {}) if waiting else {})
+        if end and end.get("exitCode") != 0:
+            return _checked(end, revision) or ending(pod, CHECK, end, Reason.CRASHED)
+    return None
+
+
+def _checked(terminated: Mapping[str, Any], revision: str) -> Trouble | None:
+    """What the container said about its own revision."""
+    try:
+        outcome = Outcome.from_json(terminated.get("message", ""))
+    except DocumentError:
+        return None
+    if (outcome.stage, outcome.key) != (SERVE, revision) or outcome.reason is None:
+        return None
+    return Trouble(outcome.reason, outcome.message)
 
 
 def restarts(pod: Mapping[str, Any]) -> int:

@@ -21,7 +21,14 @@ from triton_operator import names
 from triton_operator.observed.failures import Failure
 from triton_operator.observed.history import History
 from triton_operator.observed.jobs import JobView, Record, job_view
-from triton_operator.observed.pods import Trouble, disrupted, pod_trouble, server_crash, server_image_id
+from triton_operator.observed.pods import (
+    Trouble,
+    disrupted,
+    pod_trouble,
+    revision_trouble,
+    server_crash,
+    server_image_id,
+)
 
 
 @dataclass(frozen=True)
@@ -180,12 +187,17 @@ def _server(body: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
     own = [pod for pod in pods if pod["metadata"].get("labels", {}).get(names.REVISION_LABEL) == name]
     # The trouble of an evicted pod's successor says more than the eviction.
     own.sort(key=disrupted)
+    revision = body["metadata"].get("labels", {}).get(names.KEY_LABEL, "")
     refused = [
         Trouble(Reason.APPLY_REFUSED, f"Deployment {name} gets no pod: {condition.get('message', '')}")
         for condition in status.get("conditions", [])
         if condition["type"] == "ReplicaFailure" and condition["status"] == "True"
     ]
-    troubles = refused + [found for pod in own if (found := server_crash(pod) or pod_trouble(pod, events))]
+    troubles = refused + [
+        found
+        for pod in own
+        if (found := revision_trouble(pod, revision) or server_crash(pod) or pod_trouble(pod, events))
+    ]
     wanted = body["spec"].get("replicas", 1)
     current = status.get("observedGeneration") == body["metadata"].get("generation")
     progressing = [each.get("reason") for each in status.get("conditions", []) if each["type"] == "Progressing"]
@@ -200,7 +212,7 @@ def _server(body: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
         trouble=troubles[0] if troubles else None,
         image_id=min(filter(None, map(server_image_id, own)), default=""),
         created_at=datetime.fromisoformat(body["metadata"]["creationTimestamp"]),
-        revision_key=body["metadata"].get("labels", {}).get(names.KEY_LABEL, ""),
+        revision_key=revision,
         progress_deadline_exceeded="ProgressDeadlineExceeded" in progressing,
         body=body,
     )

@@ -4,10 +4,12 @@ from typing import Any
 
 from triton_converters.contract import layout
 from triton_converters.contract.formats import HPS
+from triton_converters.contract.request import CheckRequest
 from triton_operator import names
 from triton_operator.api.backend_settings import option
+from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
-from triton_operator.observed.pods import SERVER
+from triton_operator.observed.pods import CHECK, SERVE, SERVER
 from triton_operator.resources import pod
 
 HTTP_PORT, GRPC_PORT, METRICS_PORT = 8000, 8001, 8002
@@ -65,17 +67,36 @@ def serving_inputs(context: Context) -> list[Any]:
     return [serving, context.spec.gpu, images.server, images.server_arguments, context.claim_name]
 
 
-def server_container(context: Context, revision_key: str, engine_cache: str) -> dict[str, Any]:
+def check_container(context: Context, request: CheckRequest, mounts: list[dict[str, Any]]) -> dict[str, Any]:
+    """The container of ours that runs before a server and looks at the revision."""
+    return {
+        "name": CHECK,
+        "image": context.images.converter,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["python3", "-m", "triton_converters.revision_check"],
+        "args": [request.to_json()],
+        "env": [{"name": "PYTHONDONTWRITEBYTECODE", "value": "1"}],
+        # A quota asks for them on every container; no more is reserved, because it ends before the server starts.
+        "resources": pod.resources(context, context.spec.serving.pod, gpu=False),
+        "securityContext": pod.CONTAINER_SECURITY,
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": mounts,
+    }
+
+
+def server_container(context: Context, revision: Attempt) -> dict[str, Any]:
     """The container of tritonserver; a profile Job has it as its sidecar.
 
-    ``engine_cache``: the only directory of the claim that it may write to; empty: none.
+    Of the claim it sees its revision and, if it compiles engines, the directory that keeps them. Only that it may
+    write to.
     """
-    mounts = [pod.repository_mount(read_only=True), pod.SHARED_MEMORY, pod.TEMPORARY]
+    mounts = [_revision_mount(revision), pod.SHARED_MEMORY, pod.TEMPORARY]
+    engine_cache = revision.engine_cache
     return {
         "name": SERVER,
         "image": context.images.server,
         "imagePullPolicy": "IfNotPresent",
-        "args": server_arguments(context, revision_key),
+        "args": server_arguments(context, revision.key),
         "ports": [{"name": name, "containerPort": port} for name, port in PORTS.items()],
         "resources": pod.resources(context, context.spec.serving.pod, gpu=True),
         "securityContext": pod.CONTAINER_SECURITY,
@@ -90,9 +111,9 @@ def server_container(context: Context, revision_key: str, engine_cache: str) -> 
     }
 
 
-def serving_container(context: Context, revision_key: str, engine_cache: str) -> dict[str, Any]:
+def serving_container(context: Context, revision: Attempt) -> dict[str, Any]:
     """The server's container with what only a pod behind a Service needs: closed interfaces, probes, drain."""
-    container = server_container(context, revision_key, engine_cache)
+    container = server_container(context, revision)
     return container | {
         "args": [*container["args"], *RESTRICTIONS],
         "env": [{"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}}],
@@ -106,11 +127,12 @@ def serving_container(context: Context, revision_key: str, engine_cache: str) ->
     }
 
 
-def server(context: Context, revision_key: str, engine_cache: str, image: str) -> dict[str, Any]:
+def server(context: Context, revision: Attempt, image: str) -> dict[str, Any]:
     """The Deployment of a revision. ``image``: the server's image, by the digest that was profiled if that is known."""
     serving = context.spec.serving
-    name = names.server(context.name, revision_key, serving_inputs(context))
-    labels = {names.REVISION_LABEL: name, names.KEY_LABEL: revision_key}
+    name = names.server(context.name, revision.key, serving_inputs(context))
+    labels = {names.REVISION_LABEL: name, names.KEY_LABEL: revision.key}
+    check = CheckRequest(SERVE, revision.key, revision.key)
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -124,9 +146,10 @@ def server(context: Context, revision_key: str, engine_cache: str, image: str) -
                 "spec": pod.pod_spec(context, serving.pod, gpu=True)
                 | {
                     "terminationGracePeriodSeconds": GRACE_SECONDS,
-                    "containers": [serving_container(context, revision_key, engine_cache) | {"image": image}],
+                    "initContainers": [check_container(context, check, [_revision_mount(revision)])],
+                    "containers": [serving_container(context, revision) | {"image": image}],
                     "volumes": [
-                        pod.repository_volume(context, read_only=not engine_cache),
+                        pod.repository_volume(context, read_only=not revision.engine_cache),
                         pod.shared_memory_volume(context),
                         pod.temporary_volume(pod.SERVER_TEMPORARY),
                     ],
@@ -134,6 +157,10 @@ def server(context: Context, revision_key: str, engine_cache: str, image: str) -
             },
         },
     }
+
+
+def _revision_mount(revision: Attempt) -> dict[str, Any]:
+    return pod.input_mount(layout.revision_directory(revision.key))
 
 
 def _parameter_server(context: Context, revision_key: str) -> list[str]:

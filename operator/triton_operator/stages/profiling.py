@@ -104,7 +104,8 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
         request=replace(request, key=key),
         deadline_seconds=spec.performance.active_deadline_seconds,
         candidate=attempt.name,
-        sidecar=sidecar(context, attempt.key, attempt.engine_cache),
+        sidecar=sidecar(context, attempt),
+        served=attempt,
         tensorrt_version=attempt.tensorrt_version,
     )
 

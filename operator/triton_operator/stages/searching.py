@@ -240,7 +240,8 @@ def search_work(context: Context, dump: Dump, attempt: Attempt, budget: Budget, 
         # The server has to start first, and a point that runs when the time is spent is still finished.
         deadline_seconds=budget.seconds + spec.performance.active_deadline_seconds,
         candidate=attempt.name,
-        sidecar=reloading_sidecar(context, attempt.key, attempt.engine_cache),
+        sidecar=reloading_sidecar(context, attempt),
+        served=attempt,
         tensorrt_version=attempt.tensorrt_version,
     )
 

@@ -48,8 +48,6 @@ def _part(request: ConvertRequest, incoming: Path) -> Part:
         documents.check_end(incoming)
         with named(request):
             conversion = _accept(request, incoming, candidate)
-    if request.engine_cache:
-        Path(request.engine_cache).mkdir(parents=True, exist_ok=True)
     return Part(request, form, conversion, next(read_batches(layout.reference_directory(request.reference))))
 
 
