@@ -64,7 +64,7 @@ def search(
     mounts = (
         f"{home}:{HOME}",
         f"{packages}:{PACKAGES}:ro",
-        f"{candidate.root}:{layout.MOUNT}:ro",
+        f"{candidate.root}:{layout.ROOT}:ro",
         f"{tool}:/tmp/pa:ro",
     )
     argv = [

@@ -22,10 +22,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, ModuleType
 
+from triton_converters.claim_store import root
 from triton_converters.claim_store.replay import find_result, has_result, write_result
 from triton_converters.contract import layout
 from triton_converters.contract.document import Document, DocumentError
-from triton_converters.contract.envelope import EXIT_FINAL, Outcome
+from triton_converters.contract.envelope import EXIT_FINAL, EXIT_RETRY, Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import (
@@ -42,7 +43,6 @@ from triton_converters.failures import failure_of
 from triton_converters.incoming import documents, wrapper
 from triton_converters.incoming.wrapper import EXIT_TERMINATED
 
-EXIT_RETRY = 1
 PACKAGE = Path(__file__).parent
 
 
@@ -145,6 +145,7 @@ def _prepare(name: str, key: str, request: Document) -> None:
     if layout.CONVERTERS_MOUNT.is_dir():
         target = layout.CONVERTERS_MOUNT / PACKAGE.name
         shutil.copytree(PACKAGE, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    root.check()
     replayed = stage.result(name, key) is not None
     missing: tuple[str, ...] = () if replayed else stage.part(PREPARE).run(request, incoming)
     documents.write(incoming, documents.ORDER, documents.order_for(request, missing))
@@ -167,6 +168,7 @@ def _produce(name: str) -> int:
 def _run(name: str, key: str, request: Document) -> Document:
     """Replay the valid result of the key, or run the stage; write the result unless the stage did."""
     stage = STAGES[name]
+    root.ensure()
     directory = stage.directory(key) if stage.directory else None
     if directory is not None and (found := stage.result(name, key)) is not None:
         # A running clean Job leaves alone what was just used; what it has just removed is made again.

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_converters.__main__ import STAGES
+from triton_converters.claim_store.root import mark
 from triton_converters.contract import layout
 from triton_converters.contract.document import Document
 from triton_converters.contract.envelope import Outcome
@@ -61,10 +62,11 @@ class Pod:
 def start_stage(
     root: Path, stage: str, request: Document, mounts: Sequence[str] = (), environment: Sequence[str] = ()
 ) -> "subprocess.Popen[str]":
-    """Start a stage on the claim at ``root``, in the converter image.
+    """Start a stage in the converter image, with ``root`` as the operator's directory of a claim.
 
     Of a stage with user code, all three containers are one here, which has the whole claim.
     """
+    mark(root)
     command = ["python3", "-m", "triton_converters", stage, request.to_json()]
     if STAGES[stage].user_code:
         incoming = root / "incoming"
@@ -72,7 +74,7 @@ def start_stage(
         mounts = [*mounts, f"{tempfile.mkdtemp(dir=incoming)}:{layout.INCOMING_MOUNT}"]
         command = ["sh", "-ec", THREE_CONTAINERS, "sh", stage, request.to_json()]
     argv = [
-        *IN_IMAGE, "converter", "--mount", f"{root}:{layout.MOUNT}",
+        *IN_IMAGE, "converter", "--mount", f"{root}:{layout.ROOT}",
         *(word for mount in mounts for word in ("--mount", mount)),
         *(word for pair in ("TERMINATION_LOG=/tmp/message", *environment) for word in ("--env", pair)),
         "--", *command,
@@ -106,7 +108,7 @@ def serving(root: Path, revision: str, control: Sequence[str] = ("--model-contro
     ports, log = free_ports(), root / "tritonserver.log"
     argv = [
         *IN_IMAGE, "tritonserver-cpu",
-        "--mount", f"{root}:{layout.MOUNT}:ro", "--mount", f"{shared_memory}:/dev/shm", "--",
+        "--mount", f"{root}:{layout.ROOT}:ro", "--mount", f"{shared_memory}:/dev/shm", "--",
         "tritonserver", f"--model-repository={layout.model_repository(revision)}", *control, "--exit-on-error=true",
         "--http-port", str(ports[0]), "--grpc-port", str(ports[1]), "--metrics-port", str(ports[2]),
     ]  # fmt: skip

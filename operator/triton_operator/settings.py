@@ -14,6 +14,7 @@ from pydantic.alias_generators import to_camel
 InstanceGroupKind = Literal["Gpu", "Auto"]
 Peer = Mapping[str, Any]
 """A Kubernetes NetworkPolicyPeer, without its empty fields, which the API server does not keep."""
+Verification = Literal["Stat", "Content"]
 
 
 class SettingsError(ValueError):
@@ -79,6 +80,10 @@ class Settings:
     """ALLOWED_IMAGES, separated by commas: how the images begin that a spec may name; empty: anyhow."""
     allowed_claims: tuple[str, ...] = ()
     """ALLOWED_CLAIMS, separated by commas: names of the claims that a spec may name, with *; empty: any."""
+    verification: Verification = "Stat"
+    """REPOSITORY_VERIFICATION: what a server's pod compares before the server starts. ``Stat``: the attributes of the
+    revision's files, and their content only if those differ. ``Content``: the content each time. A server that runs
+    keeps what it was made with."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
@@ -97,6 +102,7 @@ class Settings:
             ),
             clients=_peers(environment, "NETWORK_POLICY_CLIENTS"),
             metrics_readers=_peers(environment, "NETWORK_POLICY_METRICS"),
+            verification=cast(Verification, _one_of(environment, "REPOSITORY_VERIFICATION", ("Stat", "Content"))),
             lease=_lease(environment),
             holder=environment.get("POD_NAME") or gethostname(),
             job_resources=_resources(environment, "JOB_RESOURCES"),

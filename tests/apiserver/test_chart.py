@@ -97,7 +97,7 @@ def test_the_environment_is_what_the_settings_read() -> None:
     values = (
         "image=i,converter.image=c:1,converter.tensorflowImage=t:1,server.image=s:2,server.instanceGroupKind=Auto,"
         "server.arguments={--a=1,--b},watchNamespaces={blue,green},logFormat=text,metrics.port=9090,"
-        "unschedulableSeconds=60,servers.resources.requests=null,servers.resources.limits.memory=8Gi,"
+        "unschedulableSeconds=60,repository.verification=Content,servers.resources.requests=null,servers.resources.limits.memory=8Gi,"
         "userCode.runtimeClassName=gvisor,userCode.hostUsers=false,allowed.images={r.example/a/,r.example/b},"
         "allowed.claims={team-*}"
     )
@@ -135,6 +135,7 @@ def test_the_environment_is_what_the_settings_read() -> None:
         user_code_host_users=False,
         allowed_images=("r.example/a/", "r.example/b"),
         allowed_claims=("team-*",),
+        verification="Content",
     )
     assert Settings.from_environment(environment) == expected
     assert len(environment) == len(fields(Settings))

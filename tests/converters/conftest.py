@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.converters.sources import WriteSource
+from triton_converters.claim_store.root import mark
 from triton_converters.contract import layout
 
 FRAMEWORKS = ("tensorflow", "torch")
@@ -28,9 +29,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.fixture
 def mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty claim, and an empty INCOMING_MOUNT; every path function of layout.py points there."""
-    root, incoming = tmp_path / "repository", tmp_path / "incoming"
-    root.mkdir()
+    """The root of an empty claim, and an empty INCOMING_MOUNT; every path function of layout.py points there."""
+    root, incoming = tmp_path / "repository" / layout.ROOT.name, tmp_path / "incoming"
+    root.mkdir(parents=True)
+    mark(root)
     incoming.mkdir()
     for locate in (
         layout.source_directory,
@@ -43,7 +45,8 @@ def mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         layout.cache_directory,
     ):
         monkeypatch.setattr(locate, "__defaults__", (root,))
-    monkeypatch.setattr(layout, "MOUNT", root)
+    monkeypatch.setattr(layout, "MOUNT", root.parent)
+    monkeypatch.setattr(layout, "ROOT", root)
     monkeypatch.setattr(layout, "INCOMING_MOUNT", incoming)
     monkeypatch.setattr(layout, "CONVERTERS_MOUNT", tmp_path / "converters")
     monkeypatch.setattr(layout, "SOURCE_MOUNT", tmp_path / "source")

@@ -1,12 +1,17 @@
 """What the clean stage removes from a claim, and what it leaves."""
 
+import contextlib
 import hashlib
 import json
 import os
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from triton_converters.claim_store.replay import write_result
 from triton_converters.claim_store.repository import Conversion, write_conversion
@@ -63,8 +68,12 @@ def converted(root: Path, key: str, conversion: str) -> None:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A claim with one marked and one unmarked directory of each kind, all of them old."""
-    root = tmp_path / "claim"
+    """The root of a claim with one marked and one unmarked directory of each kind, all of them old."""
+    return make_root(tmp_path)
+
+
+def make_root(home: Path) -> Path:
+    root = home / "claim"
     for key, conversion in ((MARKED, OF_MARKED), (UNMARKED, OF_UNMARKED)):
         converted(root, key, conversion)
         write_result(layout.reference_directory(key, root), "reference", key, REFERRED)
@@ -90,7 +99,11 @@ def mark(marks: Path, owner: str, stage: str, key: str, result: Document) -> Pat
 @pytest.fixture
 def marks(tmp_path: Path) -> Path:
     """The records of two TritonDeployments, as the kubelet mounts them."""
-    marks = tmp_path / "marks"
+    return make_marks(tmp_path)
+
+
+def make_marks(home: Path) -> Path:
+    marks = home / "marks"
     mark(marks, "mine", "source", "s", SourceResult(DIGEST, 1, 1))
     mark(marks, "mine", "convert", MARKED, CONVERTED)
     mark(marks, "theirs", "search", "part", SEARCHED)
@@ -208,37 +221,57 @@ def test_what_a_history_names_stays_without_its_record(root: Path, marks: Path) 
     assert before - names(root) == {f"references/{UNMARKED}"}
 
 
-def users_own(root: Path) -> list[Path]:
-    """What a user may keep on a claim, in folders that happen to have our names."""
-    whole = [
-        root / "sources" / "resnet" / "train.py",
-        root / "sources" / ("f" * 64) / "train.py",
-        root / "candidates" / "applicants" / "cv.pdf",
-        root / "candidates" / ("0" * 16) / "cv.pdf",
-        root / "references" / ("0" * 16) / "result.json",
-        root / "revisions" / ("0" * 16) / "result.json",
-        root / "measurements" / ("0" * 16) / "tensions.csv",
-        root / "searches" / ("0" * 16) / "points.jsonl",
-        root / "searches" / ("1" * 16) / "notes.txt",
-        root / "revisions" / ".tmp-download" / "part.bin",
-        root / "downloads" / f".tmp-{UNMARKED}-d0wnl04d" / "part.bin",
-    ]
-    for path in whole:
-        path.parent.mkdir(parents=True)
-        path.write_text('{"mine": true}\n')
-    return whole
+UNKNOWN = {
+    "a folder": "downloads/model.pt",
+    "a file": "notes.txt",
+    "a file in a folder": "revisions/notes.txt",
+    "a name that is no key": "sources/resnet/train.py",
+    "a source with other content": f"sources/{'f' * 64}/train.py",
+    "another directory under a key": f"candidates/{'0' * 16}/cv.pdf",
+    "a result of another key": f"references/{'0' * 16}/result.json",
+    "files beside a search's": f"searches/{'1' * 16}/notes.txt",
+    "points that cannot be read": f"searches/{'0' * 16}/points.jsonl",
+    "a temporary name that is not ours": "revisions/.tmp-download/part.bin",
+    "a newer operator's": "environments/0a1b/result.json",
+}
 
 
-def test_folders_of_the_user_stay(root: Path, marks: Path) -> None:
-    mine = users_own(root)
-    # Another key's result is no proof either.
-    write_result(mine[4].parent, "reference", UNMARKED, REFERRED)
-    for path in mine:
-        aged(path.parent, 48 * HOUR)
+@pytest.mark.parametrize("name", UNKNOWN.values(), ids=UNKNOWN)
+def test_nothing_goes_where_something_is_unknown(root: Path, marks: Path, name: str) -> None:
+    (root / name).parent.mkdir(parents=True, exist_ok=True)
+    (root / name).write_text('{"mine": true}\n')
+    grow_old(root)
+    before = sorted(root.rglob("*"))
+    with pytest.raises(StageError, match=f"nothing was removed.*/{name.partition('/')[0]}") as error:
+        run(REQUEST, root, marks)
+    assert error.value.reason is Reason.REPOSITORY_UNKNOWN
+    assert "kubectl triton retry" in error.value.message
+    assert sorted(root.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["revisions", "."])
+def test_nothing_goes_where_a_folder_cannot_be_read(
+    root: Path, marks: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, iterdir = sorted(root.rglob("*")), Path.iterdir
+
+    def refused(path: Path) -> Iterator[Path]:
+        if path == root / name:
+            raise PermissionError(13, "Permission denied", str(path))
+        return iterdir(path)
+
+    monkeypatch.setattr(Path, "iterdir", refused)
+    with pytest.raises(StageError, match="cannot be read"):
+        run(REQUEST, root, marks)
+    monkeypatch.undo()
+    assert sorted(root.rglob("*")) == before
+
+
+def test_a_link_to_what_is_ours_is_unknown(root: Path, marks: Path) -> None:
     link = root / "revisions" / ("9" * 16)
     link.symlink_to(root / "revisions" / UNMARKED)
-    assert run(REQUEST, root, marks) == CleanResult(directories=6, temporary=0)
-    assert all(path.is_file() for path in mine)
+    with pytest.raises(StageError, match="nothing was removed"):
+        run(REQUEST, root, marks)
     assert link.is_symlink()
 
 
@@ -246,5 +279,66 @@ def test_a_source_that_somebody_added_to_stays(root: Path, marks: Path) -> None:
     (added,) = (each for each in (root / "sources").iterdir() if each.name != DIGEST)
     (added / "notes.txt").write_text("mine")
     grow_old(root)
-    run(REQUEST, root, marks)
+    with pytest.raises(StageError, match=added.name):
+        run(REQUEST, root, marks)
     assert (added / "notes.txt").exists()
+
+
+def test_what_a_search_measured_is_ours_too(root: Path, marks: Path) -> None:
+    points = Journal(layout.search_directory(UNMARKED, root)).attempt()
+    points.mkdir()
+    (points / "online-batch1-concurrency1.csv").write_text("Concurrency\n")
+    grow_old(root)
+    assert run(REQUEST, root, marks).directories == 6
+    assert not points.parent.exists()
+
+
+def test_caches_and_what_nfs_keeps_are_left_alone(root: Path, marks: Path) -> None:
+    for name in ("caches/NVIDIA-L4/10.9/engine", ".nfs0001", "revisions/.nfs0002"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("compiled")
+    (root / layout.MARKER).write_text("{}")
+    grow_old(root)
+    assert run(REQUEST, root, marks) == CleanResult(directories=6, temporary=0)
+    assert (root / "caches/NVIDIA-L4/10.9/engine").exists()
+
+
+def test_what_the_kubelet_made_for_a_lost_revision_goes(root: Path, marks: Path) -> None:
+    empty = root / "revisions" / ("0" * 16)
+    empty.mkdir()
+    grow_old(root)
+    assert run(REQUEST, root, marks).directories == 7
+    assert not empty.exists()
+
+
+KNOWN = ("sources", "references", "candidates", "revisions", "measurements", "searches", "caches", layout.MARKER)
+WORDS = st.one_of(
+    st.sampled_from([*KNOWN, UNMARKED, "f" * 16, "f" * 64, f".tmp-{UNMARKED}", "result.json", "points.jsonl", "lock"]),
+    st.text("ab01._-/", min_size=1, max_size=20).map(lambda text: text.replace("/", "_")),
+).filter(lambda name: name not in (".", ".."))
+PATHS = st.lists(WORDS, min_size=1, max_size=4).map(lambda words: "/".join(words))
+
+
+@settings(max_examples=200, deadline=None)
+@given(names=st.lists(PATHS, min_size=1, max_size=6))
+def test_whatever_lies_beside_our_directories_stays(names: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        root, strangers = make_root(home), []
+        make_marks(home)
+        ours = set(root.rglob("*"))
+        for name in names:
+            path = root / name
+            # Within a directory that is removed, everything goes with it.
+            if not any(each.name in (MARKED, UNMARKED, OF_MARKED, OF_UNMARKED) for each in (path, *path.parents)):
+                with contextlib.suppress(OSError):
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.touch()
+                    strangers.append(path)
+        for path in root.rglob("*"):
+            aged(path, 48 * HOUR)
+        try:
+            run(REQUEST, root, home / "marks")
+        except StageError:
+            assert ours <= set(root.rglob("*")), "nothing was removed"
+        assert all(path.exists() for path in strangers)

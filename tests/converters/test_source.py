@@ -107,7 +107,7 @@ def test_the_same_content_is_published_once(mounted: Path, monkeypatch: pytest.M
     (mounted / "model.py").touch()
     monkeypatch.setattr(shutil, "copyfile", refuse)
     assert source.run(request()) == first
-    assert len(list((layout.MOUNT / "sources").iterdir())) == 1
+    assert len(list((layout.ROOT / "sources").iterdir())) == 1
 
 
 def plant_other_code(published: Path) -> None:
@@ -224,7 +224,7 @@ def test_what_cannot_be_published_is_refused_by_name(
         source.run(request())
     assert caught.value.reason is Reason.SOURCE_INVALID
     assert all(word in caught.value.message for word in words), caught.value.message
-    assert not (layout.MOUNT / "sources").exists()
+    assert not (layout.ROOT / "sources").exists()
 
 
 def test_a_wrong_digest_names_both(mounted: Path) -> None:
@@ -233,7 +233,7 @@ def test_a_wrong_digest_names_both(mounted: Path) -> None:
     assert caught.value.reason is Reason.DIGEST_MISMATCH
     assert digest_by_shell(mounted) in caught.value.message
     assert "0" * 64 in caught.value.message
-    assert not (layout.MOUNT / "sources").exists()
+    assert not (layout.ROOT / "sources").exists()
 
 
 @pytest.mark.parametrize("path", ["absent", "nested/absent/deeper", "model.py/absent"])
@@ -272,4 +272,4 @@ def test_a_source_that_changes_while_it_is_copied_is_tried_again(
     with pytest.raises(StageError) as caught:
         source.run(request())
     assert not caught.value.final
-    assert list((layout.MOUNT / "sources").iterdir()) == []
+    assert list((layout.ROOT / "sources").iterdir()) == []

@@ -113,7 +113,7 @@ def test_every_failure_has_a_reason(run: Run, error: BaseException, reason: Reas
 def test_a_full_claim_is_named(run: Run, mount: Path, names: tuple[str | None, ...]) -> None:
     files = [name and str(mount / name) for name in names]
     _, outcome = run(raising(OSError(errno.ENOSPC, "No space left on device", *files)))
-    assert f"no space is left on {mount} (" in outcome.message
+    assert f"no space is left on {mount.parent} (" in outcome.message
 
 
 def test_another_full_file_system_is_not_called_the_claim(run: Run, mount: Path, tmp_path: Path) -> None:
@@ -197,8 +197,9 @@ import os, sys
 from pathlib import Path
 from types import ModuleType
 from triton_converters.contract import layout
-for name in ("source_directory", "reference_directory"):
-    getattr(layout, name).__defaults__ = (Path({root!r}),)
+layout.MOUNT = Path({claim!r})
+layout.ROOT = layout.MOUNT / layout.ROOT.name
+layout.reference_directory.__defaults__ = (layout.ROOT,)
 module = ModuleType("triton_converters.stages.reference.publish")
 exec({body!r}, vars(module))
 sys.modules["triton_converters.stages.reference.publish"] = module
@@ -210,7 +211,9 @@ runpy.run_module("triton_converters", run_name="__main__")
 
 def start(tmp_path: Path, body: str) -> subprocess.Popen[str]:
     """The real process, with a stage's body of the test's own."""
-    text = PROCESS.format(root=str(tmp_path / "repository"), body=body, request=REQUEST.to_json())
+    claim = tmp_path / "repository"
+    claim.mkdir()
+    text = PROCESS.format(claim=str(claim), body=body, request=REQUEST.to_json())
     log = str(tmp_path / "termination-log")
     return subprocess.Popen(
         [sys.executable, "-c", text],
@@ -268,7 +271,7 @@ def test_a_process_that_user_code_ends_leaves_no_message(tmp_path: Path) -> None
     process.communicate(timeout=60)
     assert process.returncode == 0
     assert not (tmp_path / "termination-log").exists()
-    assert not (tmp_path / "repository").exists()
+    assert not (tmp_path / "repository" / layout.ROOT.name / "references").exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -293,7 +296,7 @@ def run(request, incoming):
     process.communicate(timeout=60)
     assert time.monotonic() - began < 5
     assert process.returncode == 128 + signal.SIGTERM
-    assert list((tmp_path / "repository" / "references").iterdir()) == []
+    assert list((tmp_path / "repository" / layout.ROOT.name / "references").iterdir()) == []
     assert not (tmp_path / "termination-log").exists()
 
 

@@ -131,7 +131,7 @@ def nameserver(suite: Suite) -> str:
 def digests(suite: Suite, revision: str) -> dict[str, str]:
     """SHA-256 by path of every file that a revision serves."""
     lines = suite.workbench.run(
-        "find", f"/repository/revisions/{revision}", "-type", "f", "-exec", "sha256sum", "{}", "+"
+        "find", f"/repository/.triton-operator/revisions/{revision}", "-type", "f", "-exec", "sha256sum", "{}", "+"
     )
     pairs = (line.split(maxsplit=1) for line in lines.splitlines())
     return {path: digest for digest, path in pairs}

@@ -52,6 +52,7 @@ LANES: dict[str, Callable[[Suite], Any]] = {
     "last_words_read": last_words.run,
     "more_memory": repair.memory,
     "retried": repair.retry,
+    "damaged": repair.damage,
     "full_claim": repair.storage,
     "deleted": deletion.run,
     "from_configmap": configmap.run,
@@ -212,6 +213,12 @@ def more_memory(lanes: dict[str, "Future[Any]"]) -> repair.Mending:
 def retried(lanes: dict[str, "Future[Any]"]) -> repair.Mending:
     """Outcome of the lane."""
     return lanes["retried"].result()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="package")
+def damaged(lanes: dict[str, "Future[Any]"]) -> repair.Mending:
+    """Outcome of the lane."""
+    return lanes["damaged"].result()  # type: ignore[no-any-return]
 
 
 @pytest.fixture(scope="package")

@@ -20,6 +20,6 @@ def run(suite: Suite) -> Scorer:
     """To Ready; then a look at the revision."""
     applied = suite.new("ensemble", "ensemble")
     state = applied.wait_ready(applied.apply()).state
-    told = suite.workbench.json(f"/repository/revisions/{state.revision}/ps.json")
+    told = suite.workbench.json(f"/repository/.triton-operator/revisions/{state.revision}/ps.json")
     folder = told["models"][0]["sparse_files"][0]
     return Scorer(state, told, int(suite.workbench.run("stat", "--format=%s", f"{folder}/emb_vector")))

@@ -23,7 +23,7 @@ def test_rows_count_samples(scorer: Scorer) -> None:
 
 def test_the_backend_reads_its_tables_from_the_revision(scorer: Scorer) -> None:
     entry = scorer.parameter_server["models"][0]
-    home = f"/repository/revisions/{scorer.state.revision}/models/tables/1"
+    home = f"/repository/.triton-operator/revisions/{scorer.state.revision}/models/tables/1"
     assert entry["sparse_files"] == [f"{home}/0", f"{home}/1"]
     assert (entry["embedding_vecsize_per_table"], entry["gpucache"]) == ([4, 2], False)
     assert scorer.table_bytes == 50 * 4 * 4

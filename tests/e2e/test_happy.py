@@ -117,14 +117,16 @@ def test_columns_of_kubectl_get(happy_object: Happy) -> None:
 def test_the_revision_on_the_claim_is_complete_and_unique(happy_object: Happy) -> None:
     state = happy_object.ready.state
     bench = happy_object.workbench
-    files = bench.files(f"/repository/revisions/{state.revision}")
+    files = bench.files(f"/repository/.triton-operator/revisions/{state.revision}")
     chosen = state.candidates[state.status["serving"]["candidate"]]
     model = "model.onnx" if chosen["name"].startswith("onnx") else "model.pt"
     assert {"result.json", "models/classifier/config.pbtxt", f"models/classifier/1/{model}"} <= files.keys()
     assert any(path.startswith("models/classifier/warmup/") for path in files)
-    digest = bench.run("sha256sum", f"/repository/revisions/{state.revision}/models/classifier/1/{model}").split()[0]
+    digest = bench.run(
+        "sha256sum", f"/repository/.triton-operator/revisions/{state.revision}/models/classifier/1/{model}"
+    ).split()[0]
     assert bench.result("revisions", state.revision)["result"]["file_sha256"] == digest
-    listed = bench.run("ls", "-A", "/repository/revisions").split()
+    listed = bench.run("ls", "-A", "/repository/.triton-operator/revisions").split()
     assert sorted(listed) == sorted(each["key"] for each in state.candidates.values()), "no half-written revision"
 
 
@@ -161,17 +163,20 @@ def test_the_server_pod_holds_a_gpu_and_nothing_it_does_not_need(happy_object: H
     assert server["livenessProbe"]["httpGet"]["path"] == "/v2/health/live"
     assert server["lifecycle"]["preStop"]
     mounts = {each["mountPath"]: each for each in server["volumeMounts"]}
-    assert mounts["/repository"]["readOnly"] is True
+    revision = happy_object.ready.state.revision
+    assert mounts[f"/repository/.triton-operator/revisions/{revision}"]["readOnly"] is True
+    assert [each["mountPath"] for each in server["volumeMounts"] if each["name"] == "repository"] == [
+        f"/repository/.triton-operator/revisions/{revision}"
+    ]
     assert "/dev/shm" in mounts  # noqa: S108
     command = [*server.get("command", []), *server.get("args", [])]
-    revision = happy_object.ready.state.revision
-    assert f"--model-repository=/repository/revisions/{revision}/models" in command
+    assert f"--model-repository=/repository/.triton-operator/revisions/{revision}/models" in command
     assert "--model-control-mode=none" in command
 
 
 def test_the_server_cannot_change_its_model(happy_object: Happy) -> None:
     pod = server_pod(happy_object)["metadata"]["name"]
-    folder = f"/repository/revisions/{happy_object.ready.state.revision}"
+    folder = f"/repository/.triton-operator/revisions/{happy_object.ready.state.revision}"
     said = refusal(happy_object.applied.kubectl, pod, "touch", f"{folder}/touched")
     assert "Read-only file system" in said
     assert refusal(happy_object.applied.kubectl, pod, "ls", folder) == ""

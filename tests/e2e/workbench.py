@@ -39,7 +39,7 @@ class Workbench:
 
     def result(self, folder: str, key: str) -> Object:
         """The result.json of a key on the claim."""
-        return self.json(f"/repository/{folder}/{key}/result.json")
+        return self.json(f"/repository/.triton-operator/{folder}/{key}/result.json")
 
     def json(self, path: str) -> Object:
         """A file that holds JSON."""

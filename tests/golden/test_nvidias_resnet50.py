@@ -9,6 +9,7 @@ from tritonclient.grpc import model_config_pb2
 from tests.golden.moments import MOMENTS
 from tests.golden.nvidias_resnet50 import COMMAND, PRODUCT, TABLE
 from tests.golden.test_golden import HERE, run
+from triton_converters.contract import layout
 from triton_converters.contract.request import ConvertRequest, ProfileRequest
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.model_config.model import Execution, render
@@ -90,6 +91,6 @@ def test_the_server_may_write_to_its_engines_and_to_nothing_else(
     convert: dict[str, Any], profile: dict[str, Any]
 ) -> None:
     cache = ConvertRequest.from_json(convert["containers"][0]["args"][-1]).engine_cache
-    assert cache.startswith(f"/repository/caches/{PRODUCT}/26.03/")
+    assert cache.startswith(f"{layout.ROOT}/caches/{PRODUCT}/26.03/")
     writable = [each["mountPath"] for each in profile["initContainers"][-1]["volumeMounts"] if not each.get("readOnly")]
     assert writable == ["/dev/shm", "/tmp", cache]  # noqa: S108 - emptyDirs of the pod's own

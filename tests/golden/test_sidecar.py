@@ -24,13 +24,14 @@ def containers() -> tuple[dict[str, Any], dict[str, Any], list[Any], list[Any]]:
         each for each in run(HERE / "profiling").objects if each["metadata"]["name"].startswith("digits-profile")
     )
     pod = profile["spec"]["template"]["spec"]
-    key = pod["initContainers"][0]["args"][1]
+    sidecar = pod["initContainers"][-1]
+    key = sidecar["args"][1]
     for case in sorted(HERE.glob("*/cr.yaml")):
         for each in run(case.parent).objects:
             if each["kind"] == "Deployment":
                 server = each["spec"]["template"]["spec"]
                 if server["containers"][0]["args"][1] == key:
-                    return pod["initContainers"][0], server["containers"][0], pod["volumes"], server["volumes"]
+                    return sidecar, server["containers"][0], pod["volumes"], server["volumes"]
     raise AssertionError(f"no case serves the revision that is profiled: {key}")
 
 

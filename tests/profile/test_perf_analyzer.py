@@ -38,7 +38,7 @@ Failed to obtain stable measurement within 5 measurement windows for concurrency
 --measurement-interval.
 Failed to obtain stable measurement.
 """
-TARGET = Target("digits", "127.0.0.1:8001", "grpc", "/repository/references/a/perf.json", ())
+TARGET = Target("digits", "127.0.0.1:8001", "grpc", "/repository/.triton-operator/references/a/perf.json", ())
 POINT = Point("online", 1, 4)
 COUNT = Measurement("CountWindows", 50, 5000, 10)
 TIME = Measurement("TimeWindows", 50, 300, 25)
@@ -47,7 +47,7 @@ TIME = Measurement("TimeWindows", 50, 300, 25)
 def test_the_command_line_of_an_online_point() -> None:
     assert shlex.join(arguments(TARGET, POINT, first_windows(COUNT))) == (
         "perf_analyzer -m digits -u 127.0.0.1:8001 -i grpc -b 1 --concurrency-range 4"
-        " --input-data /repository/references/a/perf.json --warmup-request-count 10"
+        " --input-data /repository/.triton-operator/references/a/perf.json --warmup-request-count 10"
         " --measurement-mode count_windows --measurement-request-count 50 --stability-percentage 10 --max-trials 5"
         " -v --verbose-csv -f online-batch1-concurrency4.csv"
     )

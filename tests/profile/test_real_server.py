@@ -13,6 +13,7 @@ from served_claim import SAMPLES, load, measure_request, profile_request
 from hack.imagebuild.pod import IN_IMAGE, ROOT, Pod, outcome_in
 from triton_converters.claim_store.dump import read_batches
 from triton_converters.claim_store.served_outputs import read_outputs
+from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import InputShape, Sweep
@@ -87,7 +88,7 @@ def test_what_was_run_stays_on_the_claim_and_can_be_pasted(pod: Pod) -> None:
     numpy.testing.assert_allclose(numpy.stack(kept), expected, atol=1e-5)
     assert not any(path.name.startswith(".tmp") for path in directory.parent.iterdir())
     argv = shlex.split(found.environment.perf_analyzer[1])
-    mounts = ["--mount", f"{pod.root}:/repository:ro"]
+    mounts = ["--mount", f"{pod.root}:{layout.ROOT}:ro"]
     again = subprocess.run(
         [*IN_IMAGE, "converter", *mounts, "--", *argv], cwd=ROOT, capture_output=True, text=True, timeout=120
     )

@@ -5,7 +5,7 @@ from triton_converters.contract.results import Environment, ProfileResult, Row
 
 COMMAND = (
     "perf_analyzer -m some-model-name -u 127.0.0.1:8001 -i grpc -b 1 --concurrency-range 16"
-    " --input-data /repository/references/0123456789abcdef/perf.json --shared-memory system"
+    " --input-data /repository/.triton-operator/references/0123456789abcdef/perf.json --shared-memory system"
     " --output-shared-memory-size 123456 --warmup-request-count 32 --measurement-mode count_windows"
     " --measurement-request-count 500 --stability-percentage 10 --max-trials 5 -v --verbose-csv"
     " -f offline-batch128-concurrency1.csv"

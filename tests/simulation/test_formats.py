@@ -8,7 +8,7 @@ import pytest
 from tests.simulation.answers import Fate, when
 from tests.simulation.cluster import SETTINGS, Cluster, framework, pulled
 from tests.simulation.deployments import a_model, a_spec, candidate
-from triton_converters.contract.request import ConvertRequest, ReferenceRequest
+from triton_converters.contract.request import CheckRequest, ConvertRequest, ReferenceRequest
 
 Body = dict[str, Any]
 PRODUCT = "NVIDIA-A100-SXM4-80GB"
@@ -182,18 +182,19 @@ def test_an_engine_of_another_tensorrt_never_reaches_the_server() -> None:
     assert "10.8.0.43" in failed["message"]
     assert cluster.status["serving"]["candidate"] == "onnx-fp32"
     (job, _) = jobs(cluster, "profile")
-    copy, check, server = job["spec"]["template"]["spec"]["initContainers"]
+    copy, check, revision, server = job["spec"]["template"]["spec"]["initContainers"]
+    assert revision["name"] == "revision"
     assert (copy["name"], check["name"], server["name"]) == ("converters", "tensorrt", "tritonserver")
     assert check["image"] == server["image"]
     assert check["args"][2] == "10.9.0.34"
     final = [each["onExitCodes"]["containerName"] for each in job["spec"]["podFailurePolicy"]["rules"][:-1]]
-    assert final == ["profile", "tensorrt"]
+    assert final == ["profile", "revision", "tensorrt"]
 
 
 def test_only_engines_are_checked_and_their_tensorrt_is_recorded() -> None:
     cluster = Cluster(a_spec(models=model("onnx-fp32"), gpu=GPU))
     cluster.settle()
-    assert [each["name"] for each in pod(cluster, "profile")["initContainers"]] == ["tritonserver"]
+    assert [each["name"] for each in pod(cluster, "profile")["initContainers"]] == ["revision", "tritonserver"]
     cluster.edit(models=model("trt-fp16"))
     cluster.settle()
     for stage in ("profile", "measure"):
@@ -210,15 +211,19 @@ def test_only_a_server_that_compiles_may_write_and_only_to_its_own_cache() -> No
     sidecar = pod(cluster, "profile")["initContainers"][-1]
     told = request(cluster, "convert", ConvertRequest).engine_cache
     cache = told.removeprefix("/repository/")
-    assert cache.startswith(f"caches/{PRODUCT}/"), "beside it come the server's release or image, and a key"
+    assert cache.startswith(f".triton-operator/caches/{PRODUCT}/"), (
+        "beside it come the server's release or image, and a key"
+    )
+    revision = f".triton-operator/revisions/{request(cluster, 'convert', ConvertRequest).key}"
     for container in (serving["containers"][0], sidecar):
-        mounts = {each["mountPath"]: each for each in container["volumeMounts"] if each["name"] == "repository"}
-        assert mounts["/repository"]["readOnly"] is True
-        assert mounts[f"/repository/{cache}"] == {
-            "name": "repository",
-            "mountPath": f"/repository/{cache}",
-            "subPath": cache,
-        }
+        mounts = [each for each in container["volumeMounts"] if each["name"] == "repository"]
+        assert mounts == [
+            {"name": "repository", "mountPath": f"/repository/{revision}", "subPath": revision, "readOnly": True},
+            {"name": "repository", "mountPath": f"/repository/{cache}", "subPath": cache},
+        ]
+    check = pod(cluster, "profile")["initContainers"][0]
+    assert CheckRequest.from_json(check["args"][0]).engine_cache == told, "it makes the directory before the server"
+    assert {"name": "repository", "mountPath": "/repository"} in check["volumeMounts"]
     assert "readOnly" not in serving["volumes"][0]["persistentVolumeClaim"]
 
 
@@ -374,5 +379,5 @@ def test_only_the_profiled_server_shares_memory_with_its_client(tag: str, passed
     cluster.settle()
     (deployment,) = cluster.of_kind("Deployment")
     flag = "--allow-client-shm=true"
-    assert (flag in pod(cluster, "profile")["initContainers"][0]["args"]) is passed
+    assert (flag in pod(cluster, "profile")["initContainers"][-1]["args"]) is passed
     assert flag not in deployment["spec"]["template"]["spec"]["containers"][0]["args"]

@@ -208,7 +208,8 @@ def _given(context: Context, work: Work, dumps: Mapping[str, Any]) -> Given:
         parts.append([each["image"] for each in (own, *others)])
     unseen: Any = None
     if work.stage in MEASURES:
-        unseen = server(context, asked["revision"], "", context.images.server)["spec"]["template"]
+        attempt = work.served or Attempt(combinations(context.spec)[0], asked["revision"])
+        unseen = server(context, attempt, context.images.server)["spec"]["template"]
         (container,) = unseen["spec"]["containers"]
         parts.append({name: each["cpu"] for name, each in own["resources"].items() if "cpu" in each})
         parts.append([container["image"], container["args"], container["resources"]])

@@ -8,7 +8,7 @@ import pytest
 
 from triton_converters.contract.reasons import Reason
 from triton_operator.observed.jobs import job_view
-from triton_operator.observed.pods import pod_trouble, server_crash
+from triton_operator.observed.pods import Trouble, pod_trouble, revision_trouble, server_crash
 from triton_operator.observed.snapshot import observe
 
 Body = dict[str, Any]
@@ -208,6 +208,41 @@ def test_a_container_before_the_server_says_why_the_job_failed() -> None:
     view = job_view(a_job(failed), [pod], [])
     assert view.failure is not None
     assert (view.failure.reason, view.failure.message) == (Reason.TENSORRT_VERSION_MISMATCH, "10.9 is not 10.8")
+
+
+GONE = '{"key":"0a1b","message":"it is gone","reason":"ResultMissing","stage":"serve"}'
+FAILED = {"terminated": {"exitCode": 1, "message": GONE}}
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ({"state": FAILED}, "it is gone"),
+        ({"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": FAILED}, "it is gone"),
+        ({"state": {"terminated": {"exitCode": 0}}, "lastState": FAILED}, ""),
+        ({"state": {"running": {}}, "lastState": FAILED}, ""),
+        ({"state": {"waiting": {"reason": "PodInitializing"}}}, ""),
+    ],
+)
+def test_a_server_does_not_start_on_a_revision_that_is_gone(status: Body, said: str) -> None:
+    pod = a_pod(initContainerStatuses=[{"name": "revision", **status}])
+    assert revision_trouble(pod, "0a1b") == (Trouble(Reason.RESULT_MISSING, said) if said else None)
+
+
+def test_what_is_said_of_another_revision_is_only_quoted() -> None:
+    pod = a_pod(initContainerStatuses=[{"name": "revision", "state": FAILED}])
+    found = revision_trouble(pod, "ffff")
+    assert found is not None
+    assert found.reason is Reason.CRASHED
+
+
+def test_a_directory_that_the_kubelet_cannot_make_is_a_revision_that_is_gone() -> None:
+    words = 'failed to create subPath directory for volumeMount "repository" of container "revision"'
+    state = {"waiting": {"reason": "CreateContainerConfigError", "message": words}}
+    found = revision_trouble(a_pod(initContainerStatuses=[{"name": "revision", "state": state}]), "0a1b")
+    assert found is not None
+    assert found.reason is Reason.RESULT_MISSING
+    assert words in found.message
 
 
 def test_since_when_no_node_takes_a_pod() -> None:

@@ -229,9 +229,24 @@ def test_only_who_publishes_may_write_to_the_claim(applied: dict[str, Body]) -> 
         for container in containers(pod):
             mounts = {each["mountPath"]: each.get("readOnly", False) for each in container["volumeMounts"]}
             if "/repository" in mounts:
-                assert mounts["/repository"] is (container["name"] in ("tritonserver", "prepare")), name
+                assert mounts["/repository"] is (container["name"] in ("revision", "prepare")), name
             assert mounts.get("/source", True)
             assert mounts.get("/data", True)
+
+
+def test_a_server_sees_its_revision_alone_and_it_is_looked_at_before(applied: dict[str, Body]) -> None:
+    revision = applied["Deployment"]["metadata"]["labels"]["triton-operator.dev/key"]
+    path = f".triton-operator/revisions/{revision}"
+    mount = {"name": "repository", "mountPath": f"/repository/{path}", "subPath": path, "readOnly": True}
+    profile, serving = (dict(pods(applied))[name] for name in ("profile", "Deployment"))
+    for check, server in (profile["initContainers"], (serving["initContainers"][0], serving["containers"][0])):
+        assert (check["name"], server["name"]) == ("revision", "tritonserver")
+        assert [each for each in server["volumeMounts"] if each["name"] == "repository"] == [mount]
+        assert check["image"] == "example/converter:1"
+        assert check["resources"]["limits"]["memory"] == "4Gi", "a quota asks for it"
+    assert serving["initContainers"][0]["volumeMounts"] == [mount]
+    # In a Job it sees the whole claim, so that the kubelet makes no directory in place of a missing one.
+    assert [each["mountPath"] for each in profile["initContainers"][0]["volumeMounts"]] == ["/repository"]
 
 
 def test_user_code_sees_its_inputs_alone_and_writes_what_nobody_trusts(applied: dict[str, Body]) -> None:
@@ -240,7 +255,7 @@ def test_user_code_sees_its_inputs_alone_and_writes_what_nobody_trusts(applied: 
         (prepare, run), (publish,) = pod["initContainers"], pod["containers"]
         assert (prepare["name"], run["name"], publish["name"]) == ("prepare", "run", stage)
         parts = [each for each in run["volumeMounts"] if each["name"] == "repository"]
-        kinds_of_input = {each["subPath"].partition("/")[0] for each in parts}
+        kinds_of_input = {each["subPath"].split("/")[1] for each in parts}
         assert (
             kinds_of_input
             == {
@@ -264,7 +279,7 @@ def test_user_code_sees_its_inputs_alone_and_writes_what_nobody_trusts(applied: 
 def test_the_metrics_get_what_the_profiles_kept(applied: dict[str, Body]) -> None:
     profile = applied["profile"]["metadata"]["labels"]["triton-operator.dev/key"]
     mounts = framework(dict(pods(applied))["metrics"])["volumeMounts"]
-    assert f"measurements/{profile}/served" in {each.get("subPath") for each in mounts}
+    assert f".triton-operator/measurements/{profile}/served" in {each.get("subPath") for each in mounts}
 
 
 def test_a_quota_finds_limits_on_every_container_of_user_code(applied: dict[str, Body]) -> None:
@@ -362,7 +377,7 @@ def test_jobs_are_reached_by_nobody_and_only_measure_reaches_names_and_servers(a
 
 
 def test_a_job_that_cannot_mend_itself_is_not_tried_again(applied: dict[str, Body]) -> None:
-    for stage, finals in (("convert", ["prepare", "convert"]), ("profile", ["profile"])):
+    for stage, finals in (("convert", ["prepare", "convert"]), ("profile", ["profile", "revision"])):
         *final, disrupted = applied[stage]["spec"]["podFailurePolicy"]["rules"]
         assert [each["onExitCodes"] for each in final] == [
             {"containerName": name, "operator": "In", "values": [42]} for name in finals

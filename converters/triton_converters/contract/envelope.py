@@ -30,6 +30,9 @@ INFLATED_LIMIT_BYTES = 64 * 1024
 EXIT_FINAL = 42
 """Exit code of a failure that a second run of the same Job cannot fix; the podFailurePolicy fails the Job at once."""
 
+EXIT_RETRY = 1
+"""Exit code of a failure that another try may fix."""
+
 
 class MessageTooLongError(ValueError):
     """The document does not fit into a termination message."""

@@ -1,6 +1,8 @@
 """The directories of the repository claim; shared by the Jobs and the controller, standard library only.
 
-Every directory of this list is written once, under a temporary name, and renamed into place::
+All of them lie below ``.triton-operator/``, whose marker says that it is ours (``claim_store.root``). What lies beside
+it on the claim is the user's. Every directory of this list is written once, under a temporary name, and renamed into
+place::
 
     sources/<digest>/                       the user's files
     references/<key>/result.json            signature, counts
@@ -33,7 +35,11 @@ Compilers fill their caches, which may be deleted at any time::
 from pathlib import Path
 
 MOUNT = Path("/repository")
-"""Mount path of the claim in the containers of Jobs and servers."""
+"""Mount path of the claim in the containers of Jobs; a server has parts of it, at the same paths."""
+ROOT = MOUNT / ".triton-operator"
+"""The operator's own directory: it writes nothing elsewhere on the claim, and deletes nothing elsewhere."""
+MARKER = "layout.json"
+"""File in ROOT that says whose it is and which layout it has."""
 SOURCE_MOUNT = Path("/source")
 """Read-only mount path, in the source Job, of the claim or ConfigMap that spec.source names."""
 DATA_MOUNT = Path("/data")
@@ -46,12 +52,12 @@ MARKS_MOUNT = Path("/marks")
 """Mount path, in a clean Job, of the results ConfigMaps of all TritonDeployments that use the claim, by their names."""
 
 
-def source_directory(digest: str, root: Path = MOUNT) -> Path:
+def source_directory(digest: str, root: Path = ROOT) -> Path:
     """Directory of the published source; ``digest`` is 64 hexadecimal digits."""
     return root / "sources" / digest
 
 
-def reference_directory(key: str, root: Path = MOUNT) -> Path:
+def reference_directory(key: str, root: Path = ROOT) -> Path:
     """Directory of the framework's dump."""
     return root / "references" / key
 
@@ -61,17 +67,17 @@ def member_key(reference: str, model: str) -> str:
     return f"{reference}/members/{model}"
 
 
-def candidate_directory(key: str, root: Path = MOUNT) -> Path:
+def candidate_directory(key: str, root: Path = ROOT) -> Path:
     """Directory of a converted model file."""
     return root / "candidates" / key
 
 
-def revision_directory(key: str, root: Path = MOUNT) -> Path:
+def revision_directory(key: str, root: Path = ROOT) -> Path:
     """Directory of an immutable revision."""
     return root / "revisions" / key
 
 
-def model_repository(key: str, root: Path = MOUNT) -> Path:
+def model_repository(key: str, root: Path = ROOT) -> Path:
     """Value of tritonserver's --model-repository for a revision."""
     return revision_directory(key, root) / "models"
 
@@ -80,26 +86,26 @@ PARAMETER_SERVER = "ps.json"
 """File that --backend-config=hps,ps= names, in a revision with embedding tables."""
 
 
-def parameter_server(key: str, root: Path = MOUNT) -> Path:
+def parameter_server(key: str, root: Path = ROOT) -> Path:
     """The hps backend's JSON file of a revision."""
     return revision_directory(key, root) / PARAMETER_SERVER
 
 
-def measurement_directory(key: str, root: Path = MOUNT) -> Path:
+def measurement_directory(key: str, root: Path = ROOT) -> Path:
     """Directory of a profile's or a measurement's result."""
     return root / "measurements" / key
 
 
-def kept_outputs(profile: str, root: Path = MOUNT) -> Path:
+def kept_outputs(profile: str, root: Path = ROOT) -> Path:
     """Directory of the served outputs that a profile kept."""
     return measurement_directory(profile, root) / "served"
 
 
-def search_directory(search: str, root: Path = MOUNT) -> Path:
+def search_directory(search: str, root: Path = ROOT) -> Path:
     """Directory of the points that all parts of a search measured."""
     return root / "searches" / search
 
 
-def cache_directory(gpu_product: str, tensorrt_version: str, root: Path = MOUNT) -> Path:
+def cache_directory(gpu_product: str, tensorrt_version: str, root: Path = ROOT) -> Path:
     """Directory of the caches of a GPU product and TensorRT version; a product is a label's value, so a valid name."""
     return root / "caches" / (gpu_product or "any") / tensorrt_version

@@ -264,6 +264,8 @@ class ProfileRequest(Document):
     online: Sweep
     members: tuple[ServedModel, ...] = ()
     """The models of an ensemble (format ``ensemble``)."""
+    content: str = ""
+    """``ConvertResult.content`` of the revision; empty: not recorded."""
 
 
 @dataclass(frozen=True)
@@ -371,6 +373,25 @@ class MeasureRequest(Document):
     max_batch_size: int
     load: Load
     online: Sweep
+
+
+@dataclass(frozen=True)
+class CheckRequest(Document):
+    """Check a revision before a server starts on it; not a stage, but it ends a pod as a stage does."""
+
+    stage: str
+    """The stage of the Job, or ``serve``; with ``key`` it tells whose answer it is."""
+    key: str
+    """Key of the Job's result, or of the revision."""
+    revision: str
+    engine_cache: str = ""
+    """Absolute path of the directory that the server writes engines to, to be made; empty: none, or it is made."""
+    content: str = ""
+    """``ConvertResult.content``; empty: not recorded."""
+    seen: str = ""
+    """``ProfileResult.seen``; empty: the content is compared."""
+    verification: str = "Stat"
+    """``Stat``: the content is compared only if the files' attributes differ. ``Content``: it always is."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,10 @@
-"""The file of points: one JSON document on each line, written to disk before the next attempt."""
+"""The file of points: one JSON document on each line, written to disk before the next attempt.
+
+Beside it, each attempt has a folder for perf_analyzer's files.
+"""
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +14,7 @@ from triton_converters.search.path import Point
 from triton_converters.search.space import Load
 
 FILE = "points.jsonl"
+_ATTEMPT = re.compile(r"\d{4,}")
 BEGAN, MEASURED, REPEATED, REFUSED, STOPPED = "began", "measured", "repeated", "refused", "stopped"
 
 
@@ -61,6 +66,10 @@ class Journal:
         os.utime(self.directory)
         self.entries.append(entry)
 
+    def attempt(self) -> Path:
+        """The folder of the attempt that was begun last."""
+        return self.directory / f"{len(self.entries):04}"
+
     def measured(self, point: Point, kind: str = MEASURED) -> Entry | None:
         """Return the entry that holds a point's row, or None."""
         return next((each for each in self.entries if each.kind == kind and each.point == point), None)
@@ -79,11 +88,12 @@ class Journal:
 
 
 def is_journal(directory: Path) -> bool:
-    """Whether the directory holds nothing but a search's points, and every complete line is readable."""
-    if [path.name for path in directory.iterdir()] != [FILE]:
+    """Whether the directory holds nothing but a search's points, with the attempts' folders; every line is readable."""
+    names = {path.name for path in directory.iterdir()}
+    if any(name != FILE and not _ATTEMPT.fullmatch(name) for name in names) or FILE not in names:
         return False
     lines = (directory / FILE).read_bytes().decode(errors="replace").split("\n")[:-1]
-    return bool(lines) and all(_read(line) for line in lines)
+    return all(_read(line) for line in lines)
 
 
 def _read(line: str) -> Entry | None:

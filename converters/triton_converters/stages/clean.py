@@ -5,10 +5,11 @@ directory is removed if it has no mark and was neither written nor replayed for 
 recorded yet has just touched what it made or found. A converted file is removed with the last revision that links to
 it.
 
-What is not understood stays. A mark that cannot be read may name anything, so nothing is removed then. A directory is
-removed only if its name and its content show that one of our Jobs made it: a user's claim may hold other things too.
+A directory is removed only if its name and its content show that one of our Jobs made it. If there is anything else
+below the root, or a mark cannot be read, then what is needed is not known, and nothing at all is removed.
 """
 
+import errno
 import json
 import os
 import re
@@ -55,15 +56,19 @@ IS_OURS: dict[str, Callable[[Path], bool]] = {
 }
 """Tells for each folder of the claim whether a directory in it holds what a Job publishes under that name."""
 
+CACHES = "caches"
+"""Folder that servers fill as they like; it is left alone."""
+NFS = ".nfs"
+"""How the names begin under which NFS keeps files that were removed while they are open."""
 _KEY = re.compile(r"[0-9a-f]{16}|[0-9a-f]{64}")
 _TEMPORARY = re.compile(re.escape(TEMPORARY_PREFIX) + r"([0-9a-f]{16}|removed|damaged)-[a-z0-9_]{8}")
 
 
-def run(request: CleanRequest, root: Path = layout.MOUNT, marks: Path = layout.MARKS_MOUNT) -> CleanResult:
+def run(request: CleanRequest, root: Path = layout.ROOT, marks: Path = layout.MARKS_MOUNT) -> CleanResult:
     """Remove what has no mark; ages are in seconds.
 
-    Raises StageError(ResultMissing), with nothing removed, if a mark cannot be read; OSError if the claim cannot be
-    changed.
+    Raises StageError, with nothing removed: ResultMissing if a mark cannot be read, RepositoryUnknown if there is
+    anything unknown below the root; OSError if the claim cannot be changed.
     """
     keep = set(marked(marks, root))
 
@@ -72,9 +77,13 @@ def run(request: CleanRequest, root: Path = layout.MOUNT, marks: Path = layout.M
             return _is_linked(directory)
         return directory in keep or directory.parent in keep
 
+    def is_needed(directory: Path) -> bool:
+        return _age(directory, time.time()) < request.minimum_age_seconds or is_used(directory)
+
+    _check(root, is_needed)
     # Candidates come last: they are free once the revisions that link to them are gone.
     folders = [root / name for name in sorted(IS_OURS, key=lambda name: name == "candidates")]
-    removed = sum(_clean(folder, is_used, request.minimum_age_seconds) for folder in folders)
+    removed = sum(_clean(folder, is_needed, request.minimum_age_seconds) for folder in folders)
     now = time.time()
     left = [
         directory
@@ -143,22 +152,82 @@ def _served(history: Path) -> set[str]:
         raise DocumentError(f"{history} cannot be read: {error!r}") from error
 
 
-def _clean(folder: Path, is_used: Callable[[Path], bool], minimum_age_seconds: int) -> int:
+def _check(root: Path, is_needed: Callable[[Path], bool]) -> None:
+    """Raise StageError(RepositoryUnknown) for the first entry that is unknown or cannot be read."""
+    for path in _entries(root):
+        if path.name in IS_OURS and _is_directory(path):
+            for directory in _entries(path):
+                # Another Job may just have renamed or removed it.
+                if not _is_known(directory, is_needed) and os.path.lexists(directory):
+                    raise _unknown(f"{directory} is none that a Job of this operator made, or it was changed since")
+        elif not (path.name == layout.MARKER or (path.name == CACHES and _is_directory(path))):
+            raise _unknown(f"this operator does not know {path}")
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if not path.name.startswith(NFS))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise _unknown(f"{folder} cannot be read: {error}") from error
+
+
+def _unknown(what: str) -> StageError:
+    advice = "move or delete what is named, then type: kubectl triton retry NAME"
+    return StageError(Reason.REPOSITORY_UNKNOWN, f"nothing was removed from the claim: {what}; {advice}")
+
+
+def _is_known(path: Path, is_needed: Callable[[Path], bool]) -> bool:
+    """Whether a Job made the entry of a folder, or is making it; what is needed is not judged by its content."""
+    if not _is_directory(path):
+        return False
+    if _TEMPORARY.fullmatch(path.name):
+        return True
+    try:
+        return bool(_KEY.fullmatch(path.name)) and (is_needed(path) or _is_empty(path) or _is_ours(path))
+    except OSError:
+        return False
+
+
+def _clean(folder: Path, is_needed: Callable[[Path], bool], minimum_age_seconds: int) -> int:
     """Remove the directories that are old, unused and ours; return how many."""
-    now = time.time()
-    found = [
-        directory
-        for directory in _directories(folder, _KEY)
-        if _age(directory, now) >= minimum_age_seconds and not is_used(directory) and _is_ours(directory)
-    ]
-    return sum(_remove(directory, minimum_age_seconds) for directory in found)
+    found = [path for path in _directories(folder, _KEY) if not is_needed(path)]
+    return sum(
+        _remove_empty(path) if _is_empty(path) else _is_ours(path) and _remove(path, minimum_age_seconds)
+        for path in found
+    )
+
+
+def _is_empty(directory: Path) -> bool:
+    """Whether it is what a kubelet makes for a server whose revision is gone; only root may change such a directory."""
+    return not any(directory.iterdir())
+
+
+def _remove_empty(directory: Path) -> bool:
+    try:
+        directory.rmdir()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        # A Job has just published in its place.
+        if error.errno != errno.ENOTEMPTY:
+            raise
+        return False
+    return True
 
 
 def _is_ours(directory: Path) -> bool:
+    """Whether it holds what a Job publishes under its name, and all of it can be read."""
     try:
+        list(os.walk(directory, onerror=_raise))
         return IS_OURS[directory.parent.name](directory)
     except (OSError, StageError):
         return False
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def _remove(directory: Path, minimum_age_seconds: int) -> bool:
@@ -174,7 +243,11 @@ def _remove(directory: Path, minimum_age_seconds: int) -> bool:
 
 def _directories(folder: Path, pattern: re.Pattern[str]) -> list[Path]:
     found = sorted(folder.iterdir()) if folder.is_dir() else []
-    return [path for path in found if pattern.fullmatch(path.name) and path.is_dir() and not path.is_symlink()]
+    return [path for path in found if pattern.fullmatch(path.name) and _is_directory(path)]
+
+
+def _is_directory(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
 
 
 def _is_linked(directory: Path) -> bool:

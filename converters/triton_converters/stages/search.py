@@ -137,7 +137,7 @@ class Search:
             started = time.monotonic()
             print(f"trying {describe(tuning)}, batch {load.batch_size}, concurrency {load.concurrency}", flush=True)
             self.journal.append(Entry(BEGAN, tuning, load.batch_size, load.concurrency))
-            directory = self.journal.directory / f"{len(self.journal.entries):04}"
+            directory = self.journal.attempt()
             try:
                 refusal = self.probe.load(tuning)
                 row = None if refusal else self.probe.measure(point, directory, at_least)

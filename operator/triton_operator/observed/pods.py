@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from triton_converters.contract.document import DocumentError
+from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import printable
 from triton_operator.observed.refusal import NOT_CREATED, refusal
@@ -17,8 +19,14 @@ SERVER = "tritonserver"
 """Name of the server's container, in its own pod and in that of a profile Job."""
 RUN = "run"
 """Name of the container that runs the user's code, in the image of the model's framework."""
+CHECK = "revision"
+"""Name of the container of ours that looks at the revision before a server starts on it."""
+SERVE = "serve"
+"""What it names as its stage in the pod of a revision's Deployment."""
 INCOMING = '"incoming"'
 """How the kubelet names the volume that user code writes to."""
+UNMADE = "failed to create subPath directory"
+"""What the kubelet says about a directory that is missing on a read-only volume. On another one it makes it."""
 EVICTED = "Evicted"
 """A pod's reason if its kubelet ended it: with the condition DisruptionTarget, because its node was short of a
 resource; without the condition, because it used more disk than its limit or a volume's. A drain, a preemption, a taint
@@ -137,6 +145,32 @@ def ended_as_it_started(pod: Mapping[str, Any]) -> bool:
     """Whether tritonserver ended before it was ready, as its last words before a restart say."""
     last = (each.get("lastState", {}).get("terminated") or {} for each in _servers(pod))
     return any(NOT_CREATED in end.get("message", "") for end in last)
+
+
+def revision_trouble(pod: Mapping[str, Any], revision: str) -> Trouble | None:
+    """Why the container that looks at the revision does not let the server start; None if it does, or has not ended."""
+    for status in _statuses(pod.get("status", {})):
+        if status["name"] != CHECK:
+            continue
+        waiting = status.get("state", {}).get("waiting", {})
+        if UNMADE in waiting.get("message", ""):
+            words = f"pod {pod['metadata']['name']}: revision {revision} is no longer on the repository claim"
+            return Trouble(Reason.RESULT_MISSING, f"{words} ({waiting['message']})")
+        end = termination(status) or (status.get("lastState", {}).get("terminated", {}) if waiting else {})
+        if end and end.get("exitCode") != 0:
+            return _checked(end, revision) or ending(pod, CHECK, end, Reason.CRASHED)
+    return None
+
+
+def _checked(terminated: Mapping[str, Any], revision: str) -> Trouble | None:
+    """What the container said about its own revision."""
+    try:
+        outcome = Outcome.from_json(terminated.get("message", ""))
+    except DocumentError:
+        return None
+    if (outcome.stage, outcome.key) != (SERVE, revision) or outcome.reason is None:
+        return None
+    return Trouble(outcome.reason, outcome.message)
 
 
 def restarts(pod: Mapping[str, Any]) -> int:

@@ -25,6 +25,7 @@ from triton_operator.stages import (
     permission,
     profiling,
     reference,
+    repairing,
     searching,
     selection,
     serving,
@@ -92,7 +93,7 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
     """Compute the whole intent for one TritonDeployment. ``now``: aware, UTC."""
     context = Context(deployment, observed, settings, now, pinned(deployment, observed.history, settings))
     progress = _walk(context)
-    effects, history = progress.effects, observed.history
+    effects, history = progress.effects + repairing.noticed(context), observed.history
     if not isinstance(progress, RolledOut):
         effects += serving.keep_serving(context)
     elif progress.rollout.is_complete:
@@ -105,7 +106,7 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
     objects = [body for body in (claim(context), jobs_policy(context)) if body is not None]
     if observed.servers or any(each["kind"] == "Deployment" for each in effects.objects):
         objects += server_policies(context)
-    objects.append(results(context, set(effects.needed), effects.failures, history))
+    objects.append(results(context, set(effects.needed), effects.failures, effects.damaged, history))
     status = status_of(context, progress)
     return Plan(
         objects=(*objects, *effects.objects),

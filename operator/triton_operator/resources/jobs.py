@@ -13,16 +13,18 @@ from typing import Any
 from triton_converters.contract import layout
 from triton_converters.contract.document import Document
 from triton_converters.contract.envelope import EXIT_FINAL
+from triton_converters.contract.request import CheckRequest
 from triton_operator import names
 from triton_operator.api.pod import Pod
 from triton_operator.api.quantity import amount
 from triton_operator.candidates import server_image
+from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.observed.jobs import BACKOFF_LIMIT
-from triton_operator.observed.pods import RUN
+from triton_operator.observed.pods import CHECK, RUN
 from triton_operator.resources import pod
 from triton_operator.resources.claim import claim_size
-from triton_operator.resources.server import FIXED_MODELS, server_container
+from triton_operator.resources.server import FIXED_MODELS, check_container, server_container
 from triton_operator.settings import Settings
 
 LOOPBACK = "127.0.0.1"
@@ -68,6 +70,8 @@ class Work:
     """The directories of the claim that the user's code reads. It sees nothing else of the claim."""
     sidecar: dict[str, Any] | None = field(default=None)
     """A private tritonserver, which then has the GPU."""
+    served: Attempt | None = None
+    """The candidate whose revision the private server serves."""
     tensorrt_version: str = ""
     """TensorRT version of the engine, which is compared with the server's before it starts. Empty: no engine."""
 
@@ -97,21 +101,21 @@ def job(context: Context, work: Work) -> dict[str, Any]:
     }
 
 
-def sidecar(context: Context, revision_key: str, engine_cache: str) -> dict[str, Any]:
+def sidecar(context: Context, revision: Attempt) -> dict[str, Any]:
     """The serving container as a native sidecar: it starts before the client and ends with it.
 
     It listens on loopback, where the client alone reaches it and no probe of the kubelet: the client waits for it. Only
     a sidecar shares memory with its client, so only it gets the flag for that, if its release needs the flag.
     """
-    container = server_container(context, revision_key, engine_cache)
+    container = server_container(context, revision)
     shared = server_image.wants_shared_memory_flag(context.images.server)
     flags = [*PRIVATE, *([server_image.CLIENT_SHARED_MEMORY_FLAG] if shared else [])]
     return container | {"args": [*container["args"], *flags], "restartPolicy": "Always"}
 
 
-def reloading_sidecar(context: Context, revision_key: str, engine_cache: str) -> dict[str, Any]:
+def reloading_sidecar(context: Context, revision: Attempt) -> dict[str, Any]:
     """The sidecar of a search. Its server accepts new configurations of the model, which no other server does."""
-    container = sidecar(context, revision_key, engine_cache)
+    container = sidecar(context, revision)
     kept = [each for each in container["args"] if each != FIXED_MODELS]
     explicit = ["--model-control-mode=explicit", f"--load-model={context.spec.served_name}"]
     return container | {"args": [*kept, *explicit]}
@@ -144,8 +148,8 @@ def _failure_policy(work: Work) -> dict[str, Any]:
     containers = [work.stage]
     if work.user_code:
         containers = [PREPARE, work.stage]
-    elif work.sidecar is not None and work.tensorrt_version:
-        containers = [work.stage, TENSORRT_CHECK]
+    elif work.sidecar is not None:
+        containers = [work.stage, CHECK, *([TENSORRT_CHECK] if work.tensorrt_version else [])]
     return {
         "rules": [
             *(
@@ -198,8 +202,8 @@ def _in_one(context: Context, work: Work) -> Containers:
     if work.tensorrt_version:
         init += [_copy(context), _tensorrt_check(context, work)]
         volumes.append(_converters_volume())
-    if work.sidecar is not None:
-        init.append(work.sidecar)
+    if work.sidecar is not None and work.served is not None:
+        init += [_check(context, work, work.served), work.sidecar]
         mounts.append(pod.SHARED_MEMORY)
         volumes.append(pod.shared_memory_volume(context))
     return init, _container(context, work, work.stage, [work.stage, work.request.to_json()], mounts), volumes
@@ -295,6 +299,16 @@ def _tensorrt_check(context: Context, work: Work) -> dict[str, Any]:
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [_read_only(CONVERTERS_MOUNT)],
     }
+
+
+def _check(context: Context, work: Work, served: Attempt) -> dict[str, Any]:
+    """The container that looks at the revision, and makes the directory that the server writes to.
+
+    It sees the whole claim, so that the kubelet makes neither directory in its place.
+    """
+    content = served.conversion.content if served.conversion else ""
+    request = CheckRequest(work.stage, work.key, served.key, served.engine_cache, content)
+    return check_container(context, request, [pod.repository_mount(read_only=not served.engine_cache)])
 
 
 def _environment(context: Context, work: Work, own_image: bool) -> list[dict[str, str]]:

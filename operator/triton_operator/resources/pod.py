@@ -154,7 +154,7 @@ def repository_mount(read_only: bool) -> dict[str, Any]:
 
 
 def cache_mount(directory: str) -> dict[str, Any]:
-    """The mount that a server may write to: a directory of the claim that its conversion made, below a read-only mount.
+    """The mount that a server may write to: a directory of the claim that the Job that profiled it made.
 
     If the directory were missing, the kubelet would make one that the server cannot write to, and the server would
     compile its engines at each start.

@@ -4,12 +4,15 @@ from typing import Any
 
 from triton_converters.contract import layout
 from triton_converters.contract.formats import HPS
+from triton_converters.contract.request import CheckRequest
 from triton_operator import names
 from triton_operator.api.backend_settings import option
+from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
-from triton_operator.observed.pods import SERVER
+from triton_operator.observed.pods import CHECK, SERVE, SERVER
 from triton_operator.resources import pod
 
+Container = dict[str, Any]
 HTTP_PORT, GRPC_PORT, METRICS_PORT = 8000, 8001, 8002
 PORTS = {"http": HTTP_PORT, "grpc": GRPC_PORT, "metrics": METRICS_PORT}
 FIXED_MODELS = "--model-control-mode=none"
@@ -65,17 +68,36 @@ def serving_inputs(context: Context) -> list[Any]:
     return [serving, context.spec.gpu, images.server, images.server_arguments, context.claim_name]
 
 
-def server_container(context: Context, revision_key: str, engine_cache: str) -> dict[str, Any]:
+def check_container(context: Context, request: CheckRequest, mounts: list[dict[str, Any]]) -> dict[str, Any]:
+    """The container of ours that runs before a server and looks at the revision."""
+    return {
+        "name": CHECK,
+        "image": context.images.converter,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["python3", "-m", "triton_converters.revision_check"],
+        "args": [request.to_json()],
+        "env": [{"name": "PYTHONDONTWRITEBYTECODE", "value": "1"}],
+        # A quota asks for them on every container; no more is reserved, because it ends before the server starts.
+        "resources": pod.resources(context, context.spec.serving.pod, gpu=False),
+        "securityContext": pod.CONTAINER_SECURITY,
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": mounts,
+    }
+
+
+def server_container(context: Context, revision: Attempt) -> dict[str, Any]:
     """The container of tritonserver; a profile Job has it as its sidecar.
 
-    ``engine_cache``: the only directory of the claim that it may write to; empty: none.
+    Of the claim it sees its revision and, if it compiles engines, the directory that keeps them. Only that it may
+    write to.
     """
-    mounts = [pod.repository_mount(read_only=True), pod.SHARED_MEMORY, pod.TEMPORARY]
+    mounts = [_revision_mount(revision), pod.SHARED_MEMORY, pod.TEMPORARY]
+    engine_cache = revision.engine_cache
     return {
         "name": SERVER,
         "image": context.images.server,
         "imagePullPolicy": "IfNotPresent",
-        "args": server_arguments(context, revision_key),
+        "args": server_arguments(context, revision.key),
         "resources": pod.resources(context, context.spec.serving.pod, gpu=True),
         "securityContext": pod.CONTAINER_SECURITY,
         # tritonserver writes no termination message, so the last lines of its log replace it.
@@ -84,9 +106,9 @@ def server_container(context: Context, revision_key: str, engine_cache: str) -> 
     }
 
 
-def serving_container(context: Context, revision_key: str, engine_cache: str) -> dict[str, Any]:
+def serving_container(context: Context, revision: Attempt) -> dict[str, Any]:
     """The server's container with what only a pod behind a Service needs: closed interfaces, probes, drain."""
-    container = server_container(context, revision_key, engine_cache)
+    container = server_container(context, revision)
     return container | {
         "args": [*container["args"], *RESTRICTIONS],
         "env": [{"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}}],
@@ -106,12 +128,21 @@ def serving_container(context: Context, revision_key: str, engine_cache: str) ->
     }
 
 
-def server(context: Context, revision_key: str, engine_cache: str, image: str) -> dict[str, Any]:
+def server(context: Context, revision: Attempt, image: str) -> dict[str, Any]:
     """The Deployment of a revision. ``image``: the server's image, by the digest that was profiled if that is known."""
     serving = context.spec.serving
-    name = names.server(context.name, revision_key, serving_inputs(context))
-    labels = {names.REVISION_LABEL: name, names.KEY_LABEL: revision_key}
-    container = serving_container(context, revision_key, engine_cache)
+    name = names.server(context.name, revision.key, serving_inputs(context))
+    labels = {names.REVISION_LABEL: name, names.KEY_LABEL: revision.key}
+    check = CheckRequest(
+        SERVE,
+        revision.key,
+        revision.key,
+        content=revision.conversion.content if revision.conversion else "",
+        seen=revision.profile.seen if revision.profile else "",
+        verification=context.settings.verification,
+    )
+    containers = [serving_container(context, revision) | {"image": image}]
+    first = [check_container(context, check, [_revision_mount(revision)])]
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -122,23 +153,28 @@ def server(context: Context, revision_key: str, engine_cache: str, image: str) -
             "selector": {"matchLabels": {names.DEPLOYMENT_LABEL: context.name, names.REVISION_LABEL: name}},
             "template": {
                 "metadata": pod.pod_metadata(context, serving.pod, "server", **labels),
-                "spec": pod.finished(context, _pod(context, container | {"image": image}, bool(engine_cache))),
+                "spec": pod.finished(context, _pod(context, first, containers, bool(revision.engine_cache))),
             },
         },
     }
 
 
-def _pod(context: Context, container: dict[str, Any], writes: bool) -> dict[str, Any]:
+def _pod(context: Context, first: list[Container], containers: list[Container], writes: bool) -> dict[str, Any]:
     """The spec of a server's pod. ``writes``: whether a part of the claim is writable."""
     return pod.pod_spec(context, context.spec.serving.pod, gpu=True) | {
         "terminationGracePeriodSeconds": GRACE_SECONDS,
-        "containers": [container],
+        "initContainers": first,
+        "containers": containers,
         "volumes": [
             pod.repository_volume(context, read_only=not writes),
             pod.shared_memory_volume(context),
             pod.temporary_volume(pod.SERVER_TEMPORARY),
         ],
     }
+
+
+def _revision_mount(revision: Attempt) -> dict[str, Any]:
+    return pod.input_mount(layout.revision_directory(revision.key))
 
 
 def _parameter_server(context: Context, revision_key: str) -> list[str]:

@@ -33,6 +33,7 @@ from triton_operator.observed.pods import Trouble
 from triton_operator.resources.jobs import LOOPBACK, Work, sidecar
 from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, serving_inputs
 from triton_operator.stages.reference import Dump, Referred, data_volumes, entrypoint, served_code, surroundings
+from triton_operator.stages.repairing import damage
 from triton_operator.stages.step import Effects, Round, Verdict, run, waiting
 
 DEFAULT_TOLERANCES = {"fp32": Tolerance(1e-4, 1e-4), "fp16": Tolerance(1e-2, 1e-2)}
@@ -60,6 +61,9 @@ def profiled(context: Context, dump: Dump, converted: Sequence[Attempt]) -> Roun
         busy = busy or this.active
         if this.record is not None:
             attempts.append(_judged(context, attempt, work.key, this.record))
+        elif this.failure is not None and this.failure.reason is Reason.REPOSITORY_DAMAGED:
+            effects += damage(context, attempt.key, this.failure)
+            attempts.append(attempt.now("Converted", this.failure))
         elif this.failure is not None:
             attempts.append(attempt.now("Failed", this.failure))
         elif this.active or context.spec.suspend:
@@ -94,6 +98,7 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
         )
         if spec.ensemble
         else (),
+        content=attempt.conversion.content if attempt.conversion else "",
     )
     key = names.result_key("profile", request, serving_inputs(context), context.client)
     return Work(
@@ -102,7 +107,8 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
         request=replace(request, key=key),
         deadline_seconds=spec.performance.active_deadline_seconds,
         candidate=attempt.name,
-        sidecar=sidecar(context, attempt.key, attempt.engine_cache),
+        sidecar=sidecar(context, attempt),
+        served=attempt,
         tensorrt_version=attempt.tensorrt_version,
     )
 

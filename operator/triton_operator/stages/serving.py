@@ -79,7 +79,7 @@ def serve(context: Context, progress: Chosen) -> RolledOut:
 def _rollout(context: Context, dump: Dump, target: Attempt) -> Rollout:
     """Start the target next to the active revision, measure it, and let the Service point to it."""
     image = server_image.by_digest(context.images.server, target.image_id)
-    body = server(context, target.key, target.engine_cache, image)
+    body = server(context, target, image)
     name = body["metadata"]["name"]
     view = context.observed.servers.get(name)
     body = as_made(body, view)

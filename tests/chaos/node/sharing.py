@@ -10,6 +10,7 @@ from tests.e2e.state import State
 
 CLAIM = "repository"
 """The namespace's own, which the workbench has at /repository."""
+ROOT = "/repository/.triton-operator"
 LONG_AGO = "2 hours ago"
 """A clean Job leaves alone what is younger than ten minutes."""
 
@@ -71,7 +72,7 @@ def moved_on(place: Place, applied: Applied, delay: int) -> str:
     """Make everything on the claim old, let the object have another revision, and wait for the clean Job after it."""
     before = applied.jobs("clean")
     place.workbench.run(
-        "find", "/repository", "-mindepth", "2", "-maxdepth", "2", "-exec", "touch", "--date", LONG_AGO, "{}", "+"
+        "find", ROOT, "-mindepth", "2", "-maxdepth", "2", "-exec", "touch", "--date", LONG_AGO, "{}", "+"
     )
     revision = applied.wait_ready(applied.apply(delayed(delay))).state.revision
 
@@ -85,7 +86,7 @@ def moved_on(place: Place, applied: Applied, delay: int) -> str:
 
 def listed(place: Place, folder: str = "revisions") -> frozenset[str]:
     """Names of a folder of the claim."""
-    return frozenset(place.workbench.run("ls", f"/repository/{folder}").split())
+    return frozenset(place.workbench.run("ls", f"{ROOT}/{folder}").split())
 
 
 def temporary(place: Place) -> tuple[str, ...]:

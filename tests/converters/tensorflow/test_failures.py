@@ -29,7 +29,7 @@ def refusal(convert: Convert, *arguments: object, **named: object) -> StageError
         convert(*arguments, **named)
     assert caught.value.final
     for folder in ("candidates", "revisions"):
-        directory = layout.MOUNT / folder
+        directory = layout.ROOT / folder
         assert not directory.exists() or list(directory.iterdir()) == []
     return caught.value
 
@@ -94,7 +94,7 @@ def test_a_framework_that_proves_nothing_is_refused(refer: Refer, kind: str, rea
         refer(model_code(kind), kind)
     assert caught.value.reason is reason
     assert words in caught.value.message
-    assert list(layout.MOUNT.glob("references/*")) == []
+    assert list(layout.ROOT.glob("references/*")) == []
 
 
 ESTIMATOR = """

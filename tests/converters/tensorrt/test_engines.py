@@ -252,7 +252,7 @@ def test_the_timing_cache_lies_with_its_gpu_and_version(library: Library, refer:
         convert()
         convert()
     assert given == [b"", b"measured"]
-    path = layout.MOUNT / "caches" / GPU / library.version / "timing.cache"
+    path = layout.ROOT / "caches" / GPU / library.version / "timing.cache"
     assert path.read_bytes() == b"measured"
     assert [each.name for each in path.parent.iterdir()] == ["timing.cache"]
 

@@ -33,7 +33,7 @@ def refusal(convert: Convert, *arguments: object, **named: object) -> StageError
         convert(*arguments, **named)
     assert caught.value.final
     for folder in ("candidates", "revisions"):
-        directory = layout.MOUNT / folder
+        directory = layout.ROOT / folder
         assert not directory.exists() or list(directory.iterdir()) == []
     return caught.value
 

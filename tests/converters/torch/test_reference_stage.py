@@ -61,7 +61,7 @@ def test_a_framework_that_proves_nothing_is_refused(refer: Refer, kind: str, rea
         refer(kind)
     assert caught.value.reason is reason
     assert words in caught.value.message
-    assert list(layout.MOUNT.glob("references/*")) == []
+    assert list(layout.ROOT.glob("references/*")) == []
 
 
 def test_a_layer_left_in_training_mode_is_refused(refer: Refer) -> None:

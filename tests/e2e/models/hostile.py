@@ -97,7 +97,7 @@ def call(name: str, *arguments: object) -> Callable[[dict[str, str]], object]:
 
 def other_sources(addresses: dict[str, str]) -> object:
     """List the sources of others, which lie beside the own one."""
-    found = os.listdir("/repository/sources")
+    found = os.listdir("/repository/.triton-operator/sources")
     if len(found) < 2:
         raise FileNotFoundError(2, "only its own")
     return found
@@ -149,11 +149,11 @@ GROUPS: dict[str, dict[str, Callable[[dict[str, str]], object]]] = {
         "the ServiceAccount's token": listing("/var/run/secrets/kubernetes.io/serviceaccount"),
         "a credential in the environment": environment,
         "other sources on the claim": other_sources,
-        "candidates on the claim": listing("/repository/candidates"),
-        "revisions on the claim": listing("/repository/revisions"),
-        "measurements on the claim": listing("/repository/measurements"),
-        "a file in its own source": write("/repository/sources/*/planted.py"),
-        "a folder on the claim": lambda _: os.mkdir("/repository/candidates"),
+        "candidates on the claim": listing("/repository/.triton-operator/candidates"),
+        "revisions on the claim": listing("/repository/.triton-operator/revisions"),
+        "measurements on the claim": listing("/repository/.triton-operator/measurements"),
+        "a file in its own source": write("/repository/.triton-operator/sources/*/planted.py"),
+        "a folder on the claim": lambda _: os.mkdir("/repository/.triton-operator/candidates"),
         "the data": write("/data/planted"),
         "a program of the image": write("/usr/bin/python3"),
         "the converters": write("/opt/triton-operator/converters/triton_converters/__init__.py"),

@@ -1,0 +1,84 @@
+"""The operator's own directory on a claim, and the marker that tells it from one that somebody else made.
+
+The directory appears with its marker at once, so a Job never sees a directory of ours without one.
+"""
+
+import errno
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_converters.claim_store.publish import sync, write_file
+from triton_converters.contract import layout
+from triton_converters.contract.document import Document, DocumentError
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+
+OWNER = "triton-operator"
+VERSION = 1
+"""The layout that ``contract.layout`` describes. A change that this version would misread has another number."""
+
+
+@dataclass(frozen=True)
+class Marker(Document):
+    """The marker's content."""
+
+    owner: str
+    layout: int
+
+
+def ensure() -> None:
+    """Make the directory if the claim has none; raises what ``check`` raises, and OSError if it cannot be made."""
+    if not os.path.lexists(layout.ROOT):
+        _make(layout.ROOT)
+    check()
+
+
+def check() -> None:
+    """Raise StageError(RepositoryUnknown) unless the directory is ours. A claim without one holds nothing yet."""
+    if not os.path.lexists(layout.ROOT):
+        return
+    path = layout.ROOT / layout.MARKER
+    if layout.ROOT.is_symlink():
+        raise _unknown("is a link")
+    try:
+        marker = Marker.from_json(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise _unknown(f"has no marker {layout.MARKER}, so no operator made it") from error
+    except (PermissionError, IsADirectoryError, UnicodeDecodeError, DocumentError) as error:
+        raise _unknown(f"has a marker {layout.MARKER} that cannot be read ({error})") from error
+    if marker.owner != OWNER:
+        raise _unknown(f"belongs to something else: its marker {layout.MARKER} does not name {OWNER}")
+    if marker.layout != VERSION:
+        message = f"{layout.ROOT} on the claim has layout {marker.layout}, and this operator knows layout {VERSION}"
+        advice = "run the operator that wrote it, or set spec.repository to another claim"
+        raise StageError(Reason.REPOSITORY_UNKNOWN, f"{message}; {advice}")
+
+
+def mark(directory: Path) -> None:
+    """Write the marker into a directory."""
+    write_file(directory / layout.MARKER, Marker(OWNER, VERSION).to_json().encode())
+
+
+def _make(target: Path) -> None:
+    """Make the directory with its marker; another Job may be first."""
+    directory = Path(tempfile.mkdtemp(prefix=f"{target.name}-", dir=target.parent))
+    try:
+        directory.chmod(0o755)
+        mark(directory)
+        os.rename(directory, target)
+        sync(target.parent)
+    except OSError as error:
+        shutil.rmtree(directory, ignore_errors=True)
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+            raise
+
+
+def _unknown(what: str) -> StageError:
+    advice = (
+        "if nothing in it is needed, delete it, and the operator makes it anew; otherwise move it away, or set"
+        " spec.repository to another claim"
+    )
+    return StageError(Reason.REPOSITORY_UNKNOWN, f"{layout.ROOT} on the claim {what}; nothing was written; {advice}")

@@ -1,0 +1,138 @@
+"""The operator's directory on a claim: who makes it, and whose Jobs refuse it."""
+
+import json
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from triton_converters import __main__ as program
+from triton_converters.claim_store import root
+from triton_converters.contract import layout
+from triton_converters.contract.envelope import EXIT_FINAL, Outcome
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import Entrypoint, ModelCode, ReferenceRequest, SourceRequest
+
+SOURCE = SourceRequest("0123456789abcdef", "pvc://models", "", "")
+REFER = ReferenceRequest(
+    SOURCE.key, "d" * 64, ModelCode("pyt", Entrypoint("m.py", {}), 1), Entrypoint("d.py", {}), 8, False
+)
+
+
+@pytest.fixture
+def claim(mount: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A claim without a directory of ours, and a source."""
+    monkeypatch.setenv("TERMINATION_LOG", str(tmp_path / "message"))
+    (mount / layout.MARKER).unlink()
+    mount.rmdir()
+    layout.SOURCE_MOUNT.mkdir()
+    (layout.SOURCE_MOUNT / "model.py").write_text("one")
+    return mount.parent
+
+
+def message() -> Outcome:
+    return Outcome.from_json(Path(os.environ["TERMINATION_LOG"]).read_text())
+
+
+def listed(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+def test_the_first_job_makes_the_directory_with_its_marker(claim: Path) -> None:
+    (claim / "models").mkdir()
+    assert program.main(["source", SOURCE.to_json()]) == 0
+    assert {path.name for path in claim.iterdir()} == {"models", ".triton-operator"}
+    assert json.loads((layout.ROOT / layout.MARKER).read_text()) == {"layout": 1, "owner": "triton-operator"}
+    assert layout.ROOT.stat().st_mode & 0o777 == 0o755
+    assert program.main(["source", SOURCE.to_json()]) == 0, "and the next one finds it"
+
+
+def test_the_directory_is_never_seen_without_its_marker(claim: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rename, seen = os.rename, []
+
+    def observed(source: Path, target: Path) -> None:
+        seen.append((layout.ROOT.exists(), (Path(source) / layout.MARKER).exists()))
+        rename(source, target)
+
+    monkeypatch.setattr(root.os, "rename", observed)
+    root.ensure()
+    assert seen[-1] == (False, True)
+
+
+def test_of_jobs_that_begin_together_one_makes_it(claim: Path) -> None:
+    begin, errors = threading.Barrier(8), []
+
+    def job() -> None:
+        begin.wait()
+        try:
+            root.ensure()
+        except BaseException as error:
+            errors.append(error)
+
+    jobs = [threading.Thread(target=job) for _ in range(8)]
+    for each in jobs:
+        each.start()
+    for each in jobs:
+        each.join()
+    assert errors == []
+    assert listed(claim) == {".triton-operator", f".triton-operator/{layout.MARKER}"}
+
+
+def _write(text: str) -> Callable[[Path], None]:
+    def write(home: Path) -> None:
+        home.mkdir()
+        (home / layout.MARKER).write_text(text)
+
+    return write
+
+
+def _link(home: Path) -> None:
+    other = home.with_name("elsewhere")
+    other.mkdir()
+    root.mark(other)
+    home.symlink_to(other)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda home: home.mkdir(), "no marker"),
+        (lambda home: (home / "sources").mkdir(parents=True), "no marker"),
+        (lambda home: home.write_text("a file"), "no marker"),
+        (lambda home: (home / layout.MARKER).mkdir(parents=True), "cannot be read"),
+        (_write(""), "cannot be read"),
+        (_write("[1]"), "cannot be read"),
+        (_write('{"owner": "somebody", "layout": 1}'), "something else"),
+        (_write('{"owner": "triton-operator", "layout": 2}'), "layout 2, and this operator knows layout 1"),
+        (_link, "is a link"),
+    ],
+)
+@pytest.mark.parametrize("command", [("source", SOURCE.to_json()), ("prepare", "reference", REFER.to_json())])
+def test_a_job_refuses_a_directory_that_is_not_ours(
+    claim: Path, make: Callable[[Path], None], words: str, command: tuple[str, ...]
+) -> None:
+    make(layout.ROOT)
+    before = listed(claim)
+    assert program.main(command) == EXIT_FINAL
+    assert message().reason is Reason.REPOSITORY_UNKNOWN
+    assert words in message().message
+    assert "spec.repository to another claim" in message().message
+    assert listed(claim) == before
+
+
+def test_a_marker_that_may_not_be_read_is_refused(mount: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, encoding: str) -> str:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    with pytest.raises(StageError, match="Permission denied"):
+        root.check()
+
+
+def test_a_claim_without_our_directory_lacks_what_a_job_needs(claim: Path) -> None:
+    assert program.main(["prepare", "reference", REFER.to_json()]) == 1
+    assert message().reason is Reason.RESULT_MISSING
+    assert listed(claim) == set()
