@@ -7,10 +7,8 @@ import os
 import sys
 from pathlib import Path
 
-from triton_converters.contract import layout
+from triton_converters.claim_store import revision
 from triton_converters.contract.envelope import EXIT_FINAL, EXIT_RETRY, Outcome
-from triton_converters.contract.failure import StageError
-from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import CheckRequest
 from triton_converters.failures import failure_of
 
@@ -29,12 +27,11 @@ def main(arguments: list[str]) -> int:
 
 
 def run(request: CheckRequest) -> None:
-    """Make the directories that the server writes to; raises StageError(ResultMissing) if the revision is gone."""
-    directory = layout.revision_directory(request.revision)
-    # For a missing directory, the kubelet mounts an empty one.
-    if not (directory.is_dir() and any(directory.iterdir())):
-        message = f"{directory} is no longer on the repository claim"
-        raise StageError(Reason.RESULT_MISSING, message, final=False)
+    """Make the directory that the server writes to.
+
+    Raises StageError: ResultMissing if the revision is gone, RepositoryDamaged if it is not what was published.
+    """
+    revision.check(request.revision, request.content, request.seen, request.verification)
     if request.engine_cache:
         Path(request.engine_cache).mkdir(parents=True, exist_ok=True)
 

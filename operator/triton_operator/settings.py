@@ -6,6 +6,7 @@ from socket import gethostname
 from typing import Literal, cast
 
 InstanceGroupKind = Literal["Gpu", "Auto"]
+Verification = Literal["Stat", "Content"]
 
 
 class SettingsError(ValueError):
@@ -41,6 +42,10 @@ class Settings:
     """LEASE, as NAMESPACE/NAME: only one replica with the same Lease works at a time. None: this process is alone."""
     holder: str = ""
     """POD_NAME: the name of this replica in the Lease and in the API server's audit log."""
+    verification: Verification = "Stat"
+    """REPOSITORY_VERIFICATION: what a server's pod compares before the server starts. ``Stat``: the attributes of the
+    revision's files, and their content only if those differ. ``Content``: the content each time. A server that runs
+    keeps what it was made with."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
@@ -59,6 +64,7 @@ class Settings:
             unschedulable_seconds=_number(
                 environment, "UNSCHEDULABLE_SECONDS", Settings.unschedulable_seconds, 1, 86400
             ),
+            verification=cast(Verification, _one_of(environment, "REPOSITORY_VERIFICATION", ("Stat", "Content"))),
             lease=_lease(environment),
             holder=environment.get("POD_NAME") or gethostname(),
         )

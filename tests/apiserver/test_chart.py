@@ -96,7 +96,7 @@ def test_the_environment_is_what_the_settings_read() -> None:
     values = (
         "image=i,converter.image=c:1,converter.tensorflowImage=t:1,server.image=s:2,server.instanceGroupKind=Auto,"
         "server.arguments={--a=1,--b},watchNamespaces={blue,green},logFormat=text,metrics.port=9090,"
-        "unschedulableSeconds=60"
+        "unschedulableSeconds=60,repository.verification=Content"
     )
     deployment = next(body for body in rendered("--set", values) if body["kind"] == "Deployment")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
@@ -104,7 +104,7 @@ def test_the_environment_is_what_the_settings_read() -> None:
     environment = {variable["name"]: variable.get("value", "pod-0") for variable in container["env"]}
     lease = ("triton-operator", "triton-operator")
     expected = Settings(
-        "c:1", "s:2", "t:1", "Auto", ("--a=1", "--b"), ("blue", "green"), "text", 9090, 60, lease, "pod-0"
+        "c:1", "s:2", "t:1", "Auto", ("--a=1", "--b"), ("blue", "green"), "text", 9090, 60, lease, "pod-0", "Content"
     )
     assert Settings.from_environment(environment) == expected
     assert len(environment) == len(fields(Settings))

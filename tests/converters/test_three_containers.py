@@ -228,6 +228,24 @@ def test_a_conversion_that_is_on_the_claim_is_not_replaced(incoming: Path) -> No
     assert served.read_bytes() == before
 
 
+def test_a_conversion_whose_file_was_damaged_is_made_again(incoming: Path) -> None:
+    refer()
+    prepare_and_produce("convert", CONVERT)
+    first = publish("convert", CONVERT).result
+    served = layout.candidate_directory(CONVERSION) / "model.onnx"
+    content = served.read_bytes()
+    served.write_bytes(b"damaged")
+    empty(incoming)
+    anew = replace(CONVERT, key="2" * 16)
+    prepare_and_produce("convert", anew)
+    second = publish("convert", anew).result
+    assert served.read_bytes() == content
+    assert isinstance(first, ConvertResult)
+    assert isinstance(second, ConvertResult)
+    assert second.content == first.content, "the same under another key"
+    assert (layout.model_repository("1" * 16) / "small/1/model.onnx").read_bytes() == b"damaged", "it is left alone"
+
+
 def test_the_figures_and_warnings_of_a_conversion_are_bounded(incoming: Path) -> None:
     refer()
     prepare_and_produce("convert", CONVERT)

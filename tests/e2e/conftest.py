@@ -37,6 +37,7 @@ LANES: dict[str, Callable[[Suite], Any]] = {
     "attacked": attacks.run,
     "more_memory": repair.memory,
     "retried": repair.retry,
+    "damaged": repair.damage,
     "full_claim": repair.storage,
     "deleted": deletion.run,
     "from_configmap": configmap.run,
@@ -183,6 +184,12 @@ def more_memory(lanes: dict[str, "Future[Any]"]) -> repair.Mending:
 def retried(lanes: dict[str, "Future[Any]"]) -> repair.Mending:
     """Outcome of the lane."""
     return lanes["retried"].result()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="package")
+def damaged(lanes: dict[str, "Future[Any]"]) -> repair.Mending:
+    """Outcome of the lane."""
+    return lanes["damaged"].result()  # type: ignore[no-any-return]
 
 
 @pytest.fixture(scope="package")

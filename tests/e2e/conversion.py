@@ -1,6 +1,7 @@
 """Every format and precision, every kind of shape; then the converted files are tampered with."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tests.e2e.applied import Applied
@@ -61,7 +62,10 @@ def mutate(
     mutants: Mapping[str, tuple[str, str]],
     changes: Mapping[str, object],
 ) -> Mutants:
-    """Tamper with the candidates' files on the claim and profile them anew; ``changes`` made the present spec."""
+    """Tamper with the candidates' files on the claim and profile them anew; ``changes`` made the present spec.
+
+    The records are forged too: otherwise the operator would notice and publish the revisions anew.
+    """
     files = {name: model_file(suite, before, name) for name in before.candidates}
     suite.workbench.run("mkdir", "-p", f"/repository/originals-{applied.name}")
     originals = {name: f"/repository/originals-{applied.name}/{name}" for name in files}
@@ -70,6 +74,7 @@ def mutate(
     for name, (how, other) in mutants.items():
         suite.workbench.python("tamper.py", how, files[name], originals.get(other, ""))
     jobs = applied.jobs()
+    forge(suite, applied, [before.candidates[name]["key"] for name in mutants])
     generation = applied.apply({**changes, **REMEASURE})
 
     def judged(state: State) -> bool:
@@ -78,6 +83,26 @@ def mutate(
     after = applied.wait("all candidates profiled anew", judged, generation=generation).state
     new = applied.jobs()
     return Mutants(before, after, tuple(new[uid] for uid in new.keys() - jobs.keys()))
+
+
+DIGEST = """
+import sys
+from pathlib import Path
+from triton_converters.claim_store.revision import content_digest
+print(content_digest(Path("/repository/.triton-operator/revisions", sys.argv[1])))
+"""
+
+
+def forge(suite: Suite, applied: Applied, keys: Iterable[str]) -> None:
+    """Record the revisions as if they had been published as they are now."""
+    results = f"{applied.name}-results"
+    entries = applied.kubectl.get("configmap", results)["data"]
+    forged = {}
+    for key in keys:
+        record = json.loads(entries[f"convert.{key}"])
+        record["result"]["content"] = suite.workbench.run("python3", "-c", DIGEST, key).strip()
+        forged[f"convert.{key}"] = json.dumps(record)
+    applied.kubectl.run("patch", "configmap", results, "--type=merge", f"--patch={json.dumps({'data': forged})}")
 
 
 def model_file(suite: Suite, state: State, candidate: str) -> str:

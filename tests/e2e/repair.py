@@ -60,6 +60,31 @@ def retry(suite: Suite) -> Mending:
     return Mending(failed.state, mended.state, tuple(after[uid] for uid in after.keys() - jobs.keys()))
 
 
+def damage(suite: Suite) -> Mending:
+    """A file of the active revision is changed on the claim, and the server's pod is deleted."""
+    applied = suite.new("damaged")
+    generation = applied.apply()
+    before = applied.wait_ready(generation).state
+    key = before.revision
+    folder = f"/repository/.triton-operator/revisions/{key}/models"
+    (file,) = suite.workbench.run("find", folder, "-name", "model.*").split()
+    jobs = applied.jobs()
+    suite.workbench.run("sh", "-c", f"printf damaged >> {file}")
+    suite.busy.run(
+        "delete", "pod", "--selector", f"triton-operator.dev/deployment={applied.name},triton-operator.dev/revision"
+    )
+    broken = applied.wait(
+        "a damaged revision", lambda state: state.says("Available", "RepositoryDamaged"), generation=generation
+    )
+    mended = applied.wait(
+        "the revision under another key",
+        lambda state: state.holds("Ready") and state.revision != key,
+        generation=generation,
+    )
+    after = applied.jobs()
+    return Mending(broken.state, mended.state, tuple(after[uid] for uid in after.keys() - jobs.keys()))
+
+
 def storage(suite: Suite) -> Mending:
     """The claim is full; then what filled it is removed."""
     with FullClaim(suite.busy, suite.image, suite.kubelet) as claim:

@@ -37,3 +37,12 @@ def test_a_full_claim_is_reported_and_goes_on_once_there_is_room(full_claim: Men
     assert "MiB" in condition["message"]
     assert "enlarge the claim" in condition["message"]
     assert full_claim.mended.holds("SourceResolved")
+
+
+def test_a_damaged_revision_is_published_anew(damaged: Mending, fault: Fault) -> None:
+    fault("file of the active revision changed on the claim", 1, "RepositoryDamaged; published anew, Ready")
+    condition = damaged.broken.condition("Available")
+    assert "is not what was published" in condition["message"]
+    assert damaged.broken.revision in condition["message"]
+    assert damaged.mended.holds("Available")
+    assert {stage_of(job) for job in damaged.jobs} == {"convert", "profile", "metrics", "measure"}

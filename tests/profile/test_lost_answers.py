@@ -1,7 +1,6 @@
 """Requests whose answer never came, against a small server in this process: they are sent again, and judge nothing."""
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import numpy
@@ -126,8 +125,8 @@ def test_a_profile_without_answers_leaves_no_verdict(
     small: SmallServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served_claim.build(tmp_path)
-    for name in ("reference_directory", "measurement_directory", "model_repository"):
-        monkeypatch.setattr(layout, name, partial(getattr(layout, name), root=tmp_path))
+    for name in ("reference_directory", "measurement_directory", "revision_directory", "model_repository"):
+        monkeypatch.setattr(getattr(layout, name), "__defaults__", (tmp_path,))
     request = served_claim.profile_request("cut", MODEL, ports(small))
     small.cuts = SENDINGS
     with pytest.raises(StageError) as error:

@@ -58,6 +58,8 @@ SPACE, REPEATS = 30, 2
 """Points of every search, and those that are measured once more at its end."""
 ACCURACY = 0.98
 """Of the framework's outputs."""
+CONTENT, SEEN = "c" * 64, "5" * 32
+"""Digests of every revision's content, and of its files' attributes."""
 TENSORRT = "10.9.0.34"
 """Builds the simulation's engines."""
 ENVIRONMENT = Environment("2.51.0", "cpu", "", "", "a CPU, 2 cores", ("perf_analyzer -m digits",))
@@ -152,7 +154,9 @@ def _result(stage: str, candidate: str, request: Any, fate: Fate) -> Document:
     if stage == "reference":
         return ReferenceResult(Signature((INPUT,), (OUTPUT,), request.model.max_batch_size), 64, 8, 1.0)
     if stage == "convert":
-        return ConvertResult("e" * 64, 1000, ("FP32",), 1.0, (), TENSORRT if request.format == "trt" else "", 1e-6)
+        return ConvertResult(
+            "e" * 64, 1000, ("FP32",), 1.0, (), TENSORRT if request.format == "trt" else "", 1e-6, CONTENT
+        )
     if stage == "clean":
         return CleanResult(1, 0)
     if stage == "measure":
@@ -175,6 +179,7 @@ def _result(stage: str, candidate: str, request: Any, fate: Fate) -> Document:
         offline=tuple(row(1, throughput * (1 + each / 10), fate.p99, each) for each in request.offline.batch_sizes),
         online=_online(request, throughput, fate),
         environment=environment,
+        seen=SEEN,
     )
 
 

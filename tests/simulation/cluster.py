@@ -44,6 +44,9 @@ class Cluster:
     order: tuple[str, ...] = ORDER
     starts: Callable[[str], bool] = lambda deployment: True
     """Whether the server of a Deployment of that name gets ready."""
+    damaged: Callable[[str], str] = lambda revision: ""
+    """What the container before a server says about the revision of that key, by its termination message; empty: it
+    lets the server start."""
     gpus: int | None = None
     """GPUs that servers share; None: there are enough. Jobs find one in any case."""
     injects: str = ""
@@ -387,7 +390,11 @@ class Cluster:
         return int(deployment["status"] != before)
 
     def _schedule(self, pod: Body) -> None:
-        """Let a server's pod run, where a GPU is left for it."""
+        """Let a server's pod run, where a GPU is left for it and its revision is sound."""
+        if message := self.damaged(pod["metadata"]["labels"][names.KEY_LABEL]):
+            ended = {"terminated": {"exitCode": EXIT_FINAL, "message": message}}
+            pod["status"] = {"phase": "Pending", "initContainerStatuses": [{"name": "revision", "state": ended}]}
+            return
         servers = [
             each for each in self.of_kind("Pod") if each["metadata"]["ownerReferences"][0]["kind"] == "Deployment"
         ]

@@ -80,7 +80,7 @@ def test_servers_are_told_where_the_tables_are() -> None:
     cluster = Cluster(an_ensemble("onnx-fp32"), all_good)
     cluster.settle()
     key = cluster.candidate("onnx-fp32")["key"]
-    told = f"--backend-config=hps,ps=/repository/revisions/{key}/ps.json"
+    told = f"--backend-config=hps,ps=/repository/.triton-operator/revisions/{key}/ps.json"
     server = cluster.of_kind("Deployment")[0]["spec"]["template"]["spec"]["containers"][0]
     assert told in server["args"]
     assert server["startupProbe"]["httpGet"]["path"] == "/v2/models/dlrm/ready"

@@ -3,12 +3,15 @@
 import errno
 import os
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from triton_converters.claim_store import inspection
+from triton_converters.claim_store.digest import SourceFile, digest_of, sha256_of
 from triton_converters.claim_store.dump import Arrays, Batch
 from triton_converters.claim_store.publish import publish_directory, temporary_directory, write_file
 from triton_converters.claim_store.replay import RESULT_FILE, has_result, read_result, write_result
+from triton_converters.claim_store.revision import content_digest
 from triton_converters.contract import layout
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.formats import FORMATS
@@ -40,6 +43,16 @@ def find_conversion(directory: Path, conversion_key: str) -> Conversion | None:
         return None
     complete = conversion.files and all((directory / file).is_file() for file in conversion.files)
     return conversion if complete and conversion.conversion_key == conversion_key else None
+
+
+def find_intact(directory: Path, conversion_key: str) -> Conversion | None:
+    """Return the conversion of that key if it is complete and its files are those that were published, else None."""
+    conversion = find_conversion(directory, conversion_key)
+    if conversion is None:
+        return None
+    names = [name for name in conversion.files if name != inspection.FILE]
+    sums = {name: sha256_of(SourceFile(name, directory / name)) for name in names}
+    return conversion if digest_of(sums, len(sums) == 1) == conversion.result.file_sha256 else None
 
 
 def write_conversion(directory: Path, conversion: Conversion) -> None:
@@ -84,6 +97,7 @@ def write_model_directory(
 def publish(directory: Path, key: str, result: ConvertResult) -> ConvertResult:
     """Publish the directory as ``revisions/<key>/``; returns the result that was published first."""
     target = layout.revision_directory(key)
+    result = replace(result, content=content_digest(directory))
     write_result(directory, "convert", key, result)
     if not publish_directory(directory, target, lambda path: has_result(path, "convert", key)):
         return read_result(target, "convert", key, ConvertResult)

@@ -158,6 +158,10 @@ class Reason(StrEnum):
     NODE_NOT_READY = "NodeNotReady", "The pod's node does not answer."
     CLAIM_LOST = "ClaimLost", "The PersistentVolumeClaim lost its volume."
     CLAIM_NOT_WRITABLE = "ClaimNotWritable", "The claim is mounted read-only, or its directory belongs to another user."
+    REPOSITORY_DAMAGED = (
+        "RepositoryDamaged",
+        "A revision on the claim is not what was published; it is published anew, and running servers stay.",
+    )
     REPOSITORY_UNKNOWN = (
         "RepositoryUnknown",
         "The directory .triton-operator on the claim has no marker of this operator's, or holds what it does not know.",

@@ -264,6 +264,8 @@ class ProfileRequest(Document):
     online: Sweep
     members: tuple[ServedModel, ...] = ()
     """The models of an ensemble (format ``ensemble``)."""
+    content: str = ""
+    """``ConvertResult.content`` of the revision; empty: not recorded."""
 
 
 @dataclass(frozen=True)
@@ -384,6 +386,12 @@ class CheckRequest(Document):
     revision: str
     engine_cache: str = ""
     """Absolute path of the directory that the server writes engines to, to be made; empty: none, or it is made."""
+    content: str = ""
+    """``ConvertResult.content``; empty: not recorded."""
+    seen: str = ""
+    """``ProfileResult.seen``; empty: the content is compared."""
+    verification: str = "Stat"
+    """``Stat``: the content is compared only if the files' attributes differ. ``Content``: it always is."""
 
 
 @dataclass(frozen=True)

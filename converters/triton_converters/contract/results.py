@@ -115,6 +115,8 @@ class ConvertResult(Document):
     Taken over the first samples of the reference; None if the Job has no runtime of the format, or the file fails in
     it.
     """
+    content: str = ""
+    """Digest of everything that the revision holds; empty: this describes a converted file and no revision yet."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,8 @@ class ProfileResult(Document):
     offline: tuple[Row, ...]
     online: tuple[Row, ...]
     environment: Environment
+    seen: str = ""
+    """Digest of the attributes of the revision's files, just before their content was compared."""
 
 
 @dataclass(frozen=True)

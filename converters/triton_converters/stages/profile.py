@@ -10,6 +10,7 @@ from pathlib import Path
 from triton_converters.claim_store.dump import read_batches, read_sizes
 from triton_converters.claim_store.replay import publish_result, read_result
 from triton_converters.claim_store.repository import model_file
+from triton_converters.claim_store.revision import check_content, stat_digest
 from triton_converters.claim_store.served_outputs import write_outputs
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
@@ -53,8 +54,8 @@ class Verdict:
 def run(request: ProfileRequest) -> ProfileResult:
     """Publish ``measurements/<key>/``: the verdict and, for a candidate that passed, both sweeps.
 
-    Raises StageError: ResultMissing (no reference), InvalidSpec (input shapes), ServerCrashed, ServerUnreachable,
-    MeasurementFailed; OSError if the claim is full.
+    Raises StageError: ResultMissing (no reference), RepositoryDamaged, InvalidSpec (input shapes), ServerCrashed,
+    ServerUnreachable, MeasurementFailed; OSError if the claim is full.
     """
     target = layout.measurement_directory(request.key)
     return publish_result(target, STAGE, request.key, ProfileResult, lambda directory: _profile(request, directory))
@@ -64,6 +65,9 @@ def _profile(request: ProfileRequest, directory: Path) -> ProfileResult:
     home = layout.reference_directory(request.reference)
     reference = read_result(home, "reference", request.reference, ReferenceResult)
     load_input.check_shapes(request.load.input_shapes, reference.signature)
+    # The attributes come first: what changes while the content is read differs from them later.
+    seen = stat_digest(layout.revision_directory(request.revision))
+    check_content(request.revision, request.content)
     server = Server(request.load, request.model_name)
     server.wait_ready()
     verdict = _judge(request, server, reference)
@@ -78,6 +82,7 @@ def _profile(request: ProfileRequest, directory: Path) -> ProfileResult:
         offline=(),
         online=(),
         environment=observe(server, ()),
+        seen=seen,
     )
     if result.passed and served:
         if request.keep_outputs:

@@ -22,6 +22,8 @@ class Attempt:
     reason: Reason | None = None
     message: str = ""
     conversion: ConvertResult | None = None
+    replaces: tuple[str, ...] = ()
+    """Keys of the revisions that it was published under before, all of them damaged since."""
     engine_cache: str = ""
     """Directory where its server keeps compiled engines; empty: it compiles none."""
     profile: ProfileResult | None = None

@@ -1,4 +1,4 @@
-"""How Jobs failed, as recorded in the results ConfigMap. Pure.
+"""How Jobs failed and revisions were damaged, as recorded in the results ConfigMap. Pure.
 
 A recorded failure outlives its Job. A person who deletes a failed Job cannot be told from a policy that deletes all of
 them, and such a policy must not repeat a failure for ever. So another try is asked for by an annotation.
@@ -9,6 +9,18 @@ from dataclasses import dataclass
 from triton_converters.contract.document import Document
 from triton_converters.contract.reasons import Reason
 from triton_operator.observed.pods import Trouble
+
+
+@dataclass(frozen=True)
+class Damage(Document):
+    """What became of a revision on the claim. It is published anew under another key."""
+
+    reason: Reason
+    message: str
+    at: str
+    """When it was noticed, in RFC 3339, UTC."""
+    retry: str = ""
+    """The object's retry annotation at that time; another value allows further repairs."""
 
 
 @dataclass(frozen=True)

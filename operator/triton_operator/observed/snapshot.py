@@ -1,6 +1,7 @@
 """The children of a TritonDeployment as one pass sees them: parsed once, no client. Pure."""
 
-from collections.abc import Iterable, Mapping
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -9,6 +10,7 @@ from triton_converters.contract.document import DocumentError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import (
     CLAIM,
+    DAMAGED,
     FAILURE,
     FINISHED,
     HISTORY,
@@ -18,7 +20,7 @@ from triton_converters.contract.records import (
     record_name,
 )
 from triton_operator import names
-from triton_operator.observed.failures import Failure
+from triton_operator.observed.failures import Damage, Failure
 from triton_operator.observed.history import History
 from triton_operator.observed.jobs import JobView, Record, job_view
 from triton_operator.observed.pods import (
@@ -29,6 +31,9 @@ from triton_operator.observed.pods import (
     server_crash,
     server_image_id,
 )
+
+DAMAGES = (Reason.REPOSITORY_DAMAGED, Reason.RESULT_MISSING)
+"""Reasons for which a revision is published anew if a server cannot start on it."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,8 @@ class ServerView:
     was_ready: bool
     """Whether that was so at some time; if it is not now, pods were added or have failed since."""
     trouble: Trouble | None
+    damage: Trouble | None
+    """What is wrong with its revision on the claim, as a pod that starts found."""
     image_id: str
     """The server image's ID, as the kubelet reports it."""
     created_at: datetime
@@ -75,6 +82,8 @@ class Observed:
     """The Jobs' results by ``<stage>.<key>``, from the results ConfigMap and from pods that ended since."""
     failures: Mapping[str, Failure]
     """The recorded failures, by the Job's name. The Job may be gone, or another one may have its name."""
+    damaged: Mapping[str, Damage]
+    """The revisions that are not what was published, by their keys, as recorded."""
     unreadable: Mapping[str, str]
     """Entries of the results ConfigMap that cannot be read: a newer version may have written them."""
     serving: str | None
@@ -110,11 +119,12 @@ def observe(
     jobs = [_on_claim(job_view(job, pods, events), claim_name) for job in by_kind.get("Job", [])]
     entries = (_named(by_kind.get("ConfigMap", []), names.results(deployment)) or {}).get("data") or {}
     records, failures, unreadable = _recorded(entries)
+    damaged = dict(_damaged(entries))
     history = History.from_json(entries.get(HISTORY, ""))
     if entries.get(HISTORY) and not history.served:
         unreadable[HISTORY] = entries[HISTORY]
     if _is_other_claim(entries.get(CLAIM, ""), claim_name, claim):
-        records, failures, unreadable, history = {}, {}, {}, History()
+        records, failures, damaged, unreadable, history = {}, {}, {}, {}, History()
         jobs = [_forgotten(job) if claim is not None and _older(job.body, claim) else job for job in jobs]
     for job in jobs:
         if job.record is not None:
@@ -125,6 +135,7 @@ def observe(
         servers={body["metadata"]["name"]: _server(body, pods, events) for body in by_kind.get("Deployment", [])},
         records=records,
         failures=failures,
+        damaged=damaged,
         unreadable=unreadable,
         serving=None if service is None else service["spec"].get("selector", {}).get(names.REVISION_LABEL),
         claim=claim,
@@ -182,6 +193,14 @@ def _recorded(entries: Mapping[str, str]) -> tuple[dict[str, Record], dict[str, 
     return records, failures, unreadable
 
 
+def _damaged(entries: Mapping[str, str]) -> Iterator[tuple[str, Damage]]:
+    """Yield the readable ones: a revision that is damaged is found again when a server starts on it."""
+    for name, text in entries.items():
+        if name.startswith(DAMAGED):
+            with contextlib.suppress(DocumentError):
+                yield name.removeprefix(DAMAGED), Damage.from_json(text)
+
+
 def _server(body: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: list[Mapping[str, Any]]) -> ServerView:
     name, status = body["metadata"]["name"], body.get("status", {})
     own = [pod for pod in pods if pod["metadata"].get("labels", {}).get(names.REVISION_LABEL) == name]
@@ -193,10 +212,9 @@ def _server(body: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
         for condition in status.get("conditions", [])
         if condition["type"] == "ReplicaFailure" and condition["status"] == "True"
     ]
+    checks = [(pod, revision_trouble(pod, revision)) for pod in own]
     troubles = refused + [
-        found
-        for pod in own
-        if (found := revision_trouble(pod, revision) or server_crash(pod) or pod_trouble(pod, events))
+        found for pod, checked in checks if (found := checked or server_crash(pod) or pod_trouble(pod, events))
     ]
     wanted = body["spec"].get("replicas", 1)
     current = status.get("observedGeneration") == body["metadata"].get("generation")
@@ -210,6 +228,7 @@ def _server(body: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
         # The Deployment controller keeps this reason, however many pods are asked for later.
         was_ready=wanted > 0 and "NewReplicaSetAvailable" in progressing,
         trouble=troubles[0] if troubles else None,
+        damage=next((found for _, found in checks if found is not None and found.reason in DAMAGES), None),
         image_id=min(filter(None, map(server_image_id, own)), default=""),
         created_at=datetime.fromisoformat(body["metadata"]["creationTimestamp"]),
         revision_key=revision,

@@ -24,6 +24,7 @@ from triton_operator.stages import (
     conversion,
     profiling,
     reference,
+    repairing,
     searching,
     selection,
     serving,
@@ -90,7 +91,7 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
     """Compute the whole intent for one TritonDeployment. ``now``: aware, UTC."""
     context = Context(deployment, observed, settings, now, pinned(deployment, observed.history, settings))
     progress = _walk(context)
-    effects, history = progress.effects, observed.history
+    effects, history = progress.effects + repairing.noticed(context), observed.history
     if not isinstance(progress, RolledOut):
         effects += serving.keep_serving(context)
     elif progress.rollout.is_complete:
@@ -101,7 +102,7 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
             history = history.advanced(state, deployment.spec.repository.revision_history_limit)
         effects += cleaning.clean(context, history)
     objects = [body for body in (claim(context), *network_policies(context)) if body is not None]
-    objects.append(results(context, set(effects.needed), effects.failures, history))
+    objects.append(results(context, set(effects.needed), effects.failures, effects.damaged, history))
     status = status_of(context, progress)
     return Plan(
         objects=(*objects, *effects.objects),

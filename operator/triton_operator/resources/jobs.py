@@ -281,7 +281,8 @@ def _check(context: Context, work: Work, served: Attempt) -> dict[str, Any]:
 
     It sees the whole claim, so that the kubelet makes neither directory in its place.
     """
-    request = CheckRequest(work.stage, work.key, served.key, served.engine_cache)
+    content = served.conversion.content if served.conversion else ""
+    request = CheckRequest(work.stage, work.key, served.key, served.engine_cache, content)
     return check_container(context, request, [pod.repository_mount(read_only=not served.engine_cache)])
 
 

@@ -3,20 +3,31 @@
 from collections.abc import Mapping
 from typing import Any
 
-from triton_converters.contract.records import CLAIM, FAILURE, FINISHED, HISTORY, IMAGE, record_name
+from triton_converters.contract.records import CLAIM, DAMAGED, FAILURE, FINISHED, HISTORY, IMAGE, record_name
 from triton_operator import names
 from triton_operator.context import Context
-from triton_operator.observed.failures import Failure
+from triton_operator.observed.failures import Damage, Failure
 from triton_operator.observed.history import History
 
 KEPT = 96
 """How many more records are kept, newest first, than the plan, the active revision and the history need."""
+KEPT_DAMAGES = 32
+"""How many damaged revisions are remembered. One that is forgotten is found again when a server starts on it."""
 ROOM_BYTES = 900_000
 """Room for all records. Most take 4 KB at most, and a ConfigMap holds 1 MiB; the rest is for names and failures."""
 
 
-def results(context: Context, needed: set[str], failures: Mapping[str, Failure], history: History) -> dict[str, Any]:
-    """The results ConfigMap. ``needed``: names of the plan's records. ``failures``: the plan's, by the Job's name."""
+def results(
+    context: Context,
+    needed: set[str],
+    failures: Mapping[str, Failure],
+    damaged: Mapping[str, Damage],
+    history: History,
+) -> dict[str, Any]:
+    """The results ConfigMap. ``needed``: names of the plan's records. ``failures``: the plan's, by the Job's name.
+
+    ``damaged``: revisions that were found damaged in this pass, by their keys.
+    """
     records = context.observed.records
     # A newer operator may have written what this one cannot read, and may need what it names.
     data = {**context.observed.unreadable, **({CLAIM: claim} if (claim := _claim(context)) else {})}
@@ -29,6 +40,10 @@ def results(context: Context, needed: set[str], failures: Mapping[str, Failure],
             data[IMAGE + name] = records[name].image_id
     for job, failure in sorted(failures.items()):
         data[FAILURE + job] = failure.to_json()
+    # What was recorded first stays: a pod that tries again says the same with another time.
+    remembered = {**damaged, **context.observed.damaged}
+    for key in sorted(remembered, key=lambda key: (remembered[key].at, key))[-KEPT_DAMAGES:]:
+        data[DAMAGED + key] = remembered[key].to_json()
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",

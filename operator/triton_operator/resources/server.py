@@ -132,7 +132,14 @@ def server(context: Context, revision: Attempt, image: str) -> dict[str, Any]:
     serving = context.spec.serving
     name = names.server(context.name, revision.key, serving_inputs(context))
     labels = {names.REVISION_LABEL: name, names.KEY_LABEL: revision.key}
-    check = CheckRequest(SERVE, revision.key, revision.key)
+    check = CheckRequest(
+        SERVE,
+        revision.key,
+        revision.key,
+        content=revision.conversion.content if revision.conversion else "",
+        seen=revision.profile.seen if revision.profile else "",
+        verification=context.settings.verification,
+    )
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",

@@ -20,6 +20,7 @@ from triton_operator.context import Context
 from triton_operator.observed.pods import Trouble
 from triton_operator.resources.jobs import Work
 from triton_operator.stages.reference import Dump, Referred, data_volumes, examples_key, model_code, served_code
+from triton_operator.stages.repairing import given_up, revision_key
 from triton_operator.stages.skipping import no_product, patience, refused
 from triton_operator.stages.step import Effects, Round, Verdict, run, waiting
 
@@ -36,14 +37,18 @@ def convert(context: Context, progress: Referred) -> Referred:
 def converted(context: Context, dump: Dump, candidates: Sequence[Combination]) -> Round:
     """Return what became of the candidates' conversions."""
     works = [convert_work(context, dump, candidate) for candidate in candidates]
+    repairs = [revision_key(context, _request(context, dump, candidate))[1] for candidate in candidates]
     free = context.spec.conversion.parallelism - sum(_is_active(context, work) for work in works)
     attempts, effects = [], Effects()
     # Keys of the files that candidates of an ensemble share: `made` exist, `making` are being made by a running Job.
     made = {key for work in works if _is_done(context, work) for key in _files(work)}
     making = {key for work in works if _is_active(context, work) for key in _files(work)} - made
-    for candidate, work in zip(candidates, works, strict=True):
+    for candidate, work, damages in zip(candidates, works, repairs, strict=True):
         if refusal := refused(context, candidate):
             attempts.append(Attempt(candidate).now("Skipped", refusal))
+            continue
+        if lost := given_up(context, damages):
+            attempts.append(Attempt(candidate, work.key).now("Failed", lost))
             continue
         active, absent = _is_active(context, work), no_product(context, candidate)
         shared = bool(_files(work) & making)
@@ -54,14 +59,14 @@ def converted(context: Context, dump: Dump, candidates: Sequence[Combination]) -
             free -= 1
             making |= _files(work) - made
         assert isinstance(work.request, ConvertRequest)
-        attempt = Attempt(candidate, work.key, engine_cache=work.request.engine_cache)
+        attempt = Attempt(candidate, work.key, replaces=tuple(damages), engine_cache=work.request.engine_cache)
         if this.record is not None:
             result = this.record.outcome.result
             assert isinstance(result, ConvertResult)
             attempts.append(replace(attempt, conversion=result).now("Converted"))
         elif this.failure is not None:
-            given_up = this.failure.reason is Reason.UNSCHEDULABLE
-            attempts.append(attempt.now("Skipped" if given_up else "Failed", this.failure))
+            skipped = this.failure.reason is Reason.UNSCHEDULABLE
+            attempts.append(attempt.now("Skipped" if skipped else "Failed", this.failure))
         elif absent is not None and not this.active:
             attempts.append(attempt.now("Skipped", absent))
         else:
@@ -73,12 +78,8 @@ def converted(context: Context, dump: Dump, candidates: Sequence[Combination]) -
 
 def convert_work(context: Context, dump: Dump, candidate: Combination) -> Work:
     """The Job's work. The conversion key covers what changes the file; the revision key covers config.pbtxt too."""
-    members = [_model_request(context, dump, member, candidate.tuning) for member in candidate.members]
-    cached = [member for member in members if member.accelerator == "trt"]
-    engine_cache = _engine_cache(context, cached)
-    members = [replace(member, engine_cache=engine_cache) if member in cached else member for member in members]
-    request = members[0] if context.spec.ensemble is None else _ensemble_request(context, candidate, members)
-    key = names.result_key("convert", request)
+    request = _request(context, dump, candidate)
+    key, _ = revision_key(context, request)
     # The rest changes no file: the candidate's name is for messages, and the conversion keys cover the batches.
     request = replace(
         request,
@@ -102,6 +103,15 @@ def convert_work(context: Context, dump: Dump, candidate: Combination) -> Work:
         user_code=True,
         inputs=(layout.source_directory(dump.source.digest), layout.reference_directory(dump.key)),
     )
+
+
+def _request(context: Context, dump: Dump, candidate: Combination) -> ConvertRequest:
+    """The whole request, but for the key, the candidate's name and the reference."""
+    members = [_model_request(context, dump, member, candidate.tuning) for member in candidate.members]
+    cached = [member for member in members if member.accelerator == "trt"]
+    engine_cache = _engine_cache(context, cached)
+    members = [replace(member, engine_cache=engine_cache) if member in cached else member for member in members]
+    return members[0] if context.spec.ensemble is None else _ensemble_request(context, candidate, members)
 
 
 def _model_request(context: Context, dump: Dump, member: Member, tuning: Tuning | None) -> ConvertRequest:

@@ -33,6 +33,7 @@ from triton_operator.observed.pods import Trouble
 from triton_operator.resources.jobs import Work, sidecar
 from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, serving_inputs
 from triton_operator.stages.reference import Dump, Referred, data_volumes, entrypoint, served_code, surroundings
+from triton_operator.stages.repairing import damage
 from triton_operator.stages.step import Effects, Round, Verdict, run, waiting
 
 LOOPBACK = "127.0.0.1"
@@ -62,6 +63,9 @@ def profiled(context: Context, dump: Dump, converted: Sequence[Attempt]) -> Roun
         busy = busy or this.active
         if this.record is not None:
             attempts.append(_judged(context, attempt, work.key, this.record))
+        elif this.failure is not None and this.failure.reason is Reason.REPOSITORY_DAMAGED:
+            effects += damage(context, attempt.key, this.failure)
+            attempts.append(attempt.now("Converted", this.failure))
         elif this.failure is not None:
             attempts.append(attempt.now("Failed", this.failure))
         elif this.active or context.spec.suspend:
@@ -96,6 +100,7 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
         )
         if spec.ensemble
         else (),
+        content=attempt.conversion.content if attempt.conversion else "",
     )
     key = names.result_key("profile", request, serving_inputs(context), context.client)
     return Work(

@@ -26,6 +26,7 @@ from triton_operator.stages.contenders import ranked
 from triton_operator.stages.conversion import configuration, converted
 from triton_operator.stages.profiling import LOOPBACK, is_measuring, load, offline, online, profiled, tolerance
 from triton_operator.stages.reference import Dump, Referred
+from triton_operator.stages.repairing import damage
 from triton_operator.stages.step import Effects, Round, Verdict, run, waiting
 
 SEARCHED = 2
@@ -172,6 +173,8 @@ def _search(context: Context, dump: Dump, attempt: Attempt, budget: Budget) -> t
         work = search_work(context, dump, attempt, budget, part)
         this = run(context, work, start=not busy)
         effects += this.effects
+        if this.failure is not None and this.failure.reason is Reason.REPOSITORY_DAMAGED:
+            effects += damage(context, attempt.key, this.failure)
         if this.failure is not None:
             return _with_best(context, replace(known, ended=FAILED, failure=this.failure)), effects
         if this.record is None:

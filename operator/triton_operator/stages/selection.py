@@ -31,8 +31,12 @@ class _Ranking:
     def key(self, choice: Choice) -> str:
         return self.attempts[choice.name].key
 
+    def is_revision(self, choice: Choice, key: str) -> bool:
+        """Whether it is the revision, or that revision published anew."""
+        return key in (self.key(choice), *self.attempts[choice.name].replaces)
+
     def of_revision(self, key: str) -> Choice | None:
-        return next((choice for choice in self.choices if self.key(choice) == key), None)
+        return next((choice for choice in self.choices if self.is_revision(choice, key)), None)
 
     def __str__(self) -> str:
         """The best ones with their keys."""
@@ -148,7 +152,7 @@ def _kept(context: Context, ranking: _Ranking) -> _Decision | None:
 
 
 def _serves(context: Context, ranking: _Ranking, choice: Choice) -> bool:
-    return ranking.key(choice) == context.serving_revision
+    return ranking.is_revision(choice, context.serving_revision)
 
 
 def _lead(ranking: _Ranking) -> str:

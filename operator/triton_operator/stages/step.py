@@ -9,7 +9,7 @@ from triton_converters.contract.records import record_name
 from triton_operator.api.status import ConditionType
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
-from triton_operator.observed.failures import Failure
+from triton_operator.observed.failures import Damage, Failure
 from triton_operator.observed.jobs import JobView, Record
 from triton_operator.observed.pods import Trouble
 from triton_operator.resources.jobs import Work, job
@@ -43,6 +43,8 @@ class Effects:
     """Names of the Jobs that stay, finished ones too: any other is deleted."""
     failures: Mapping[str, Failure] = field(default_factory=dict)
     """The failures of the plan's Jobs, by the Job's name."""
+    damaged: Mapping[str, Damage] = field(default_factory=dict)
+    """The revisions that were found damaged in this pass, by their keys."""
 
     def __add__(self, other: "Effects") -> "Effects":
         """Both stages' wishes."""
@@ -51,6 +53,7 @@ class Effects:
             self.needed | other.needed,
             self.jobs | other.jobs,
             {**self.failures, **other.failures},
+            {**self.damaged, **other.damaged},
         )
 
 

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 from triton_converters.claim_store.replay import published_source
-from triton_converters.claim_store.repository import find_conversion
+from triton_converters.claim_store.repository import find_intact
 from triton_converters.contract import layout
 from triton_converters.contract.request import ConvertRequest
 from triton_converters.incoming.model_files import TIMING_CACHE_BYTES
@@ -16,7 +16,7 @@ def run(request: ConvertRequest, incoming: Path) -> tuple[str, ...]:
     for part in parts(request):
         signature(part)
     keys = dict.fromkeys(part.conversion_key for part in parts(request))
-    missing = tuple(key for key in keys if find_conversion(layout.candidate_directory(key), key) is None)
+    missing = tuple(key for key in keys if find_intact(layout.candidate_directory(key), key) is None)
     if missing:
         published_source(request.source)
         for part in parts(request):

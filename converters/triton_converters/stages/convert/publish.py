@@ -6,7 +6,7 @@ from triton_converters.claim_store import inspection
 from triton_converters.claim_store.dump import read_batches
 from triton_converters.claim_store.ensemble_repository import Part, publish_ensemble
 from triton_converters.claim_store.publish import publish_directory, temporary_directory, write_file
-from triton_converters.claim_store.repository import Conversion, find_conversion, publish_revision, write_conversion
+from triton_converters.claim_store.repository import Conversion, find_intact, publish_revision, write_conversion
 from triton_converters.contract import layout
 from triton_converters.contract.formats import FORMATS
 from triton_converters.contract.request import ConvertRequest
@@ -43,7 +43,7 @@ def run(request: ConvertRequest, incoming: Path) -> ConvertResult:
 def _part(request: ConvertRequest, incoming: Path) -> Part:
     """Return one model; its conversion may have been published by another Job before."""
     form, candidate = signature(request), layout.candidate_directory(request.conversion_key)
-    conversion = find_conversion(candidate, request.conversion_key)
+    conversion = find_intact(candidate, request.conversion_key)
     if conversion is None:
         documents.check_end(incoming)
         with named(request):
@@ -78,9 +78,9 @@ def _accept(request: ConvertRequest, incoming: Path, target: Path) -> Conversion
         _keep_timing_cache(request, result.tensorrt_version, incoming)
         conversion = Conversion(request.conversion_key, listed, result)
         write_conversion(directory, conversion)
-        if publish_directory(directory, target, lambda path: find_conversion(path, request.conversion_key) is not None):
+        if publish_directory(directory, target, lambda path: find_intact(path, request.conversion_key) is not None):
             return conversion
-    return find_conversion(target, request.conversion_key) or conversion
+    return find_intact(target, request.conversion_key) or conversion
 
 
 def _keep_timing_cache(request: ConvertRequest, version: str, incoming: Path) -> None:

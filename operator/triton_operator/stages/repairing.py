@@ -1,0 +1,56 @@
+"""Repair: a revision that is no longer what was published is published anew, under another key. Pure.
+
+The results ConfigMap remembers the keys of damaged revisions. While a key is among them, the conversion has the next
+one, so it is published, profiled and rolled out as any other, and the servers that run stay until then. The converted
+file itself is used again only if it is intact.
+"""
+
+from collections.abc import Mapping
+
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import ConvertRequest
+from triton_operator import names
+from triton_operator.context import Context
+from triton_operator.observed.failures import Damage
+from triton_operator.observed.pods import Trouble
+from triton_operator.stages.step import Effects
+
+REPAIRS = 2
+"""How often a revision is published anew. If that does not help, something goes on writing to the claim."""
+
+
+def revision_key(context: Context, request: ConvertRequest) -> tuple[str, Mapping[str, Damage]]:
+    """The key to publish a revision under, and what became of it under earlier keys."""
+    key, damages = names.result_key("convert", request), {}
+    while (damage := context.observed.damaged.get(key)) is not None:
+        damages[key] = damage
+        key = names.result_key("convert", request, len(damages))
+    return key, damages
+
+
+def given_up(context: Context, damages: Mapping[str, Damage]) -> Trouble | None:
+    """Why a revision is not published anew once more; None if it may be."""
+    recent = [damage for damage in damages.values() if damage.retry == context.deployment.retry]
+    if len(recent) <= REPAIRS:
+        return None
+    retry = f"kubectl triton retry {context.name} --namespace {context.deployment.namespace}"
+    message = (
+        f"the revision was damaged {len(recent)} times and is not published again: {recent[-1].message}; find out what"
+        f" writes to PersistentVolumeClaim {context.claim_name}, then type: {retry}"
+    )
+    return Trouble(Reason.REPOSITORY_DAMAGED, message)
+
+
+def noticed(context: Context) -> Effects:
+    """What servers that start have found."""
+    effects = Effects()
+    for view in context.observed.servers.values():
+        if view.damage is not None:
+            effects += damage(context, view.revision_key, view.damage)
+    return effects
+
+
+def damage(context: Context, revision: str, trouble: Trouble) -> Effects:
+    """The wish to remember that a revision is damaged."""
+    found = Damage(trouble.reason, trouble.message, context.now.isoformat(), context.deployment.retry)
+    return Effects(damaged={revision: found})
