@@ -7,7 +7,7 @@ if a collected test asks for the fixture of its name, and all ends with the last
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,24 @@ from hack.deploy.images import load
 from hack.deploy.install import NAMESPACE, RELEASE, install
 from hack.devcluster.binaries import program
 from hack.devcluster.paths import cluster_paths
-from tests.e2e import attacks, configmap, conversion, deletion, ensemble, evolution, happy, prober, repair, workbench
+from tests.e2e import (
+    attacks,
+    configmap,
+    conversion,
+    deletion,
+    ensemble,
+    evolution,
+    happy,
+    last_words,
+    prober,
+    repair,
+    workbench,
+)
 from tests.e2e.bad_inputs import BadInput
 from tests.e2e.full_claim import DEFAULT_KUBELET
 from tests.e2e.hosts import Hosts
 from tests.e2e.kubectl import Kubectl
+from tests.e2e.state import State
 from tests.e2e.suite import Suite
 from tests.e2e.watching import Watch
 
@@ -36,6 +49,7 @@ LANES: dict[str, Callable[[Suite], Any]] = {
     "evolved": evolution.run,
     "shapes": conversion.shapes,
     "attacked": attacks.run,
+    "last_words_read": last_words.run,
     "more_memory": repair.memory,
     "retried": repair.retry,
     "full_claim": repair.storage,
@@ -180,6 +194,12 @@ def shapes(lanes: dict[str, "Future[Any]"]) -> conversion.Shapes:
 def attacked(lanes: dict[str, "Future[Any]"]) -> attacks.Attacked:
     """Outcome of the lane."""
     return lanes["attacked"].result()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="package")
+def last_words_read(lanes: dict[str, "Future[Any]"]) -> Mapping[str, State]:
+    """Outcome of the lane."""
+    return lanes["last_words_read"].result()  # type: ignore[no-any-return]
 
 
 @pytest.fixture(scope="package")

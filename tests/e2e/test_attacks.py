@@ -1,12 +1,17 @@
 """An author who attacks gets his own reason; everybody else goes on. docs/security.md has the table."""
 
 import re
+from collections.abc import Mapping
 
 import pytest
 
 from tests.conftest import Attack
 from tests.e2e.attacks import Attacked
 from tests.e2e.models import hostile
+from tests.e2e.state import State
+from tests.hostile_messages import messages
+from tests.hostile_text import obeyed
+from triton_operator.api.status import CONDITION_MESSAGE_BYTES
 
 OPERATOR_BYTES = 200 * 2**20
 ATTEMPTS = [(group, attempt) for group, attempts in hostile.GROUPS.items() for attempt in attempts]
@@ -35,6 +40,17 @@ def test_what_user_code_says_or_leaves_is_not_believed(attacked: Attacked, attac
     attack("user code", how, f"{condition['reason']}: {condition['message']}"[:100])
     assert condition["reason"] == reason
     assert re.search(message, condition["message"])
+
+
+@pytest.mark.parametrize("what", messages("source", "0" * 16))
+def test_last_words_are_shown_and_not_believed(last_words_read: Mapping[str, State], attack: Attack, what: str) -> None:
+    """They come through a real kubelet. Only a whole failure of the Job itself has the reason that it gives."""
+    condition = last_words_read[what].condition("SourceResolved")
+    attack("user code", f"last words: {what}", f"{condition['reason']}: {condition['message']}"[:100])
+    assert condition["status"] != "True"
+    assert condition["reason"] in ("Crashed", "UserCodeFailed")
+    assert obeyed(condition["message"]) == set()
+    assert len(condition["message"].encode()) <= CONDITION_MESSAGE_BYTES
 
 
 def test_a_server_reaches_nothing(attacked: Attacked, attack: Attack) -> None:

@@ -6,15 +6,18 @@ import tracemalloc
 import zlib
 from collections.abc import Iterator
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.hostile_messages import messages
+from tests.hostile_text import obeyed
 from triton_converters.contract.document import DocumentError
 from triton_converters.contract.envelope import INFLATED_LIMIT_BYTES, MessageTooLongError, Outcome
-from triton_converters.contract.reasons import Reason
+from triton_converters.contract.reasons import FAILURES, Reason
 from triton_converters.contract.request import SourceRequest
 from triton_converters.contract.results import (
     CandidateMetrics,
@@ -31,11 +34,14 @@ from triton_converters.contract.results import (
     Tensor,
     Tuning,
 )
+from triton_operator.api.status import CONDITION_MESSAGE_BYTES, condition
 from triton_operator.observed.history import History, State
+from triton_operator.observed.jobs import JobView, job_view
 from triton_operator.observed.snapshot import observe
 from triton_plugin.subject import printable
 
 KEY = "0123456789abcdef"
+EXAMPLES = 1000
 PEAK_BYTES = 4 * 2**20
 """Most memory that reading one message may take."""
 ROW = Row(4, 16, 123.4, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, True, 1.5, False, 512 * 2**20)
@@ -105,6 +111,9 @@ HOSTILE = {
     "a stage is a list": json.dumps(VALID["measure"] | {"stage": ["measure"]}),
     "a stage is nothing": json.dumps(VALID["measure"] | {"stage": None}),
     "a key is a number": json.dumps(VALID["measure"] | {"key": 3}),
+    "a failure that is Ready": failed("Ready", "nothing is left to do"),
+    "a failure that waits": failed("Suspended", "spec.suspend is true"),
+    "a failure that passed": failed("Passed", ""),
     "a reason is an object": failed("Crashed", "").replace('"Crashed"', "{}"),
     "a message is a list": failed("Crashed", "m").replace('"m"', "[1]"),
 }
@@ -137,6 +146,43 @@ def test_the_results_of_a_hostile_answer_are_as_if_absent(text: str) -> None:
     assert observed.history == History()
 
 
+def ended(stage: str, container: str, message: bytes, code: int) -> JobView:
+    """What is seen of a Job whose container left a message, as far as the kubelet keeps it."""
+    labels = {"triton-operator.dev/stage": stage, "triton-operator.dev/key": KEY}
+    job = {"metadata": {"name": "job", "uid": "uid-job", "labels": labels}}
+    end = {"exitCode": code, "message": message[:4096].decode(errors="replace")}
+    others = [{"name": stage, "state": {"terminated": {"exitCode": code}}}] if container != stage else []
+    initial = [{"name": container, "state": {"terminated": end}}] if container != stage else []
+    main = others or [{"name": stage, "state": {"terminated": end}}]
+    pod = {
+        "metadata": {"name": "pod", "ownerReferences": [{"uid": "uid-job"}]},
+        "spec": {"initContainers": [{"name": each["name"]} for each in initial]},
+        "status": {"phase": "Failed", "initContainerStatuses": initial, "containerStatuses": main},
+    }
+    return job_view(job, [pod], [])
+
+
+@pytest.mark.parametrize("stage", sorted(VALID))
+@pytest.mark.parametrize("container", ["run", ""], ids=["user-code", "the-main-one"])
+@pytest.mark.parametrize("code", [0, 1, 42])
+def test_whatever_a_container_says_it_is_no_result_and_only_shown(stage: str, container: str, code: int) -> None:
+    for what, message in messages(stage, KEY).items():
+        view = ended(stage, container or stage, message, code)
+        assert view.record is None, what
+        for trouble in filter(None, (view.failure, view.pending)):
+            assert trouble.reason in FAILURES, what
+            shown = condition("Converted", False, trouble.reason, trouble.message, 1, datetime.now(UTC)).message
+            assert obeyed(shown) == set(), what
+            assert len(shown.encode()) <= CONDITION_MESSAGE_BYTES, what
+
+
+def test_there_are_a_thousand_hostile_messages_and_more() -> None:
+    """Examples that hypothesis draws, and the two lists for each stage, container and exit code."""
+    assert EXAMPLES >= 1000
+    assert len(messages("source", KEY)) >= 20
+    assert len(messages("source", KEY)) * len(VALID) * 6 >= 1000
+
+
 @pytest.mark.parametrize("outcome", OUTCOMES, ids=lambda outcome: outcome.stage)
 def test_an_honest_answer_is_read(outcome: Outcome) -> None:
     assert read(outcome.to_json()) == outcome
@@ -163,7 +209,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=EXAMPLES)
 @given(st.sampled_from(sorted(VALID)), st.booleans(), st.data())
 def test_whatever_changes_in_an_answer_it_is_read_or_refused(stage: str, packed: bool, data: st.DataObject) -> None:
     envelope = json.loads(json.dumps(VALID[stage]))

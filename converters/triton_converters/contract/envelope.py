@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from triton_converters.contract.document import LARGEST_INTEGER, Document, DocumentError, decode, wrong_type
-from triton_converters.contract.reasons import Reason
+from triton_converters.contract.reasons import FAILURES, Reason
 from triton_converters.contract.results import RESULTS, CandidateMetrics, Row, SearchPoint, Tuning
 from triton_converters.contract.text import printable, shortened
 
@@ -79,6 +79,8 @@ class Outcome:
             return cls(envelope.stage, envelope.key, RESULTS[envelope.stage].from_value(_unpack(packed)))
         if envelope.reason is None or envelope.message is None:
             raise DocumentError("the message holds neither a result nor a reason with a message")
+        if envelope.reason not in FAILURES:
+            raise DocumentError("the message's reason is not one of a failure")
         return cls(envelope.stage, envelope.key, None, envelope.reason, envelope.message)
 
 

@@ -187,3 +187,8 @@ _BY_VALUE = {str(reason): reason for reason in Reason}
 def reason_of(value: str) -> Reason:
     """Return the reason with that value; raises KeyError if there is none."""
     return _BY_VALUE[value]
+
+
+_ALL = list(Reason)
+FAILURES = frozenset(_ALL[_ALL.index(Reason.INVALID_SPEC) :]) - {Reason.PASSED}
+"""The reasons that a Job may fail for. The others are the operator's words about progress and risks."""

@@ -69,7 +69,7 @@ KNOWN = (
 """From NVIDIA's security bulletins until 2026-09-08 (github.com/NVIDIA/product-security), the worst first.
 
 All have the attack vector Network and need no privileges. Others are left out, and so is CVE-2023-31036 (fixed in
-23.11): it takes --model-control-mode=explicit, which no server of ours has.
+23.11): it takes --model-control-mode=explicit, which only the private server of a search has, and no client reaches it.
 """
 NAMED = 6
 """How many a message names; NVIDIA's bulletins have the others."""
