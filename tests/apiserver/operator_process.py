@@ -26,7 +26,7 @@ USER = f"system:serviceaccount:{NAMESPACE}:triton-operator"
 Found = TypeVar("Found")
 
 
-def eventually(look: Callable[[], Found], within: float = 15.0) -> Found:
+def eventually(look: Callable[[], Found], within: float = 60.0) -> Found:
     """What `look` finds once it is truthy; an AssertionError of its own is tried again until the time is over."""
     deadline = time.monotonic() + within
     while True:
