@@ -15,15 +15,15 @@ from triton_operator.api.status import CONDITION_MESSAGE_BYTES
 
 OPERATOR_BYTES = 200 * 2**20
 ATTEMPTS = [(group, attempt) for group, attempts in hostile.GROUPS.items() for attempt in attempts]
-REFUSED = ("Crashed", "the Job's user code left /incoming/.*, which is not published")
+REFUSED = "the Job's user code left /incoming/{}, which is not published"
 SAID = {
-    "says success": REFUSED,
+    "says success": ("Crashed", REFUSED.format("dump.json")),
     "kills the wrapper": ("Crashed", "container run ended with exit code 1"),
     "says nothing": ("ResultMissing", "without a result: user code ended the process"),
     "says terminal escapes": ("UserCodeFailed", r"^[\x20-\x7e]*owned[\x20-\x7e]*$"),
     "leaves a terabyte": ("StorageFull", "has 1048576.0 MiB, but the repository claim has only"),
 }
-"""Reason and message; all others are refused."""
+"""Reason and message; of all others the file that the attack left is refused."""
 
 
 @pytest.mark.parametrize(("group", "attempt"), ATTEMPTS, ids=[f"{group}-{attempt}" for group, attempt in ATTEMPTS])
@@ -36,7 +36,8 @@ def test_user_code_reaches_nothing(attacked: Attacked, attack: Attack, group: st
 @pytest.mark.parametrize("how", hostile.LEFT_BEHIND)
 def test_what_user_code_says_or_leaves_is_not_believed(attacked: Attacked, attack: Attack, how: str) -> None:
     condition = attacked.left_behind[how].condition("Converted")
-    reason, message = SAID.get(how, REFUSED)
+    left = "batches.*" if how.startswith("leaves") else "outcome.json"
+    reason, message = SAID.get(how, ("Crashed", REFUSED.format(left)))
     attack("user code", how, f"{condition['reason']}: {condition['message']}"[:100])
     assert condition["reason"] == reason
     assert re.search(message, condition["message"])
