@@ -46,7 +46,7 @@ def attempt(suite: Suite, name: str, what: str) -> State:
     generation = applied.apply({"source": {"uri": "pvc://absent/suite"}})
     applied.wait("its Job", lambda state: bool(applied.jobs(STAGE)), generation=generation)
     (job,) = applied.jobs(STAGE).values()
-    waits = eventually(lambda: pod_of(applied, job))
+    waits = eventually("a pod of the Job", lambda: pod_of(applied, job))
     # Of two pods of the same second, the operator could take the Job's own for the newer one.
     time.sleep(1)
     key = job["metadata"]["labels"]["triton-operator.dev/key"]
@@ -99,10 +99,10 @@ def pod_of(applied: Applied, job: Object) -> Object | None:
     return found[0] if found else None
 
 
-def eventually(look: Callable[[], Object | None]) -> Object:
+def eventually(what: str, look: Callable[[], Object | None]) -> Object:
     """What is found once there is something; raises AssertionError."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while (found := look()) is None:
-        assert time.monotonic() < deadline, "no pod of the Job"
+        assert time.monotonic() < deadline, f"there is not {what}"
         time.sleep(0.5)
     return found

@@ -61,15 +61,18 @@ def retry(suite: Suite) -> Mending:
 
 
 def damage(suite: Suite) -> Mending:
-    """A file of the active revision is changed on the claim, and the server's pod is deleted."""
+    """A file of the active revision is changed on the claim, and the server's pod is deleted.
+
+    The revision is this object's alone, and the file is replaced: other revisions have links to it.
+    """
     applied = suite.new("damaged")
-    generation = applied.apply()
+    generation = applied.apply({"model": {"config": {"instances": 2}}})
     before = applied.wait_ready(generation).state
     key = before.revision
     folder = f"/repository/.triton-operator/revisions/{key}/models"
     (file,) = suite.workbench.run("find", folder, "-name", "model.*").split()
     jobs = applied.jobs()
-    suite.workbench.run("sh", "-c", f"printf damaged >> {file}")
+    suite.workbench.run("sh", "-c", f"cp {file} {file}.new && printf damaged >> {file}.new && mv -f {file}.new {file}")
     suite.busy.run(
         "delete", "pod", "--selector", f"triton-operator.dev/deployment={applied.name},triton-operator.dev/revision"
     )

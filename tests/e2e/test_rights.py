@@ -7,7 +7,8 @@ import pytest
 from hack.devcluster.control_plane import OPERATOR
 from hack.devcluster.paths import cluster_paths
 from tests.e2e.audit import Requests, Right, granted, requests
-from tests.e2e.kubectl import Kubectl
+from tests.e2e.kubectl import Kubectl, Object
+from tests.e2e.last_words import eventually
 from tests.e2e.suite import Suite
 
 CHILDREN = "jobs,deployments,services,configmaps,persistentvolumeclaims,networkpolicies"
@@ -31,12 +32,19 @@ def asked(suite: Suite, lanes: object, began: float) -> Requests:
     unlabel(suite.busy)
     applied.wait_ready(generation)
     unlabel(suite.busy)
+    eventually("the server with its label again", lambda: labelled(suite.busy))
     # Without nodes of that product, the candidate of one format is skipped; nodes are listed for it.
     spec = {**claim, "gpu": {"product": NO_SUCH_PRODUCT}}
     candidates = [{"name": "trt-fp16", "format": "trt", "precision": "fp16"}]
     generation = applied.apply({**spec, "model": {"candidates": candidates}})
     applied.wait("no node for the engine", lambda state: state.holds("Stalled"), generation=generation)
     return requests(audit_log, OPERATOR, began)
+
+
+def labelled(kubectl: Kubectl) -> Object | None:
+    """The one object's server, if the operator watches it."""
+    selector = f"--selector=triton-operator.dev/deployment={NAME},app.kubernetes.io/managed-by=triton-operator"
+    return next(iter(kubectl.items("deployments", selector)), None)
 
 
 def unlabel(kubectl: Kubectl) -> None:
