@@ -18,7 +18,7 @@ from rich.console import Console
 
 from bench.machine import cpu_model
 from bench.scale.api import Api
-from bench.scale.scenarios import NAMESPACE, Bench, Figures, burst, paced, restart
+from bench.scale.scenarios import NAMESPACE, Bench, Figures, burst, floor, paced, restart
 from bench.scale.table import table
 from hack.deploy.command import ROOT
 from hack.devcluster.apiserver import ApiServer
@@ -56,7 +56,7 @@ async def _run(server: ApiServer, folder: Path, arguments: argparse.Namespace) -
     # kubectl fails where the CRD has no conditions yet.
     eventually(lambda: admin("wait", "--for=condition=Established", f"crd/{CRD.stem}", "--timeout=30s"))
     account = install_account(admin, folder)
-    figures: dict[str, list[Figures]] = {"paced": [], "burst": [], "restart": []}
+    figures: dict[str, list[Figures]] = {"paced": [], "burst": [], "floor": [], "restart": []}
     quick = arguments.quick
     bursts = [100] if quick else arguments.objects
     async with Api(server.kubeconfig, NAMESPACE) as api:
@@ -68,6 +68,8 @@ async def _run(server: ApiServer, folder: Path, arguments: argparse.Namespace) -
                 if repeat == 0 or objects < max(BURSTS):
                     _say(f"burst of {objects}, run {repeat + 1}")
                     figures["burst"].append(await burst(bench, objects))
+                    _say(f"the floor of a burst of {objects}, run {repeat + 1}")
+                    figures["floor"].append(await floor(bench, objects))
             _say(f"restart, run {repeat + 1}")
             figures["restart"].append(await restart(bench, 100 if quick else RESTARTED))
     return figures

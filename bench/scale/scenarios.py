@@ -3,16 +3,21 @@
 import asyncio
 import contextlib
 import itertools
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bench.first_job import percentile
 from bench.scale.api import CLAIMS, CONFIG_MAPS, DEPLOYMENTS, EVENTS, JOBS, NETWORK_POLICIES, Api
-from bench.scale.audit import AuditLog, counted
+from bench.scale.audit import AuditLog, Write, counted
 from bench.scale.creation import CHILDREN, Creation, create
+from bench.scale.floor import WATCHING
 from bench.scale.process import Usage, usage
+from hack.deploy.command import ROOT
 from hack.devcluster.apiserver import ApiServer
 from tests.apiserver.operator_process import USER, Operator
 
@@ -29,6 +34,8 @@ EDITS = 100
 EDIT_SECONDS = 0.05
 """Time between two edits, so that passes follow one another."""
 CHILD_KINDS = (JOBS, CLAIMS, CONFIG_MAPS, NETWORK_POLICIES, EVENTS)
+AFTER_JOB = ("patch configmaps", "patch tritondeployments/status")
+"""The writes that are left until other objects have their Jobs."""
 _runs = itertools.count(1)
 
 
@@ -54,6 +61,22 @@ class Bench:
             time.sleep(2)
             yield process
 
+    @contextlib.contextmanager
+    def floor(self) -> Iterator[None]:
+        """Start the bare client of floor.py and wait until it watches."""
+        argv = (sys.executable, "-m", "bench.scale.floor", str(self.account), NAMESPACE)
+        with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE) as process:  # noqa: S603
+            try:
+                assert process.stdout is not None
+                if process.stdout.readline() != f"{WATCHING}\n".encode():
+                    raise RuntimeError("the bare client ended before it watched: run it by itself to see why")
+                time.sleep(2)
+                yield
+                if process.poll() is not None:
+                    raise RuntimeError("the bare client ended before the burst did: run it by itself to see why")
+            finally:
+                process.terminate()
+
     def server_cpu_seconds(self) -> float:
         """Return the CPU time of the API server and etcd."""
         return sum(usage(pid).cpu_seconds for pid in self.server.pids)
@@ -69,6 +92,26 @@ async def burst(bench: Bench, count: int) -> Figures:
     return await _created(bench, count, None)
 
 
+async def floor(bench: Bench, count: int) -> Figures:
+    """Create all objects as in a burst; a bare client sends the operator's requests."""
+    run = next(_runs)
+    with bench.floor():
+        await create(bench.api, f"warm{run}", WARM_UP, INTERVAL_SECONDS)
+        await _settled(bench.audit())
+        audit, server_before, began = bench.audit(), bench.server_cpu_seconds(), time.time()
+        made = await create(bench.api, f"run{run}", count, None)
+        server_first = bench.server_cpu_seconds()
+        writes = await _settled(audit)
+    await clean(bench.api)
+    return (
+        _creation_figures(made, count)
+        | _written(writes, began)
+        | {
+            "serverCpuSecondsUntilJobs": server_first - server_before,
+        }
+    )
+
+
 async def _created(bench: Bench, count: int, interval: float | None) -> Figures:
     run = next(_runs)
     with bench.operator() as operator:
@@ -80,14 +123,16 @@ async def _created(bench: Bench, count: int, interval: float | None) -> Figures:
         first, server_first = usage(operator.pid), bench.server_cpu_seconds()
         writes = await _settled(audit)
         after = usage(operator.pid)
-        figures = _creation_figures(made, count) | {
-            "operatorCpuSecondsUntilJobs": first.cpu_seconds - before.cpu_seconds,
-            "operatorCpuSecondsUntilSettled": after.cpu_seconds - before.cpu_seconds,
-            "serverCpuSecondsUntilJobs": server_first - server_before,
-            "settledSeconds": max(write.moment for write in writes) - began,
-            "writes": counted(writes),
-            "residentMib": {"before": before.resident_mib, "after": after.resident_mib, "peak": after.peak_mib},
-        }
+        figures = (
+            _creation_figures(made, count)
+            | _written(writes, began)
+            | {
+                "operatorCpuSecondsUntilJobs": first.cpu_seconds - before.cpu_seconds,
+                "operatorCpuSecondsUntilSettled": after.cpu_seconds - before.cpu_seconds,
+                "serverCpuSecondsUntilJobs": server_first - server_before,
+                "residentMib": {"before": before.resident_mib, "after": after.resident_mib, "peak": after.peak_mib},
+            }
+        )
         if interval is None:
             figures["rest"] = await _rest(bench, operator)
             figures["pass"] = await _passes(bench, operator)
@@ -168,6 +213,17 @@ async def clean(api: Api) -> None:
         while await api.names(resource):
             await api.delete_all(resource)
             await asyncio.sleep(0.2)
+
+
+def _written(writes: list[Write], began: float) -> Figures:
+    """Return how much was written until when; what follows an object's Job should wait until each has one."""
+    last_job = max(write.moment for write in writes if write.what == "create jobs")
+    early = [write for write in writes if write.moment < last_job and write.what in AFTER_JOB]
+    return {
+        "settledSeconds": max(write.moment for write in writes) - began,
+        "writes": counted(writes),
+        "writtenTooEarly": len(early),
+    }
 
 
 def _creation_figures(made: Creation, count: int) -> Figures:

@@ -40,6 +40,15 @@ def table(figures: dict[str, list[Figures]]) -> Table:
         shares = [100 * run["rest"]["cpuShareOfOneCore"] for run in runs]
         writes = max(sum(run["rest"]["writes"].values()) for run in runs)
         add("at rest: CPU of one core / writes in a minute", "rest", objects, f"{median(shares):.2f} % / {writes}")
+    for objects, runs in _by_objects(figures["floor"]).items():
+        operators = [run for run in figures["burst"] if run["objects"] == objects]
+        for measure, path in (
+            ("each has its first Job", ("job", "allSeconds")),
+            ("nothing more is written", ("settledSeconds",)),
+        ):
+            add(f"floor of a burst: until {measure}", "floor", objects, f"{_span(runs, *path, digits=1)} s")
+            ratio = median(_at(run, path) for run in operators) / median(_at(run, path) for run in runs)
+            add("the operator's time as a multiple of it", "floor", objects, f"{ratio:.2f}")
     for objects, runs in _by_objects(figures["restart"]).items():
         writes, dry = (max(sum(run[kind].values()) for run in runs) for kind in ("writes", "dryRuns"))
         add("restart: writes / dry runs", "restart", objects, f"{writes} / {dry}")

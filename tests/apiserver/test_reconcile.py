@@ -14,7 +14,7 @@ from tests.apiserver.kubectl import Kubectl
 from tests.apiserver.test_operator import children, condition
 from triton_operator.kube.cluster import Cluster, UnavailableError
 from triton_operator.kube.connection import Connection
-from triton_operator.kube.kinds import ALL, TRITON_DEPLOYMENT
+from triton_operator.kube.kinds import ALL, TRITON_DEPLOYMENT, Kind
 from triton_operator.planning.plan import plan
 from triton_operator.runtime import reconcile as reconcile_module
 from triton_operator.runtime.metrics import Metrics
@@ -117,9 +117,30 @@ def test_a_new_object_takes_three_requests_to_its_job_and_six_in_all(
 ) -> None:
     sent = requests(monkeypatch)
     assert bench.reconcile() == Result(again_after=0.0)
-    assert sent == ["PATCH persistentvolumeclaims", "POST networkpolicies", "POST jobs"]
+    assert sent == ["POST persistentvolumeclaims", "POST networkpolicies", "POST jobs"]
     assert bench.reconcile() == Result(again_after=0.0)
     assert sent[3:] == ["PATCH configmaps", "PATCH tritondeployments", "POST events"]
+
+
+@pytest.mark.parametrize("first", ["Delete", "Retain"])
+def test_the_retention_of_a_claim_can_be_changed(bench: Bench, kubectl: Kubectl, first: str) -> None:
+    claim = "digits-repository"
+
+    def retain(policy: str) -> bool:
+        """Ask for the policy, settle, and return whether the claim outlives the object."""
+        spec = {"repository": {"retentionPolicy": {"whenDeleted": policy}}}
+        kubectl("patch", "td", "digits", "--type=merge", "-p", json.dumps({"spec": spec}))
+        bench.look()
+        while bench.reconcile().again_after == 0.0:
+            pass
+        return "ownerReferences" not in kubectl.get("pvc", claim)["metadata"]
+
+    second = "Retain" if first == "Delete" else "Delete"
+    assert retain(first) is (first == "Retain")
+    kubectl("label", "pvc", claim, "team=vision")
+    assert retain(second) is (second == "Retain")
+    assert retain(first) is (first == "Retain")
+    assert kubectl.get("pvc", claim)["metadata"]["labels"]["team"] == "vision"
 
 
 def test_an_operator_that_starts_anew_asks_nothing_about_what_is_settled(
@@ -152,10 +173,10 @@ def test_a_bug_is_counted_and_told_of_and_leads_to_a_pause(
 def test_no_answer_leads_to_a_pause_without_a_traceback(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def no_answer(body: JSON) -> JSON:
+    def no_answer(kind: Kind, body: JSON) -> JSON:
         raise UnavailableError("no answer")
 
-    monkeypatch.setattr(bench.cluster, "apply", no_answer)
+    monkeypatch.setattr(bench.cluster, "create", no_answer)
     assert bench.reconcile() == Result(failed=True)
     assert bench.errors("Unavailable") == 1
     assert "Traceback" not in caplog.text

@@ -1,3 +1,4 @@
+import json
 from xml.etree.ElementTree import fromstring
 
 import pytest
@@ -6,9 +7,11 @@ from hypothesis import strategies as st
 
 from bench.critical_path import SKEW_SECONDS, Span, critical_path, gaps
 from bench.first_job import percentile
+from bench.scale import floor
 from bench.scale.plot import svg
 from bench.scale.process import Usage
 from bench.scale.scenarios import quiet_after
+from triton_operator.settings import Settings
 
 
 def test_the_path_holds_the_slowest_of_parallel_spans() -> None:
@@ -75,3 +78,18 @@ def test_an_operator_is_quiet_after_its_last_busy_second() -> None:
     busy = [at(0, 0), at(0.5, 0.4), at(1, 0.8), at(1.5, 0.8), at(2, 0.81)]
     assert quiet_after([*busy, at(2.5, 0.81), at(3, 0.82)]) == 1.5
     assert quiet_after([at(0, 0), at(1, 0.01), at(2, 0.02)]) == 0
+
+
+def test_the_floor_of_a_burst_is_made_of_the_operators_requests() -> None:
+    settings = Settings("converter:test", "server:test", "converter-tensorflow:test")
+    first, others = floor.recorded("bench", settings)
+    assert [each.path.split("?")[0].rpartition("/")[2] for each in first] == [
+        "persistentvolumeclaims",
+        "networkpolicies",
+        "jobs",
+    ]
+    assert [each.method for each in others] == ["PATCH", "PATCH", "POST"]
+    about = first[-1].about(floor.Seen("another", "its-uid", "7"))
+    assert json.loads(about.body)["metadata"]["ownerReferences"][0]["name"] == "another"
+    assert floor.NAME not in about.body + about.path
+    assert floor.UID not in about.body

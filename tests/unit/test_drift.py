@@ -262,3 +262,11 @@ def test_a_policy_that_says_more_is_drift(peer: JSON, found: JSON) -> None:
 
     assert drift(policy(peer), policy(peer)) is None
     assert (drift(policy(peer), policy(found)) or "").startswith("spec.ingress.[0]")
+
+
+@pytest.mark.parametrize("others", [[], [{"uid": "2", "kind": "Backup"}]])
+def test_an_owner_that_is_no_longer_wanted_is_drift(others: list[JSON]) -> None:
+    retained: JSON = {"metadata": {"ownerReferences": []}}
+    owned = [{"uid": "1", "kind": "TritonDeployment"}, *others]
+    assert drift(retained, {"metadata": {"ownerReferences": owned}}) == "metadata.ownerReferences"
+    assert drift(retained, {"metadata": {}}) is None

@@ -18,7 +18,7 @@ from typing import Any
 
 import urllib3
 
-from triton_operator.kube.connection import APPLY, AnswerError, ConfigurationError, Connection, configuration
+from triton_operator.kube.connection import APPLY, MERGE, AnswerError, ConfigurationError, Connection, configuration
 from triton_operator.kube.drift import FIELD_MANAGER
 from triton_operator.kube.kinds import EVENT, LEASE, NODE, READING, TRITON_DEPLOYMENT, Kind, kind_of
 
@@ -93,6 +93,7 @@ _NOTHING: Mapping[str, str] = {}
 _CREATED = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict"}
 # Without fieldValidation the API server parses each apply twice, to find repeated fields.
 _APPLIED = {"fieldManager": FIELD_MANAGER, "force": "true", "fieldValidation": "Ignore"}
+_MERGED = {"fieldManager": FIELD_MANAGER}
 
 
 class Cluster:
@@ -182,10 +183,14 @@ class Cluster:
     def apply(self, body: dict[str, Any]) -> dict[str, Any]:
         """Apply the whole intent server-side, taking over fields that others set. Return the object as it is now.
 
-        With `metadata.resourceVersion`, raises ConflictError if the object has changed since.
+        Some kinds get a merge patch instead (kinds.py). With `metadata.resourceVersion`, raises ConflictError if the
+        object has changed since.
         """
         kind, metadata = kind_of(body), body["metadata"]
-        return self._call(kind, "patch", _path(kind, metadata["namespace"], metadata["name"]), _APPLIED, body, APPLY)
+        path = _path(kind, metadata["namespace"], metadata["name"])
+        if kind.merged:
+            return self._call(kind, "patch", path, _MERGED, body, MERGE)
+        return self._call(kind, "patch", path, _APPLIED, body, APPLY)
 
     def apply_new(self, body: dict[str, Any]) -> dict[str, Any]:
         """Make a missing object in one request. Raises ConflictError and changes nothing if it exists.

@@ -14,6 +14,7 @@ from kubernetes import client, config
 from kubernetes.client.rest import RESTResponse
 
 APPLY = "application/apply-patch+yaml"
+MERGE = "application/merge-patch+json"
 KEPT_CONNECTIONS = 16
 """Connections for the threads that make passes, and for lists at the same time."""
 

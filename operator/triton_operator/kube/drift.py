@@ -25,6 +25,8 @@ _MERGE_KEYS = {
 }
 """Lists that the API server merges by key; all others belong to one manager and are compared whole."""
 _MERGE_KEY_DEFAULTS = {"protocol": "TCP"}
+_EMPTY_MEANS_NONE = {"ownerReferences"}
+"""Lists merged by key of which an empty one says that no item may be there."""
 _ATOMIC_MAPS = {"selector", "matchLabels", "nodeSelector"}
 """Maps that belong to one manager, so that an additional entry is drift."""
 _WHOLE = {"podSelector", "ingress", "egress"}
@@ -76,6 +78,8 @@ def _list_difference(desired: Sequence[Any], observed: Any, path: tuple[str, ...
         if len(desired) != len(observed):
             return ".".join(path)
         pairs = [(f"[{index}]", item, observed[index]) for index, item in enumerate(desired)]
+    elif path[-1] in _EMPTY_MEANS_NONE and not desired and observed:
+        return ".".join(path)
     else:
         by_key = {_key(item, keys): item for item in observed}
         pairs = [(f"[{_key(item, keys)[0]}]", item, by_key.get(_key(item, keys))) for item in desired]

@@ -22,8 +22,11 @@ class Kind:
     """Field selector of lists and watches."""
     created: bool = False
     """Whether a missing object is created instead of applied. That costs the API server a third less, but no later
-    apply removes fields of it. These kinds need no removal: a Job is never changed, because its name changes with its
-    content, and the lists of a NetworkPolicy are replaced whole."""
+    apply removes fields of it. Two of these kinds need no removal: a Job is never changed, because its name changes
+    with its content, and the lists of a NetworkPolicy are replaced whole."""
+    merged: bool = False
+    """Whether a change is a merge patch instead of an apply. It removes what the body sets to an empty list, such as
+    the owner of a claim that is to be retained."""
 
     @property
     def group(self) -> str:
@@ -49,7 +52,7 @@ POD = Kind("v1", "Pod", "pods", _WATCHED)
 DEPLOYMENT = Kind("apps/v1", "Deployment", "deployments", _APPLIED | {"delete"})
 SERVICE = Kind("v1", "Service", "services", _APPLIED)
 CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps", _APPLIED)
-CLAIM = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", _APPLIED)
+CLAIM = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", _APPLIED, created=True, merged=True)
 NETWORK_POLICY = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", _APPLIED, created=True)
 # Events have no labels. The most frequent ones are left out, because a pod's status says the same.
 _WARNINGS = "type=Warning,reason!=BackOff,reason!=FailedScheduling,reason!=Unhealthy"

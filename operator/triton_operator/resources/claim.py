@@ -19,7 +19,7 @@ def claim(context: Context) -> dict[str, Any] | None:
         return None
     metadata = context.metadata(names.claim(context.name), "repository")
     if repository.retention_policy.when_deleted == "Retain":
-        del metadata["ownerReferences"]
+        metadata["ownerReferences"] = []
     existing = context.observed.claim
     spec = _new(_template(context)) if existing is None else _enlarged(existing["spec"], _template(context).size)
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}

@@ -71,6 +71,21 @@ def configure(settings: kopf.OperatorSettings) -> None:
     settings.process.ultimate_exiting_timeout = 60
     # Unused, because kopf writes nothing to objects; if that changes, the name must not be kopf's default.
     settings.persistence.finalizer = "triton-operator.dev/operator"
+    settings.persistence.diffbase_storage = NoDifferences()
+
+
+class NoDifferences(kopf.DiffBaseStorage):
+    """Keeps kopf from copying each object twice and comparing the copies, for handlers that do not exist here."""
+
+    def build(self, **_: Any) -> kopf.BodyEssence:
+        """Return an empty essence."""
+        return kopf.BodyEssence({})
+
+    def fetch(self, **_: Any) -> None:
+        """Return nothing: no essence was ever stored."""
+
+    def store(self, **_: Any) -> None:
+        """Store nothing."""
 
 
 class Backoffs:

@@ -64,6 +64,8 @@ class Store:
         self._reasons: dict[Key, str] = {}
         self._claims: dict[Key, str] = {}
         """Name of the claim that each TritonDeployment uses: the one it names, or its own."""
+        self._users: dict[Key, set[Key]] = {}
+        """The TritonDeployments that use each claim."""
 
     def take_in(self, kind: Kind, event_type: str | None, body: dict[str, Any]) -> Key | None:
         """Take in a watch event. Return the TritonDeployment it concerns; None: nothing new."""
@@ -146,7 +148,7 @@ class Store:
 
     def _on_claim(self, namespace: str, claim: str) -> set[Key]:
         with self._lock:
-            return {key for key, used in self._claims.items() if used == claim and key.namespace == namespace}
+            return set(self._users.get(Key(namespace, claim), ()))
 
     def children(self, key: Key) -> list[dict[str, Any]]:
         """The objects with the label of a TritonDeployment, whoever controls them."""
@@ -171,7 +173,7 @@ class Store:
         family.members[kind, key.name] = _Known(uid, version, self._packed(kind, body))
         if kind is TRITON_DEPLOYMENT:
             self._reasons[key] = _ready_reason(body)
-            self._claims[key] = _claim(body)
+            self._use(key, _claim(body))
         else:
             self._family_of[uid] = family
         return owner
@@ -185,9 +187,22 @@ class Store:
         if family is None or known is None or known.uid != uid or known.version > version:
             return None
         if kind is TRITON_DEPLOYMENT:
-            del self._reasons[key], self._claims[key]
+            del self._reasons[key]
+            self._use(key, None)
         self._unlink(family, kind, key.name)
         return family.key
+
+    def _use(self, key: Key, claim: str | None) -> None:
+        """Record the claim that a TritonDeployment uses; None: it is gone."""
+        former = self._claims.pop(key, None)
+        if former is not None:
+            users = self._users[Key(key.namespace, former)]
+            users.discard(key)
+            if not users:
+                del self._users[Key(key.namespace, former)]
+        if claim is not None:
+            self._claims[key] = claim
+            self._users.setdefault(Key(key.namespace, claim), set()).add(key)
 
     @staticmethod
     def _known(family: _Family | None, kind: Kind, name: str) -> _Known | None:
