@@ -83,8 +83,8 @@ def _lines(folder: ModelFolder, known: Known) -> Iterator[str]:
     yield "    online: {concurrency: {start: 1, end: 4}}"
     yield "  selection:"
     yield "    objectives: [{metric: Throughput}]"
-    yield f"    # {TODO}: your latency budget, in microseconds."
-    yield '    constraints: [{metric: P99LatencyMicroseconds, maximum: "100000"}]'
+    yield f"    # {TODO}: your latency budget."
+    yield "    constraints: {p99Latency: 100ms}"
     if known.gpu:
         yield f"  gpu: {{product: {json.dumps(known.gpu)}}}"
     else:

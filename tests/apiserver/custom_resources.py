@@ -97,10 +97,7 @@ FULL: JSON = {
         "selection": {
             "scenario": "Online",
             "objectives": [{"metric": "Throughput", "weight": 1}],
-            "constraints": [
-                {"metric": "P99LatencyMicroseconds", "maximum": "10000"},
-                {"metric": "UsedMemoryBytes", "maximum": "8e9"},
-            ],
+            "constraints": {"p99Latency": "10ms", "averageLatency": "1.5s", "throughput": 300, "memory": "8Gi"},
             "search": {"mode": "Quick", "measurements": 48, "durationSeconds": 3600},
             "approval": "Manual",
             "approvedRevision": "0123456789abcdef",

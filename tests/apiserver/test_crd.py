@@ -187,13 +187,32 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "spec.accuracy.thresholds[0].minimum in body should match",
     ),
     "threshold a YAML number": ({"spec.accuracy.thresholds.0.minimum": 0.97}, "must be of type string"),
-    "constraint without a bound": (
-        {"spec.selection.constraints": [{"metric": "Throughput"}]},
-        "a constraint needs a bound: set minimum or maximum",
+    "constraint as a list": (
+        {"spec.selection.constraints": [{"metric": "Throughput", "minimum": "300"}]},
+        "must be of type object",
     ),
+    "latency without a unit": (
+        {"spec.selection.constraints.p99Latency": "20000"},
+        "a duration is a number and a unit (us, ms or s), such as 800us, 20ms or 1.5s: correct it",
+    ),
+    "latency a number": ({"spec.selection.constraints.p50Latency": 20}, "must be of type string"),
+    "latency below zero": ({"spec.selection.constraints.p90Latency": "-1ms"}, "a duration is a number and a unit"),
+    "latency in minutes": ({"spec.selection.constraints.p95Latency": "1m"}, "a duration is a number and a unit"),
+    "latency of words": ({"spec.selection.constraints.averageLatency": "1 ms"}, "a duration is a number and a unit"),
+    "throughput a string": ({"spec.selection.constraints.throughput": "300"}, "must be of type number"),
+    "throughput below zero": (
+        {"spec.selection.constraints.throughput": -1},
+        "throughput in body should be greater than or equal to 0",
+    ),
+    "memory no quantity": ({"spec.selection.constraints.memory": "8 GB"}, "memory in body should match"),
+    "memory below zero": (
+        {"spec.selection.constraints.memory": -1},
+        "memory in body should be greater than or equal to 0",
+    ),
+    "memory of a fraction": ({"spec.selection.constraints.memory": 0.5}, "must be of type integer,string"),
     "metric of no row": ({"spec.selection.objectives.0.metric": "Speed"}, 'supported values: "Throughput"'),
-    "constraint twice": (
-        {"spec.selection.constraints.1.metric": "P99LatencyMicroseconds"},
+    "objective twice": (
+        {"spec.selection.objectives": [{"metric": "Throughput"}, {"metric": "Throughput", "weight": 2}]},
         "Duplicate value",
     ),
     "search without a mode": ({"spec.selection.search.mode": ...}, "spec.selection.search.mode: Required value"),

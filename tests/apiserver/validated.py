@@ -12,7 +12,7 @@ JSON = dict[str, Any]
 GOOD: dict[str, JSON] = {
     "minimal": MINIMAL,
     "full": FULL,
-    "null fields": changed(FULL, {"spec.suspend": None, "spec.selection.constraints.0.minimum": None}),
+    "null fields": changed(FULL, {"spec.suspend": None, "spec.selection.constraints.memory": None}),
     "no thresholds and no metrics": changed(FULL, {"spec.metrics": ..., "spec.accuracy.thresholds": []}),
     "online batch at the maximum": changed(FULL, {"spec.performance.online.batchSize": 128}),
     "sixteen points": changed(FULL, {"spec.performance.online.concurrency": {"start": 1, "end": 16}}),

@@ -239,7 +239,7 @@ CANDIDATE = (
     ),
     BadInput(
         "latency-out-of-reach",
-        {"selection": {"constraints": [{"metric": "P99LatencyMicroseconds", "maximum": "1"}]}},
+        {"selection": {"constraints": {"p99Latency": "1us"}}},
         "Selected",
         "ConstraintsNotMet",
         r"onnx-fp32.*P99LatencyMicroseconds|P99LatencyMicroseconds.*onnx-fp32",

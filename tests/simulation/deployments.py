@@ -23,7 +23,7 @@ def a_spec(**fields: Any) -> Body:
         "metrics": {"entrypoint": "metrics.py"},
         "accuracy": {"thresholds": [{"metric": "accuracy", "minimum": "0.95"}]},
         "models": [a_model()],
-        "selection": {"constraints": [{"metric": "P99LatencyMicroseconds", "maximum": "10000"}]},
+        "selection": {"constraints": {"p99Latency": "10ms"}},
     }
     return deepcopy(spec | fields)
 

@@ -88,7 +88,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     f"{MEASUREMENT}.stabilityPercentage": (10, 20),
     "selection.scenario": ("Online", "Offline"),
     "selection.objectives": ([], [{"metric": "P99LatencyMicroseconds"}]),
-    "selection.constraints": ([], [{"metric": "P99LatencyMicroseconds", "maximum": "9000"}]),
+    "selection.constraints": ({}, {"p99Latency": "9ms"}),
     "selection.search": ({"mode": "Quick"}, {"mode": "Exhaustive"}, {"mode": "Quick", "measurements": 9}),
     "serving.replicas": (1, 2),
     "serving.image": ("", "example/triton:1"),

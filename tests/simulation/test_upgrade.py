@@ -102,7 +102,7 @@ def test_an_edited_template_is_wanted_as_it_was_made(serving: Cluster) -> None:
         {"serving": {"replicas": 2}},
         {"serving": {"backendConfig": [{"name": "default-max-batch-size", "value": "4"}]}},
         {"serving": {"image": "example/triton:1"}},
-        {"selection": {"constraints": [{"metric": "P99LatencyMicroseconds", "maximum": "9999"}]}},
+        {"selection": {"constraints": {"p99Latency": "9999us"}}},
         {"selection": {"search": {"mode": "Quick"}}},
         {"accuracy": {"thresholds": [{"metric": "accuracy", "minimum": "0.9"}]}},
         {"accuracy": {"thresholds": []}},

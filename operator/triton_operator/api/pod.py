@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints, field_validator
 
 from triton_operator import names
-from triton_operator.api.schema import KEYS, ApiType, DnsName, Image, LabelValue, Quantity, cel_list, rules
+from triton_operator.api.quantity import Quantity
+from triton_operator.api.schema import KEYS, ApiType, DnsName, Image, LabelValue, cel_list, rules
 
 FREE_KEYS = (
     f"!self.exists(k, k in {cel_list(names.RESERVED_KEYS)}"

@@ -45,7 +45,6 @@ Decimal = Annotated[str, StringConstraints(max_length=24, pattern=r"^-?[0-9]+(\.
 Text = Annotated[str, StringConstraints(max_length=1024)]
 """A message."""
 ResultKey = Annotated[str, StringConstraints(max_length=16, pattern=r"^[0-9a-f]{16}$")]
-Quantity = Annotated[str, StringConstraints(max_length=24, pattern=r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?$")]
 Image = Annotated[str, StringConstraints(max_length=512, pattern=r"^([a-zA-Z0-9][a-zA-Z0-9._:/@-]*)?$")]
 Revision = Annotated[str, StringConstraints(max_length=128, pattern=r"^([A-Za-z0-9][A-Za-z0-9._+-]*)?$")]
 Argument = Annotated[str, StringConstraints(max_length=1024)]

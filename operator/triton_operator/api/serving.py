@@ -6,7 +6,8 @@ from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from triton_operator.api.backend_settings import is_allowed, option, option_rule
 from triton_operator.api.pod import Pod
-from triton_operator.api.schema import ApiType, BackendValue, Image, Quantity, rules
+from triton_operator.api.quantity import Quantity
+from triton_operator.api.schema import ApiType, BackendValue, Image, rules
 
 
 class BackendConfig(ApiType):
