@@ -76,7 +76,7 @@ def _lines(folder: ModelFolder, known: Known) -> Iterator[str]:
         yield "  # Accuracy that the served model must reach; the metric is a name that MetricsCalculator returns."
         yield "  # accuracy:"
         yield "  #   thresholds:"
-        yield '  #   - {metric: accuracy, maximumDegradation: "0.01"}'
+        yield "  #   - {metric: accuracy, maximumDegradation: 0.01}"
     yield "  # A short first run. For more points, add batch sizes and raise end (set step for a wide range)."
     yield "  performance:"
     yield f"    offline: {{batchSizes: {sorted({1, max(1, _batch(known))})}}}"

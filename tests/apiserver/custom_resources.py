@@ -60,7 +60,7 @@ FULL: JSON = {
         "conversion": {
             "parallelism": 2,
             "activeDeadlineSeconds": 3600,
-            "tolerances": [{"precision": "fp16", "absolute": "1e-2", "relative": "0.01"}],
+            "tolerances": [{"precision": "fp16", "absolute": 1e-2, "relative": 0.01}],
             "pod": {
                 "image": "registry.example:5000/team/converter@sha256:" + "0" * 64,
                 "resources": {"requests": {"cpu": "500m"}, "limits": {"memory": "4Gi", "nvidia.com/gpu": "1"}},
@@ -78,7 +78,7 @@ FULL: JSON = {
                 "annotations": {"example.com/note": "a note"},
             },
         },
-        "accuracy": {"maxSamples": 256, "thresholds": [{"metric": "accuracy", "minimum": "0.97"}]},
+        "accuracy": {"maxSamples": 256, "thresholds": [{"metric": "accuracy", "minimum": 0.97}]},
         "performance": {
             "protocol": "grpc",
             "offline": {"batchSizes": [1, 2, 4, 8, 16, 32, 64, 128]},

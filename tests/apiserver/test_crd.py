@@ -184,9 +184,17 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "threshold no number": (
         {"spec.accuracy.thresholds.0.minimum": "97%"},
-        "spec.accuracy.thresholds[0].minimum in body should match",
+        "spec.accuracy.thresholds[0].minimum in body must be of type number",
     ),
-    "threshold a YAML number": ({"spec.accuracy.thresholds.0.minimum": 0.97}, "must be of type string"),
+    "threshold a string": ({"spec.accuracy.thresholds.0.minimum": "0.97"}, "must be of type number"),
+    "degradation below zero": (
+        {"spec.accuracy.thresholds.0.maximumDegradation": -0.01},
+        "maximumDegradation in body should be greater than or equal to 0",
+    ),
+    "tolerance below zero": (
+        {"spec.conversion.tolerances.0.relative": -1e-3},
+        "relative in body should be greater than or equal to 0",
+    ),
     "constraint as a list": (
         {"spec.selection.constraints": [{"metric": "Throughput", "minimum": "300"}]},
         "must be of type object",

@@ -27,7 +27,7 @@ SPEC: dict[str, Any] = {
     "data": {"uri": "pvc://datasets/imagenet"},
     "dataloader": {"entrypoint": "dataloader.py", "arguments": {"data_dir": "$(DATA)"}},
     "metrics": {"entrypoint": "metrics.py"},
-    "accuracy": {"thresholds": [{"metric": "accuracy", "minimum": "0.76"}]},
+    "accuracy": {"thresholds": [{"metric": "accuracy", "minimum": 0.76}]},
     "models": [
         {
             "name": "resnet50",

@@ -66,10 +66,21 @@ def test_a_date_is_text_and_another_kind_is_nobodys_business() -> None:
     assert [check(body) for body in found] == [[]]
 
 
-def test_a_number_is_no_decimal_string_however_it_is_written() -> None:
-    text = yaml.safe_dump(changed(FULL, {"spec.accuracy.thresholds.0.minimum": "PLACE"})).replace("PLACE", "1e-2")
-    (body,) = deployments(text)
-    assert "spec.accuracy.thresholds[0].minimum: must be of type string" in said(body)
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("1e-2", ""),
+        ("0.97", ""),
+        ("1", ""),
+        ("'0.97'", "spec.accuracy.thresholds[0].minimum: must be of type number"),
+        (".inf", "spec.accuracy.thresholds.0.minimum: Input should be a finite number"),
+    ],
+)
+def test_a_number_is_one_however_it_is_written_but_not_in_quotes(text: str, fault: str) -> None:
+    written = yaml.safe_dump(changed(FULL, {"spec.accuracy.thresholds.0.minimum": "PLACE"})).replace("PLACE", text)
+    (body,) = deployments(written)
+    assert fault in said(body)
+    assert bool(fault) == bool(said(body))
 
 
 def test_another_version_of_the_api_is_said_to_be_one() -> None:

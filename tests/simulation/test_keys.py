@@ -56,7 +56,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "data": (None, {"uri": "pvc://data/a"}, {"uri": "pvc://data/a", "revision": "v2"}),
     "dataloader.arguments": ({}, {"seed": "1"}),
     "metrics": (None, {"entrypoint": "metrics.py"}, {"entrypoint": "metrics.py", "arguments": {"top": "5"}}),
-    "accuracy.thresholds": ([], [{"metric": "accuracy", "minimum": "0.9"}], [{"metric": "f1", "maximum": "1"}]),
+    "accuracy.thresholds": ([], [{"metric": "accuracy", "minimum": 0.9}], [{"metric": "f1", "maximum": 1}]),
     "accuracy.maxSamples": (256, 100, 4),
     "models.0.arguments": ({}, {"depth": "50"}),
     "models.0.hps": ({}, {"gpuCachePercent": 10}, {"keysPerSample": 3}),
@@ -76,7 +76,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "conversion.pod.resources.requests": ({}, {"cpu": "2"}),
     "conversion.activeDeadlineSeconds": (3600, 60),
     "conversion.parallelism": (2, 1),
-    "conversion.tolerances": ([], [{"precision": "fp32", "absolute": "1e-3", "relative": "1e-3"}]),
+    "conversion.tolerances": ([], [{"precision": "fp32", "absolute": 1e-3, "relative": 1e-3}]),
     "performance.protocol": ("grpc", "http"),
     "performance.offline": (None, {"batchSizes": [1, 4]}),
     "performance.online": (None, {"concurrency": {"start": 1, "end": 8}}),
@@ -248,6 +248,23 @@ def judge(given_to: list[Given]) -> None:
             assert one.asked == other.asked, f"{one.stage}: one key for different requests"
         else:
             assert one.made_from != other.made_from, f"{one.stage}: two keys for the same request"
+
+
+EQUAL: Mapping[str, tuple[Any, ...]] = {
+    "conversion.tolerances": tuple(
+        [{"precision": "fp32", "absolute": one, "relative": one}] for one in (1, 1.0, float("1e0"))
+    ),
+    "conversion.pod.resources.limits": ({"cpu": 2}, {"cpu": "2"}, {"cpu": "2000m"}),
+    "serving.pod.resources.limits": ({"memory": "1Gi"}, {"memory": "1024Mi"}, {"memory": 2**30}),
+    "serving.sharedMemorySize": ("2Gi", "2048Mi", 2**31),
+}
+"""Fields of the spec with one value in several forms."""
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_a_value_has_one_key_and_one_pod_however_it_is_written(name: str) -> None:
+    first, *others = [jobs(*chosen(TORCH, {name: value})) for value in EQUAL[name]]
+    assert others == [first] * len(others)
 
 
 @pytest.mark.parametrize("name", CHOICES)

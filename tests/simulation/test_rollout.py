@@ -142,7 +142,7 @@ def test_an_edit_that_changes_no_result_runs_nothing(serving: Cluster, fields: d
     [
         ({"accuracy": {"maxSamples": 100}}, {"reference", "convert", *MEASURED}),
         ({"accuracy": {"thresholds": []}}, {"reference", *MEASURED}),
-        ({"accuracy": {"thresholds": [{"metric": "accuracy", "minimum": "0.9"}]}}, set()),
+        ({"accuracy": {"thresholds": [{"metric": "accuracy", "minimum": 0.9}]}}, set()),
         ({"conversion": {"pod": {"resources": {"limits": {"cpu": "2"}}}}}, MEASURED),
         ({"metrics": {"entrypoint": "other.py"}}, {"metrics"}),
         ({"serving": {"pod": {"resources": {"limits": {"memory": "2Gi"}}}}}, MEASURED),

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from triton_operator.api.pod import Pod
-from triton_operator.api.schema import ApiType, Decimal, list_map
+from triton_operator.api.schema import ApiType, PositiveOrZero, list_map
 
 
 class PrecisionTolerance(ApiType):
@@ -13,10 +13,10 @@ class PrecisionTolerance(ApiType):
 
     precision: Literal["fp32", "fp16"]
     """Precision of the candidates that the tolerance applies to."""
-    absolute: Decimal
-    """Absolute tolerance in the unit of the output, as a decimal string."""
-    relative: Decimal
-    """Relative tolerance as a fraction of the reference's value, as a decimal string."""
+    absolute: PositiveOrZero
+    """Absolute tolerance in the unit of the output."""
+    relative: PositiveOrZero
+    """Relative tolerance as a fraction of the reference's value."""
 
 
 class Conversion(ApiType):

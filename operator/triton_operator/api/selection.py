@@ -8,7 +8,7 @@ from triton_converters.contract import request
 from triton_converters.contract.scoring import THROUGHPUT
 from triton_operator.api.duration import Duration, microseconds
 from triton_operator.api.quantity import Quantity, whole
-from triton_operator.api.schema import ApiType, ResultKey, list_map, rules
+from triton_operator.api.schema import ApiType, PositiveOrZero, ResultKey, list_map, rules
 
 ObjectiveMetric = Literal[
     "Throughput",
@@ -48,7 +48,7 @@ class Constraints(ApiType):
     """Highest 99th percentile of the latency, such as 20ms. Default: no bound."""
     average_latency: Duration | None = None
     """Highest mean latency, such as 800us. Default: no bound."""
-    throughput: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    throughput: PositiveOrZero | None = None
     """Lowest throughput, in inferences (samples) per second. Default: no bound."""
     memory: Quantity | None = None
     """Highest memory use, such as 8Gi. It is GPU memory, or the node's memory if there is no GPU. Default: no bound."""
