@@ -53,7 +53,7 @@ FULL: JSON = {
                     {"name": "trt-fp16", "format": "trt", "precision": "fp16"},
                 ],
                 "onnx": {"opset": 17, "exporter": "Dynamo", "optimized": True},
-                "tensorrt": {"workspaceBytes": 4294967296, "builderOptimizationLevel": 3},
+                "tensorrt": {"workspace": "4Gi", "builderOptimizationLevel": 3},
             }
         ],
         "gpu": {"product": "NVIDIA-A100-SXM4-80GB", "resourceName": "nvidia.com/gpu", "count": 1},
@@ -63,7 +63,7 @@ FULL: JSON = {
             "tolerances": [{"precision": "fp16", "absolute": 1e-2, "relative": 0.01}],
             "pod": {
                 "image": "registry.example:5000/team/converter@sha256:" + "0" * 64,
-                "resources": {"requests": {"cpu": "500m"}, "limits": {"memory": "4Gi", "nvidia.com/gpu": "1"}},
+                "resources": {"requests": {"cpu": "500m"}, "limits": {"cpu": 2, "memory": "4Gi", "nvidia.com/gpu": 1}},
                 "nodeSelector": {"disk": "ssd"},
                 "tolerations": [{"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}],
                 "affinity": {
@@ -112,8 +112,8 @@ FULL: JSON = {
             "replicas": 1,
             "image": "nvcr.io/nvidia/tritonserver:26.04-py3",
             "backendConfig": [{"backend": "onnxruntime", "name": "default-max-batch-size", "value": "4"}],
-            "pinnedMemoryPoolBytes": 268435456,
-            "cudaMemoryPoolBytes": [{"device": 0, "bytes": 1099511627776}],
+            "pinnedMemoryPool": "256Mi",
+            "cudaMemoryPools": [{"device": 0, "size": "1Ti"}],
             "sharedMemorySize": "1Gi",
             "progressDeadlineSeconds": 600,
         },

@@ -163,8 +163,12 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a GPU of no product": ({"spec.gpu.product": ""}, "formats trt and tf-trt and accelerator trt need engines"),
     "opset too old": ({f"{MODEL}.onnx.opset": 10}, "should be greater than or equal to 11"),
     "opset too new": ({f"{MODEL}.onnx.opset": 24}, "should be less than or equal to 23"),
-    "no workspace": ({f"{MODEL}.tensorrt.workspaceBytes": 0}, "should be greater than or equal to 1"),
-    "workspace of a petabyte": ({f"{MODEL}.tensorrt.workspaceBytes": 2**50}, "should be less than or equal to"),
+    "workspace below zero": ({f"{MODEL}.tensorrt.workspace": -1}, "should be greater than or equal to 0"),
+    "workspace no quantity": ({f"{MODEL}.tensorrt.workspace": "1GB"}, "workspace in body should match"),
+    "cores below zero": (
+        {"spec.serving.pod": {"resources": {"limits": {"cpu": -1}}}},
+        "spec.serving.pod.resources.limits.cpu in body should be greater than or equal to 0",
+    ),
     "builder level": ({f"{MODEL}.tensorrt.builderOptimizationLevel": 6}, "should be less than or equal to 5"),
     "code with a path": ({f"{MODEL}.path": "model.onnx"}, "is a Python file: set entrypoint, and remove path"),
     "code without an entrypoint": ({f"{MODEL}.entrypoint": ...}, "is a Python file: set entrypoint, and remove path"),
@@ -479,7 +483,7 @@ def test_every_field_is_explained(kubectl: Kubectl) -> None:
         ("path", "a directory for tf-savedmodel"),
         ("candidates.accelerator", "automatic mixed precision"),
         ("onnx.optimized", "Default: false"),
-        ("tensorrt.workspaceBytes", "Default: 1073741824 (1 GiB)"),
+        ("tensorrt.workspace", "Default: 1Gi"),
         ("tensorrt.builderOptimizationLevel", "Default: 3"),
     ):
         assert words in " ".join(kubectl("explain", f"td.spec.models.{field}").split())

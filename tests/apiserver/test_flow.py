@@ -209,7 +209,7 @@ def test_an_edited_spec_is_followed_and_the_old_server_goes(operator: Operator, 
         eventually(lambda: condition(kubectl, "Ready").get("status") == "True", within=60)
         (old,) = kubectl.items("deployments")
         measured = len(node.ended)
-        patch = '{"spec": {"serving": {"pinnedMemoryPoolBytes": 1048576}}}'
+        patch = '{"spec": {"serving": {"pinnedMemoryPool": "1Mi"}}}'
         kubectl("patch", "td", "digits", "--type=merge", "-p", patch)
 
         def replaced() -> bool:

@@ -61,7 +61,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "models.0.arguments": ({}, {"depth": "50"}),
     "models.0.hps": ({}, {"gpuCachePercent": 10}, {"keysPerSample": 3}),
     "models.0.onnx": ({}, {"opset": 13}, {"exporter": "Dynamo"}, {"optimized": True}),
-    f"{TENSOR_RT}.workspaceBytes": (2**30, 2**31),
+    f"{TENSOR_RT}.workspace": ("1Gi", "2Gi"),
     f"{TENSOR_RT}.builderOptimizationLevel": (3, 5),
     f"{CONFIG}.maxBatchSize": (8, 16),
     f"{CONFIG}.instances": (1, 2),
@@ -93,7 +93,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "serving.replicas": (1, 2),
     "serving.image": ("", "example/triton:1"),
     "serving.backendConfig": ([], [{"name": "default-max-batch-size", "value": "4"}]),
-    "serving.pinnedMemoryPoolBytes": (2**28, 2**20),
+    "serving.pinnedMemoryPool": ("256Mi", "1Mi"),
     "serving.progressDeadlineSeconds": (600, 60),
     "serving.pod.resources.limits": ({}, {"cpu": "2"}),
     "repository.claimName": (None, "shared"),
@@ -257,6 +257,8 @@ EQUAL: Mapping[str, tuple[Any, ...]] = {
     "conversion.pod.resources.limits": ({"cpu": 2}, {"cpu": "2"}, {"cpu": "2000m"}),
     "serving.pod.resources.limits": ({"memory": "1Gi"}, {"memory": "1024Mi"}, {"memory": 2**30}),
     "serving.sharedMemorySize": ("2Gi", "2048Mi", 2**31),
+    "serving.pinnedMemoryPool": ("1Gi", "1024Mi", 2**30),
+    f"{TENSOR_RT}.workspace": ("2Gi", "2048Mi", 2**31),
 }
 """Fields of the spec with one value in several forms."""
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 from math import ceil
 from typing import Annotated
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
 _QUANTITY = re.compile(r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))(?P<suffix>[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d{1,3}|)")
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -69,3 +69,14 @@ Quantity = Annotated[
     ),
 ]
 """A quantity of zero or more, an integer or a text; here always its shortest text."""
+
+
+def between(least: str, most: str) -> AfterValidator:
+    """Return the validator of a size in bytes within two bounds. The API server cannot compare quantities."""
+
+    def check(size: str) -> str:
+        if not whole(least) <= whole(size) <= whole(most):
+            raise ValueError(f"must be from {least} to {most}: correct it")
+        return size
+
+    return AfterValidator(check)

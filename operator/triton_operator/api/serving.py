@@ -6,7 +6,7 @@ from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from triton_operator.api.backend_settings import is_allowed, option, option_rule
 from triton_operator.api.pod import Pod
-from triton_operator.api.quantity import Quantity
+from triton_operator.api.quantity import Quantity, between
 from triton_operator.api.schema import ApiType, BackendValue, Image, rules
 
 
@@ -33,12 +33,12 @@ class BackendConfig(ApiType):
 
 
 class CudaMemoryPool(ApiType):
-    """A CUDA memory pool: the tritonserver option `--cuda-memory-pool-byte-size=DEVICE:BYTES`."""
+    """A CUDA memory pool: the tritonserver option `--cuda-memory-pool-byte-size=DEVICE:SIZE`."""
 
     device: Annotated[int, Field(ge=0, le=63)]
     """Index of the GPU within the pod, from 0."""
-    bytes: Annotated[int, Field(ge=0, le=2**40)]
-    """Size of the pool, in bytes."""
+    size: Annotated[Quantity, between("0", "1Ti")]
+    """Size of the pool, at most 1Ti."""
 
 
 class Serving(ApiType):
@@ -54,10 +54,10 @@ class Serving(ApiType):
     backend_config: Annotated[list[BackendConfig], Field(max_length=16)] = Field(default_factory=list)
     """Settings of Triton's backends, such as `onnxruntime` `enable-global-threadpool`. Those that only tune execution
     are allowed; docs/formats.md lists them. Default: none."""
-    pinned_memory_pool_bytes: Annotated[int, Field(ge=0, le=2**40)] = 268435456
-    """Size of tritonserver's pinned memory pool, in bytes. Default: 268435456 (256 MiB), as in tritonserver."""
-    cuda_memory_pool_bytes: Annotated[list[CudaMemoryPool], Field(max_length=64)] = Field(default_factory=list)
-    """Sizes of tritonserver's CUDA memory pools. Default: 67108864 (64 MiB) for each GPU, as in tritonserver."""
+    pinned_memory_pool: Annotated[Quantity, between("0", "1Ti")] = "256Mi"
+    """Size of tritonserver's pinned memory pool, at most 1Ti. Default: 256Mi, as in tritonserver."""
+    cuda_memory_pools: Annotated[list[CudaMemoryPool], Field(max_length=64)] = Field(default_factory=list)
+    """Sizes of tritonserver's CUDA memory pools. Default: 64Mi for each GPU, as in tritonserver."""
     shared_memory_size: Quantity = "1Gi"
     """Size of /dev/shm. The container runtime's default of 64 MiB is too small for Python backends and for
     `performance.sharedMemory: System`. Default: 1Gi."""

@@ -7,6 +7,7 @@ from triton_converters.contract.formats import HPS
 from triton_converters.contract.request import CheckRequest
 from triton_operator import names
 from triton_operator.api.backend_settings import option
+from triton_operator.api.quantity import whole
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.observed.pods import CHECK, SERVE, SERVER
@@ -50,8 +51,8 @@ def server_arguments(context: Context, revision_key: str) -> list[str]:
         "--log-info=false",
         f"--exit-timeout-secs={EXIT_TIMEOUT_SECONDS}",
         f"--grpc-max-connection-age={GRPC_CONNECTION_AGE_MILLISECONDS}",
-        f"--pinned-memory-pool-byte-size={serving.pinned_memory_pool_bytes}",
-        *(f"--cuda-memory-pool-byte-size={pool.device}:{pool.bytes}" for pool in serving.cuda_memory_pool_bytes),
+        f"--pinned-memory-pool-byte-size={whole(serving.pinned_memory_pool)}",
+        *(f"--cuda-memory-pool-byte-size={pool.device}:{whole(pool.size)}" for pool in serving.cuda_memory_pools),
         *_parameter_server(context, revision_key),
         *(f"--backend-config={option(each.backend, each.name)}={each.value}" for each in serving.backend_config),
         *context.images.server_arguments,
