@@ -148,7 +148,7 @@ def _model(folder: ModelFolder, known: Known, name: str) -> Iterator[str]:
         yield f"    # Left out: {others}."
     chosen = candidates(model.format, bool(known.gpu))
     if any(each.format in THROUGH for each in chosen):
-        yield "    # trt needs conversion.pod.image: an image with the server's TensorRT version (docs/converters.md)."
+        yield "    # trt needs conversion.image: an image with the server's TensorRT version (docs/converters.md)."
     yield "    candidates:"
     for each in chosen:
         accelerator = f", accelerator: {each.accelerator}" if each.accelerator != "none" else ""
@@ -158,11 +158,10 @@ def _model(folder: ModelFolder, known: Known, name: str) -> Iterator[str]:
 def _pods(folder: ModelFolder) -> Iterator[str]:
     yield "  # A pod that requests no CPU gets next to none on a busy node, and a server may then hang as it loads."
     yield "  conversion:"
-    yield "    pod:"
     if folder.model.format == "tf-estimator":
-        yield f"      # {TODO}: an image with TensorFlow 2.15, the last release with Estimators (docs/tensorflow.md)."
-        yield f"      image: {TODO}"
-    yield f"      {RESOURCES}"
+        yield f"    # {TODO}: an image with TensorFlow 2.15, the last release with Estimators (docs/tensorflow.md)."
+        yield f"    image: {TODO}"
+    yield f"    pod: {{{RESOURCES}}}"
     yield f"  serving: {{pod: {{{RESOURCES}}}}}"
 
 

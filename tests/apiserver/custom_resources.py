@@ -56,13 +56,21 @@ FULL: JSON = {
                 "tensorrt": {"workspace": "4Gi", "builderOptimizationLevel": 3},
             }
         ],
+        "pod": {
+            "nodeSelector": {"pool": "gpu"},
+            "topologySpreadConstraints": [{"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}],
+            "env": [{"name": "TF_CPP_MIN_LOG_LEVEL", "value": "$(HOME)"}],
+            "runAsUser": 1234,
+            "fsGroup": 2345,
+            "labels": {"team": "vision"},
+        },
         "gpu": {"product": "NVIDIA-A100-SXM4-80GB", "resourceName": "nvidia.com/gpu", "count": 1},
         "conversion": {
             "parallelism": 2,
             "activeDeadlineSeconds": 3600,
             "tolerances": [{"precision": "fp16", "absolute": 1e-2, "relative": 0.01}],
+            "image": "registry.example:5000/team/converter@sha256:" + "0" * 64,
             "pod": {
-                "image": "registry.example:5000/team/converter@sha256:" + "0" * 64,
                 "resources": {"requests": {"cpu": "500m"}, "limits": {"cpu": 2, "memory": "4Gi", "nvidia.com/gpu": 1}},
                 "nodeSelector": {"disk": "ssd"},
                 "tolerations": [{"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}],

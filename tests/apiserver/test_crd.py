@@ -93,7 +93,7 @@ NAMED_FIELDS = {
     "source": "spec.source.uri",
     "data": "spec.data.uri",
     "claim": "spec.repository.claimName",
-    "conversion-image": "spec.conversion.pod.image",
+    "conversion-image": "spec.conversion.image",
     "server-image": "spec.serving.image",
     "revision": "spec.source.revision",
     "gpu-product": "spec.gpu.product",
@@ -377,7 +377,27 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.conversion.pod.annotations": {f"{APPARMOR}/convert": "unconfined"}},
         f"{APPARMOR}/",
     ),
-    "pull secret": ({"spec.conversion.pod.imagePullSecrets": [{"name": "a/b"}]}, "imagePullSecrets[0].name in body"),
+    "a variable that loads a library": (
+        {"spec.pod.env": [{"name": "LD_PRELOAD", "value": "evil.so"}]},
+        "an environment variable that is reserved must not be set: remove it",
+    ),
+    "a variable of the operator's": (
+        {"spec.conversion.pod.env": [{"name": "HOME", "value": "/"}]},
+        "Reserved are HOME, PATH, ENV",
+    ),
+    "a variable of NVIDIA's runtime": (
+        {"spec.serving.pod.env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]},
+        "and all that begin with LD_, GLIBC_, OPENSSL_, PYTHON, TORCH_FORCE_, NVIDIA_, TRITON, KUBERNETES_",
+    ),
+    "a proxy": ({"spec.pod.env": [{"name": "https_proxy"}]}, "an environment variable that is reserved"),
+    "a variable twice": ({"spec.pod.env": [{"name": "A"}, {"name": "A", "value": "1"}]}, "Duplicate value"),
+    "a variable of two words": ({"spec.pod.env": [{"name": "A B"}]}, "spec.pod.env[0].name in body should match"),
+    "root": ({"spec.pod.runAsUser": 0}, "runAsUser in body should be greater than or equal to 1"),
+    "a spread over nothing": (
+        {"spec.serving.pod.topologySpreadConstraints": [{"maxSkew": 1}]},
+        "topologySpreadConstraints[0].topologyKey: Required value",
+    ),
+    "pull secret": ({"spec.pod.imagePullSecrets": [{"name": "a/b"}]}, "imagePullSecrets[0].name in body"),
 }
 
 
@@ -439,17 +459,17 @@ def test_every_setting_of_a_backend_is_taken(kubectl_shared: Kubectl) -> None:
     assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
 
 
-@pytest.mark.parametrize("pod", ["conversion", "serving"])
+@pytest.mark.parametrize("pod", ["pod", "conversion.pod", "serving.pod"])
 def test_labels_and_annotations_that_other_tools_read_are_taken(kubectl_shared: Kubectl, pod: str) -> None:
     given = {
-        f"spec.{pod}.pod.labels": {
+        f"spec.{pod}.labels": {
             "team": "vision",
             "app.kubernetes.io/version": "1.2",
             "kueue.x-k8s.io/queue-name": "gpus",
             "sidecar.istio.io/inject": "false",
             "tags.datadoghq.com/env": "prod",
         },
-        f"spec.{pod}.pod.annotations": {
+        f"spec.{pod}.annotations": {
             "kubectl.kubernetes.io/default-container": "tritonserver",
             "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
             "prometheus.io/scrape": "true",

@@ -248,7 +248,7 @@ CANDIDATE = (
 CLUSTER = (
     BadInput(
         "converter-image-cannot-be-pulled",
-        {"conversion": {"pod": {"image": NO_IMAGE}}},
+        {"conversion": {"image": NO_IMAGE}},
         "Converted",
         "ImagePullFailed",
         NO_IMAGE,

@@ -327,7 +327,7 @@ def test_tensorflow_runs_where_it_is_needed_and_nowhere_else(models: list[Body],
 
 
 def test_an_image_of_the_users_is_for_the_framework_alone() -> None:
-    cluster = Cluster(a_spec(conversion={"pod": {"image": "example/mine:1"}}))
+    cluster = Cluster(a_spec(conversion={"image": "example/mine:1"}))
     cluster.settle()
     for stage, image in (
         ("source", "example/converter:1"),

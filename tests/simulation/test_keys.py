@@ -20,6 +20,7 @@ from triton_operator.api.deployment import parse
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.combination import combinations
 from triton_operator.context import Context
+from triton_operator.names import is_reserved_variable
 from triton_operator.observed.history import History
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.pins import pinned
@@ -71,7 +72,11 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     f"{CONFIG}.warmup": (True, False),
     f"{CONFIG}.parameters": ({}, lambda spec: {TUNING[spec["models"][0]["format"]]: "2"}),
     "gpu": (None, GPU, GPU | {"product": "NVIDIA-L40S"}, GPU | {"count": 2}, GPU | {"resourceName": "vendor/gpu"}),
-    "conversion.pod.image": ("", "example/mine:1"),
+    "conversion.image": ("", "example/mine:1"),
+    "conversion.pod.env": ([], [{"name": "A", "value": "1"}], [{"name": "A", "value": "2"}]),
+    "pod.env": ([], [{"name": "A", "value": "1"}], [{"name": "B", "value": "1"}]),
+    "pod.runAsUser": (1000, 2000),
+    "pod.nodeSelector": ({}, {"pool": "gpu"}),
     "conversion.pod.resources.limits": ({}, {"cpu": "2"}, {"memory": "1Gi"}),
     "conversion.pod.resources.requests": ({}, {"cpu": "2"}),
     "conversion.activeDeadlineSeconds": (3600, 60),
@@ -206,29 +211,34 @@ def _given(context: Context, work: Work, dumps: Mapping[str, Any]) -> Given:
         _name_dumps(asked, dumps)
     if work.stage not in ("source", "clean"):
         parts.append([each["image"] for each in (own, *others)])
+        parts.append([pair for each in others if each["name"] in ("run", "tritonserver") for pair in _own_env(each)])
     unseen: Any = None
     if work.stage in MEASURES:
         attempt = work.served or Attempt(combinations(context.spec)[0], asked["revision"])
         unseen = server(context, attempt, context.images.server)["spec"]["template"]
         (container,) = unseen["spec"]["containers"]
         parts.append({name: each["cpu"] for name, each in own["resources"].items() if "cpu" in each})
-        parts.append([container["image"], container["args"], container["resources"]])
+        parts.append([container["image"], container["args"], container["resources"], _own_env(container)])
     elif work.stage in ("source", "reference", "metrics"):
         unseen = [context.spec.source.revision, context.spec.data and context.spec.data.revision]
     text = json.dumps([template, unseen], sort_keys=True)
     return Given(work.stage, work.key, json.dumps(parts, sort_keys=True), text.replace(work.key, ""))
 
 
+def _own_env(container: Body) -> list[Body]:
+    return [each for each in container.get("env", []) if not is_reserved_variable(each["name"])]
+
+
 def _files(convert: Given) -> Iterator[Given]:
     """The conversions in a convert Job: what the converter of each file is given."""
-    request, images = json.loads(convert.asked)
+    request, images, env = json.loads(convert.asked)
     for each in request.get("members", [request]):
         key = each.pop("conversion_key")
         for served in ("accelerator", "config", "engine_cache", "hps", "gpu_count"):
             each.pop(served, None)
         if "trt" not in each["format"]:
             del each["tensorrt"]
-        made_from = json.dumps([each, images], sort_keys=True)
+        made_from = json.dumps([each, images, env], sort_keys=True)
         yield Given("conversion", key, made_from, made_from)
 
 

@@ -65,8 +65,7 @@ def test_what_serves_keeps_its_pods_where_the_operator_writes_others(
 ) -> None:
     """The template of every pod is another one: Jobs that ended and the server stay as they are."""
     story, before = list(serving.story), {key: body["metadata"]["uid"] for key, body in serving.objects.items()}
-    monkeypatch.setattr(pod, "USER", 2000)
-    monkeypatch.setitem(pod.POD_SECURITY, "runAsUser", 2000)
+    monkeypatch.setitem(pod.CONTAINER_SECURITY, "runAsUser", 2000)
     assert serving.act() == 0
     serving.settle()
     assert serving.story == story
@@ -76,12 +75,12 @@ def test_what_serves_keeps_its_pods_where_the_operator_writes_others(
 def test_a_server_that_is_deleted_is_made_as_the_newer_operator_writes_it(
     serving: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(pod.POD_SECURITY, "runAsUser", 2000)
+    monkeypatch.setitem(pod.CONTAINER_SECURITY, "runAsUser", 2000)
     server = serving.serving() or ""
     serving.delete("Deployment", server)
     serving.settle()
     template = serving.objects["Deployment", server]["spec"]["template"]
-    assert template["spec"]["securityContext"]["runAsUser"] == 2000
+    assert template["spec"]["containers"][0]["securityContext"]["runAsUser"] == 2000
 
 
 def test_an_edited_template_is_wanted_as_it_was_made(serving: Cluster) -> None:

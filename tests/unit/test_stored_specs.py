@@ -57,6 +57,10 @@ STORED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.serving": {"pod": {"resources": {"limits": {"cpu": "-1"}}}}},
         "spec.serving.pod.resources.limits.cpu: a quantity is a number, with or without a suffix",
     ),
+    "a variable that loads a library": (
+        {"spec.pod": {"env": [{"name": "LD_PRELOAD", "value": "evil.so"}]}},
+        "spec.pod.env.0: LD_PRELOAD is reserved and must not be set: remove it",
+    ),
     "an affinity of 100 KB": (
         {"spec.conversion": {"pod": {"affinity": {"nodeAffinity": {"x": "y" * 100_000}}}}},
         "the spec has 100",

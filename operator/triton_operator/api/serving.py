@@ -48,9 +48,8 @@ class Serving(ApiType):
     """Number of server pods. `kubectl scale` and autoscalers set it too; it changes nothing else. If 0, no server
     runs. Default: 1."""
     image: Image = ""
-    """Image of tritonserver; it takes precedence over `pod.image`. Default: `pod.image` or, if that is not set, the
-    image in `status.images`, which is the Helm value `server.image` at the time of the last edit that converted every
-    model again."""
+    """Image of tritonserver. Default: the image in `status.images`, which is the Helm value `server.image` at the time
+    of the last edit that converted every model again."""
     backend_config: Annotated[list[BackendConfig], Field(max_length=16)] = Field(default_factory=list)
     """Settings of Triton's backends, such as `onnxruntime` `enable-global-threadpool`. Those that only tune execution
     are allowed; docs/formats.md lists them. Default: none."""
@@ -64,5 +63,6 @@ class Serving(ApiType):
     progress_deadline_seconds: Annotated[int, Field(ge=10, le=86400)] = 600
     """Time limit for a server to load its model, in seconds. After that the rollout fails. Default: 600."""
     pod: Pod = Field(default_factory=Pod)
-    """Settings of the server pods. They also apply to the server container in profile and search Jobs, and decide where
+    """Settings of the server pods, laid over `spec.pod`: maps and `env` are merged by key, and any other field replaces
+    that of `spec.pod` whole. They also apply to the server container in profile and search Jobs, and decide where
     the pods of those Jobs are scheduled."""

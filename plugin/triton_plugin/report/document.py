@@ -198,7 +198,7 @@ def _candidate(subject: Subject, status: CandidateStatus) -> CandidateReport:
     if profile is not None and (profile.offline or profile.online):
         where = profile.environment
         pinned = subject.status.images
-        image = subject.spec.server_image or (pinned.server if pinned else "")
+        image = subject.spec.serving.image or (pinned.server if pinned else "")
         measured = Measured(
             offline=subject.rows(status, "Offline"),
             online=subject.rows(status, "Online"),
