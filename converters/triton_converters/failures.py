@@ -38,7 +38,7 @@ def failure_of(error: Exception | SystemExit, mount: Path | None = None) -> Fail
         return Failure(Reason.USER_CODE_EXITED, message, final=True)
     if isinstance(error, ModuleNotFoundError):
         message = (
-            f"the image lacks the Python package {error.name}; install it in spec.conversion.pod.image;"
+            f"the image lacks the Python package {error.name}; install it in spec.conversion.image;"
             " docs/converters.md names the packages that every such image needs"
         )
         return Failure(Reason.CRASHED, message, final=True)

@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
     if not found or same(built, found):
         return 0
     message = (
-        f"the engine was built with TensorRT {built}, but the server's image has {found}; set spec.conversion.pod.image"
+        f"the engine was built with TensorRT {built}, but the server's image has {found}; set spec.conversion.image"
         f" to an image with {found}, or spec.serving.image to one with {built}"
     )
     outcome = {"stage": stage, "key": key, "reason": REASON, "message": message}

@@ -75,7 +75,7 @@ def _rows(schema: Schema, section: str, prefix: str, described: dict[str, str]) 
         cells = (f"`{place}`", _type(field), *defaults, meaning.strip())
         yield f"| {' | '.join(cell.replace('|', _ESCAPED) for cell in cells)} |\n"
         if not first:
-            yield from _rows(below, section, f"{place}[]." if field["type"] == "array" else f"{place}.", described)
+            yield from _rows(below, section, f"{place}[]." if field.get("type") == "array" else f"{place}.", described)
 
 
 def _described_at(schema: Schema, place: str, described: dict[str, str]) -> str:
@@ -94,6 +94,8 @@ def _inner(schema: Schema) -> Schema:
 def _type(schema: Schema) -> str:
     if "enum" in schema:
         return ", ".join(f"`{value}`" if value else "empty" for value in schema["enum"])
+    if "x-kubernetes-int-or-string" in schema:
+        return "quantity"
     if schema["type"] == "array":
         return f"list of {_plural(schema['items'])}{_bounds(schema.get('minItems'), schema.get('maxItems'))}"
     if isinstance(schema.get("additionalProperties"), dict):
@@ -102,6 +104,8 @@ def _type(schema: Schema) -> str:
 
 
 def _plural(schema: Schema) -> str:
+    if "x-kubernetes-int-or-string" in schema:
+        return "quantities"
     return _type(schema) if "enum" in schema else f"{schema['type']}s"
 
 

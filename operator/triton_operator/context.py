@@ -38,7 +38,7 @@ class Context:
     @property
     def images(self) -> Images:
         """The images in use: the pinned ones, except that a server image in the spec comes first."""
-        server = self.spec.server_image
+        server = self.spec.serving.image
         return self.pins.model_copy(update={"server": server}) if server else self.pins
 
     @property
@@ -46,12 +46,12 @@ class Context:
         """Image of the Jobs that run the model's framework: the spec's, or the converter for that framework."""
         tensorflow = any(SOURCES[model.format].image == CONVERTER_TENSORFLOW for model in self.spec.models)
         ours = self.images.converter_tensorflow if tensorflow else self.images.converter
-        return self.spec.conversion.pod.image or ours
+        return self.spec.conversion.image or ours
 
     @property
     def framework(self) -> list[Any]:
-        """What changes what user code computes, and what is published of it, besides the request: images and device."""
-        return [self.framework_image, self.images.converter, self.spec.device]
+        """What else changes what user code computes, and what is published of it: images, device and variables."""
+        return [self.framework_image, self.images.converter, self.spec.device, *self.spec.job_pod.env]
 
     @property
     def client(self) -> list[Any]:

@@ -68,7 +68,7 @@ def structural(schema: Schema, definitions: Schema, path: str = "") -> Schema:
             continue
         elif keyword not in DROPPED:
             raise NotStructuralError(f"{path}: {keyword} is not allowed in a structural schema")
-    if "type" not in result:
+    if "type" not in result and not result.get("x-kubernetes-int-or-string"):
         raise NotStructuralError(f"{path} has no type")
     return result
 

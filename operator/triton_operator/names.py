@@ -21,6 +21,7 @@ MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
 MANAGED_BY_SELECTOR = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
 """The selector of every child; nothing else is watched."""
 DEPLOYMENT_LABEL = f"{GROUP}/deployment"
+COMPONENT_LABEL = "app.kubernetes.io/component"
 STAGE_LABEL = f"{GROUP}/stage"
 KEY_LABEL = f"{GROUP}/key"
 CANDIDATE_LABEL = f"{GROUP}/candidate"
@@ -50,7 +51,7 @@ or a container loses its seccomp or AppArmor profile.
 RESERVED_KEYS = (
     "app.kubernetes.io/name",
     "app.kubernetes.io/instance",
-    "app.kubernetes.io/component",
+    COMPONENT_LABEL,
     "app.kubernetes.io/part-of",
     MANAGED_BY_LABEL,
     "job-name",
@@ -62,9 +63,25 @@ RESERVED_KEYS = (
 """Further keys that a user may not give a pod. Every other key is free: tools of the cluster read them."""
 
 
+RESERVED_VARIABLES = (
+    *("HOME", "PATH", "ENV", "BASH_ENV", "IFS", "GCONV_PATH", "POD_UID"),
+    *("GPU_PRODUCT", "TENSORRT_VERSION", "OMP_NUM_THREADS"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "ALL_PROXY", "NO_PROXY"),
+    *("http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy"),
+)
+"""Environment variables that a user may not set: the operator does, or a program is started or reaches out by them."""
+RESERVED_VARIABLE_PREFIXES = ("LD_", "GLIBC_", "OPENSSL_", "PYTHON", "TORCH_FORCE_", "NVIDIA_", "TRITON", "KUBERNETES_")
+"""How the names of such variables begin. By some of them a program loads a library or other code."""
+
+
 def is_reserved(key: str) -> bool:
     """Whether the key of a label or annotation of a pod is the operator's or Kubernetes' to set."""
     return key in RESERVED_KEYS or key.startswith(RESERVED_PREFIXES)
+
+
+def is_reserved_variable(name: str) -> bool:
+    """Whether an environment variable is not the user's to set."""
+    return name in RESERVED_VARIABLES or name.startswith(RESERVED_VARIABLE_PREFIXES)
 
 
 def digest(value: Any, length: int) -> str:
@@ -144,7 +161,7 @@ def labels(deployment: str, component: str) -> dict[str, str]:
     return {
         "app.kubernetes.io/name": "tritonserver" if component == "server" else f"triton-{component}",
         "app.kubernetes.io/instance": deployment,
-        "app.kubernetes.io/component": component,
+        COMPONENT_LABEL: component,
         "app.kubernetes.io/part-of": MANAGED_BY,
         MANAGED_BY_LABEL: MANAGED_BY,
         DEPLOYMENT_LABEL: deployment,

@@ -102,15 +102,8 @@ def _choice(subject: Subject) -> str:
     selection = subject.spec.selection
     objectives = selection.objectives
     wanted = ", ".join(f"{each.metric} (weight {each.weight})" for each in objectives) or "Throughput"
-    bounds = [
-        f"{each.metric} {word} {bound}"
-        for each in selection.constraints
-        for word, bound in (("at least", each.minimum), ("at most", each.maximum))
-        if bound is not None
-    ]
-    text = (
-        f"Objectives: {wanted}, in the {selection.scenario.lower()} sweep.\nConstraints: {', '.join(bounds) or 'none'}."
-    )
+    bounds = ", ".join(selection.constraints.words()) or "none"
+    text = f"Objectives: {wanted}, in the {selection.scenario.lower()} sweep.\nConstraints: {bounds}."
     selected = subject.condition("Selected")
     chosen = next((each for each in subject.status.candidates if each.state == "Selected"), None)
     if chosen is None or selected is None:

@@ -76,15 +76,15 @@ def _lines(folder: ModelFolder, known: Known) -> Iterator[str]:
         yield "  # Accuracy that the served model must reach; the metric is a name that MetricsCalculator returns."
         yield "  # accuracy:"
         yield "  #   thresholds:"
-        yield '  #   - {metric: accuracy, maximumDegradation: "0.01"}'
+        yield "  #   - {metric: accuracy, maximumDegradation: 0.01}"
     yield "  # A short first run. For more points, add batch sizes and raise end (set step for a wide range)."
     yield "  performance:"
     yield f"    offline: {{batchSizes: {sorted({1, max(1, _batch(known))})}}}"
     yield "    online: {concurrency: {start: 1, end: 4}}"
     yield "  selection:"
     yield "    objectives: [{metric: Throughput}]"
-    yield f"    # {TODO}: your latency budget, in microseconds."
-    yield '    constraints: [{metric: P99LatencyMicroseconds, maximum: "100000"}]'
+    yield f"    # {TODO}: your latency budget."
+    yield "    constraints: {p99Latency: 100ms}"
     if known.gpu:
         yield f"  gpu: {{product: {json.dumps(known.gpu)}}}"
     else:
@@ -148,7 +148,7 @@ def _model(folder: ModelFolder, known: Known, name: str) -> Iterator[str]:
         yield f"    # Left out: {others}."
     chosen = candidates(model.format, bool(known.gpu))
     if any(each.format in THROUGH for each in chosen):
-        yield "    # trt needs conversion.pod.image: an image with the server's TensorRT version (docs/converters.md)."
+        yield "    # trt needs conversion.image: an image with the server's TensorRT version (docs/converters.md)."
     yield "    candidates:"
     for each in chosen:
         accelerator = f", accelerator: {each.accelerator}" if each.accelerator != "none" else ""
@@ -158,11 +158,10 @@ def _model(folder: ModelFolder, known: Known, name: str) -> Iterator[str]:
 def _pods(folder: ModelFolder) -> Iterator[str]:
     yield "  # A pod that requests no CPU gets next to none on a busy node, and a server may then hang as it loads."
     yield "  conversion:"
-    yield "    pod:"
     if folder.model.format == "tf-estimator":
-        yield f"      # {TODO}: an image with TensorFlow 2.15, the last release with Estimators (docs/tensorflow.md)."
-        yield f"      image: {TODO}"
-    yield f"      {RESOURCES}"
+        yield f"    # {TODO}: an image with TensorFlow 2.15, the last release with Estimators (docs/tensorflow.md)."
+        yield f"    image: {TODO}"
+    yield f"    pod: {{{RESOURCES}}}"
     yield f"  serving: {{pod: {{{RESOURCES}}}}}"
 
 

@@ -53,17 +53,25 @@ FULL: JSON = {
                     {"name": "trt-fp16", "format": "trt", "precision": "fp16"},
                 ],
                 "onnx": {"opset": 17, "exporter": "Dynamo", "optimized": True},
-                "tensorrt": {"workspaceBytes": 4294967296, "builderOptimizationLevel": 3},
+                "tensorrt": {"workspace": "4Gi", "builderOptimizationLevel": 3},
             }
         ],
+        "pod": {
+            "nodeSelector": {"pool": "gpu"},
+            "topologySpreadConstraints": [{"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}],
+            "env": [{"name": "TF_CPP_MIN_LOG_LEVEL", "value": "$(HOME)"}],
+            "runAsUser": 1234,
+            "fsGroup": 2345,
+            "labels": {"team": "vision"},
+        },
         "gpu": {"product": "NVIDIA-A100-SXM4-80GB", "resourceName": "nvidia.com/gpu", "count": 1},
         "conversion": {
             "parallelism": 2,
             "activeDeadlineSeconds": 3600,
-            "tolerances": [{"precision": "fp16", "absolute": "1e-2", "relative": "0.01"}],
+            "tolerances": [{"precision": "fp16", "absolute": 1e-2, "relative": 0.01}],
+            "image": "registry.example:5000/team/converter@sha256:" + "0" * 64,
             "pod": {
-                "image": "registry.example:5000/team/converter@sha256:" + "0" * 64,
-                "resources": {"requests": {"cpu": "500m"}, "limits": {"memory": "4Gi", "nvidia.com/gpu": "1"}},
+                "resources": {"requests": {"cpu": "500m"}, "limits": {"cpu": 2, "memory": "4Gi", "nvidia.com/gpu": 1}},
                 "nodeSelector": {"disk": "ssd"},
                 "tolerations": [{"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}],
                 "affinity": {
@@ -78,7 +86,7 @@ FULL: JSON = {
                 "annotations": {"example.com/note": "a note"},
             },
         },
-        "accuracy": {"maxSamples": 256, "thresholds": [{"metric": "accuracy", "minimum": "0.97"}]},
+        "accuracy": {"maxSamples": 256, "thresholds": [{"metric": "accuracy", "minimum": 0.97}]},
         "performance": {
             "protocol": "grpc",
             "offline": {"batchSizes": [1, 2, 4, 8, 16, 32, 64, 128]},
@@ -97,10 +105,7 @@ FULL: JSON = {
         "selection": {
             "scenario": "Online",
             "objectives": [{"metric": "Throughput", "weight": 1}],
-            "constraints": [
-                {"metric": "P99LatencyMicroseconds", "maximum": "10000"},
-                {"metric": "UsedMemoryBytes", "maximum": "8e9"},
-            ],
+            "constraints": {"p99Latency": "10ms", "averageLatency": "1.5s", "throughput": 300, "memory": "8Gi"},
             "search": {"mode": "Quick", "measurements": 48, "durationSeconds": 3600},
             "approval": "Manual",
             "approvedRevision": "0123456789abcdef",
@@ -115,8 +120,8 @@ FULL: JSON = {
             "replicas": 1,
             "image": "nvcr.io/nvidia/tritonserver:26.04-py3",
             "backendConfig": [{"backend": "onnxruntime", "name": "default-max-batch-size", "value": "4"}],
-            "pinnedMemoryPoolBytes": 268435456,
-            "cudaMemoryPoolBytes": [{"device": 0, "bytes": 1099511627776}],
+            "pinnedMemoryPool": "256Mi",
+            "cudaMemoryPools": [{"device": 0, "size": "1Ti"}],
             "sharedMemorySize": "1Gi",
             "progressDeadlineSeconds": 600,
         },

@@ -93,7 +93,7 @@ NAMED_FIELDS = {
     "source": "spec.source.uri",
     "data": "spec.data.uri",
     "claim": "spec.repository.claimName",
-    "conversion-image": "spec.conversion.pod.image",
+    "conversion-image": "spec.conversion.image",
     "server-image": "spec.serving.image",
     "revision": "spec.source.revision",
     "gpu-product": "spec.gpu.product",
@@ -163,8 +163,12 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a GPU of no product": ({"spec.gpu.product": ""}, "formats trt and tf-trt and accelerator trt need engines"),
     "opset too old": ({f"{MODEL}.onnx.opset": 10}, "should be greater than or equal to 11"),
     "opset too new": ({f"{MODEL}.onnx.opset": 24}, "should be less than or equal to 23"),
-    "no workspace": ({f"{MODEL}.tensorrt.workspaceBytes": 0}, "should be greater than or equal to 1"),
-    "workspace of a petabyte": ({f"{MODEL}.tensorrt.workspaceBytes": 2**50}, "should be less than or equal to"),
+    "workspace below zero": ({f"{MODEL}.tensorrt.workspace": -1}, "should be greater than or equal to 0"),
+    "workspace no quantity": ({f"{MODEL}.tensorrt.workspace": "1GB"}, "workspace in body should match"),
+    "cores below zero": (
+        {"spec.serving.pod": {"resources": {"limits": {"cpu": -1}}}},
+        "spec.serving.pod.resources.limits.cpu in body should be greater than or equal to 0",
+    ),
     "builder level": ({f"{MODEL}.tensorrt.builderOptimizationLevel": 6}, "should be less than or equal to 5"),
     "code with a path": ({f"{MODEL}.path": "model.onnx"}, "is a Python file: set entrypoint, and remove path"),
     "code without an entrypoint": ({f"{MODEL}.entrypoint": ...}, "is a Python file: set entrypoint, and remove path"),
@@ -184,16 +188,43 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "threshold no number": (
         {"spec.accuracy.thresholds.0.minimum": "97%"},
-        "spec.accuracy.thresholds[0].minimum in body should match",
+        "spec.accuracy.thresholds[0].minimum in body must be of type number",
     ),
-    "threshold a YAML number": ({"spec.accuracy.thresholds.0.minimum": 0.97}, "must be of type string"),
-    "constraint without a bound": (
-        {"spec.selection.constraints": [{"metric": "Throughput"}]},
-        "a constraint needs a bound: set minimum or maximum",
+    "threshold a string": ({"spec.accuracy.thresholds.0.minimum": "0.97"}, "must be of type number"),
+    "degradation below zero": (
+        {"spec.accuracy.thresholds.0.maximumDegradation": -0.01},
+        "maximumDegradation in body should be greater than or equal to 0",
     ),
+    "tolerance below zero": (
+        {"spec.conversion.tolerances.0.relative": -1e-3},
+        "relative in body should be greater than or equal to 0",
+    ),
+    "constraint as a list": (
+        {"spec.selection.constraints": [{"metric": "Throughput", "minimum": "300"}]},
+        "must be of type object",
+    ),
+    "latency without a unit": (
+        {"spec.selection.constraints.p99Latency": "20000"},
+        "a duration is a number and a unit (us, ms or s), such as 800us, 20ms or 1.5s: correct it",
+    ),
+    "latency a number": ({"spec.selection.constraints.p50Latency": 20}, "must be of type string"),
+    "latency below zero": ({"spec.selection.constraints.p90Latency": "-1ms"}, "a duration is a number and a unit"),
+    "latency in minutes": ({"spec.selection.constraints.p95Latency": "1m"}, "a duration is a number and a unit"),
+    "latency of words": ({"spec.selection.constraints.averageLatency": "1 ms"}, "a duration is a number and a unit"),
+    "throughput a string": ({"spec.selection.constraints.throughput": "300"}, "must be of type number"),
+    "throughput below zero": (
+        {"spec.selection.constraints.throughput": -1},
+        "throughput in body should be greater than or equal to 0",
+    ),
+    "memory no quantity": ({"spec.selection.constraints.memory": "8 GB"}, "memory in body should match"),
+    "memory below zero": (
+        {"spec.selection.constraints.memory": -1},
+        "memory in body should be greater than or equal to 0",
+    ),
+    "memory of a fraction": ({"spec.selection.constraints.memory": 0.5}, "must be of type integer,string"),
     "metric of no row": ({"spec.selection.objectives.0.metric": "Speed"}, 'supported values: "Throughput"'),
-    "constraint twice": (
-        {"spec.selection.constraints.1.metric": "P99LatencyMicroseconds"},
+    "objective twice": (
+        {"spec.selection.objectives": [{"metric": "Throughput"}, {"metric": "Throughput", "weight": 2}]},
         "Duplicate value",
     ),
     "search without a mode": ({"spec.selection.search.mode": ...}, "spec.selection.search.mode: Required value"),
@@ -346,7 +377,27 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.conversion.pod.annotations": {f"{APPARMOR}/convert": "unconfined"}},
         f"{APPARMOR}/",
     ),
-    "pull secret": ({"spec.conversion.pod.imagePullSecrets": [{"name": "a/b"}]}, "imagePullSecrets[0].name in body"),
+    "a variable that loads a library": (
+        {"spec.pod.env": [{"name": "LD_PRELOAD", "value": "evil.so"}]},
+        "an environment variable that is reserved must not be set: remove it",
+    ),
+    "a variable of the operator's": (
+        {"spec.conversion.pod.env": [{"name": "HOME", "value": "/"}]},
+        "Reserved are HOME, PATH, ENV",
+    ),
+    "a variable of NVIDIA's runtime": (
+        {"spec.serving.pod.env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]},
+        "and all that begin with LD_, GLIBC_, OPENSSL_, PYTHON, TORCH_FORCE_, NVIDIA_, TRITON, KUBERNETES_",
+    ),
+    "a proxy": ({"spec.pod.env": [{"name": "https_proxy"}]}, "an environment variable that is reserved"),
+    "a variable twice": ({"spec.pod.env": [{"name": "A"}, {"name": "A", "value": "1"}]}, "Duplicate value"),
+    "a variable of two words": ({"spec.pod.env": [{"name": "A B"}]}, "spec.pod.env[0].name in body should match"),
+    "root": ({"spec.pod.runAsUser": 0}, "runAsUser in body should be greater than or equal to 1"),
+    "a spread over nothing": (
+        {"spec.serving.pod.topologySpreadConstraints": [{"maxSkew": 1}]},
+        "topologySpreadConstraints[0].topologyKey: Required value",
+    ),
+    "pull secret": ({"spec.pod.imagePullSecrets": [{"name": "a/b"}]}, "imagePullSecrets[0].name in body"),
 }
 
 
@@ -408,17 +459,17 @@ def test_every_setting_of_a_backend_is_taken(kubectl_shared: Kubectl) -> None:
     assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
 
 
-@pytest.mark.parametrize("pod", ["conversion", "serving"])
+@pytest.mark.parametrize("pod", ["pod", "conversion.pod", "serving.pod"])
 def test_labels_and_annotations_that_other_tools_read_are_taken(kubectl_shared: Kubectl, pod: str) -> None:
     given = {
-        f"spec.{pod}.pod.labels": {
+        f"spec.{pod}.labels": {
             "team": "vision",
             "app.kubernetes.io/version": "1.2",
             "kueue.x-k8s.io/queue-name": "gpus",
             "sidecar.istio.io/inject": "false",
             "tags.datadoghq.com/env": "prod",
         },
-        f"spec.{pod}.pod.annotations": {
+        f"spec.{pod}.annotations": {
             "kubectl.kubernetes.io/default-container": "tritonserver",
             "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
             "prometheus.io/scrape": "true",
@@ -452,7 +503,7 @@ def test_every_field_is_explained(kubectl: Kubectl) -> None:
         ("path", "a directory for tf-savedmodel"),
         ("candidates.accelerator", "automatic mixed precision"),
         ("onnx.optimized", "Default: false"),
-        ("tensorrt.workspaceBytes", "Default: 1073741824 (1 GiB)"),
+        ("tensorrt.workspace", "Default: 1Gi"),
         ("tensorrt.builderOptimizationLevel", "Default: 3"),
     ):
         assert words in " ".join(kubectl("explain", f"td.spec.models.{field}").split())

@@ -19,7 +19,7 @@ from tests.apiserver.test_operator import children, condition, kinds, settled, w
 JSON = dict[str, Any]
 MODEL = "spec.models.0"
 # Nobody is here to approve, and the simulation's rows hold no memory.
-LARGE = changed(FULL, {"spec.selection": {"constraints": FULL["spec"]["selection"]["constraints"][:1]}})
+LARGE = changed(FULL, {"spec.selection": {"constraints": {"p99Latency": "10ms"}}})
 VARIANTS: dict[str, JSON] = {
     "minimal": MINIMAL,
     "full": LARGE,
@@ -209,7 +209,7 @@ def test_an_edited_spec_is_followed_and_the_old_server_goes(operator: Operator, 
         eventually(lambda: condition(kubectl, "Ready").get("status") == "True", within=60)
         (old,) = kubectl.items("deployments")
         measured = len(node.ended)
-        patch = '{"spec": {"serving": {"pinnedMemoryPoolBytes": 1048576}}}'
+        patch = '{"spec": {"serving": {"pinnedMemoryPool": "1Mi"}}}'
         kubectl("patch", "td", "digits", "--type=merge", "-p", patch)
 
         def replaced() -> bool:

@@ -12,7 +12,7 @@ JSON = dict[str, Any]
 GOOD: dict[str, JSON] = {
     "minimal": MINIMAL,
     "full": FULL,
-    "null fields": changed(FULL, {"spec.suspend": None, "spec.selection.constraints.0.minimum": None}),
+    "null fields": changed(FULL, {"spec.suspend": None, "spec.selection.constraints.memory": None}),
     "no thresholds and no metrics": changed(FULL, {"spec.metrics": ..., "spec.accuracy.thresholds": []}),
     "online batch at the maximum": changed(FULL, {"spec.performance.online.batchSize": 128}),
     "sixteen points": changed(FULL, {"spec.performance.online.concurrency": {"start": 1, "end": 16}}),
@@ -21,7 +21,7 @@ GOOD: dict[str, JSON] = {
     "no approval yet": changed(FULL, {"spec.selection.approvedRevision": ...}),
     "no search": changed(FULL, {"spec.selection.search": {"mode": "None"}}),
     "a threshold of one kind": changed(
-        FULL, {"spec.accuracy.thresholds": [{"metric": "accuracy", "maximumDegradation": "0.01"}]}
+        FULL, {"spec.accuracy.thresholds": [{"metric": "accuracy", "maximumDegradation": 0.01}]}
     ),
 }
 GPU = {"product": "NVIDIA-A100-SXM4-80GB", "count": 1}

@@ -174,7 +174,7 @@ LACKS_PACKAGE = {"model.py": "import timm_is_not_here"}
         (UNFINISHED, "model.py:2", "SyntaxError"),
         (RAISES_BELOW, "deep.py:2", "IndexError"),
         (LIBRARY_RAISES, "model.py:3", "JSONDecodeError"),
-        (LACKS_PACKAGE, "model.py:1", "conversion.pod.image"),
+        (LACKS_PACKAGE, "model.py:1", "conversion.image"),
     ],
 )
 def test_exceptions_name_the_user_s_own_line(

@@ -239,7 +239,7 @@ CANDIDATE = (
     ),
     BadInput(
         "latency-out-of-reach",
-        {"selection": {"constraints": [{"metric": "P99LatencyMicroseconds", "maximum": "1"}]}},
+        {"selection": {"constraints": {"p99Latency": "1us"}}},
         "Selected",
         "ConstraintsNotMet",
         r"onnx-fp32.*P99LatencyMicroseconds|P99LatencyMicroseconds.*onnx-fp32",
@@ -248,7 +248,7 @@ CANDIDATE = (
 CLUSTER = (
     BadInput(
         "converter-image-cannot-be-pulled",
-        {"conversion": {"pod": {"image": NO_IMAGE}}},
+        {"conversion": {"image": NO_IMAGE}},
         "Converted",
         "ImagePullFailed",
         NO_IMAGE,

@@ -17,8 +17,8 @@ MUTANTS: Mapping[str, tuple[str, str]] = {
     "trace-fp16": ("replace", "trace-fp32"),
 }
 """What tamper.py does to a candidate's file, by candidate; the untouched original of the other is what replaces it."""
-REMEASURE = {"conversion": {"tolerances": [{"precision": "fp32", "absolute": "2e-4", "relative": "2e-4"},
-                                           {"precision": "fp16", "absolute": "2e-2", "relative": "2e-2"}]}}  # fmt: skip
+REMEASURE = {"conversion": {"tolerances": [{"precision": "fp32", "absolute": 2e-4, "relative": 2e-4},
+                                           {"precision": "fp16", "absolute": 2e-2, "relative": 2e-2}]}}  # fmt: skip
 """Other tolerances: every candidate is held against the reference again, none is converted again."""
 
 

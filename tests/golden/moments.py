@@ -88,7 +88,7 @@ def constraint_broken_in_the_preview() -> Cluster:
 
 
 def no_candidate_meets_the_constraint() -> Cluster:
-    spec = a_spec(selection={"constraints": [{"metric": "P99LatencyMicroseconds", "maximum": "10"}]})
+    spec = a_spec(selection={"constraints": {"p99Latency": "10us"}})
     return until(Cluster(spec), has("ConstraintsNotMet"))
 
 
@@ -115,8 +115,7 @@ def approval_invalid() -> Cluster:
 
 
 def closest_selected() -> Cluster:
-    too_fast = {"metric": "P99LatencyMicroseconds", "maximum": "4000"}
-    selection = {"constraints": [too_fast], "fallback": "Closest"}
+    selection = {"constraints": {"p99Latency": "4ms"}, "fallback": "Closest"}
     return until(Cluster(a_spec(models=ONE, selection=selection)), has("Ready"))
 
 

@@ -27,7 +27,7 @@ SPEC: dict[str, Any] = {
     "data": {"uri": "pvc://datasets/imagenet"},
     "dataloader": {"entrypoint": "dataloader.py", "arguments": {"data_dir": "$(DATA)"}},
     "metrics": {"entrypoint": "metrics.py"},
-    "accuracy": {"thresholds": [{"metric": "accuracy", "minimum": "0.76"}]},
+    "accuracy": {"thresholds": [{"metric": "accuracy", "minimum": 0.76}]},
     "models": [
         {
             "name": "resnet50",
@@ -42,7 +42,7 @@ SPEC: dict[str, Any] = {
             },
             "candidates": [{"name": "onnx-trt-fp16", "format": "onnx", "precision": "fp16", "accelerator": "trt"}],
             "onnx": {"opset": 11, "optimized": True},
-            "tensorrt": {"workspaceBytes": 1073741824},
+            "tensorrt": {"workspace": "1Gi"},
         }
     ],
     "gpu": {"product": PRODUCT, "count": 1},

@@ -21,7 +21,7 @@ def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:
     assert "The active revision is onnx-fp32 (onnx, fp32): 1400.0 inferences/s, p99 5000 us through its Service" in text
     assert "accuracy 0.98 (0.98 in the framework)" in text
     assert "Objectives: Throughput, in the online sweep.\n" in text
-    assert "Constraints: P99LatencyMicroseconds at most 10000.\n" in text
+    assert "Constraints: p99Latency at most 10ms.\n" in text
     assert "Why onnx-fp32: onnx-fp32 at batch 1, concurrency 4: 2800 inferences/s, p99 5000 us" in text
     assert "33.3 % better than onnx-fp16." in text
     assert "Its P99LatencyMicroseconds is 50.0 % below the maximum of 10000." in text

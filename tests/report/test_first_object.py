@@ -79,7 +79,7 @@ def test_candidates_are_what_the_source_converts_into_and_servers_have(
     spec, text = first(tmp_path, gpu=PRODUCT)
     assert " ".join(each["name"] for each in spec["models"][0]["candidates"]) == gpu
     assert spec["gpu"] == {"product": PRODUCT}
-    assert "conversion.pod.image" in text
+    assert "conversion.image" in text
 
 
 def test_a_first_object_of_the_example_is_whole_where_the_user_says_what_is_not_in_the_folder(tmp_path: Path) -> None:
@@ -99,9 +99,7 @@ def test_a_first_object_of_the_example_is_whole_where_the_user_says_what_is_not_
     assert spec["data"]["uri"] == "pvc://claim/data"
     assert spec["metrics"] == {"entrypoint": "metrics.py"}
     assert "also found: older.pt" in text
-    assert [line.strip() for line in text.splitlines() if "TODO" in line] == [
-        "# TODO: your latency budget, in microseconds."
-    ]
+    assert [line.strip() for line in text.splitlines() if "TODO" in line] == ["# TODO: your latency budget."]
 
 
 @pytest.mark.parametrize("form", ["pyt", "tf-estimator"])

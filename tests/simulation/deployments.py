@@ -21,9 +21,9 @@ def a_spec(**fields: Any) -> Body:
         "source": {"uri": "pvc://models/digits"},
         "dataloader": {"entrypoint": "dataloader.py"},
         "metrics": {"entrypoint": "metrics.py"},
-        "accuracy": {"thresholds": [{"metric": "accuracy", "minimum": "0.95"}]},
+        "accuracy": {"thresholds": [{"metric": "accuracy", "minimum": 0.95}]},
         "models": [a_model()],
-        "selection": {"constraints": [{"metric": "P99LatencyMicroseconds", "maximum": "10000"}]},
+        "selection": {"constraints": {"p99Latency": "10ms"}},
     }
     return deepcopy(spec | fields)
 

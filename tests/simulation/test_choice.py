@@ -11,7 +11,7 @@ from tests.simulation.answers import Fate, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import CANDIDATES, a_model, a_spec, candidate
 
-TOO_SLOW = {"constraints": [{"metric": "P99LatencyMicroseconds", "maximum": "4000"}]}
+TOO_SLOW = {"constraints": {"p99Latency": "4ms"}}
 OTHER_SOURCE = {"uri": "pvc://models/other"}
 
 
@@ -204,10 +204,8 @@ def test_figures_of_another_environment_replace_nothing(traced: Cluster) -> None
 
 def test_what_breaks_a_constraint_is_not_kept(traced: Cluster) -> None:
     cluster = deepcopy(traced)
-    at_least = {"metric": "Throughput", "minimum": "2000"}
-    cluster.edit(
-        models=[a_model(candidates=FASTER)], selection={"minimumImprovementPercent": 1000, "constraints": [at_least]}
-    )
+    selection = {"minimumImprovementPercent": 1000, "constraints": {"throughput": 2000}}
+    cluster.edit(models=[a_model(candidates=FASTER)], selection=selection)
     cluster.fates = when("measure", Fate(speed=3.0))
     cluster.settle()
     assert cluster.status["serving"]["candidate"] == "onnx-fp16"

@@ -241,14 +241,14 @@ def test_another_gpu_is_another_engine(field: str) -> None:
 @pytest.mark.parametrize(
     ("names", "fields", "converts"),
     [
-        (("trt-fp16",), {"tensorrt": {"workspaceBytes": 2**31}}, True),
+        (("trt-fp16",), {"tensorrt": {"workspace": "2Gi"}}, True),
         (("trt-fp16",), {"tensorrt": {"builderOptimizationLevel": 5}}, True),
-        (("trt-fp16",), {"tensorrt": {"builderOptimizationLevel": 3, "workspaceBytes": 2**30}}, False),
+        (("trt-fp16",), {"tensorrt": {"builderOptimizationLevel": 3, "workspace": "1Gi"}}, False),
         (("trt-fp16",), {"onnx": {"optimized": True}}, True),
         (("onnx-fp32",), {"onnx": {"opset": 13}}, True),
         (("onnx-fp32",), {"onnx": {"opset": 17}}, False),
-        (("onnx-fp32",), {"tensorrt": {"workspaceBytes": 2**31}}, False),
-        (("ts-trace-fp32",), {"onnx": {"optimized": True}, "tensorrt": {"workspaceBytes": 2**31}}, False),
+        (("onnx-fp32",), {"tensorrt": {"workspace": "2Gi"}}, False),
+        (("ts-trace-fp32",), {"onnx": {"optimized": True}, "tensorrt": {"workspace": "2Gi"}}, False),
     ],
 )
 def test_options_are_part_of_the_keys_of_what_they_change(names: tuple[str, ...], fields: Body, converts: bool) -> None:
@@ -291,7 +291,7 @@ def test_an_engine_is_another_one_for_another_optimal_batch_size_alone(
         (a_spec(models=model("onnx-fp32")), {"accuracy": {"maxSamples": 100}}),
         (
             a_spec(models=model("tf-trt-fp16", format="tf-keras"), gpu=GPU),
-            {"models": model("tf-trt-fp16", format="tf-keras", tensorrt={"workspaceBytes": 2**31})},
+            {"models": model("tf-trt-fp16", format="tf-keras", tensorrt={"workspace": "2Gi"})},
         ),
     ],
 )
@@ -327,7 +327,7 @@ def test_tensorflow_runs_where_it_is_needed_and_nowhere_else(models: list[Body],
 
 
 def test_an_image_of_the_users_is_for_the_framework_alone() -> None:
-    cluster = Cluster(a_spec(conversion={"pod": {"image": "example/mine:1"}}))
+    cluster = Cluster(a_spec(conversion={"image": "example/mine:1"}))
     cluster.settle()
     for stage, image in (
         ("source", "example/converter:1"),

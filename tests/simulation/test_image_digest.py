@@ -152,7 +152,7 @@ def job_images(cluster: Cluster, stage: str) -> set[tuple[str, str]]:
 @pytest.mark.parametrize("stage", ["convert", "metrics"])
 def test_users_code_runs_in_the_image_that_the_reference_ran_in(stage: str) -> None:
     own = "example/torch:1"
-    cluster = Cluster(a_spec(conversion={"pod": {"image": own}}))
+    cluster = Cluster(a_spec(conversion={"image": own}))
     while not cluster.started("convert"):
         cluster.run(1)
     cluster.image_id = lambda name: f"example/torch@sha256:{'b' * 64}" if name == own else pulled(name)

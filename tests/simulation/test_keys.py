@@ -20,6 +20,7 @@ from triton_operator.api.deployment import parse
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.combination import combinations
 from triton_operator.context import Context
+from triton_operator.names import is_reserved_variable
 from triton_operator.observed.history import History
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.pins import pinned
@@ -56,12 +57,12 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "data": (None, {"uri": "pvc://data/a"}, {"uri": "pvc://data/a", "revision": "v2"}),
     "dataloader.arguments": ({}, {"seed": "1"}),
     "metrics": (None, {"entrypoint": "metrics.py"}, {"entrypoint": "metrics.py", "arguments": {"top": "5"}}),
-    "accuracy.thresholds": ([], [{"metric": "accuracy", "minimum": "0.9"}], [{"metric": "f1", "maximum": "1"}]),
+    "accuracy.thresholds": ([], [{"metric": "accuracy", "minimum": 0.9}], [{"metric": "f1", "maximum": 1}]),
     "accuracy.maxSamples": (256, 100, 4),
     "models.0.arguments": ({}, {"depth": "50"}),
     "models.0.hps": ({}, {"gpuCachePercent": 10}, {"keysPerSample": 3}),
     "models.0.onnx": ({}, {"opset": 13}, {"exporter": "Dynamo"}, {"optimized": True}),
-    f"{TENSOR_RT}.workspaceBytes": (2**30, 2**31),
+    f"{TENSOR_RT}.workspace": ("1Gi", "2Gi"),
     f"{TENSOR_RT}.builderOptimizationLevel": (3, 5),
     f"{CONFIG}.maxBatchSize": (8, 16),
     f"{CONFIG}.instances": (1, 2),
@@ -71,12 +72,16 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     f"{CONFIG}.warmup": (True, False),
     f"{CONFIG}.parameters": ({}, lambda spec: {TUNING[spec["models"][0]["format"]]: "2"}),
     "gpu": (None, GPU, GPU | {"product": "NVIDIA-L40S"}, GPU | {"count": 2}, GPU | {"resourceName": "vendor/gpu"}),
-    "conversion.pod.image": ("", "example/mine:1"),
+    "conversion.image": ("", "example/mine:1"),
+    "conversion.pod.env": ([], [{"name": "A", "value": "1"}], [{"name": "A", "value": "2"}]),
+    "pod.env": ([], [{"name": "A", "value": "1"}], [{"name": "B", "value": "1"}]),
+    "pod.runAsUser": (1000, 2000),
+    "pod.nodeSelector": ({}, {"pool": "gpu"}),
     "conversion.pod.resources.limits": ({}, {"cpu": "2"}, {"memory": "1Gi"}),
     "conversion.pod.resources.requests": ({}, {"cpu": "2"}),
     "conversion.activeDeadlineSeconds": (3600, 60),
     "conversion.parallelism": (2, 1),
-    "conversion.tolerances": ([], [{"precision": "fp32", "absolute": "1e-3", "relative": "1e-3"}]),
+    "conversion.tolerances": ([], [{"precision": "fp32", "absolute": 1e-3, "relative": 1e-3}]),
     "performance.protocol": ("grpc", "http"),
     "performance.offline": (None, {"batchSizes": [1, 4]}),
     "performance.online": (None, {"concurrency": {"start": 1, "end": 8}}),
@@ -88,12 +93,12 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     f"{MEASUREMENT}.stabilityPercentage": (10, 20),
     "selection.scenario": ("Online", "Offline"),
     "selection.objectives": ([], [{"metric": "P99LatencyMicroseconds"}]),
-    "selection.constraints": ([], [{"metric": "P99LatencyMicroseconds", "maximum": "9000"}]),
+    "selection.constraints": ({}, {"p99Latency": "9ms"}),
     "selection.search": ({"mode": "Quick"}, {"mode": "Exhaustive"}, {"mode": "Quick", "measurements": 9}),
     "serving.replicas": (1, 2),
     "serving.image": ("", "example/triton:1"),
     "serving.backendConfig": ([], [{"name": "default-max-batch-size", "value": "4"}]),
-    "serving.pinnedMemoryPoolBytes": (2**28, 2**20),
+    "serving.pinnedMemoryPool": ("256Mi", "1Mi"),
     "serving.progressDeadlineSeconds": (600, 60),
     "serving.pod.resources.limits": ({}, {"cpu": "2"}),
     "repository.claimName": (None, "shared"),
@@ -206,29 +211,34 @@ def _given(context: Context, work: Work, dumps: Mapping[str, Any]) -> Given:
         _name_dumps(asked, dumps)
     if work.stage not in ("source", "clean"):
         parts.append([each["image"] for each in (own, *others)])
+        parts.append([pair for each in others if each["name"] in ("run", "tritonserver") for pair in _own_env(each)])
     unseen: Any = None
     if work.stage in MEASURES:
         attempt = work.served or Attempt(combinations(context.spec)[0], asked["revision"])
         unseen = server(context, attempt, context.images.server)["spec"]["template"]
         (container,) = unseen["spec"]["containers"]
         parts.append({name: each["cpu"] for name, each in own["resources"].items() if "cpu" in each})
-        parts.append([container["image"], container["args"], container["resources"]])
+        parts.append([container["image"], container["args"], container["resources"], _own_env(container)])
     elif work.stage in ("source", "reference", "metrics"):
         unseen = [context.spec.source.revision, context.spec.data and context.spec.data.revision]
     text = json.dumps([template, unseen], sort_keys=True)
     return Given(work.stage, work.key, json.dumps(parts, sort_keys=True), text.replace(work.key, ""))
 
 
+def _own_env(container: Body) -> list[Body]:
+    return [each for each in container.get("env", []) if not is_reserved_variable(each["name"])]
+
+
 def _files(convert: Given) -> Iterator[Given]:
     """The conversions in a convert Job: what the converter of each file is given."""
-    request, images = json.loads(convert.asked)
+    request, images, env = json.loads(convert.asked)
     for each in request.get("members", [request]):
         key = each.pop("conversion_key")
         for served in ("accelerator", "config", "engine_cache", "hps", "gpu_count"):
             each.pop(served, None)
         if "trt" not in each["format"]:
             del each["tensorrt"]
-        made_from = json.dumps([each, images], sort_keys=True)
+        made_from = json.dumps([each, images, env], sort_keys=True)
         yield Given("conversion", key, made_from, made_from)
 
 
@@ -248,6 +258,25 @@ def judge(given_to: list[Given]) -> None:
             assert one.asked == other.asked, f"{one.stage}: one key for different requests"
         else:
             assert one.made_from != other.made_from, f"{one.stage}: two keys for the same request"
+
+
+EQUAL: Mapping[str, tuple[Any, ...]] = {
+    "conversion.tolerances": tuple(
+        [{"precision": "fp32", "absolute": one, "relative": one}] for one in (1, 1.0, float("1e0"))
+    ),
+    "conversion.pod.resources.limits": ({"cpu": 2}, {"cpu": "2"}, {"cpu": "2000m"}),
+    "serving.pod.resources.limits": ({"memory": "1Gi"}, {"memory": "1024Mi"}, {"memory": 2**30}),
+    "serving.sharedMemorySize": ("2Gi", "2048Mi", 2**31),
+    "serving.pinnedMemoryPool": ("1Gi", "1024Mi", 2**30),
+    f"{TENSOR_RT}.workspace": ("2Gi", "2048Mi", 2**31),
+}
+"""Fields of the spec with one value in several forms."""
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_a_value_has_one_key_and_one_pod_however_it_is_written(name: str) -> None:
+    first, *others = [jobs(*chosen(TORCH, {name: value})) for value in EQUAL[name]]
+    assert others == [first] * len(others)
 
 
 @pytest.mark.parametrize("name", CHOICES)

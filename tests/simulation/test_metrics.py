@@ -93,7 +93,7 @@ def test_a_threshold_that_is_raised_judges_what_was_measured_before(serving: Clu
 
 
 def test_a_threshold_on_a_metric_that_nobody_computes_says_so() -> None:
-    spec = a_spec(accuracy={"thresholds": [{"metric": "f1", "minimum": "0.5"}]})
+    spec = a_spec(accuracy={"thresholds": [{"metric": "f1", "minimum": 0.5}]})
     cluster = Cluster(spec, when("metrics", Fate(metrics=("accuracy",))))
     cluster.settle()
     assert cluster.candidate("onnx-fp32")["reason"] == "MetricMissing"

@@ -14,15 +14,15 @@ USER_CODE = {"reference", "convert", "metrics"}
 
 
 def image(name: str) -> dict[str, Any]:
-    return {"pod": {"image": name}}
+    return {"image": name}
 
 
 @pytest.mark.parametrize(
     ("fields", "words", "setting"),
     [
-        ({"conversion": image("docker.io/mine:1")}, "spec.conversion.pod.image names image docker.io/mine:1", "images"),
-        ({"serving": {"image": "registry.example/team-b/triton:1"}}, "spec.serving.image names", "images"),
-        ({"serving": image("registry.example/teamtriton:1")}, "spec.serving.pod.image names", "images"),
+        ({"conversion": image("docker.io/mine:1")}, "spec.conversion.image names image docker.io/mine:1", "images"),
+        ({"serving": image("registry.example/team-b/triton:1")}, "spec.serving.image names", "images"),
+        ({"serving": image("registry.example/teamtriton:1")}, "spec.serving.image names", "images"),
         ({"source": {"uri": "pvc://others/m"}}, "spec.source.uri names claim others,", "claims"),
         ({"data": {"uri": "pvc://other-team-a/data"}}, "spec.data.uri names claim other-team-a,", "claims"),
         ({"repository": {"claimName": "others"}}, "spec.repository.claimName names claim others,", "claims"),
@@ -47,8 +47,8 @@ def test_what_is_not_allowed_starts_nothing_and_says_whom_to_ask(
     "fields",
     [
         {},
-        {"conversion": image("registry.example/team/torch:1"), "serving": {"image": "registry.example/team/triton:1"}},
-        {"conversion": image("example/converter:1"), "serving": {"image": "example/server:1"}},
+        {"conversion": image("registry.example/team/torch:1"), "serving": image("registry.example/team/triton:1")},
+        {"conversion": image("example/converter:1"), "serving": image("example/server:1")},
         {"data": {"uri": "pvc://team-a/data"}, "repository": {"claimName": "team-b"}},
         {"source": {"uri": "configmap://code"}},
     ],

@@ -39,8 +39,8 @@ EDITS: tuple[dict[str, Any], ...] = (
     {"conversion": {"parallelism": 1}},
     {"conversion": {"pod": {"resources": {"limits": {"memory": "1Gi"}}}}},
     {"accuracy": {"thresholds": []}},
-    {"selection": {"constraints": [{"metric": "P99LatencyMicroseconds", "maximum": "100"}]}},
-    {"selection": {"constraints": [{"metric": "P99LatencyMicroseconds", "maximum": "50000"}]}},
+    {"selection": {"constraints": {"p99Latency": "100us"}}},
+    {"selection": {"constraints": {"p99Latency": "50ms"}}},
     {"selection": {"scenario": "Offline", "objectives": [{"metric": "P99LatencyMicroseconds"}]}},
     {"selection": {"search": {"mode": "Quick"}}},
     {"selection": {"search": {"mode": "Exhaustive", "measurements": 9}}},
@@ -49,7 +49,7 @@ EDITS: tuple[dict[str, Any], ...] = (
     {
         "selection": {
             "fallback": "Closest",
-            "constraints": [{"metric": "P99LatencyMicroseconds", "maximum": "100"}],
+            "constraints": {"p99Latency": "100us"},
         }
     },
     {"performance": {"regression": {"maximumPercent": 5, "block": True}}},

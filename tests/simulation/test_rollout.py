@@ -125,7 +125,7 @@ def test_going_back_runs_no_stage_again(serving: Cluster) -> None:
         {"suspend": True},
         {"conversion": {"parallelism": 4, "activeDeadlineSeconds": 60}},
         {"performance": {"activeDeadlineSeconds": 60}},
-        {"selection": {"constraints": [{"metric": "P99LatencyMicroseconds", "maximum": "9999"}]}},
+        {"selection": {"constraints": {"p99Latency": "9999us"}}},
     ],
 )
 def test_an_edit_that_changes_no_result_runs_nothing(serving: Cluster, fields: dict[str, object]) -> None:
@@ -142,7 +142,7 @@ def test_an_edit_that_changes_no_result_runs_nothing(serving: Cluster, fields: d
     [
         ({"accuracy": {"maxSamples": 100}}, {"reference", "convert", *MEASURED}),
         ({"accuracy": {"thresholds": []}}, {"reference", *MEASURED}),
-        ({"accuracy": {"thresholds": [{"metric": "accuracy", "minimum": "0.9"}]}}, set()),
+        ({"accuracy": {"thresholds": [{"metric": "accuracy", "minimum": 0.9}]}}, set()),
         ({"conversion": {"pod": {"resources": {"limits": {"cpu": "2"}}}}}, MEASURED),
         ({"metrics": {"entrypoint": "other.py"}}, {"metrics"}),
         ({"serving": {"pod": {"resources": {"limits": {"memory": "2Gi"}}}}}, MEASURED),
@@ -212,7 +212,7 @@ def test_what_was_measured_when_does_not_change_as_time_passes(serving: Cluster)
 
 
 def test_nothing_meets_the_constraints_and_nothing_is_rolled_out() -> None:
-    cluster = Cluster(a_spec(selection={"constraints": [{"metric": "P99LatencyMicroseconds", "maximum": "1000"}]}))
+    cluster = Cluster(a_spec(selection={"constraints": {"p99Latency": "1ms"}}))
     cluster.settle()
     assert cluster.condition("Ready")["reason"] == "ConstraintsNotMet"
     assert cluster.condition("Stalled")["status"] == "True"

@@ -65,8 +65,7 @@ def test_what_serves_keeps_its_pods_where_the_operator_writes_others(
 ) -> None:
     """The template of every pod is another one: Jobs that ended and the server stay as they are."""
     story, before = list(serving.story), {key: body["metadata"]["uid"] for key, body in serving.objects.items()}
-    monkeypatch.setattr(pod, "USER", 2000)
-    monkeypatch.setitem(pod.POD_SECURITY, "runAsUser", 2000)
+    monkeypatch.setitem(pod.CONTAINER_SECURITY, "runAsUser", 2000)
     assert serving.act() == 0
     serving.settle()
     assert serving.story == story
@@ -76,12 +75,12 @@ def test_what_serves_keeps_its_pods_where_the_operator_writes_others(
 def test_a_server_that_is_deleted_is_made_as_the_newer_operator_writes_it(
     serving: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(pod.POD_SECURITY, "runAsUser", 2000)
+    monkeypatch.setitem(pod.CONTAINER_SECURITY, "runAsUser", 2000)
     server = serving.serving() or ""
     serving.delete("Deployment", server)
     serving.settle()
     template = serving.objects["Deployment", server]["spec"]["template"]
-    assert template["spec"]["securityContext"]["runAsUser"] == 2000
+    assert template["spec"]["containers"][0]["securityContext"]["runAsUser"] == 2000
 
 
 def test_an_edited_template_is_wanted_as_it_was_made(serving: Cluster) -> None:
@@ -102,11 +101,11 @@ def test_an_edited_template_is_wanted_as_it_was_made(serving: Cluster) -> None:
         {"serving": {"replicas": 2}},
         {"serving": {"backendConfig": [{"name": "default-max-batch-size", "value": "4"}]}},
         {"serving": {"image": "example/triton:1"}},
-        {"selection": {"constraints": [{"metric": "P99LatencyMicroseconds", "maximum": "9999"}]}},
+        {"selection": {"constraints": {"p99Latency": "9999us"}}},
         {"selection": {"search": {"mode": "Quick"}}},
-        {"accuracy": {"thresholds": [{"metric": "accuracy", "minimum": "0.9"}]}},
+        {"accuracy": {"thresholds": [{"metric": "accuracy", "minimum": 0.9}]}},
         {"accuracy": {"thresholds": []}},
-        {"conversion": {"tolerances": [{"precision": "fp32", "absolute": "1e-3", "relative": "1e-3"}]}},
+        {"conversion": {"tolerances": [{"precision": "fp32", "absolute": 1e-3, "relative": 1e-3}]}},
         {"performance": {"online": {"concurrency": {"start": 8, "end": 8}}}},
         {"models": [a_model(config={"maxBatchSize": 8, "dynamicBatching": {}, "instances": 2})]},
         {"models": [a_model(candidates=[*CANDIDATES, candidate("ts-trace-fp16")])]},

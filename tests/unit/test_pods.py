@@ -73,7 +73,7 @@ def crashed(words: str) -> Body:
             "E1121 logging.cc:40] The engine plan file is not compatible with this version of TensorRT, expecting"
             " library version 10.8.0.43 got 10.9.0.34, please rebuild.\nfailed to load all models",
             Reason.TENSORRT_VERSION_MISMATCH,
-            "change spec.conversion.pod.image, or spec.serving.image",
+            "change spec.conversion.image, or spec.serving.image",
         ),
         (
             "failed to load 'm' version 1: Invalid argument: unable to find backend library for backend 'tensorflow',"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triton_operator.api.quantity import amount
+from triton_operator.api.quantity import amount, canonical
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,34 @@ def test_no_quantity(text: object) -> None:
 def test_no_precision_is_lost(number: Decimal, suffix: str) -> None:
     factor = {"": 1, "k": 10**3, "M": 10**6, "Ki": 2**10, "Gi": 2**30}[suffix]
     assert amount(f"{number}{suffix}") == number * factor
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ("1024Mi", "1Gi"),
+        ("1073741824", "1Gi"),
+        (2, "2"),
+        ("2000m", "2"),
+        ("0.5", "500m"),
+        ("1T", "1T"),
+        ("1.5Gi", "1536Mi"),
+        (0, "0"),
+        ("0.0000000001", "1n"),
+    ],
+)
+def test_the_one_text_of_a_quantity(given: object, text: str) -> None:
+    assert canonical(given) == text
+
+
+@given(st.integers(0, 10**12), st.sampled_from(["", "m", "k", "M", "Ki", "Mi", "Gi"]))
+def test_the_one_text_has_the_same_value_and_is_its_own(number: int, suffix: str) -> None:
+    text = canonical(f"{number}{suffix}")
+    assert amount(text) == amount(f"{number}{suffix}")
+    assert canonical(text) == text
+
+
+@pytest.mark.parametrize("text", ["", "one", -1, "-1Gi", True, None])
+def test_what_is_no_quantity_has_no_text(text: object) -> None:
+    with pytest.raises(ValueError, match="a quantity is a number, with or without a suffix"):
+        canonical(text)

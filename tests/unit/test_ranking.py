@@ -7,8 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from triton_converters.contract.request import Constraint
 from triton_converters.contract.results import Row
-from triton_operator.api.selection import Constraint, Objective
+from triton_operator.api.selection import Constraints, Objective
 from triton_operator.candidates.ranking import (
     Choice,
     Contender,
@@ -34,7 +35,7 @@ def order(choices: list[Choice]) -> list[str]:
     return [choice.name for choice in choices]
 
 
-AT_MOST_2MS = Constraint(metric="P99LatencyMicroseconds", maximum="2000")
+AT_MOST_2MS = Constraint("P99LatencyMicroseconds", None, 2000)
 THROUGHPUT, P99 = Objective(metric="Throughput"), Objective(metric="P99LatencyMicroseconds")
 rows = st.builds(row, st.floats(0.1, 1e6), st.integers(2, 10**7), st.integers(1, 64))
 noisy_rows = st.builds(
@@ -84,7 +85,7 @@ def test_less_memory_is_better() -> None:
 
 
 def test_memory_that_was_not_measured_meets_no_maximum_and_is_the_worst() -> None:
-    memory, bound = Objective(metric="UsedMemoryBytes"), Constraint(metric="UsedMemoryBytes", maximum="1e12")
+    memory, bound = Objective(metric="UsedMemoryBytes"), Constraint("UsedMemoryBytes", None, 1e12)
     known, unknown = replace(row(1), memory_bytes=2**30), row(9)
     choices = rank(contenders({"unknown": [unknown], "known": [known]}), [memory], [bound])
     assert order(choices) == ["known", "unknown"]
@@ -133,7 +134,7 @@ def test_noise_does_not_make_up_for_a_broken_constraint() -> None:
 
 
 def test_the_binding_constraint_is_the_one_with_the_least_room() -> None:
-    at_least = Constraint(metric="Throughput", minimum="80")
+    at_least = Constraint("Throughput", 80, None)
     choice = best_row([row(100, p99=1900)], [], [at_least, AT_MOST_2MS])
     assert choice.binding is not None
     assert str(choice.binding) == "P99LatencyMicroseconds maximum 2000"
@@ -144,7 +145,7 @@ def test_the_binding_constraint_is_the_one_with_the_least_room() -> None:
 
 
 def test_a_constraint_with_two_bounds_names_only_the_one_that_binds() -> None:
-    between = Constraint(metric="Throughput", minimum="80", maximum="400")
+    between = Constraint("Throughput", 80, 400)
     for throughput, words in ((100, "Throughput minimum 80"), (390, "Throughput maximum 400")):
         assert str(best_row([row(throughput)], [], [between]).binding) == words
 
@@ -258,3 +259,18 @@ def test_who_is_better_is_within_the_noise_of_who_is_worse(one: Row, other: Row)
     better, worse = sorted((best_row([each], [], []) for each in (one, other)), key=lambda each: -each.score)
     assert within_noise(worse, better)
     assert improvement(better, worse) >= 0 >= improvement(worse, better)
+
+
+def test_a_specs_bounds_are_in_the_units_of_the_rows() -> None:
+    given = {"p50Latency": "800us", "p90Latency": "1.5s", "p95Latency": "0.1ms", "p99Latency": "20ms"}
+    more = {"averageLatency": "1ms", "throughput": 300, "memory": "1Ki"}
+    assert Constraints.model_validate({**given, **more}).asked() == (
+        Constraint("P50LatencyMicroseconds", None, 800),
+        Constraint("P90LatencyMicroseconds", None, 1_500_000),
+        Constraint("P95LatencyMicroseconds", None, 100),
+        Constraint("P99LatencyMicroseconds", None, 20_000),
+        Constraint("AverageLatencyMicroseconds", None, 1000),
+        Constraint("Throughput", 300, None),
+        Constraint("UsedMemoryBytes", None, 1024),
+    )
+    assert Constraints().asked() == ()

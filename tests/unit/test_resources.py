@@ -11,11 +11,11 @@ from tests.simulation.deployments import a_model, a_spec
 from triton_converters.contract.request import ReferenceRequest
 from triton_operator.api.quantity import amount
 from triton_operator.kube import kinds
+from triton_operator.names import is_reserved_variable
 from triton_operator.settings import Resources
 
 Body = dict[str, Any]
 POD = {
-    "image": "example/torch:1",
     "resources": {"limits": {"cpu": "1500m", "memory": "4Gi"}},
     "nodeSelector": {"pool": "gpu"},
     "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}],
@@ -39,8 +39,8 @@ RICH = a_spec(
     data={"uri": "pvc://datasets/imagenet/val"},
     dataloader={"entrypoint": "dataloader.py", "arguments": {"path": "$(DATA)/images"}},
     gpu={"product": "NVIDIA-H200", "count": 2},
-    conversion={"pod": POD},
-    serving={"pod": {key: value for key, value in POD.items() if key != "image"}},
+    conversion={"image": "example/torch:1", "pod": POD},
+    serving={"pod": POD},
 )
 
 
@@ -181,6 +181,83 @@ def test_a_server_is_profiled_where_servers_run() -> None:
     assert pod["imagePullSecrets"] == [{"name": "serving"}, {"name": "conversion"}]
 
 
+def test_what_is_said_of_all_pods_is_laid_under_what_is_said_of_some() -> None:
+    common = {
+        "nodeSelector": {"pool": "all", "disk": "ssd"},
+        "tolerations": [{"key": "all", "operator": "Exists"}],
+        "priorityClassName": "low",
+        "runtimeClassName": "gvisor",
+        "affinity": {"nodeAffinity": {"x": []}},
+        "labels": {"team": "vision", "tier": "all"},
+        "env": [{"name": "A", "value": "all"}, {"name": "B", "value": "all"}],
+    }
+    servers = {
+        "nodeSelector": {"pool": "servers"},
+        "tolerations": [],
+        "priorityClassName": "high",
+        "affinity": {"podAntiAffinity": {"y": []}},
+        "labels": {"tier": "servers"},
+        "env": [{"name": "B", "value": "servers"}],
+    }
+    cluster = Cluster(a_spec(pod=common, serving={"pod": servers}))
+    cluster.settle()
+    made = {each["kind"]: each for each in (*cluster.of_kind("Job"), *cluster.of_kind("Deployment"))}
+    job, server = (made[kind]["spec"]["template"] for kind in ("Job", "Deployment"))
+    for template, tier, pool in ((job, "all", "all"), (server, "servers", "servers")):
+        assert template["spec"]["nodeSelector"] == {"pool": pool, "disk": "ssd"}
+        assert template["metadata"]["labels"].items() >= {"team": "vision", "tier": tier}.items()
+        assert template["spec"]["runtimeClassName"] == "gvisor"
+    assert (job["spec"]["tolerations"], "tolerations" in server["spec"]) == (common["tolerations"], False)
+    assert [each["spec"]["priorityClassName"] for each in (job, server)] == ["low", "high"]
+    assert "nodeAffinity" not in server["spec"]["affinity"]
+    assert server["spec"]["affinity"]["podAntiAffinity"] == {"y": []}
+    (container,) = server["spec"]["containers"]
+    assert container["env"][:2] == [{"name": "A", "value": "all"}, {"name": "B", "value": "servers"}]
+
+
+def test_the_users_variables_reach_the_users_code_and_the_servers_alone() -> None:
+    cluster = Cluster(a_spec(pod={"env": [{"name": "MODE", "value": "$(HOME) $$"}]}))
+    cluster.settle()
+    found = {
+        (container["name"], each["value"])
+        for body in (*cluster.of_kind("Job"), *cluster.of_kind("Deployment"))
+        for container in containers(body["spec"]["template"]["spec"])
+        for each in container.get("env", [])
+        if each["name"] == "MODE"
+    }
+    # Kubernetes makes one $ of two, and then replaces nothing.
+    assert found == {("run", "$$(HOME) $$$$"), ("tritonserver", "$$(HOME) $$$$")}
+
+
+def test_no_variable_of_the_operators_is_the_users_to_set(applied: dict[str, Body]) -> None:
+    ours = {
+        each["name"] for _, pod in pods(applied) for container in containers(pod) for each in container.get("env", [])
+    }
+    assert {"HOME", "NVIDIA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "POD_UID", "PYTHONPATH"} <= ours
+    assert [name for name in sorted(ours) if not is_reserved_variable(name)] == []
+
+
+def test_a_namespaces_own_range_of_users_is_that_of_every_pod() -> None:
+    for given, group in (({"runAsUser": 1234567}, 1234567), ({"runAsUser": 1234567, "fsGroup": 7}, 7)):
+        cluster = Cluster(a_spec(pod=given))
+        cluster.settle()
+        for each in (*cluster.of_kind("Job"), *cluster.of_kind("Deployment")):
+            security = each["spec"]["template"]["spec"]["securityContext"]
+            assert (security["runAsUser"], security["runAsGroup"], security["fsGroup"]) == (1234567, 1234567, group)
+            assert security["runAsNonRoot"]
+
+
+def test_servers_spread_over_the_values_of_a_label() -> None:
+    cluster = Cluster(a_spec(serving={"pod": {"topologySpreadConstraints": [{"topologyKey": "zone", "maxSkew": 2}]}}))
+    cluster.settle()
+    (server,) = cluster.of_kind("Deployment")
+    template = server["spec"]["template"]
+    (spread,) = template["spec"]["topologySpreadConstraints"]
+    assert (spread["topologyKey"], spread["maxSkew"], spread["whenUnsatisfiable"]) == ("zone", 2, "ScheduleAnyway")
+    assert spread["labelSelector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
+    assert set(spread["matchLabelKeys"]) <= template["metadata"]["labels"].keys()
+
+
 def test_the_users_labels_and_annotations_are_theirs_alone(applied: dict[str, Body]) -> None:
     """Objects from before the CRD's rule may hold keys that make their pods another object's."""
     for name, each in applied.items():
@@ -189,9 +266,11 @@ def test_the_users_labels_and_annotations_are_theirs_alone(applied: dict[str, Bo
             labels = metadata["labels"]
             ours = each["metadata"]["labels"]
             assert labels == ours | {"team": "vision"}, name
+            assert (ours.get("team") == "vision") is (each["kind"] == "Job"), "Kueue looks at the Job's labels"
             assert ("triton-operator.dev/revision" in labels) is (name == "Deployment")
             logged = {"kubectl.kubernetes.io/default-container": "run"} if name in USER_CODE else {}
             assert metadata["annotations"] == {"prometheus.io/scrape": "true"} | logged
+            assert each["kind"] != "Job" or each["metadata"]["annotations"] == {"prometheus.io/scrape": "true"}
 
 
 def test_every_volume_on_the_nodes_disk_or_in_its_memory_has_a_limit(applied: dict[str, Body]) -> None:

@@ -45,6 +45,22 @@ STORED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.serving": {"backendConfig": [{"backend": "hps", "name": "ps", "value": "ps.json"}]}},
         "spec.serving.backendConfig.0: hps,ps must not be set: docs/formats.md lists what may be",
     ),
+    "no workspace": (
+        {"spec.models.0.tensorrt": {"workspace": 0}},
+        "spec.models.0.tensorrt.workspace: must be from 1Mi to 1Ti: correct it",
+    ),
+    "a pool of a petabyte": (
+        {"spec.serving": {"pinnedMemoryPool": "1Pi"}},
+        "spec.serving.pinnedMemoryPool: must be from 0 to 1Ti: correct it",
+    ),
+    "cores below zero": (
+        {"spec.serving": {"pod": {"resources": {"limits": {"cpu": "-1"}}}}},
+        "spec.serving.pod.resources.limits.cpu: a quantity is a number, with or without a suffix",
+    ),
+    "a variable that loads a library": (
+        {"spec.pod": {"env": [{"name": "LD_PRELOAD", "value": "evil.so"}]}},
+        "spec.pod.env.0: LD_PRELOAD is reserved and must not be set: remove it",
+    ),
     "an affinity of 100 KB": (
         {"spec.conversion": {"pod": {"affinity": {"nodeAffinity": {"x": "y" * 100_000}}}}},
         "the spec has 100",

@@ -69,7 +69,7 @@ def load() -> Library:
         return Library(importlib.import_module("tensorrt"))
     except ImportError as error:
         message = (
-            f"the image has no TensorRT ({error}); set spec.conversion.pod.image to an image that has the tensorrt"
+            f"the image has no TensorRT ({error}); set spec.conversion.image to an image that has the tensorrt"
             " package in the server's version"
         )
         raise StageError(Reason.TENSORRT_UNAVAILABLE, message) from error

@@ -26,7 +26,7 @@ def load(source: Path, model: ModelCode, output_format: str) -> TensorFlowFramew
     path = model.entrypoint.path
     if not hasattr(tf, "estimator"):
         message = f"{path}: TensorFlow {tf.__version__} has no Estimators; 2.15 is the last version that has them"
-        advice = "export it there (export_saved_model) and use format tf-savedmodel, or set spec.conversion.pod.image"
+        advice = "export it there (export_saved_model) and use format tf-savedmodel, or set spec.conversion.image"
         raise StageError(Reason.CONVERSION_UNSUPPORTED, f"{message}; {advice}")
     stage: dict[str, int | str] = {
         "precision": "fp32",

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, StringConstraints
 
 from triton_converters.contract.accuracy import Threshold
-from triton_operator.api.schema import ApiType, Decimal, list_map, number, rules
+from triton_operator.api.schema import ApiType, Number, PositiveOrZero, list_map, rules
 
 
 class MetricThreshold(ApiType):
@@ -21,17 +21,17 @@ class MetricThreshold(ApiType):
     )
     metric: Annotated[str, StringConstraints(min_length=1, max_length=63)]
     """Name of the metric, as the MetricsCalculator returns it."""
-    minimum: Decimal | None = None
-    """Minimum value of the metric of the served outputs, as a decimal string. Default: no bound."""
-    maximum: Decimal | None = None
-    """Maximum value of the metric of the served outputs, as a decimal string. Default: no bound."""
-    maximum_degradation: Decimal | None = None
-    """Maximum absolute difference between the metric of the served outputs and that of the reference, as a decimal
-    string. It counts in both directions: a metric that is better by more than this fails too. Default: no bound."""
+    minimum: Number | None = None
+    """Minimum value of the metric of the served outputs. Default: no bound."""
+    maximum: Number | None = None
+    """Maximum value of the metric of the served outputs. Default: no bound."""
+    maximum_degradation: PositiveOrZero | None = None
+    """Maximum absolute difference between the metric of the served outputs and that of the reference. It counts
+    in both directions: a metric that is better by more than this fails too. Default: no bound."""
 
     def asked(self) -> Threshold:
         """Return the threshold as the gate takes it."""
-        return Threshold(self.metric, number(self.minimum), number(self.maximum), number(self.maximum_degradation))
+        return Threshold(self.metric, self.minimum, self.maximum, self.maximum_degradation)
 
 
 class AccuracyGate(ApiType):

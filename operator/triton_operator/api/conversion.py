@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from triton_operator.api.pod import Pod
-from triton_operator.api.schema import ApiType, Decimal, list_map
+from triton_operator.api.schema import ApiType, Image, PositiveOrZero, list_map
 
 
 class PrecisionTolerance(ApiType):
@@ -13,10 +13,10 @@ class PrecisionTolerance(ApiType):
 
     precision: Literal["fp32", "fp16"]
     """Precision of the candidates that the tolerance applies to."""
-    absolute: Decimal
-    """Absolute tolerance in the unit of the output, as a decimal string."""
-    relative: Decimal
-    """Relative tolerance as a fraction of the reference's value, as a decimal string."""
+    absolute: PositiveOrZero
+    """Absolute tolerance in the unit of the output."""
+    relative: PositiveOrZero
+    """Relative tolerance as a fraction of the reference's value."""
 
 
 class Conversion(ApiType):
@@ -37,9 +37,12 @@ class Conversion(ApiType):
     """How far each element of a served output may differ from the reference (the agreement gate): |served - reference|
     <= absolute + relative * |reference|. A precision that is not listed keeps its default. Default: 1e-4 absolute and
     relative for fp32, 1e-2 absolute and relative for fp16."""
+    image: Image = ""
+    """Image of the containers that run your code, in reference, conversion and metrics Jobs. It needs Python 3.11 or
+    later, the framework, and the packages that your code imports; the operator copies its converters into the container
+    when it starts. Default: the image in the operator's Helm values, `converter.image` or
+    `converter.tensorflowImage`."""
     pod: Pod = Field(default_factory=Pod)
-    """Settings of the pods of all Jobs. `image` applies to reference, conversion and metrics Jobs only, which run your
-    code, in the container `run`. It needs Python 3.11 or later, the framework, and the packages that your code imports;
-    the operator copies its converters into the container when it starts. `resources` applies to each container of a
-    Job except a server's. The pods of profile and search Jobs also run a server, so `serving.pod` decides where they
-    are scheduled."""
+    """Settings of the pods of all Jobs, laid over `spec.pod`: maps and `env` are merged by key, and any other field
+    replaces that of `spec.pod` whole. `resources` applies to each container of a Job except a server's. The pods of
+    profile and search Jobs also run a server, so `serving.pod` decides where they are scheduled."""

@@ -7,6 +7,7 @@ from pydantic import ConfigDict, Field, StringConstraints, model_validator
 from triton_converters.contract.formats import HPS
 from triton_operator.api.backend_settings import parameter_rule, refused_parameters
 from triton_operator.api.ensemble import HpsOptions
+from triton_operator.api.quantity import Quantity, between
 from triton_operator.api.routes import accelerator_rules, conversion_rules, entrypoint_rules, hps_rules
 from triton_operator.api.schema import (
     ApiType,
@@ -108,9 +109,8 @@ class OnnxOptions(ApiType):
 class TensorRtOptions(ApiType):
     """How TensorRT builds an engine, both in a conversion to `trt` and in ONNX Runtime with accelerator `trt`."""
 
-    workspace_bytes: Annotated[int, Field(ge=2**20, le=2**40)] = 2**30
-    """Maximum amount of memory that layers may use in addition to their weights, in bytes. Default: 1073741824 (1
-    GiB)."""
+    workspace: Annotated[Quantity, between("1Mi", "1Ti")] = "1Gi"
+    """Maximum amount of memory that layers may use in addition to their weights, from 1Mi to 1Ti. Default: 1Gi."""
     builder_optimization_level: Annotated[int, Field(ge=0, le=5)] = 3
     """TensorRT's builder optimization level, from 0 to 5. A higher level can find faster kernels but makes the build
     slower. Default: 3, as in TensorRT."""

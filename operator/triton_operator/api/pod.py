@@ -1,12 +1,13 @@
 """The settings of pods: GPU, resources, and where they run."""
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, StringConstraints, field_validator
+from pydantic import ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from triton_operator import names
-from triton_operator.api.schema import KEYS, ApiType, DnsName, Image, LabelValue, Quantity, cel_list, rules
+from triton_operator.api.quantity import Quantity
+from triton_operator.api.schema import KEYS, ApiType, DnsName, LabelValue, cel_list, list_map, rules
 
 FREE_KEYS = (
     f"!self.exists(k, k in {cel_list(names.RESERVED_KEYS)}"
@@ -15,6 +16,13 @@ FREE_KEYS = (
     f" are {', '.join(names.RESERVED_KEYS)}, and all that begin with {', '.join(names.RESERVED_PREFIXES)}",
 )
 """The CEL rule that lets a user set no label or annotation by which a pod is taken for another."""
+FREE_VARIABLES = (
+    f"!(self.name in {cel_list(names.RESERVED_VARIABLES)})"
+    f" && !{cel_list(names.RESERVED_VARIABLE_PREFIXES)}.exists(p, self.name.startsWith(p))",
+    "an environment variable that is reserved must not be set: remove it. Reserved are"
+    f" {', '.join(names.RESERVED_VARIABLES)}, and all that begin with {', '.join(names.RESERVED_VARIABLE_PREFIXES)}",
+)
+"""The CEL rule that keeps a user from the operator's variables, and from those that make a program load code."""
 LONGEST_AFFINITY_BYTES = 16 * 1024
 """An affinity stands in each Job and twice in each Deployment; one that names 200 nodes has about half of this."""
 
@@ -77,14 +85,37 @@ class LocalReference(ApiType):
     """Name of the object."""
 
 
-class Pod(ApiType):
-    """Settings of a pod that the operator creates. Volumes and the security context are the operator's alone."""
+class TopologySpread(ApiType):
+    """How evenly pods spread over the values of a node label. The operator selects the pods: those of one kind."""
 
-    image: Image = ""
-    """Image of the main container. Default: the image in the operator's Helm values, `converter.image`,
-    `converter.tensorflowImage` or `server.image`."""
-    resources: Resources = Field(default_factory=Resources)
-    """Resource requests and limits of the main container. The operator adds the GPU limit from `spec.gpu`."""
+    topology_key: Annotated[str, StringConstraints(min_length=1, max_length=317)]
+    """Node label, such as `topology.kubernetes.io/zone`."""
+    max_skew: Annotated[int, Field(ge=1, le=100)] = 1
+    """Maximum difference between the numbers of pods at two values of the label. Default: 1."""
+    when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"] = "ScheduleAnyway"
+    """What happens to a pod that no node can take without a larger difference. Default: ScheduleAnyway."""
+
+
+class Variable(ApiType):
+    """An environment variable with a literal value."""
+
+    model_config = ConfigDict(json_schema_extra=rules(FREE_VARIABLES))
+    name: Annotated[str, StringConstraints(max_length=63, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+    """Name of the variable."""
+    value: Annotated[str, StringConstraints(max_length=1024)] = ""
+    """Value of the variable. It is taken as it is: `$(NAME)` is not replaced. Default: empty."""
+
+    @model_validator(mode="after")
+    def _check_name(self) -> Self:
+        """Refuse what the CRD's rule refuses, in objects that are older than the rule too."""
+        if names.is_reserved_variable(self.name):
+            raise ValueError(f"{self.name} is reserved and must not be set: remove it")
+        return self
+
+
+class Placement(ApiType):
+    """Where pods run, and what else they have whatever they do."""
+
     node_selector: NodeLabels = Field(default_factory=dict)
     """Labels that a node must have to run the pod. Default: none."""
     tolerations: Annotated[list[Toleration], Field(max_length=16)] = Field(default_factory=list)
@@ -94,6 +125,10 @@ class Pod(ApiType):
         | None
     ) = None
     """Affinity of the pod, as in a pod's spec, at most 16 KiB as JSON. Default: none."""
+    topology_spread_constraints: Annotated[
+        list[TopologySpread], Field(max_length=4, json_schema_extra=list_map("topologyKey"))
+    ] = Field(default_factory=list)
+    """How evenly pods of one kind spread over nodes or zones. Default: none."""
     priority_class_name: Annotated[str, StringConstraints(max_length=253)] = ""
     """Name of the pod's PriorityClass. Default: none."""
     runtime_class_name: Annotated[str, StringConstraints(max_length=253)] = ""
@@ -101,11 +136,16 @@ class Pod(ApiType):
     image_pull_secrets: Annotated[list[LocalReference], Field(max_length=8)] = Field(default_factory=list)
     """Secrets for pulling the images, of type kubernetes.io/dockerconfigjson, in the namespace of the object. Default:
     none."""
+    env: Annotated[list[Variable], Field(max_length=32, json_schema_extra=list_map("name"))] = Field(
+        default_factory=list
+    )
+    """Environment variables of the containers that run your code and of the servers. Variables that the operator sets,
+    and those by which a program loads code or finds a proxy, are refused. Default: none."""
     labels: PodLabels = Field(default_factory=dict)
-    """Labels to add to the pod. Keys that the operator or Kubernetes sets are refused, such as `triton-operator.dev/*`,
-    `app.kubernetes.io/name` and `pod-template-hash`. Default: none."""
+    """Labels to add to the pod and its Job. Keys that the operator or Kubernetes sets are refused, such as
+    `triton-operator.dev/*`, `app.kubernetes.io/name` and `pod-template-hash`. Default: none."""
     annotations: Annotations = Field(default_factory=dict)
-    """Annotations to add to the pod. The same keys are refused as in `labels`. Default: none."""
+    """Annotations to add to the pod and its Job. The same keys are refused as in `labels`. Default: none."""
 
     @field_validator("affinity")
     @classmethod
@@ -119,3 +159,31 @@ class Pod(ApiType):
         if not isinstance(between, dict) or not all(isinstance(terms, list) for terms in between.values()):
             raise ValueError("podAffinity must hold lists of terms, as in a pod's spec: correct it")
         return affinity
+
+
+class CommonPod(Placement):
+    """Settings of all pods of the object."""
+
+    run_as_user: Annotated[int, Field(ge=1, le=2**31 - 1)] = 1000
+    """User and group ID of all containers, for namespaces that allow only a range of them. Default: 1000."""
+    fs_group: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
+    """Group ID that owns the volumes. Default: that of `runAsUser`."""
+
+
+class Pod(Placement):
+    """Settings of some pods of the object, laid over those in `spec.pod`."""
+
+    resources: Resources = Field(default_factory=Resources)
+    """Resource requests and limits of the main container. The operator adds the GPU limit from `spec.gpu`."""
+
+    def over(self, common: CommonPod) -> "Pod":
+        """Return these settings laid over the common ones.
+
+        Maps and variables are merged by their keys. Of other fields, one that is set replaces the common one whole.
+        """
+        fields = {name: getattr(common, name) for name in common.model_fields_set if name in Pod.model_fields}
+        fields |= {name: getattr(self, name) for name in self.model_fields_set}
+        for name in ("node_selector", "labels", "annotations"):
+            fields[name] = getattr(common, name) | getattr(self, name)
+        fields["env"] = list({each.name: each for each in (*common.env, *self.env)}.values())
+        return Pod(**fields)

@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from triton_operator.api.schema import ApiType, DnsName, Quantity, rules
+from triton_operator.api.quantity import Quantity
+from triton_operator.api.schema import ApiType, DnsName, rules
 
 
 class ClaimTemplate(ApiType):

@@ -1,7 +1,8 @@
 """The parts that every type of the API is made of: a base, CEL rules, and bounded strings and numbers.
 
-Strings, lists and maps are bounded: an unbounded one exceeds the API server's cost budget for CEL. Numbers are integers
-with the unit in the name, or decimal strings: the API conventions allow no floats.
+Strings, lists and maps are bounded: an unbounded one exceeds the API server's cost budget for CEL. Kubernetes' API
+conventions advise against floating-point numbers. Metrics and tolerances are such numbers all the same, because that is
+what they are in Python; a spec has one key however they are written, as 1 or 1.0.
 """
 
 from collections.abc import Iterable
@@ -41,11 +42,11 @@ TensorName = Annotated[str, StringConstraints(max_length=128, pattern=r"^[A-Za-z
 TritonName = Annotated[str, StringConstraints(max_length=63, pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
 PythonFile = Annotated[str, StringConstraints(max_length=255, pattern=rf"^({SEGMENT}/)*{SEGMENT}\.py$")]
 SourcePath = Annotated[str, StringConstraints(max_length=255, pattern=rf"^({SEGMENT}/)*{SEGMENT}$")]
-Decimal = Annotated[str, StringConstraints(max_length=24, pattern=r"^-?[0-9]+(\.[0-9]+)?([eE]-?[0-9]{1,2})?$")]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+PositiveOrZero = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Text = Annotated[str, StringConstraints(max_length=1024)]
 """A message."""
 ResultKey = Annotated[str, StringConstraints(max_length=16, pattern=r"^[0-9a-f]{16}$")]
-Quantity = Annotated[str, StringConstraints(max_length=24, pattern=r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?$")]
 Image = Annotated[str, StringConstraints(max_length=512, pattern=r"^([a-zA-Z0-9][a-zA-Z0-9._:/@-]*)?$")]
 Revision = Annotated[str, StringConstraints(max_length=128, pattern=r"^([A-Za-z0-9][A-Za-z0-9._+-]*)?$")]
 Argument = Annotated[str, StringConstraints(max_length=1024)]
@@ -72,8 +73,3 @@ KEYS = (
 """The CEL rule of a map whose keys are names of labels, annotations or resources: it also bounds their length."""
 LabelValue = Annotated[str, StringConstraints(max_length=63, pattern=r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$")]
 BatchSize = Annotated[int, Field(ge=1, le=65536)]
-
-
-def number(decimal: str | None) -> float | None:
-    """Return the value of a decimal string; None if there is none."""
-    return None if decimal is None else float(decimal)

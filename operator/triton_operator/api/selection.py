@@ -5,7 +5,10 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from triton_converters.contract import request
-from triton_operator.api.schema import ApiType, Decimal, ResultKey, list_map, number, rules
+from triton_converters.contract.scoring import THROUGHPUT
+from triton_operator.api.duration import Duration, microseconds
+from triton_operator.api.quantity import Quantity, whole
+from triton_operator.api.schema import ApiType, PositiveOrZero, ResultKey, list_map, rules
 
 ObjectiveMetric = Literal[
     "Throughput",
@@ -32,26 +35,47 @@ class Objective(ApiType):
         return request.Objective(self.metric, self.weight)
 
 
-class Constraint(ApiType):
-    """A bound on a metric. It needs at least one of `minimum` and `maximum`."""
+class Constraints(ApiType):
+    """Bounds on the figures of a measurement: the highest latencies and memory use, and the lowest throughput."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            ("has(self.minimum) || has(self.maximum)", "a constraint needs a bound: set minimum or maximum")
-        )
-    )
-    metric: ObjectiveMetric
-    """Metric to bound: Throughput (inferences, that is samples, per second), P50LatencyMicroseconds,
-    P90LatencyMicroseconds, P95LatencyMicroseconds, P99LatencyMicroseconds, AverageLatencyMicroseconds or
-    UsedMemoryBytes."""
-    minimum: Decimal | None = None
-    """Minimum value, in the metric's unit, as a decimal string. Default: no bound."""
-    maximum: Decimal | None = None
-    """Maximum value, in the metric's unit, as a decimal string. Default: no bound."""
+    p50_latency: Duration | None = None
+    """Highest median latency, such as 5ms. Default: no bound."""
+    p90_latency: Duration | None = None
+    """Highest 90th percentile of the latency, such as 10ms. Default: no bound."""
+    p95_latency: Duration | None = None
+    """Highest 95th percentile of the latency, such as 15ms. Default: no bound."""
+    p99_latency: Duration | None = None
+    """Highest 99th percentile of the latency, such as 20ms. Default: no bound."""
+    average_latency: Duration | None = None
+    """Highest mean latency, such as 800us. Default: no bound."""
+    throughput: PositiveOrZero | None = None
+    """Lowest throughput, in inferences (samples) per second. Default: no bound."""
+    memory: Quantity | None = None
+    """Highest memory use, such as 8Gi. It is GPU memory, or the node's memory if there is no GPU. Default: no bound."""
 
-    def asked(self) -> request.Constraint:
-        """Return the constraint as the ranking and a search's request take it."""
-        return request.Constraint(self.metric, number(self.minimum), number(self.maximum))
+    def words(self) -> list[str]:
+        """Return each bound in words, such as "p99Latency at most 20ms"."""
+        bounds = self.model_dump(by_alias=True, exclude_none=True)
+        return [
+            f"{name} at least {bound:g}" if name == "throughput" else f"{name} at most {bound}"
+            for name, bound in bounds.items()
+        ]
+
+    def asked(self) -> tuple[request.Constraint, ...]:
+        """Return the bounds as the ranking and a search's request take them: in microseconds, samples/s and bytes."""
+        latencies = {
+            "P50LatencyMicroseconds": self.p50_latency,
+            "P90LatencyMicroseconds": self.p90_latency,
+            "P95LatencyMicroseconds": self.p95_latency,
+            "P99LatencyMicroseconds": self.p99_latency,
+            "AverageLatencyMicroseconds": self.average_latency,
+        }
+        bounds = [
+            *(request.Constraint(metric, None, microseconds(most)) for metric, most in latencies.items() if most),
+            *([] if self.throughput is None else [request.Constraint(THROUGHPUT, self.throughput, None)]),
+            *([] if self.memory is None else [request.Constraint("UsedMemoryBytes", None, float(whole(self.memory)))]),
+        ]
+        return tuple(bounds)
 
 
 class Search(ApiType):
@@ -85,11 +109,8 @@ class Selection(ApiType):
         Field(max_length=7, json_schema_extra=list_map("metric")),
     ] = Field(default_factory=list)
     """Metrics to improve. Default: Throughput."""
-    constraints: Annotated[
-        list[Constraint],
-        Field(max_length=7, json_schema_extra=list_map("metric")),
-    ] = Field(default_factory=list)
-    """Bounds, all of which a measurement must meet. Each needs `minimum` or `maximum`. Default: none."""
+    constraints: Constraints = Field(default_factory=Constraints)
+    """Bounds, all of which a measurement must meet. Default: none."""
     search: Search = Field(default_factory=lambda: Search(mode="None"))
     """Search for better configurations (batching, instances, queue delay, CUDA graphs) of the two best candidates. Not
     available for an ensemble. Default: mode None."""

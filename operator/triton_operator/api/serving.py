@@ -6,7 +6,8 @@ from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from triton_operator.api.backend_settings import is_allowed, option, option_rule
 from triton_operator.api.pod import Pod
-from triton_operator.api.schema import ApiType, BackendValue, Image, Quantity, rules
+from triton_operator.api.quantity import Quantity, between
+from triton_operator.api.schema import ApiType, BackendValue, Image, rules
 
 
 class BackendConfig(ApiType):
@@ -32,12 +33,12 @@ class BackendConfig(ApiType):
 
 
 class CudaMemoryPool(ApiType):
-    """A CUDA memory pool: the tritonserver option `--cuda-memory-pool-byte-size=DEVICE:BYTES`."""
+    """A CUDA memory pool: the tritonserver option `--cuda-memory-pool-byte-size=DEVICE:SIZE`."""
 
     device: Annotated[int, Field(ge=0, le=63)]
     """Index of the GPU within the pod, from 0."""
-    bytes: Annotated[int, Field(ge=0, le=2**40)]
-    """Size of the pool, in bytes."""
+    size: Annotated[Quantity, between("0", "1Ti")]
+    """Size of the pool, at most 1Ti."""
 
 
 class Serving(ApiType):
@@ -47,21 +48,21 @@ class Serving(ApiType):
     """Number of server pods. `kubectl scale` and autoscalers set it too; it changes nothing else. If 0, no server
     runs. Default: 1."""
     image: Image = ""
-    """Image of tritonserver; it takes precedence over `pod.image`. Default: `pod.image` or, if that is not set, the
-    image in `status.images`, which is the Helm value `server.image` at the time of the last edit that converted every
-    model again."""
+    """Image of tritonserver. Default: the image in `status.images`, which is the Helm value `server.image` at the time
+    of the last edit that converted every model again."""
     backend_config: Annotated[list[BackendConfig], Field(max_length=16)] = Field(default_factory=list)
     """Settings of Triton's backends, such as `onnxruntime` `enable-global-threadpool`. Those that only tune execution
     are allowed; docs/formats.md lists them. Default: none."""
-    pinned_memory_pool_bytes: Annotated[int, Field(ge=0, le=2**40)] = 268435456
-    """Size of tritonserver's pinned memory pool, in bytes. Default: 268435456 (256 MiB), as in tritonserver."""
-    cuda_memory_pool_bytes: Annotated[list[CudaMemoryPool], Field(max_length=64)] = Field(default_factory=list)
-    """Sizes of tritonserver's CUDA memory pools. Default: 67108864 (64 MiB) for each GPU, as in tritonserver."""
+    pinned_memory_pool: Annotated[Quantity, between("0", "1Ti")] = "256Mi"
+    """Size of tritonserver's pinned memory pool, at most 1Ti. Default: 256Mi, as in tritonserver."""
+    cuda_memory_pools: Annotated[list[CudaMemoryPool], Field(max_length=64)] = Field(default_factory=list)
+    """Sizes of tritonserver's CUDA memory pools. Default: 64Mi for each GPU, as in tritonserver."""
     shared_memory_size: Quantity = "1Gi"
     """Size of /dev/shm. The container runtime's default of 64 MiB is too small for Python backends and for
     `performance.sharedMemory: System`. Default: 1Gi."""
     progress_deadline_seconds: Annotated[int, Field(ge=10, le=86400)] = 600
     """Time limit for a server to load its model, in seconds. After that the rollout fails. Default: 600."""
     pod: Pod = Field(default_factory=Pod)
-    """Settings of the server pods. They also apply to the server container in profile and search Jobs, and decide where
+    """Settings of the server pods, laid over `spec.pod`: maps and `env` are merged by key, and any other field replaces
+    that of `spec.pod` whole. They also apply to the server container in profile and search Jobs, and decide where
     the pods of those Jobs are scheduled."""

@@ -13,7 +13,7 @@ from triton_operator.api.conversion import Conversion
 from triton_operator.api.ensemble import MAX_BATCH_SIZE, Ensemble, ensemble_rules
 from triton_operator.api.model import Model
 from triton_operator.api.performance import Performance
-from triton_operator.api.pod import Gpu
+from triton_operator.api.pod import CommonPod, Gpu, Pod
 from triton_operator.api.repository import Repository
 from triton_operator.api.routes import HAS_GPU, image_rule, product_rule
 from triton_operator.api.schema import ApiType, list_map, rules
@@ -86,6 +86,8 @@ class TritonDeploymentSpec(ApiType):
     the single model is served."""
     gpu: Gpu | None = None
     """The GPU that conversion, profiling and serving use. Default: none; everything runs on the CPU."""
+    pod: CommonPod = Field(default_factory=CommonPod)
+    """Settings of all pods of the object. `conversion.pod` and `serving.pod` are laid over them."""
     conversion: Conversion = Field(default_factory=Conversion)
     """Settings of the conversion Jobs and of the agreement gate, which compares served outputs with the reference."""
     accuracy: AccuracyGate = Field(default_factory=AccuracyGate)
@@ -121,6 +123,11 @@ class TritonDeploymentSpec(ApiType):
         return (self.gpu.product, self.gpu.resource_name) if self.gpu is not None and self.gpu.count > 0 else ()
 
     @property
-    def server_image(self) -> str:
-        """Image of tritonserver; empty: the operator's."""
-        return self.serving.image or self.serving.pod.image
+    def job_pod(self) -> Pod:
+        """Settings of the Jobs' pods: `conversion.pod` over `pod`."""
+        return self.conversion.pod.over(self.pod)
+
+    @property
+    def server_pod(self) -> Pod:
+        """Settings of the servers' pods: `serving.pod` over `pod`."""
+        return self.serving.pod.over(self.pod)

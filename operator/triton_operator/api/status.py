@@ -322,17 +322,17 @@ class Images(ApiType):
     """
 
     converter: str
-    """Image of the main container of Jobs, unless they run TensorFlow or the image in `conversion.pod`."""
+    """Image of the main container of Jobs, unless they run TensorFlow or `conversion.image`."""
     converter_tensorflow: str = ""
     """Image of the main container of Jobs that run TensorFlow."""
     server: str
-    """Image of tritonserver, unless `serving.image` or `serving.pod.image` names one."""
+    """Image of tritonserver, unless `serving.image` names one."""
     server_arguments: Annotated[list[str], Field(max_length=MOST_SERVER_ARGUMENTS)] = Field(default_factory=list)
     """Additional tritonserver options from the Helm value `server.arguments`. They are kept together with the server
     image."""
     spec_digest: str = ""
     """Digest of the part of the spec that every conversion is made from: source, data, dataloader, the models' code,
-    arguments and `maxBatchSize`, GPU product, `accuracy.maxSamples` and `conversion.pod.image`. While it stays the
+    arguments and `maxBatchSize`, GPU product, `accuracy.maxSamples` and `conversion.image`. While it stays the
     same, so do the images."""
 
 

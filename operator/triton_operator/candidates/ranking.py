@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from math import exp, inf
 
 from triton_converters.contract import scoring
-from triton_converters.contract.request import Constraint as Bound
+from triton_converters.contract.request import Constraint
 from triton_converters.contract.results import Row
 from triton_converters.contract.scoring import THROUGHPUT, Violation
-from triton_operator.api.selection import Constraint, Objective
+from triton_operator.api.selection import Objective
 
 LARGEST_NOISE_PERCENT = 10.0
 """perf_analyzer's default for how far its windows may differ. A larger spread must not make a worse measurement count
@@ -102,14 +102,13 @@ def best_row(
 ) -> Choice:
     """The best of the rows; there must be at least one."""
     wanted = tuple(objective.asked() for objective in objectives)
-    bounds = tuple(constraint.asked() for constraint in constraints)
-    row = min(rows, key=lambda each: scoring.order(each, wanted, bounds))
-    bindings = (each for bound in bounds for each in _bindings(row, bound))
+    row = min(rows, key=lambda each: scoring.order(each, wanted, constraints))
+    bindings = (each for bound in constraints for each in _bindings(row, bound))
     return Choice(
         name=name,
         row=row,
         score=scoring.score(row, wanted),
-        violation=scoring.violation(row, bounds),
+        violation=scoring.violation(row, constraints),
         binding=min(bindings, key=lambda binding: binding.margin, default=None),
     )
 
@@ -181,7 +180,7 @@ def _beats(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
     return one != other and all(mine >= theirs for mine, theirs in zip(one, other, strict=True))
 
 
-def _bindings(row: Row, asked: Bound) -> Iterator[Binding]:
+def _bindings(row: Row, asked: Constraint) -> Iterator[Binding]:
     figure = scoring.value(row, asked.metric)
     if asked.minimum is not None:
         yield Binding(asked.metric, "minimum", asked.minimum, _relative(figure - asked.minimum, asked.minimum))

@@ -197,7 +197,7 @@ def _kept_up(pod: Mapping[str, Any], stage: str, end: Trouble) -> Trouble:
     others = ", ".join(kept_by(pod, stage))
     message = (
         f"{end.message}; container {others} goes on in its pod, so the Job cannot try again; keep that container out of"
-        " the Jobs' pods by labels or annotations in spec.conversion.pod"
+        " the Jobs' pods by labels or annotations in spec.pod"
     )
     return Trouble(end.reason, message)
 

@@ -20,7 +20,7 @@ _KINDS = (
     (
         "not compatible with this version of TensorRT",
         Reason.TENSORRT_VERSION_MISMATCH,
-        "; build the engine with the server's TensorRT: change spec.conversion.pod.image, or spec.serving.image",
+        "; build the engine with the server's TensorRT: change spec.conversion.image, or spec.serving.image",
     ),
     (
         "unable to find backend library for backend",

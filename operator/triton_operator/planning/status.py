@@ -154,7 +154,7 @@ def _of_what_serves(
     profile = attempt.profile
     assert isinstance(measured, MeasureResult)
     assert profile is not None
-    best = best_row(measured.online, context.spec.selection.objectives, context.spec.selection.constraints)
+    best = best_row(measured.online, context.spec.selection.objectives, context.spec.selection.constraints.asked())
     serving = ServingStatus(
         revision=attempt.key,
         candidate=attempt.name,

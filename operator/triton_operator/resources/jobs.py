@@ -78,7 +78,7 @@ class Work:
 
 def job(context: Context, work: Work) -> dict[str, Any]:
     """The Job that does the work. Its name contains a hash of its whole template."""
-    settings = context.spec.conversion.pod
+    settings = context.spec.job_pod
     labels = {names.STAGE_LABEL: work.stage, names.KEY_LABEL: work.key}
     if work.candidate:
         labels[names.CANDIDATE_LABEL] = work.candidate
@@ -96,7 +96,8 @@ def job(context: Context, work: Work) -> dict[str, Any]:
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": context.metadata(names.job(context.name, work.stage, [work.key, spec]), work.stage, **labels),
+        "metadata": context.metadata(names.job(context.name, work.stage, [work.key, spec]), work.stage, **labels)
+        | pod.pod_metadata(context, settings, work.stage, **labels),
         "spec": spec,
     }
 
@@ -164,7 +165,7 @@ def _failure_policy(work: Work) -> dict[str, Any]:
 
 def _pod(context: Context, work: Work) -> dict[str, Any]:
     init, container, volumes = _in_three(context, work) if work.user_code else _in_one(context, work)
-    spec = pod.pod_spec(context, _placement(context, work), gpu=work.gpu or work.sidecar is not None)
+    spec = pod.pod_spec(context, _placement(context, work), work.stage, gpu=work.gpu or work.sidecar is not None)
     if work.user_code:
         spec |= _isolation(context.settings)
     spec |= {
@@ -214,7 +215,7 @@ def _in_three(context: Context, work: Work) -> Containers:
 
     `prepare` fails if an input is missing. So the kubelet never makes an empty directory in its place.
     """
-    converters = [CONVERTERS_MOUNT] if context.spec.conversion.pod.image else []
+    converters = [CONVERTERS_MOUNT] if context.spec.conversion.image else []
     inputs = map(pod.input_mount, work.inputs)
     request = work.request.to_json()
     mounts = {
@@ -244,8 +245,8 @@ def _container(
         "imagePullPolicy": "IfNotPresent",
         "command": ["python3", "-m", "triton_converters"],
         "args": arguments,
-        "env": _environment(context, work, own_image=runs and bool(context.spec.conversion.pod.image)),
-        "resources": pod.resources(context, context.spec.conversion.pod, gpu=runs and work.gpu),
+        "env": _environment(context, work, runs),
+        "resources": pod.resources(context, context.spec.job_pod, gpu=runs and work.gpu),
         "securityContext": pod.CONTAINER_SECURITY,
         # If the stage could not write its message, the last lines of its log replace it.
         "terminationMessagePolicy": "FallbackToLogsOnError",
@@ -268,7 +269,7 @@ def _converters_volume() -> dict[str, Any]:
 
 def _placement(context: Context, work: Work) -> Pod:
     """The settings for the pod's node. A pod with a server runs where servers run, so that its figures hold there."""
-    own, serving = context.spec.conversion.pod, context.spec.serving.pod
+    own, serving = context.spec.job_pod, context.spec.server_pod
     if work.sidecar is None:
         return own
     secrets = {each.name: each for each in [*serving.image_pull_secrets, *own.image_pull_secrets]}
@@ -311,7 +312,8 @@ def _check(context: Context, work: Work, served: Attempt) -> dict[str, Any]:
     return check_container(context, request, [pod.repository_mount(read_only=not served.engine_cache)])
 
 
-def _environment(context: Context, work: Work, own_image: bool) -> list[dict[str, str]]:
+def _environment(context: Context, work: Work, runs: bool) -> list[dict[str, str]]:
+    """The variables of a container; the user's reach only the one that ``runs`` the user's code."""
     variables = {
         "HOME": "/tmp",  # noqa: S108 - an emptyDir of the pod's own
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -321,9 +323,10 @@ def _environment(context: Context, work: Work, own_image: bool) -> list[dict[str
         "GPU_PRODUCT": context.spec.gpu.product if context.spec.gpu else "",
         "TENSORRT_VERSION": work.tensorrt_version,
     }
-    if cpus := amount(context.spec.conversion.pod.resources.limits.get("cpu")):
+    if cpus := amount(context.spec.job_pod.resources.limits.get("cpu")):
         # torch would start a thread for each of the node's cores and be throttled.
         variables["OMP_NUM_THREADS"] = str(ceil(cpus))
-    if own_image:
+    if runs and context.spec.conversion.image:
         variables["PYTHONPATH"] = COPIED_CONVERTERS
-    return [{"name": name, "value": value} for name, value in variables.items() if value]
+    given = pod.variables(context.spec.job_pod) if runs else []
+    return [*({"name": name, "value": value} for name, value in variables.items() if value), *given]

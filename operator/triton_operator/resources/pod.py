@@ -7,31 +7,19 @@ from typing import Any
 
 from triton_converters.contract import layout
 from triton_operator import names
-from triton_operator.api.pod import Pod
+from triton_operator.api.pod import CommonPod, Pod, TopologySpread
 from triton_operator.api.quantity import amount, total
 from triton_operator.context import Context
 from triton_operator.observed.pods import SERVER
 from triton_operator.resources.claim import shared_by_nodes
 from triton_operator.settings import Resources
 
-USER = 1000
-"""uid and gid of every container: NVIDIA's image has its user `triton-server` there."""
-
 CONTAINER_SECURITY = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
     "readOnlyRootFilesystem": True,
 }
-"""Together with POD_SECURITY this meets Kubernetes' Pod Security Standard `restricted`."""
-POD_SECURITY = {
-    "runAsNonRoot": True,
-    "runAsUser": USER,
-    "runAsGroup": USER,
-    "fsGroup": USER,
-    # A repository can hold many files, so they are not all changed at every start.
-    "fsGroupChangePolicy": "OnRootMismatch",
-    "seccompProfile": {"type": "RuntimeDefault"},
-}
+"""Together with the pod's own this meets Kubernetes' Pod Security Standard `restricted`."""
 
 TEMPORARY = {"name": "tmp", "mountPath": "/tmp"}  # noqa: S108 - an emptyDir of the pod's own
 SHARED_MEMORY = {"name": "dshm", "mountPath": "/dev/shm"}  # noqa: S108 - an emptyDir of the pod's own
@@ -50,7 +38,7 @@ NO_GPU = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
 runtime is the node's default."""
 
 
-def pod_spec(context: Context, pod: Pod, gpu: bool) -> dict[str, Any]:
+def pod_spec(context: Context, pod: Pod, component: str, gpu: bool) -> dict[str, Any]:
     """A pod's spec without containers and volumes. With ``gpu`` it needs a node with the spec's GPU product."""
     selector = dict(pod.node_selector)
     if gpu and context.spec.gpu is not None and context.spec.gpu.product:
@@ -58,10 +46,11 @@ def pod_spec(context: Context, pod: Pod, gpu: bool) -> dict[str, Any]:
     spec: dict[str, Any] = {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "securityContext": POD_SECURITY,
+        "securityContext": _security(context.spec.pod),
         "nodeSelector": selector,
         "tolerations": [each.model_dump(by_alias=True, exclude_defaults=True) for each in pod.tolerations],
         "affinity": _affinity(context, pod),
+        "topologySpreadConstraints": [_spread(context, each, component) for each in pod.topology_spread_constraints],
         "priorityClassName": pod.priority_class_name,
         "runtimeClassName": pod.runtime_class_name,
         "imagePullSecrets": [{"name": secret.name} for secret in pod.image_pull_secrets],
@@ -69,8 +58,13 @@ def pod_spec(context: Context, pod: Pod, gpu: bool) -> dict[str, Any]:
     return {field: value for field, value in spec.items() if value not in ("", [], {})}
 
 
+def variables(pod: Pod) -> list[dict[str, str]]:
+    """The user's environment variables. Kubernetes would replace $(NAME) in a value, but not in $$(NAME)."""
+    return [{"name": each.name, "value": each.value.replace("$", "$$")} for each in pod.env]
+
+
 def pod_metadata(context: Context, pod: Pod, component: str, **labels: str) -> dict[str, Any]:
-    """Labels and annotations of a pod's template. The user's never replace the operator's."""
+    """Labels and annotations of a pod's template, and of its Job. The user's never replace the operator's."""
     metadata: dict[str, Any] = {"labels": _free(pod.labels) | names.labels(context.name, component) | labels}
     if annotations := _free(pod.annotations):
         metadata["annotations"] = annotations
@@ -188,6 +182,30 @@ def temporary_volume(limit: str) -> dict[str, Any]:
 def _free(given: Mapping[str, str]) -> dict[str, str]:
     """The user's labels or annotations. An object that is older than the CRD's rule may have reserved ones."""
     return {key: value for key, value in given.items() if not names.is_reserved(key)}
+
+
+def _security(pod: CommonPod) -> dict[str, Any]:
+    return {
+        "runAsNonRoot": True,
+        "runAsUser": pod.run_as_user,
+        "runAsGroup": pod.run_as_user,
+        "fsGroup": pod.fs_group or pod.run_as_user,
+        # A repository can hold many files, so they are not all changed at every start.
+        "fsGroupChangePolicy": "OnRootMismatch",
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+
+
+def _spread(context: Context, spread: TopologySpread, component: str) -> dict[str, Any]:
+    """The constraint on the object's pods of a component; a server counts those of its own revision alone."""
+    selector = {names.DEPLOYMENT_LABEL: context.name, names.COMPONENT_LABEL: component}
+    return {
+        "topologyKey": spread.topology_key,
+        "maxSkew": spread.max_skew,
+        "whenUnsatisfiable": spread.when_unsatisfiable,
+        "labelSelector": {"matchLabels": selector},
+        "matchLabelKeys": [names.REVISION_LABEL],
+    }
 
 
 def _affinity(context: Context, pod: Pod) -> dict[str, Any]:

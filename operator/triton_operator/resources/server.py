@@ -7,6 +7,8 @@ from triton_converters.contract.formats import HPS
 from triton_converters.contract.request import CheckRequest
 from triton_operator import names
 from triton_operator.api.backend_settings import option
+from triton_operator.api.pod import CommonPod
+from triton_operator.api.quantity import whole
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.observed.pods import CHECK, SERVE, SERVER
@@ -50,8 +52,8 @@ def server_arguments(context: Context, revision_key: str) -> list[str]:
         "--log-info=false",
         f"--exit-timeout-secs={EXIT_TIMEOUT_SECONDS}",
         f"--grpc-max-connection-age={GRPC_CONNECTION_AGE_MILLISECONDS}",
-        f"--pinned-memory-pool-byte-size={serving.pinned_memory_pool_bytes}",
-        *(f"--cuda-memory-pool-byte-size={pool.device}:{pool.bytes}" for pool in serving.cuda_memory_pool_bytes),
+        f"--pinned-memory-pool-byte-size={whole(serving.pinned_memory_pool)}",
+        *(f"--cuda-memory-pool-byte-size={pool.device}:{whole(pool.size)}" for pool in serving.cuda_memory_pools),
         *_parameter_server(context, revision_key),
         *(f"--backend-config={option(each.backend, each.name)}={each.value}" for each in serving.backend_config),
         *context.images.server_arguments,
@@ -63,9 +65,11 @@ def serving_inputs(context: Context) -> list[Any]:
 
     The number of replicas and the progress deadline are not among them, because they change no pod.
     """
-    serving = context.spec.serving.model_copy(update={"replicas": 1, "progress_deadline_seconds": 10})
-    images = context.images
-    return [serving, context.spec.gpu, images.server, images.server_arguments, context.claim_name]
+    spec, images = context.spec, context.images
+    serving = spec.serving.model_copy(update={"pod": spec.server_pod, "replicas": 1, "progress_deadline_seconds": 10})
+    user = CommonPod(run_as_user=spec.pod.run_as_user, fs_group=spec.pod.fs_group)
+    others = [] if user == CommonPod() else [user]
+    return [serving, spec.gpu, images.server, images.server_arguments, context.claim_name, *others]
 
 
 def check_container(context: Context, request: CheckRequest, mounts: list[dict[str, Any]]) -> dict[str, Any]:
@@ -78,7 +82,7 @@ def check_container(context: Context, request: CheckRequest, mounts: list[dict[s
         "args": [request.to_json()],
         "env": [{"name": "PYTHONDONTWRITEBYTECODE", "value": "1"}],
         # A quota asks for them on every container; no more is reserved, because it ends before the server starts.
-        "resources": pod.resources(context, context.spec.serving.pod, gpu=False),
+        "resources": pod.resources(context, context.spec.server_pod, gpu=False),
         "securityContext": pod.CONTAINER_SECURITY,
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": mounts,
@@ -93,12 +97,14 @@ def server_container(context: Context, revision: Attempt) -> dict[str, Any]:
     """
     mounts = [_revision_mount(revision), pod.SHARED_MEMORY, pod.TEMPORARY]
     engine_cache = revision.engine_cache
+    env = pod.variables(context.spec.server_pod)
     return {
         "name": SERVER,
         "image": context.images.server,
         "imagePullPolicy": "IfNotPresent",
         "args": server_arguments(context, revision.key),
-        "resources": pod.resources(context, context.spec.serving.pod, gpu=True),
+        **({"env": env} if env else {}),
+        "resources": pod.resources(context, context.spec.server_pod, gpu=True),
         "securityContext": pod.CONTAINER_SECURITY,
         # tritonserver writes no termination message, so the last lines of its log replace it.
         "terminationMessagePolicy": "FallbackToLogsOnError",
@@ -111,7 +117,10 @@ def serving_container(context: Context, revision: Attempt) -> dict[str, Any]:
     container = server_container(context, revision)
     return container | {
         "args": [*container["args"], *RESTRICTIONS],
-        "env": [{"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}}],
+        "env": [
+            *container.get("env", []),
+            {"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
+        ],
         "ports": [{"name": name, "containerPort": port} for name, port in PORTS.items()],
         "startupProbe": {
             "httpGet": {"path": _ready_path(context), "port": "http"},
@@ -152,7 +161,7 @@ def server(context: Context, revision: Attempt, image: str) -> dict[str, Any]:
             "progressDeadlineSeconds": serving.progress_deadline_seconds,
             "selector": {"matchLabels": {names.DEPLOYMENT_LABEL: context.name, names.REVISION_LABEL: name}},
             "template": {
-                "metadata": pod.pod_metadata(context, serving.pod, "server", **labels),
+                "metadata": pod.pod_metadata(context, context.spec.server_pod, "server", **labels),
                 "spec": pod.finished(context, _pod(context, first, containers, bool(revision.engine_cache))),
             },
         },
@@ -161,7 +170,7 @@ def server(context: Context, revision: Attempt, image: str) -> dict[str, Any]:
 
 def _pod(context: Context, first: list[Container], containers: list[Container], writes: bool) -> dict[str, Any]:
     """The spec of a server's pod. ``writes``: whether a part of the claim is writable."""
-    return pod.pod_spec(context, context.spec.serving.pod, gpu=True) | {
+    return pod.pod_spec(context, context.spec.server_pod, "server", gpu=True) | {
         "terminationGracePeriodSeconds": GRACE_SECONDS,
         "initContainers": first,
         "containers": containers,

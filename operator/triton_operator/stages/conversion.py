@@ -13,6 +13,7 @@ from triton_converters.contract.text import shortened
 from triton_operator import names
 from triton_operator.api.model import DEFAULT_OPSET, DynamicBatching, Model, OnnxOptions
 from triton_operator.api.model import TensorRtOptions as TensorRt
+from triton_operator.api.quantity import whole
 from triton_operator.candidates import server_image
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.combination import Combination, Member, combinations
@@ -144,7 +145,7 @@ def _model_request(context: Context, dump: Dump, member: Member, tuning: Tuning 
         onnx_opset=opset,
         onnx_exporter=onnx.exporter,
         onnx_optimized=onnx.optimized,
-        tensorrt=TensorRtOptions(tensorrt.workspace_bytes, tensorrt.builder_optimization_level),
+        tensorrt=TensorRtOptions(whole(tensorrt.workspace), tensorrt.builder_optimization_level),
         gpu_product=_gpu_product(context),
         engine_cache="",
         config=config if tuning is None else _tuned(config, tuning, model),

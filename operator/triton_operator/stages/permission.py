@@ -34,9 +34,8 @@ def _refusals(context: Context) -> Iterator[str]:
 
 def _images(context: Context) -> Iterator[tuple[str, str]]:
     spec = context.spec
-    yield "spec.conversion.pod.image", spec.conversion.pod.image
+    yield "spec.conversion.image", spec.conversion.image
     yield "spec.serving.image", spec.serving.image
-    yield "spec.serving.pod.image", spec.serving.pod.image
 
 
 def _allows_image(settings: Settings, image: str) -> bool:

@@ -89,8 +89,8 @@ def examples_key(context: Context, source: SourceResult) -> str:
 
 def basis(spec: TritonDeploymentSpec) -> str:
     """A digest of what the spec says of the examples: of everything that changes every conversion."""
-    own_image = spec.conversion.pod.image
-    return names.result_key("basis", _request(spec, ""), spec.source, spec.data, spec.device, own_image, without=LABELS)
+    own = [spec.conversion.image, *spec.job_pod.env]
+    return names.result_key("basis", _request(spec, ""), spec.source, spec.data, spec.device, *own, without=LABELS)
 
 
 def _request(spec: TritonDeploymentSpec, source: str) -> ReferenceRequest:

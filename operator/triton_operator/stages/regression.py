@@ -68,8 +68,8 @@ def compared(
     if obstacle:
         return Compared(Reason.NOT_COMPARED, f"not compared with {name}: {obstacle}")
     selection = context.spec.selection
-    old = best_row(common, selection.objectives, selection.constraints)
-    new = best_row([by_load[_load(old.row)]], selection.objectives, selection.constraints)
+    old = best_row(common, selection.objectives, selection.constraints.asked())
+    new = best_row([by_load[_load(old.row)]], selection.objectives, selection.constraints.asked())
     change = improvement(new, old)
     beyond = (new.distance - old.distance) * 100
     words = f"{abs(change):.1f} % {'worse' if change < 0 else 'better'} than {name}, {scenario.lower()} at {old.load}"

@@ -228,7 +228,7 @@ def search_work(context: Context, dump: Dump, attempt: Attempt, budget: Budget, 
         maximum_instances=max(MAXIMUM_INSTANCES, base.instances),
         vary_cuda_graphs=spec.gpu_count > 0 and member.format == "trt",
         objectives=tuple(objective.asked() for objective in spec.selection.objectives),
-        constraints=tuple(constraint.asked() for constraint in spec.selection.constraints),
+        constraints=spec.selection.constraints.asked(),
         measurements=budget.measurements,
         seconds=budget.seconds,
     )
@@ -252,7 +252,7 @@ def search_work(context: Context, dump: Dump, attempt: Attempt, budget: Budget, 
 def _with_best(context: Context, known: CandidateSearch) -> CandidateSearch:
     selection = context.spec.selection
     objectives = tuple(each.asked() for each in selection.objectives)
-    constraints = tuple(each.asked() for each in selection.constraints)
+    constraints = selection.constraints.asked()
     points, repeats = (
         [point for point in measured if _takes_requests(context, point.tuning)]
         for measured in (known.points, known.repeats)
@@ -272,7 +272,7 @@ def _tuned(context: Context, attempt: Attempt, base: Choice, found: CandidateSea
     (member,) = attempt.candidate.members
     if best is None or best.row is None or best.tuning == configuration(context, member.model):
         return None
-    choice = best_row([best.row], selection.objectives, selection.constraints)
+    choice = best_row([best.row], selection.objectives, selection.constraints.asked())
     same = choice.distance == base.distance
     if choice.distance > base.distance or (same and improvement(choice, base) <= noise(choice, base)):
         return None

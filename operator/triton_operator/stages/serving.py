@@ -215,7 +215,7 @@ def _measurement(context: Context, dump: Dump, target: Attempt, known: Run, star
     assert isinstance(result, MeasureResult)
     selection = context.spec.selection
     # Constraints on the offline sweep say nothing about this one.
-    constraints = selection.constraints if selection.scenario == "Online" else ()
+    constraints = selection.constraints.asked() if selection.scenario == "Online" else ()
     best = best_row(result.online, selection.objectives, constraints)
     if best.violation is not None and selection.fallback == "None":
         message = (

@@ -10,7 +10,7 @@ from triton_converters.contract.results import ConvertResult
 from triton_operator.api.model import Model
 from triton_operator.api.schema import ApiType
 from triton_operator.api.search_status import ConfigurationStatus, SearchStatus, configuration_status
-from triton_operator.api.selection import Constraint, Objective
+from triton_operator.api.selection import Constraints, Objective
 from triton_operator.api.status import (
     AccuracyStatus,
     CandidateStatus,
@@ -127,7 +127,7 @@ class Report(ApiType):
     """The sweep that the selection is based on: Online or Offline."""
     objectives: list[Objective]
     """The metrics that candidates are ranked by."""
-    constraints: list[Constraint]
+    constraints: Constraints
     """The limits of the selection."""
     candidates: list[CandidateReport]
     """The candidates by rank; those without a rank are last."""
@@ -198,7 +198,7 @@ def _candidate(subject: Subject, status: CandidateStatus) -> CandidateReport:
     if profile is not None and (profile.offline or profile.online):
         where = profile.environment
         pinned = subject.status.images
-        image = subject.spec.server_image or (pinned.server if pinned else "")
+        image = subject.spec.serving.image or (pinned.server if pinned else "")
         measured = Measured(
             offline=subject.rows(status, "Offline"),
             online=subject.rows(status, "Online"),

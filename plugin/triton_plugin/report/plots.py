@@ -193,11 +193,11 @@ def _candidates(report: Report, scenario: str) -> list[Series]:
 
 def _constraints(axes: Axes, report: Report) -> None:
     """Draw the constraints on p99 latency and throughput; one outside the axes is named in the legend only."""
-    for each in report.constraints:
+    for each in report.constraints.asked():
         for bound, word in ((each.maximum, "at most"), (each.minimum, "at least")):
             if bound is None or each.metric not in ("P99LatencyMicroseconds", "Throughput"):
                 continue
-            value, upright = float(bound), each.metric == "P99LatencyMicroseconds"
+            value, upright = bound, each.metric == "P99LatencyMicroseconds"
             limit = (axes.get_xlim() if upright else axes.get_ylim())[1]
             words = f"{'P99' if upright else 'throughput'} {word} {value:,g}{' µs' if upright else ''}"
             style: dict[str, Any] = {"color": colour("alert"), "linewidth": 1.2, "linestyle": ":"}

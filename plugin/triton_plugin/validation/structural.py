@@ -4,6 +4,7 @@ Patterns have RE2's syntax, as in the API server: `$` matches only the end of th
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from types import UnionType
 from typing import Any, NamedTuple
 
 import re2
@@ -26,7 +27,10 @@ class UnknownKeywordError(ValueError):
     """The schema has a keyword that is not checked here; a wrong "valid" would be worse."""
 
 
-UNCHECKED = {"type", "description", "default", "format", "x-kubernetes-validations", "x-kubernetes-list-type"}
+UNCHECKED = {
+    *("type", "description", "default", "format"),
+    *("x-kubernetes-validations", "x-kubernetes-list-type", "x-kubernetes-int-or-string"),
+}
 """Keywords without a separate check: they are used elsewhere, or constrain nothing."""
 
 
@@ -39,8 +43,9 @@ def pruned(value: Any) -> Any:
 
 def faults(value: Any, schema: Schema, path: str) -> Iterator[Fault]:
     """Yield what the schema refuses, in the schema's order. ``value``: pruned. Raises UnknownKeywordError."""
-    if not _TYPES[schema["type"]](value):
-        yield Fault(path, f"must be of type {schema['type']}")
+    kind = "integer,string" if schema.get("x-kubernetes-int-or-string") else schema["type"]
+    if not _TYPES[kind](value):
+        yield Fault(path, f"must be of type {kind}")
         return
     for keyword, wanted in schema.items():
         if keyword in _CHECKS:
@@ -49,7 +54,7 @@ def faults(value: Any, schema: Schema, path: str) -> Iterator[Fault]:
             continue
         elif keyword not in UNCHECKED:
             raise UnknownKeywordError(f"{path}: the schema's keyword {keyword} is not checked by this version")
-    if schema["type"] == "object":
+    if kind == "object":
         yield from _fields(value, schema, path)
 
 
@@ -63,6 +68,8 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),
     "boolean": lambda value: isinstance(value, bool),
     "integer": _integer,
+    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    "integer,string": lambda value: isinstance(value, str) or _integer(value),
 }
 _OF_MAPS = {"properties", "additionalProperties", "x-kubernetes-preserve-unknown-fields"}
 
@@ -85,8 +92,8 @@ def _enum(value: Any, wanted: list[Any], path: str) -> Iterator[Fault]:
         yield Fault(path, "supported values: " + ", ".join(f'"{each}"' for each in wanted))
 
 
-def _pattern(value: str, wanted: str, path: str) -> Iterator[Fault]:
-    if re2.search(wanted, value) is None:
+def _pattern(value: Any, wanted: str, path: str) -> Iterator[Fault]:
+    if isinstance(value, str) and re2.search(wanted, value) is None:
         yield Fault(path, f"should match '{wanted}'")
 
 
@@ -112,9 +119,13 @@ def _unique(value: list[Any], wanted: list[str], path: str) -> Iterator[Fault]:
         seen.append(key)
 
 
-def _bound(broken: Callable[[Any, int], bool], words: str) -> Callable[[Any, int, str], Iterator[Fault]]:
+def _bound(
+    kind: type | UnionType, broken: Callable[[Any, int], bool], words: str
+) -> Callable[[Any, int, str], Iterator[Fault]]:
+    """Return the check of a bound on values of a type; a value of another type has none."""
+
     def check(value: Any, wanted: int, path: str) -> Iterator[Fault]:
-        if broken(value, wanted):
+        if isinstance(value, kind) and broken(value, wanted):
             yield Fault(path, words.format(wanted, "" if wanted == 1 else "s"))
 
     return check
@@ -126,11 +137,11 @@ _CHECKS: Mapping[str, Callable[[Any, Any, str], Iterator[Fault]]] = {
     "required": _required,
     "items": _items,
     "x-kubernetes-list-map-keys": _unique,
-    "minimum": _bound(lambda value, wanted: value < wanted, "should be greater than or equal to {}"),
-    "maximum": _bound(lambda value, wanted: value > wanted, "should be less than or equal to {}"),
-    "minLength": _bound(lambda value, wanted: len(value) < wanted, "should be at least {} chars long"),
-    "maxLength": _bound(lambda value, wanted: len(value) > wanted, "Too long: may not be more than {}"),
-    "minItems": _bound(lambda value, wanted: len(value) < wanted, "should have at least {} items"),
-    "maxItems": _bound(lambda value, wanted: len(value) > wanted, "must have at most {} item{}"),
-    "maxProperties": _bound(lambda value, wanted: len(value) > wanted, "must have at most {} item{}"),
+    "minimum": _bound(int | float, lambda value, wanted: value < wanted, "should be greater than or equal to {}"),
+    "maximum": _bound(int | float, lambda value, wanted: value > wanted, "should be less than or equal to {}"),
+    "minLength": _bound(str, lambda value, wanted: len(value) < wanted, "should be at least {} chars long"),
+    "maxLength": _bound(str, lambda value, wanted: len(value) > wanted, "Too long: may not be more than {}"),
+    "minItems": _bound(list, lambda value, wanted: len(value) < wanted, "should have at least {} items"),
+    "maxItems": _bound(list, lambda value, wanted: len(value) > wanted, "must have at most {} item{}"),
+    "maxProperties": _bound(dict, lambda value, wanted: len(value) > wanted, "must have at most {} item{}"),
 }

@@ -25,7 +25,7 @@ def run(place: Place) -> Refused:
     """Both, one after the other."""
     since = time.time()
     applied = place.new("secretless")
-    applied.apply({"conversion": {"pod": {"image": NO_IMAGE, "imagePullSecrets": [{"name": "absent"}]}}})
+    applied.apply({"conversion": {"image": NO_IMAGE, "pod": {"imagePullSecrets": [{"name": "absent"}]}}})
 
     def names_it(state: State) -> bool:
         return "absent" in str(state.condition("Converted").get("message", ""))

@@ -193,7 +193,7 @@ def test_without_tensorrt_the_reason_says_which_image_to_name(refer: Callable[..
     with pytest.raises(StageError) as caught:
         convert()
     assert caught.value.reason is Reason.TENSORRT_UNAVAILABLE
-    assert "spec.conversion.pod.image" in caught.value.message
+    assert "spec.conversion.image" in caught.value.message
 
 
 def test_without_a_gpu_the_reason_says_so(tmp_path: Path) -> None:
