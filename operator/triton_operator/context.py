@@ -9,7 +9,7 @@ from triton_operator import names
 from triton_operator.api.deployment import TritonDeployment
 from triton_operator.api.quantity import amount
 from triton_operator.api.spec import TritonDeploymentSpec
-from triton_operator.api.status import Images
+from triton_operator.api.status import Images, Resolved
 from triton_operator.observed.snapshot import Observed
 from triton_operator.settings import Settings
 
@@ -24,6 +24,8 @@ class Context:
     now: datetime
     pins: Images
     """The images that the object keeps."""
+    resolved: Resolved | None = None
+    """What the operator chose for fields that the spec leaves out; ``spec`` has it already. None: it chose nothing."""
 
     @property
     def name(self) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from triton_converters.contract.reasons import Reason
-from triton_operator.api.status import RISKS, CandidateStatus
+from triton_operator.api.status import NOTICES, RISKS, CandidateStatus
 from triton_plugin.advice import advice
 from triton_plugin.progress import STAGES, picture
 from triton_plugin.report.document import environment_lines
@@ -58,13 +58,14 @@ def _outcome(subject: Subject) -> str:
             lines.append(_sentence(f"{name} {state}: {now.stage}: {now.reason}: {now.message}"))
             if subject.is_paused and (words := advice(now.reason)):
                 lines.append(f"  to do: {words}")
-    return "\n".join([*lines, *_risks(subject)])
+    return "\n".join([*lines, *_notices(subject)])
 
 
-def _risks(subject: Subject) -> Iterator[str]:
+def _notices(subject: Subject) -> Iterator[str]:
     """What the user should know, whatever becomes of the object."""
-    for each in filter(None, (subject.condition(kind) for kind in RISKS)):
-        yield _sentence(f"Warning: {each.reason}: {each.message}")
+    for each in filter(None, (subject.condition(kind) for kind in NOTICES)):
+        kind = "Warning" if each.type in RISKS else "Note"
+        yield _sentence(f"{kind}: {each.reason}: {each.message}")
         if words := advice(each.reason):
             yield f"  to do: {words}"
 

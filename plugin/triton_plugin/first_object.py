@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from triton_converters.contract.formats import SOURCES, THROUGH
+from triton_converters.contract.formats import SOURCES
 from triton_converters.contract.text import printable
 from triton_operator.crdgen import NAME_PATTERN
 from triton_operator.names import API_VERSION, KIND
-from triton_plugin.first_candidates import candidates, left_out
 from triton_plugin.found_models import RECEIVER, asked_of
 from triton_plugin.model_folder import ModelFolder
 from triton_plugin.python_files import Entrypoint
@@ -143,16 +142,8 @@ def _model(folder: ModelFolder, known: Known, name: str) -> Iterator[str]:
         yield f"    # {TODO}: the largest batch; 0: the model has no batch dimension{hint} (--max-batch-size N)."
     batching = ", dynamicBatching: {}" if _batch(known) else ""
     yield f"    config: {{maxBatchSize: {_batch(known)}{batching}}}"
-    yield "    # Each candidate is converted, compared with the framework, and measured; the best one is selected."
-    if others := ", ".join(left_out(model.format, bool(known.gpu))):
-        yield f"    # Left out: {others}."
-    chosen = candidates(model.format, bool(known.gpu))
-    if any(each.format in THROUGH for each in chosen):
-        yield "    # trt needs conversion.pod.image: an image with the server's TensorRT version (docs/converters.md)."
-    yield "    candidates:"
-    for each in chosen:
-        accelerator = f", accelerator: {each.accelerator}" if each.accelerator != "none" else ""
-        yield f"    - {{name: {each.name}, format: {each.format}, precision: {each.precision}{accelerator}}}"
+    yield "    # The operator chooses up to three candidates: formats and precisions to convert, verify and measure."
+    yield "    # To choose them yourself, list them in `candidates` (docs/formats.md)."
 
 
 def _pods(folder: ModelFolder) -> Iterator[str]:

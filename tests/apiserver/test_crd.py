@@ -132,8 +132,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "unknown scenario": ({"spec.selection.scenario": "Both"}, 'supported values: "Online", "Offline"'),
     "unknown metric": ({"spec.selection.objectives.0.metric": "Speed"}, 'supported values: "Throughput"'),
-    "no candidate": ({CANDIDATES: []}, "candidates in body should have at least 1 items"),
-    "candidates missing": ({CANDIDATES: ...}, "a model of any format but hps needs candidates: add at least one"),
     "too many candidates": ({CANDIDATES: SEVENTEEN}, "must have at most 16 items"),
     "candidate twice": ({f"{CANDIDATES}.1.name": "onnx-trt-fp16"}, "Duplicate value"),
     "candidate's name too long": ({f"{CANDIDATES}.0.name": "a" * 31}, "Too long: may not be more than 30"),
@@ -287,6 +285,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {f"{MODEL}.config.parameters": {"TF_NUM_INTRA_THREADS": "2"}},
         "; tensorflow: TF_NUM_INTRA_THREADS, ",
     ),
+    "a parameter of a backend that may serve no candidate": (
+        {CANDIDATES: ..., f"{MODEL}.config.parameters": {"TF_NUM_INTRA_THREADS": "2"}},
+        "config.parameters must be parameters of the backends that serve the model's candidates",
+    ),
     "a path in a backend's parameter": (
         {f"{MODEL}.config.parameters": {"gpu_mem_limit": "/etc/passwd"}},
         "config.parameters.gpu_mem_limit in body should match",
@@ -396,6 +398,14 @@ def test_every_parameter_is_taken_where_its_backend_serves(kubectl_shared: Kubec
         source = next(name for name, found in SOURCES.items() if target in found.converters)
         body = changed(TABLES if target == HPS else of_format(source, target), given)
         assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
+
+
+@pytest.mark.parametrize("candidates", [..., []], ids=["left out", "empty"])
+def test_candidates_may_be_left_out_and_parameters_are_those_of_backends_that_may_serve(
+    kubectl_shared: Kubectl, candidates: Any
+) -> None:
+    given = {CANDIDATES: candidates, f"{MODEL}.config": {"parameters": {"intra_op_thread_count": "2"}}}
+    assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=changed(MINIMAL, given))
 
 
 def test_every_setting_of_a_backend_is_taken(kubectl_shared: Kubectl) -> None:

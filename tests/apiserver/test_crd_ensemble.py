@@ -60,7 +60,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "unknown type": ({"spec.ensemble.inputs.0.dataType": "FP64"}, "Unsupported value"),
     "candidates of tables": ({"spec.models.0.candidates": MANY[:1]}, "format hps takes no candidates: remove them"),
-    "no candidates of a model": ({"spec.models.1.candidates": ...}, "needs candidates: add at least one"),
     "tables' options of a model": (
         {"spec.models.1.hps": {"keysPerSample": 2}},
         "the options hps apply only to format hps",

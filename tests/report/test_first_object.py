@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from tests.report.model_folders import FOLDERS, LOADER, METRICS, state_dict, torchscript, write
-from triton_converters.contract.formats import SOURCES, refusal
+from triton_converters.contract.formats import SOURCES
 from triton_plugin.__main__ import main
 from triton_plugin.first_object import Known, first_object, object_name
 from triton_plugin.found_models import FORMATS
@@ -47,39 +47,19 @@ def test_the_object_of_every_source_is_what_validate_takes(
     (model,) = yaml.safe_load(file.read_text())["spec"]["models"]
     assert model["format"] == form
     assert ("path" in model) == SOURCES[form].is_file
-    for each in model["candidates"]:
-        assert refusal(form, each["format"], each.get("accelerator", "none")) is None
+    assert "candidates" not in model
 
 
 def test_no_source_of_the_api_is_left_out() -> None:
     assert set(FORMATS) - {"ts-trace"} == set(FOLDERS)
 
 
-@pytest.mark.parametrize(
-    ("form", "cpu", "gpu"),
-    [
-        (
-            "pyt",
-            "ts-trace-fp32 ts-script-fp32 onnx-fp32",
-            "ts-trace-fp32 ts-trace-fp16 ts-script-fp32 ts-script-fp16 onnx-fp32 onnx-fp16 onnx-trt-fp32 onnx-trt-fp16"
-            " trt-fp32 trt-fp16",
-        ),
-        ("onnx", "onnx-fp32 onnx-fp16", "onnx-fp32 onnx-fp16 onnx-trt-fp32 onnx-trt-fp16 trt-fp32 trt-fp16"),
-        ("tf-keras", "onnx-fp32 onnx-fp16", "onnx-fp32 onnx-fp16 onnx-trt-fp32 onnx-trt-fp16 trt-fp32 trt-fp16"),
-    ],
-)
-def test_candidates_are_what_the_source_converts_into_and_servers_have(
-    tmp_path: Path, form: str, cpu: str, gpu: str
-) -> None:
-    FOLDERS[form](tmp_path)
-    spec, text = first(tmp_path)
-    assert " ".join(each["name"] for each in spec["models"][0]["candidates"]) == cpu
-    assert "trt (needs --gpu PRODUCT)" in text
-    assert ("tf-savedmodel (no server after release 25.02 supports it)" in text) == (form == "tf-keras")
+def test_the_operator_chooses_the_candidates_also_for_a_gpu(tmp_path: Path) -> None:
+    FOLDERS["onnx"](tmp_path)
     spec, text = first(tmp_path, gpu=PRODUCT)
-    assert " ".join(each["name"] for each in spec["models"][0]["candidates"]) == gpu
     assert spec["gpu"] == {"product": PRODUCT}
-    assert "conversion.pod.image" in text
+    assert "candidates" not in spec["models"][0]
+    assert "list them in `candidates` (docs/formats.md)" in text
 
 
 def test_a_first_object_of_the_example_is_whole_where_the_user_says_what_is_not_in_the_folder(tmp_path: Path) -> None:

@@ -69,6 +69,13 @@ class Reason(StrEnum):
         "Other TritonDeployments use the same repository claim, so all of them trust each other.",
     )
 
+    # Notices: they stop nothing either.
+    NEW_CANDIDATES = (
+        "NewCandidates",
+        "This version of the operator would choose other candidates for a model whose spec lists none; it keeps to"
+        " those in status.resolved.",
+    )
+
     # The operator's own fault.
     INTERNAL_ERROR = "InternalError", "The operator itself failed; it tries again and leaves the active revision alone."
 

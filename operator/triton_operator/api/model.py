@@ -1,10 +1,11 @@
 """The source model, the configuration to serve it with, and the candidates to try."""
 
+from collections.abc import Iterable
 from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
-from triton_converters.contract.formats import HPS
+from triton_converters.contract.formats import SOURCES
 from triton_operator.api.backend_settings import parameter_rule, refused_parameters
 from triton_operator.api.ensemble import HpsOptions
 from triton_operator.api.routes import accelerator_rules, conversion_rules, entrypoint_rules, hps_rules
@@ -146,13 +147,14 @@ class Model(ApiType):
     candidates: Annotated[
         list[Candidate],
         Field(
-            min_length=1,
             max_length=16,
             json_schema_extra=list_map("name"),
         ),
     ] = Field(default_factory=list)
-    """Candidates to convert, verify and measure, at least one. A model of format `hps` takes none, because there is
-    only one way to serve it. The models of an ensemble may have at most 16 combinations of candidates."""
+    """Candidates to convert, verify and measure. A model of format `hps` takes none, because there is only one way to
+    serve it. The models of an ensemble may have at most 16 combinations of candidates. Default: at most three (in an
+    ensemble, one) that the operator chooses by the source's format, `spec.gpu` and the server image, and then keeps;
+    `status.resolved` shows them."""
     onnx: OnnxOptions = Field(default_factory=OnnxOptions)
     """How ONNX graphs are exported, for candidates of format `onnx`, and for those of format `trt`, which are built
     from ONNX."""
@@ -165,7 +167,7 @@ class Model(ApiType):
     @model_validator(mode="after")
     def _check_parameters(self) -> Self:
         """Refuse what the CRD's rule refuses, in objects that are older than the rule too."""
-        formats = [HPS] if self.format == HPS else [each.format for each in self.candidates]
+        formats: Iterable[str] = [each.format for each in self.candidates] or SOURCES[self.format].converters
         if refused := refused_parameters(self.config.parameters, formats):
             raise ValueError(
                 f"config.parameters must not have {', '.join(refused)}: docs/formats.md lists what may be set"

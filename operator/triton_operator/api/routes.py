@@ -44,13 +44,12 @@ def conversion_rules() -> list[Rule]:
 
 
 def hps_rules() -> list[Rule]:
-    """Return the rules of a model: only embedding tables have options of HPS and no candidates."""
+    """Return the rules of a model: only embedding tables have options of HPS, and they take no candidates."""
     return [
         (
-            f"self.format == '{HPS}' || has(self.candidates)",
-            f"a model of any format but {HPS} needs candidates: add at least one",
+            f"self.format != '{HPS}' || !has(self.candidates) || self.candidates.size() == 0",
+            f"format {HPS} takes no candidates: remove them",
         ),
-        (f"self.format != '{HPS}' || !has(self.candidates)", f"format {HPS} takes no candidates: remove them"),
         (f"self.format == '{HPS}' || !has(self.hps)", f"the options hps apply only to format {HPS}: remove hps"),
     ]
 
