@@ -21,6 +21,7 @@ def explain(subject: Subject) -> str:
     paragraphs = [
         outcome,
         _serving(subject),
+        _unjudged(subject),
         _choice(subject),
         _searches(subject),
         _others(subject, outcome),
@@ -97,6 +98,13 @@ def _serving(subject: Subject) -> str:
     if target is not None and target.revision != serving.revision:
         line += f" The target revision is {target.candidate}; the active one serves until the target has passed."
     return line
+
+
+def _unjudged(subject: Subject) -> str:
+    """What was not verified, if inputs were generated."""
+    found = subject.condition("Verified")
+    generated = found is not None and found.reason == Reason.GENERATED_INPUTS
+    return _sentence(f"Verified: {_message(subject, 'Verified')}") if generated else ""
 
 
 def _choice(subject: Subject) -> str:

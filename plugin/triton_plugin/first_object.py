@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from triton_converters.contract.formats import SOURCES
+from triton_converters.contract.formats import DECLARING, SOURCES
 from triton_converters.contract.text import printable
 from triton_operator.crdgen import NAME_PATTERN
 from triton_operator.names import API_VERSION, KIND
@@ -71,7 +71,7 @@ def _lines(folder: ModelFolder, known: Known) -> Iterator[str]:
     yield from _user_files(folder)
     yield from _model(folder, known, name)
     yield from _pods(folder)
-    if folder.metrics:
+    if folder.metrics and (folder.dataloaders or folder.model.format not in DECLARING):
         yield "  # Accuracy that the served model must reach; the metric is a name that MetricsCalculator returns."
         yield "  # accuracy:"
         yield "  #   thresholds:"
@@ -108,6 +108,10 @@ def _data(folder: ModelFolder, known: Known, name: str) -> Iterator[str]:
 
 
 def _user_files(folder: ModelFolder) -> Iterator[str]:
+    if not folder.dataloaders and folder.model.format in DECLARING:
+        yield "  # Inputs are generated from what the model's graph declares, and accuracy is not judged."
+        yield "  # For real inputs, write a dataloader (docs/user-files.md)."
+        return
     yield f"  # Input and label names in the dataloader: {INPUTS[folder.model.format]}."
     if folder.dataloaders:
         yield "  dataloader:"

@@ -9,7 +9,7 @@ from tests.apiserver.custom_resources import FULL, MINIMAL, changed, named
 from tests.apiserver.kubectl import Kubectl, KubectlError
 from tests.conftest import Attack
 from tests.simulation.deployments import an_ensemble
-from triton_converters.contract.formats import ENSEMBLE, FORMATS, HPS, SOURCES
+from triton_converters.contract.formats import DECLARING, ENSEMBLE, FORMATS, HPS, SOURCES
 from triton_operator.api.backend_settings import OPTIONS, PARAMETERS
 
 MODEL = "spec.models.0"
@@ -118,6 +118,7 @@ def test_names_that_could_leave_their_place(kubectl_shared: Kubectl, attack: Att
     assert "should match" in message or "may not be more than" in message or "Too long" in message
 
 
+A_FILE = {f"{MODEL}.format": "onnx", f"{MODEL}.path": "a.onnx", f"{MODEL}.entrypoint": ..., f"{MODEL}.arguments": ...}
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "unknown format": (
         {f"{CANDIDATES}.0.format": "trt-plan"},
@@ -141,7 +142,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "several models, or a model of format hps, need an ensemble",
     ),
     "no source": ({"spec.source": ...}, "spec.source: Required value"),
-    "no dataloader": ({"spec.dataloader": ...}, "spec.dataloader: Required value"),
+    "no dataloader for code": (
+        {"spec.dataloader": ..., "spec.metrics": ..., "spec.accuracy": ...},
+        "inputs can be generated only for a single model of format onnx or tf-savedmodel",
+    ),
+    "metrics without a dataloader": (
+        {"spec.dataloader": ..., **A_FILE},
+        "metrics judge the answers to real inputs: set spec.dataloader",
+    ),
     "no spec": ({"spec": ...}, "spec: Required value"),
     "source of an unknown scheme": ({"spec.source.uri": "s3://bucket/model"}, "spec.source.uri in body should match"),
     "digest not hexadecimal": ({"spec.source.sha256": "x" * 64}, "spec.source.sha256 in body should match"),
@@ -406,6 +414,13 @@ def test_candidates_may_be_left_out_and_parameters_are_those_of_backends_that_ma
 ) -> None:
     given = {CANDIDATES: candidates, f"{MODEL}.config": {"parameters": {"intra_op_thread_count": "2"}}}
     assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=changed(MINIMAL, given))
+
+
+@pytest.mark.parametrize("form", DECLARING)
+def test_a_graph_needs_no_dataloader(kubectl_shared: Kubectl, form: str) -> None:
+    model = {"name": "m", "format": form, "path": "model.bin"}
+    body = changed(MINIMAL, {"spec.models": [model], "spec.dataloader": ...})
+    assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
 
 
 def test_every_setting_of_a_backend_is_taken(kubectl_shared: Kubectl) -> None:

@@ -116,6 +116,16 @@ def test_what_is_not_known_is_marked_and_its_option_named(tmp_path: Path) -> Non
         assert option in text
 
 
+@pytest.mark.parametrize("form", ["onnx", "tf-savedmodel"])
+def test_a_graph_needs_no_dataloader_and_metrics_need_one(tmp_path: Path, form: str) -> None:
+    FOLDERS[form](tmp_path)
+    write(tmp_path, {"metrics.py": METRICS})
+    spec, text = first(tmp_path)
+    assert not {"dataloader", "metrics"} & set(spec)
+    assert "Inputs are generated from what the model's graph declares" in text
+    assert "thresholds" not in text
+
+
 def test_data_that_any_file_asks_for_is_mounted(tmp_path: Path) -> None:
     write(tmp_path, {"model.py": "import torch\ndef get_model(dataset_path, data_format): ...\n"})
     spec, text = first(tmp_path)
@@ -142,7 +152,6 @@ def test_of_several_dataloaders_the_first_is_taken_and_the_others_named(tmp_path
     ("form", "words"),
     [
         ("tf-estimator", "TODO: an image with TensorFlow 2.15"),
-        ("tf-savedmodel", "those of the signature serving_default"),
         ("onnx", "use 0 for a graph whose first dimension is a fixed number"),
         ("ts-script", "INPUT__0, INPUT__1, ... in the order of forward's parameters"),
         ("ts-script", "As a source, ts-trace and ts-script mean the same"),
@@ -275,3 +284,9 @@ def test_a_files_name_cannot_leave_its_comment(tmp_path: Path) -> None:
 )
 def test_a_name_the_crd_takes(text: str, name: str) -> None:
     assert object_name(text) == name
+
+
+def test_a_dataloader_of_a_savedmodel_is_told_its_names(tmp_path: Path) -> None:
+    FOLDERS["tf-savedmodel"](tmp_path)
+    write(tmp_path, {"loader.py": LOADER})
+    assert "those of the signature serving_default" in first(tmp_path)[1]

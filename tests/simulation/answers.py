@@ -63,6 +63,8 @@ CONTENT, SEEN = "c" * 64, "5" * 32
 TENSORRT = "10.9.0.34"
 """Builds the simulation's engines."""
 ENVIRONMENT = Environment("2.51.0", "cpu", "", "", "a CPU, 2 cores", ("perf_analyzer -m digits",))
+GENERATED = "inputs were generated: INPUT__0 FP32[1, 8, 8]"
+"""The warning of a reference without a dataloader."""
 INPUT, OUTPUT = Tensor("INPUT__0", "FP32", (1, 8, 8)), Tensor("OUTPUT__0", "FP32", (10,))
 
 
@@ -154,7 +156,8 @@ def _result(stage: str, candidate: str, request: Any, fate: Fate) -> Document:
     if stage == "source":
         return SourceResult(hashlib.sha256(request.uri.encode()).hexdigest(), 3, 1000)
     if stage == "reference":
-        return ReferenceResult(Signature((INPUT,), (OUTPUT,), request.model.max_batch_size), 64, 8, 1.0)
+        signature = Signature((INPUT,), (OUTPUT,), request.model.max_batch_size)
+        return ReferenceResult(signature, 64, 8, 1.0, () if request.dataloader else (GENERATED,))
     if stage == "convert":
         return ConvertResult(
             "e" * 64, 1000, ("FP32",), 1.0, (), TENSORRT if request.format == "trt" else "", 1e-6, CONTENT

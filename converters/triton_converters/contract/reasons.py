@@ -31,6 +31,10 @@ class Reason(StrEnum):
     CONVERTED = "Converted", "Every candidate was converted, or the reason why it was not is recorded."
     VERIFIED = "Verified", "At least one candidate agrees with the reference and meets every accuracy threshold."
     NUMERICAL_ONLY = "NumericalOnly", "The outputs agree with the reference; the spec sets no accuracy threshold."
+    GENERATED_INPUTS = (
+        "GeneratedInputs",
+        "The outputs agree with the reference for generated inputs; without a dataloader, accuracy is not judged.",
+    )
     SEARCHING = "Searching", "The search measures other configurations of the best candidates."
     AWAITING_APPROVAL = (
         "AwaitingApproval",
@@ -111,6 +115,10 @@ class Reason(StrEnum):
     )
     DATALOADER_EMPTY = "DataloaderEmpty", "The dataloader yielded no batch."
     DATALOADER_INVALID = "DataloaderInvalid", "The dataloader's names, shapes or types do not fit the model."
+    INPUTS_NOT_GENERATED = (
+        "InputsNotGenerated",
+        "There is no dataloader, and no inputs could be generated that the model's graph accepts.",
+    )
     FRAMEWORK_FAILED = "FrameworkFailed", "The framework's model raised an exception on a real batch."
     REFERENCE_NOT_REPRODUCIBLE = (
         "ReferenceNotReproducible",

@@ -95,6 +95,8 @@ class ReferenceResult(Document):
     samples: int
     batches: int
     seconds: float
+    warnings: tuple[str, ...] = ()
+    """What the user should know of generated inputs and of the answers to them."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ Each rule is a pair of expression and message; the message names what works.
 
 from collections.abc import Iterable
 
-from triton_converters.contract.formats import CONVERTER_TENSORFLOW, ENSEMBLE, FORMATS, HPS, SOURCES
+from triton_converters.contract.formats import CONVERTER_TENSORFLOW, DECLARING, ENSEMBLE, FORMATS, HPS, SOURCES
 from triton_operator.api.schema import cel_list
 
 Rule = tuple[str, str]
@@ -61,6 +61,15 @@ def image_rule() -> Rule:
         f"self.models.all(m, m.format in {tensorflow} || m.format == '{HPS}')"
         f" || !self.models.exists(m, m.format in {tensorflow})",
         "one image converts all models of an ensemble: use TensorFlow for all of them or for none",
+    )
+
+
+def inputs_rule() -> Rule:
+    """Return the rule of a spec that inputs are known: a dataloader yields them, or the model's graph declares them."""
+    return (
+        f"has(self.dataloader) || (!has(self.ensemble) && self.models.all(m, m.format in {cel_list(DECLARING)}))",
+        f"inputs can be generated only for a single model of format {_or(DECLARING)}, whose graph declares them:"
+        " set spec.dataloader",
     )
 
 

@@ -144,6 +144,12 @@ class Report(ApiType):
         """Return the condition of that type, if it was observed."""
         return next((each for each in self.conditions if each.type == kind), None)
 
+    @property
+    def unjudged(self) -> str:
+        """What was not verified, if inputs were generated; empty: they were real."""
+        found = self.condition("Verified")
+        return found.message if found is not None and found.reason == Reason.GENERATED_INPUTS else ""
+
 
 def report(subject: Subject) -> Report:
     """Return the document of one object."""
