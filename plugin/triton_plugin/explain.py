@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from triton_converters.contract.reasons import Reason
-from triton_operator.api.status import RISKS, CandidateStatus
+from triton_operator.api.status import NOTICES, RISKS, CandidateStatus
 from triton_plugin.advice import advice
 from triton_plugin.progress import STAGES, picture
 from triton_plugin.report.document import environment_lines
@@ -21,6 +21,7 @@ def explain(subject: Subject) -> str:
     paragraphs = [
         outcome,
         _serving(subject),
+        _unjudged(subject),
         _choice(subject),
         _searches(subject),
         _others(subject, outcome),
@@ -58,13 +59,14 @@ def _outcome(subject: Subject) -> str:
             lines.append(_sentence(f"{name} {state}: {now.stage}: {now.reason}: {now.message}"))
             if subject.is_paused and (words := advice(now.reason)):
                 lines.append(f"  to do: {words}")
-    return "\n".join([*lines, *_risks(subject)])
+    return "\n".join([*lines, *_notices(subject)])
 
 
-def _risks(subject: Subject) -> Iterator[str]:
+def _notices(subject: Subject) -> Iterator[str]:
     """What the user should know, whatever becomes of the object."""
-    for each in filter(None, (subject.condition(kind) for kind in RISKS)):
-        yield _sentence(f"Warning: {each.reason}: {each.message}")
+    for each in filter(None, (subject.condition(kind) for kind in NOTICES)):
+        kind = "Warning" if each.type in RISKS else "Note"
+        yield _sentence(f"{kind}: {each.reason}: {each.message}")
         if words := advice(each.reason):
             yield f"  to do: {words}"
 
@@ -96,6 +98,13 @@ def _serving(subject: Subject) -> str:
     if target is not None and target.revision != serving.revision:
         line += f" The target revision is {target.candidate}; the active one serves until the target has passed."
     return line
+
+
+def _unjudged(subject: Subject) -> str:
+    """What was not verified, if inputs were generated."""
+    found = subject.condition("Verified")
+    generated = found is not None and found.reason == Reason.GENERATED_INPUTS
+    return _sentence(f"Verified: {_message(subject, 'Verified')}") if generated else ""
 
 
 def _choice(subject: Subject) -> str:

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from triton_converters.contract.formats import SOURCES, THROUGH
+from triton_converters.contract.formats import DECLARING, SOURCES
 from triton_converters.contract.text import printable
 from triton_operator.crdgen import NAME_PATTERN
 from triton_operator.names import API_VERSION, KIND
-from triton_plugin.first_candidates import candidates, left_out
 from triton_plugin.found_models import RECEIVER, asked_of
 from triton_plugin.model_folder import ModelFolder
 from triton_plugin.python_files import Entrypoint
@@ -72,7 +71,7 @@ def _lines(folder: ModelFolder, known: Known) -> Iterator[str]:
     yield from _user_files(folder)
     yield from _model(folder, known, name)
     yield from _pods(folder)
-    if folder.metrics:
+    if folder.metrics and (folder.dataloaders or folder.model.format not in DECLARING):
         yield "  # Accuracy that the served model must reach; the metric is a name that MetricsCalculator returns."
         yield "  # accuracy:"
         yield "  #   thresholds:"
@@ -109,6 +108,10 @@ def _data(folder: ModelFolder, known: Known, name: str) -> Iterator[str]:
 
 
 def _user_files(folder: ModelFolder) -> Iterator[str]:
+    if not folder.dataloaders and folder.model.format in DECLARING:
+        yield "  # Inputs are generated from what the model's graph declares, and accuracy is not judged."
+        yield "  # For real inputs, write a dataloader (docs/user-files.md)."
+        return
     yield f"  # Input and label names in the dataloader: {INPUTS[folder.model.format]}."
     if folder.dataloaders:
         yield "  dataloader:"
@@ -133,9 +136,8 @@ def _model(folder: ModelFolder, known: Known, name: str) -> Iterator[str]:
     model, source = folder.model, SOURCES[folder.model.format]
     yield "  models:"
     yield f"  - name: {name}"
-    if "ts-script" in model.possible:
-        yield "    # As a source, ts-trace and ts-script mean the same."
-    yield f"    format: {model.format}"
+    if not source.is_file:
+        yield f"    format: {model.format}"
     yield f"    {'path' if source.is_file else 'entrypoint'}: {json.dumps(model.path)}"
     yield from _arguments(model.asks, model.declares, folder)
     hint = f"; {BATCHES[model.format]}" if model.format in BATCHES else ""
@@ -143,16 +145,8 @@ def _model(folder: ModelFolder, known: Known, name: str) -> Iterator[str]:
         yield f"    # {TODO}: the largest batch; 0: the model has no batch dimension{hint} (--max-batch-size N)."
     batching = ", dynamicBatching: {}" if _batch(known) else ""
     yield f"    config: {{maxBatchSize: {_batch(known)}{batching}}}"
-    yield "    # Each candidate is converted, compared with the framework, and measured; the best one is selected."
-    if others := ", ".join(left_out(model.format, bool(known.gpu))):
-        yield f"    # Left out: {others}."
-    chosen = candidates(model.format, bool(known.gpu))
-    if any(each.format in THROUGH for each in chosen):
-        yield "    # trt needs conversion.image: an image with the server's TensorRT version (docs/converters.md)."
-    yield "    candidates:"
-    for each in chosen:
-        accelerator = f", accelerator: {each.accelerator}" if each.accelerator != "none" else ""
-        yield f"    - {{name: {each.name}, format: {each.format}, precision: {each.precision}{accelerator}}}"
+    yield "    # The operator chooses up to three candidates: formats and precisions to convert, verify and measure."
+    yield "    # To choose them yourself, list them in `candidates` (docs/formats.md)."
 
 
 def _pods(folder: ModelFolder) -> Iterator[str]:

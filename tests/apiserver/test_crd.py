@@ -9,7 +9,7 @@ from tests.apiserver.custom_resources import FULL, MINIMAL, changed, named
 from tests.apiserver.kubectl import Kubectl, KubectlError
 from tests.conftest import Attack
 from tests.simulation.deployments import an_ensemble
-from triton_converters.contract.formats import ENSEMBLE, FORMATS, HPS, SOURCES
+from triton_converters.contract.formats import DECLARING, ENSEMBLE, FORMATS, HPS, SOURCES
 from triton_operator.api.backend_settings import OPTIONS, PARAMETERS
 
 MODEL = "spec.models.0"
@@ -118,6 +118,7 @@ def test_names_that_could_leave_their_place(kubectl_shared: Kubectl, attack: Att
     assert "should match" in message or "may not be more than" in message or "Too long" in message
 
 
+A_FILE = {f"{MODEL}.format": "onnx", f"{MODEL}.path": "a.onnx", f"{MODEL}.entrypoint": ..., f"{MODEL}.arguments": ...}
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "unknown format": (
         {f"{CANDIDATES}.0.format": "trt-plan"},
@@ -132,8 +133,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "unknown scenario": ({"spec.selection.scenario": "Both"}, 'supported values: "Online", "Offline"'),
     "unknown metric": ({"spec.selection.objectives.0.metric": "Speed"}, 'supported values: "Throughput"'),
-    "no candidate": ({CANDIDATES: []}, "candidates in body should have at least 1 items"),
-    "candidates missing": ({CANDIDATES: ...}, "a model of any format but hps needs candidates: add at least one"),
     "too many candidates": ({CANDIDATES: SEVENTEEN}, "must have at most 16 items"),
     "candidate twice": ({f"{CANDIDATES}.1.name": "onnx-trt-fp16"}, "Duplicate value"),
     "candidate's name too long": ({f"{CANDIDATES}.0.name": "a" * 31}, "Too long: may not be more than 30"),
@@ -143,7 +142,23 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "several models, or a model of format hps, need an ensemble",
     ),
     "no source": ({"spec.source": ...}, "spec.source: Required value"),
-    "no dataloader": ({"spec.dataloader": ...}, "spec.dataloader: Required value"),
+    "no format for code": ({f"{MODEL}.format": ...}, "the format may be left out only for a file or directory"),
+    "no format for a file with arguments": (
+        {**A_FILE, f"{MODEL}.format": ..., f"{MODEL}.arguments": {"a": "1"}},
+        "the format may be left out only for a file or directory in the source: set format, or set path alone",
+    ),
+    "options of tables for a file": (
+        {**A_FILE, f"{MODEL}.format": ..., f"{MODEL}.hps": {"keysPerSample": 2}},
+        "the options hps apply only to format hps",
+    ),
+    "no dataloader for code": (
+        {"spec.dataloader": ..., "spec.metrics": ..., "spec.accuracy": ...},
+        "inputs can be generated only for a single model of format onnx or tf-savedmodel",
+    ),
+    "metrics without a dataloader": (
+        {"spec.dataloader": ..., **A_FILE},
+        "metrics judge the answers to real inputs: set spec.dataloader",
+    ),
     "no spec": ({"spec": ...}, "spec: Required value"),
     "source of an unknown scheme": ({"spec.source.uri": "s3://bucket/model"}, "spec.source.uri in body should match"),
     "digest not hexadecimal": ({"spec.source.sha256": "x" * 64}, "spec.source.sha256 in body should match"),
@@ -318,6 +333,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {f"{MODEL}.config.parameters": {"TF_NUM_INTRA_THREADS": "2"}},
         "; tensorflow: TF_NUM_INTRA_THREADS, ",
     ),
+    "a parameter of a backend that may serve no candidate": (
+        {CANDIDATES: ..., f"{MODEL}.config.parameters": {"TF_NUM_INTRA_THREADS": "2"}},
+        "config.parameters must be parameters of the backends that serve the model's candidates",
+    ),
     "a path in a backend's parameter": (
         {f"{MODEL}.config.parameters": {"gpu_mem_limit": "/etc/passwd"}},
         "config.parameters.gpu_mem_limit in body should match",
@@ -447,6 +466,27 @@ def test_every_parameter_is_taken_where_its_backend_serves(kubectl_shared: Kubec
         source = next(name for name, found in SOURCES.items() if target in found.converters)
         body = changed(TABLES if target == HPS else of_format(source, target), given)
         assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
+
+
+@pytest.mark.parametrize("candidates", [..., []], ids=["left out", "empty"])
+def test_candidates_may_be_left_out_and_parameters_are_those_of_backends_that_may_serve(
+    kubectl_shared: Kubectl, candidates: Any
+) -> None:
+    given = {CANDIDATES: candidates, f"{MODEL}.config": {"parameters": {"intra_op_thread_count": "2"}}}
+    assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=changed(MINIMAL, given))
+
+
+def test_the_smallest_object_is_taken(kubectl_shared: Kubectl) -> None:
+    spec = {"source": {"uri": "pvc://models/ocr"}, "models": [{"name": "ocr", "path": "ocr.onnx"}]}
+    body = {**MINIMAL, "spec": spec}
+    assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
+
+
+@pytest.mark.parametrize("form", DECLARING)
+def test_a_graph_needs_no_dataloader(kubectl_shared: Kubectl, form: str) -> None:
+    model = {"name": "m", "format": form, "path": "model.bin"}
+    body = changed(MINIMAL, {"spec.models": [model], "spec.dataloader": ...})
+    assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
 
 
 def test_every_setting_of_a_backend_is_taken(kubectl_shared: Kubectl) -> None:

@@ -59,8 +59,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "search does not support ensembles: set selection.search.mode to None",
     ),
     "unknown type": ({"spec.ensemble.inputs.0.dataType": "FP64"}, "Unsupported value"),
+    "no dataloader": ({"spec.dataloader": ...}, "inputs can be generated only for a single model of format onnx"),
     "candidates of tables": ({"spec.models.0.candidates": MANY[:1]}, "format hps takes no candidates: remove them"),
-    "no candidates of a model": ({"spec.models.1.candidates": ...}, "needs candidates: add at least one"),
     "tables' options of a model": (
         {"spec.models.1.hps": {"keysPerSample": 2}},
         "the options hps apply only to format hps",

@@ -64,7 +64,7 @@ def dump(write_source: WriteSource, tmp_path: Path) -> Callable[..., tuple[Signa
         directory.mkdir()
         model = Numpy(forward)
         produce.record(model, request, write_source({"loader.py": LOADER}), incoming)
-        return publish.record(request, Names(model.inputs, model.outputs), incoming, directory)
+        return publish.record(request, Names(model.inputs, model.outputs), incoming, directory)[:3]
 
     return run
 

@@ -8,6 +8,9 @@ from hack.docs import advice as generate_advice
 from tests.report.subjects import golden, ready
 from triton_converters.contract.reasons import Reason
 from triton_plugin.explain import DOCS, explain
+from triton_plugin.report.as_html import as_html
+from triton_plugin.report.as_markdown import as_markdown
+from triton_plugin.report.document import report
 from triton_plugin.subject import parse
 
 
@@ -28,6 +31,19 @@ def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:
     assert "Pareto-optimal (no other candidate is better in both throughput and p99 latency): onnx-fp32." in text
     for name in ("onnx-fp16", "ts-trace-fp32", "ts-script-fp32"):
         assert f"  {name}: Passed: NotBest:" in text
+
+
+def test_generated_inputs_are_said_to_judge_no_accuracy() -> None:
+    body, results = copy.deepcopy(golden("ready"))
+    verified = next(each for each in body["status"]["conditions"] if each["type"] == "Verified")
+    words = "1 of 1 candidates passed every gate: onnx-fp32; accuracy was not judged"
+    verified |= {"reason": "GeneratedInputs", "message": words}
+    subject = parse(body, results)
+    assert f"\n\nVerified: {words}.\n\n" in explain(subject)
+    made = report(subject)
+    assert f"## Accuracy\n\n{words}." in as_markdown(made, with_plots=False)
+    assert f"<p>{words}.</p>" in as_html(made)
+    assert "Verified:" not in explain(ready())
 
 
 def test_several_objectives_are_what_pareto_optimal_is_said_to_be_about() -> None:

@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from tests.report.model_folders import FOLDERS, LOADER, METRICS, state_dict, torchscript, write
-from triton_converters.contract.formats import SOURCES, refusal
+from triton_converters.contract.formats import SOURCES
 from triton_plugin.__main__ import main
 from triton_plugin.first_object import Known, first_object, object_name
 from triton_plugin.found_models import FORMATS
@@ -45,41 +45,21 @@ def test_the_object_of_every_source_is_what_validate_takes(
     assert main(["validate", str(file)]) == 0
     assert capsys.readouterr().out == f"{file}: my-model: valid\n"
     (model,) = yaml.safe_load(file.read_text())["spec"]["models"]
-    assert model["format"] == form
     assert ("path" in model) == SOURCES[form].is_file
-    for each in model["candidates"]:
-        assert refusal(form, each["format"], each.get("accelerator", "none")) is None
+    assert model.get("format") == (None if SOURCES[form].is_file else form), "a file tells its format"
+    assert "candidates" not in model
 
 
 def test_no_source_of_the_api_is_left_out() -> None:
     assert set(FORMATS) - {"ts-trace"} == set(FOLDERS)
 
 
-@pytest.mark.parametrize(
-    ("form", "cpu", "gpu"),
-    [
-        (
-            "pyt",
-            "ts-trace-fp32 ts-script-fp32 onnx-fp32",
-            "ts-trace-fp32 ts-trace-fp16 ts-script-fp32 ts-script-fp16 onnx-fp32 onnx-fp16 onnx-trt-fp32 onnx-trt-fp16"
-            " trt-fp32 trt-fp16",
-        ),
-        ("onnx", "onnx-fp32 onnx-fp16", "onnx-fp32 onnx-fp16 onnx-trt-fp32 onnx-trt-fp16 trt-fp32 trt-fp16"),
-        ("tf-keras", "onnx-fp32 onnx-fp16", "onnx-fp32 onnx-fp16 onnx-trt-fp32 onnx-trt-fp16 trt-fp32 trt-fp16"),
-    ],
-)
-def test_candidates_are_what_the_source_converts_into_and_servers_have(
-    tmp_path: Path, form: str, cpu: str, gpu: str
-) -> None:
-    FOLDERS[form](tmp_path)
-    spec, text = first(tmp_path)
-    assert " ".join(each["name"] for each in spec["models"][0]["candidates"]) == cpu
-    assert "trt (needs --gpu PRODUCT)" in text
-    assert ("tf-savedmodel (no server after release 25.02 supports it)" in text) == (form == "tf-keras")
+def test_the_operator_chooses_the_candidates_also_for_a_gpu(tmp_path: Path) -> None:
+    FOLDERS["onnx"](tmp_path)
     spec, text = first(tmp_path, gpu=PRODUCT)
-    assert " ".join(each["name"] for each in spec["models"][0]["candidates"]) == gpu
     assert spec["gpu"] == {"product": PRODUCT}
-    assert "conversion.image" in text
+    assert "candidates" not in spec["models"][0]
+    assert "list them in `candidates` (docs/formats.md)" in text
 
 
 def test_a_first_object_of_the_example_is_whole_where_the_user_says_what_is_not_in_the_folder(tmp_path: Path) -> None:
@@ -134,6 +114,16 @@ def test_what_is_not_known_is_marked_and_its_option_named(tmp_path: Path) -> Non
         assert option in text
 
 
+@pytest.mark.parametrize("form", ["onnx", "tf-savedmodel"])
+def test_a_graph_needs_no_dataloader_and_metrics_need_one(tmp_path: Path, form: str) -> None:
+    FOLDERS[form](tmp_path)
+    write(tmp_path, {"metrics.py": METRICS})
+    spec, text = first(tmp_path)
+    assert not {"dataloader", "metrics"} & set(spec)
+    assert "Inputs are generated from what the model's graph declares" in text
+    assert "thresholds" not in text
+
+
 def test_data_that_any_file_asks_for_is_mounted(tmp_path: Path) -> None:
     write(tmp_path, {"model.py": "import torch\ndef get_model(dataset_path, data_format): ...\n"})
     spec, text = first(tmp_path)
@@ -160,10 +150,8 @@ def test_of_several_dataloaders_the_first_is_taken_and_the_others_named(tmp_path
     ("form", "words"),
     [
         ("tf-estimator", "TODO: an image with TensorFlow 2.15"),
-        ("tf-savedmodel", "those of the signature serving_default"),
         ("onnx", "use 0 for a graph whose first dimension is a fixed number"),
         ("ts-script", "INPUT__0, INPUT__1, ... in the order of forward's parameters"),
-        ("ts-script", "As a source, ts-trace and ts-script mean the same"),
     ],
 )
 def test_what_a_source_wants_of_its_user_is_said(tmp_path: Path, form: str, words: str) -> None:
@@ -259,7 +247,7 @@ def test_who_knows_better_says_the_format(tmp_path: Path) -> None:
     write(tmp_path, {"model.py": "def get_model(): ..."})
     assert first(tmp_path, form="tf-keras")[0]["models"][0]["format"] == "tf-keras"
     torchscript(tmp_path / "net.pt")
-    assert first(tmp_path, form="ts-trace")[0]["models"][0]["format"] == "ts-trace"
+    assert first(tmp_path, form="ts-trace")[0]["models"][0]["path"] == "net.pt"
 
 
 def test_weights_are_no_torchscript_whatever_they_are_called(tmp_path: Path) -> None:
@@ -293,3 +281,9 @@ def test_a_files_name_cannot_leave_its_comment(tmp_path: Path) -> None:
 )
 def test_a_name_the_crd_takes(text: str, name: str) -> None:
     assert object_name(text) == name
+
+
+def test_a_dataloader_of_a_savedmodel_is_told_its_names(tmp_path: Path) -> None:
+    FOLDERS["tf-savedmodel"](tmp_path)
+    write(tmp_path, {"loader.py": LOADER})
+    assert "those of the signature serving_default" in first(tmp_path)[1]

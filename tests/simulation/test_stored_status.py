@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.simulation.cluster import Cluster
+from tests.simulation.deployments import candidate
 from triton_operator.api.deployment import parse_status
 from triton_operator.api.status import TritonDeploymentStatus
 
@@ -25,7 +26,9 @@ def whole(settled: Cluster) -> Body:
     """A status with something in every field."""
     found = {"maxBatchSize": 8, "instances": 2, "dynamicBatching": True, "preferredBatchSizes": [4, 8]}
     search = {"candidate": "onnx-fp32", "measurements": 3, "configuration": found, "records": ["0" * 16, "1" * 16]}
-    status = settled.status | {"search": [search], "target": {"revision": "2" * 16, "candidate": "onnx-fp16"}}
+    target = {"revision": "2" * 16, "candidate": "onnx-fp16"}
+    chosen = {"models": [{"name": "digits", "candidates": [candidate("onnx-fp32")]}], "specDigest": "3" * 16}
+    status = settled.status | {"search": [search], "target": target, "resolved": chosen}
     assert set(status) == {each.alias for each in TritonDeploymentStatus.model_fields.values()}
     return deepcopy(status)
 

@@ -434,6 +434,7 @@ def test_what_the_spec_sets_comes_before_the_installations(given: Body, requests
 def test_the_data_is_where_the_arguments_say(applied: dict[str, Body]) -> None:
     pod = dict(pods(applied))["reference"]
     request = ReferenceRequest.from_json(pod["containers"][0]["args"][-1])
+    assert request.dataloader is not None
     assert request.dataloader.arguments == {"path": "/data/imagenet/val/images"}
     assert {"name": "data", "persistentVolumeClaim": {"claimName": "datasets", "readOnly": True}} in pod["volumes"]
 

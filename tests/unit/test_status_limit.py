@@ -11,7 +11,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import shortened
 from triton_operator.api.search_status import ConfigurationStatus, SearchStatus
 from triton_operator.api.status import (
-    RISKS,
+    NOTICES,
     CandidateStatus,
     ConditionType,
     EnvironmentStatus,
@@ -96,8 +96,10 @@ def full(letter: str) -> TritonDeploymentStatus:
     return TritonDeploymentStatus(
         observed_generation=9,
         conditions=[
-            # A warning holds names of images and objects, which need no escapes.
-            condition(each, False, Reason.REFERENCE_NOT_REPRODUCIBLE, ("n" if each in RISKS else letter) * 1024, 9, NOW)
+            # A notice holds names of images and objects, which need no escapes.
+            condition(
+                each, False, Reason.REFERENCE_NOT_REPRODUCIBLE, ("n" if each in NOTICES else letter) * 1024, 9, NOW
+            )
             for each in get_args(ConditionType)
         ],
         signature=SignatureStatus(

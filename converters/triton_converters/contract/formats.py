@@ -92,6 +92,9 @@ SOURCES: Mapping[str, Source] = {
 }
 """The sources by their names in spec.models[]."""
 
+DECLARING = ("onnx", "tf-savedmodel")
+"""Sources whose graph declares the types and shapes of its inputs, so that inputs can be generated."""
+
 THROUGH = {"trt": "onnx"}
 """Formats that are made from another one: ``convert.trt`` first converts the source to ONNX."""
 

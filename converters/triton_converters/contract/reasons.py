@@ -31,6 +31,10 @@ class Reason(StrEnum):
     CONVERTED = "Converted", "Every candidate was converted, or the reason why it was not is recorded."
     VERIFIED = "Verified", "At least one candidate agrees with the reference and meets every accuracy threshold."
     NUMERICAL_ONLY = "NumericalOnly", "The outputs agree with the reference; the spec sets no accuracy threshold."
+    GENERATED_INPUTS = (
+        "GeneratedInputs",
+        "The outputs agree with the reference for generated inputs; without a dataloader, accuracy is not judged.",
+    )
     SEARCHING = "Searching", "The search measures other configurations of the best candidates."
     AWAITING_APPROVAL = (
         "AwaitingApproval",
@@ -69,6 +73,13 @@ class Reason(StrEnum):
         "Other TritonDeployments use the same repository claim, so all of them trust each other.",
     )
 
+    # Notices: they stop nothing either.
+    NEW_CANDIDATES = (
+        "NewCandidates",
+        "This version of the operator would choose other candidates for a model whose spec lists none; it keeps to"
+        " those in status.resolved.",
+    )
+
     # The operator's own fault.
     INTERNAL_ERROR = "InternalError", "The operator itself failed; it tries again and leaves the active revision alone."
 
@@ -94,6 +105,14 @@ class Reason(StrEnum):
     USER_CODE_FAILED = "UserCodeFailed", "The user's code raised an exception."
     USER_CODE_EXITED = "UserCodeExited", "The user's code ended the process instead of returning."
     CHECKPOINT_INVALID = "CheckpointInvalid", "The checkpoint, or the model's own file, is missing or cannot be read."
+    WEIGHTS_WITHOUT_MODEL = (
+        "WeightsWithoutModel",
+        "The path names weights alone; the Python file that builds the model is missing.",
+    )
+    FORMAT_NOT_FOUND = (
+        "FormatNotFound",
+        "The spec leaves out the model's format, and its content is of no format that can be served.",
+    )
     PICKLE_REFUSED = (
         "PickleRefused",
         "The checkpoint is a pickle that holds more than weights; it was not executed.",
@@ -104,6 +123,10 @@ class Reason(StrEnum):
     )
     DATALOADER_EMPTY = "DataloaderEmpty", "The dataloader yielded no batch."
     DATALOADER_INVALID = "DataloaderInvalid", "The dataloader's names, shapes or types do not fit the model."
+    INPUTS_NOT_GENERATED = (
+        "InputsNotGenerated",
+        "There is no dataloader, and no inputs could be generated that the model's graph accepts.",
+    )
     FRAMEWORK_FAILED = "FrameworkFailed", "The framework's model raised an exception on a real batch."
     REFERENCE_NOT_REPRODUCIBLE = (
         "ReferenceNotReproducible",

@@ -31,6 +31,8 @@ class SourceRequest(Document):
     path: str
     sha256: str
     """Expected digest, 64 hexadecimal digits, or empty."""
+    models: tuple[str, ...] = ()
+    """Paths below the source of models whose format the spec leaves out; it is found by their content."""
 
 
 @dataclass(frozen=True)
@@ -82,13 +84,14 @@ class HpsOptions:
 
 @dataclass(frozen=True)
 class ReferenceRequest(Document):
-    """Run the framework in fp32 over the dataloader and store its inputs and outputs."""
+    """Run the framework in fp32 over the dataloader, or over generated inputs, and store its inputs and outputs."""
 
     key: str
     source: str
     """Digest of the source."""
     model: ModelCode
-    dataloader: Entrypoint
+    dataloader: Entrypoint | None
+    """None: inputs are generated from what the model's graph declares."""
     max_samples: int
     needs_labels: bool
     """True if an accuracy threshold is set; a dataloader without labels is then an error."""

@@ -85,6 +85,8 @@ class SourceResult(Document):
     """SHA-256 as 64 hexadecimal digits."""
     files: int
     total_bytes: int
+    formats: tuple[str, ...] = ()
+    """Formats of the models that the request names, in its order."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,8 @@ class ReferenceResult(Document):
     samples: int
     batches: int
     seconds: float
+    warnings: tuple[str, ...] = ()
+    """What the user should know of generated inputs and of the answers to them."""
 
 
 @dataclass(frozen=True)

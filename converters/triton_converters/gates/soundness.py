@@ -126,18 +126,23 @@ class Variety:
         return first.shape[1:] == array.shape[1:] and bool(numpy.all(first[:1] == array))
 
     def check(self) -> None:
-        """Raise ReferenceConstant if a floating point output is constant, or if every output is.
+        """Raise ReferenceConstant if there is something to complain about."""
+        if complaint := self.complaint():
+            raise StageError(Reason.REFERENCE_CONSTANT, complaint)
+
+    def complaint(self) -> str:
+        """Return in words that a floating point output is constant, or that every output is; empty: neither.
 
         A class number may be the same for a few samples, but a score should differ at least in its last bit.
         """
         if self.first is None or self.samples < 2:
-            return
+            return ""
         constant = [name for name, same in self.constant.items() if same]
         floating = [name for name in constant if self.first.outputs[name].dtype.kind == "f"]
         if floating or len(constant) == len(self.constant):
             why = "all inputs are the same" if self.same_inputs else "check that the model uses its input"
-            message = f"output {(floating or constant)[0]} is the same for all {self.samples} samples ({why})"
-            raise StageError(Reason.REFERENCE_CONSTANT, message)
+            return f"output {(floating or constant)[0]} is the same for all {self.samples} samples ({why})"
+        return ""
 
 
 def _failed(message: str) -> StageError:

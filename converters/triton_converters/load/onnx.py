@@ -1,5 +1,6 @@
 """Format ``onnx``: a file that ONNX Runtime runs on the CPU."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,16 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import ModelCode
 from triton_converters.incoming.documents import OpenAxes
+from triton_converters.load.graph_inputs import FLAGS, GraphInput
+from triton_converters.load.onnx_tables import rows
 from triton_converters.model_config.data_types import text
 from triton_converters.user.user_code import locate
 
 DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml", "com.microsoft"})
 """Domains whose operators ONNX Runtime has; others need libraries of custom operators, which are not loaded."""
+
+TYPES = {"float": "float32", "double": "float64", "string": "str"}
+"""NumPy's names of ONNX Runtime's types, where they differ."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,7 @@ class OnnxFramework:
     open_axes: OpenAxes
     source: Path
     path: str
+    declared: tuple[GraphInput, ...]
 
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
         """Return outputs by name for inputs by name; raises StageError(FrameworkFailed) with ONNX Runtime's message."""
@@ -64,7 +71,8 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
             message = f"{path} uses operators of {', '.join(foreign)}, but libraries of custom operators are not loaded"
             raise StageError(Reason.CHECKPOINT_INVALID, message)
         options = onnxruntime.SessionOptions()
-        options.log_severity_level = 3
+        # Only what ends the process: exceptions say all else.
+        options.log_severity_level = 4
         session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
     except StageError:
         raise
@@ -77,7 +85,22 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
         for value in (*inputs, *outputs)
     }
     names = [tuple(value.name for value in values) for values in (inputs, outputs)]
-    return OnnxFramework(session, names[0], names[1], open_axes, source, path)
+    return OnnxFramework(session, names[0], names[1], open_axes, source, path, _declared(inputs, rows(graph.graph)))
+
+
+def _declared(values: Sequence[Any], limits: Mapping[str, int]) -> tuple[GraphInput, ...]:
+    """Return the inputs as the graph declares them; none if one is no tensor."""
+    if not all(value.type.startswith("tensor(") for value in values):
+        return ()
+    return tuple(
+        GraphInput(
+            value.name,
+            TYPES.get(kind := value.type[len("tensor(") : -1], kind),
+            tuple(size or f"{value.name}[{axis}]" for axis, size in enumerate(value.shape)),
+            limits.get(value.name, FLAGS),
+        )
+        for value in values
+    )
 
 
 def _line(error: Exception) -> str:

@@ -12,6 +12,7 @@ from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.incoming.documents import OpenAxes
+from triton_converters.load.graph_inputs import GraphInput
 from triton_converters.user.user_code import running
 
 # TensorFloat-32 would make the reference itself inexact.
@@ -35,6 +36,8 @@ class TensorFlowFramework:
     path: str
     """The user's file or directory below the source, for messages."""
     open_axes: OpenAxes = field(default_factory=dict)
+    declared: tuple[GraphInput, ...] = ()
+    """The inputs as a SavedModel declares them; none for the user's code."""
 
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
         """Return outputs by name for inputs by name.

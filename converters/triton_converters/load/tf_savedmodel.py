@@ -10,6 +10,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import ModelCode
 from triton_converters.incoming.documents import OpenAxes
+from triton_converters.load.graph_inputs import GraphInput
 from triton_converters.load.names import tensor_names
 from triton_converters.load.tf_framework import TensorFlowFramework
 from triton_converters.user.user_code import locate
@@ -50,7 +51,8 @@ def open_directory(directory: Path, source: Path, path: str) -> TensorFlowFramew
         return signature(**dict(zip(names[0], values, strict=True)))
 
     specs = tensors | signature.structured_outputs
-    return TensorFlowFramework(answer, lambda: [loaded], *names, source, path, _open_axes(specs))
+    declared = _declared(tensors)
+    return TensorFlowFramework(answer, lambda: [loaded], *names, source, path, _open_axes(specs), declared)
 
 
 def _open_axes(specs: Mapping[str, Any]) -> OpenAxes:
@@ -61,6 +63,20 @@ def _open_axes(specs: Mapping[str, Any]) -> OpenAxes:
         for name, shape in shapes.items()
         if shape.rank is not None
     }
+
+
+def _declared(specs: Mapping[str, Any]) -> tuple[GraphInput, ...]:
+    """Return the inputs as the signature declares them; none if one has no rank."""
+    if any(spec.shape.rank is None for spec in specs.values()):
+        return ()
+    return tuple(
+        GraphInput(
+            name,
+            "str" if spec.dtype == tf.string else spec.dtype.name,
+            tuple(f"{name}[{axis}]" if size is None else size for axis, size in enumerate(spec.shape.as_list())),
+        )
+        for name, spec in specs.items()
+    )
 
 
 def _line(error: Exception) -> str:

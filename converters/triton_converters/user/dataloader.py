@@ -25,6 +25,7 @@ def batches(
     dataloader for; None: the largest that is served. Outputs are empty. Raises StageError: DataloaderInvalid,
     DataloaderEmpty, LabelsMissing, and what ``user_code.call`` raises.
     """
+    assert request.dataloader is not None
     path, left, first = request.dataloader.path, request.max_samples, None
     batch_dimension = request.model.max_batch_size > 0
     iterator = _iterate(request, source, batch_size or request.largest_batch_size)
@@ -55,6 +56,7 @@ def head(batch: Batch, count: int) -> Batch:
 def _iterate(request: ReferenceRequest, source: Path, batch_size: int) -> Iterator[Any]:
     """Call get_dataloader_fn, then the function that it returns."""
     entrypoint = request.dataloader
+    assert entrypoint is not None
     stage: dict[str, int | str] = {
         "batch_size": batch_size,
         "precision": "fp32",

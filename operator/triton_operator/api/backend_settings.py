@@ -11,7 +11,7 @@ hps_backend/src/model_state.cpp of hugectr_backend.
 
 from collections.abc import Iterable, Mapping
 
-from triton_converters.contract.formats import FORMATS, HPS
+from triton_converters.contract.formats import FORMATS, SOURCES
 from triton_operator.api.schema import cel_list
 
 PARAMETERS: Mapping[str, tuple[str, ...]] = {
@@ -104,7 +104,9 @@ def is_allowed(backend: str, name: str) -> bool:
 
 
 def _served_by(backend: str) -> str:
-    """Return the CEL expression on a model: whether the backend serves it, or one of its candidates."""
+    """Return the CEL expression on a model: whether the backend serves one of its candidates, or may do so."""
     formats = [name for name, form in FORMATS.items() if form.backend == backend]
-    of_candidate = f"has(self.candidates) && self.candidates.exists(c, c.format in {cel_list(formats)})"
-    return f"self.format in {cel_list(formats)}" if backend == HPS else of_candidate
+    sources = [name for name, source in SOURCES.items() if any(each in formats for each in source.converters)]
+    listed = "has(self.candidates) && self.candidates.size() > 0"
+    of_candidate = f"self.candidates.exists(c, c.format in {cel_list(formats)})"
+    return f"({listed} ? {of_candidate} : !has(self.format) || self.format in {cel_list(sources)})"

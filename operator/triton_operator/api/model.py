@@ -1,10 +1,11 @@
 """The source model, the configuration to serve it with, and the candidates to try."""
 
+from collections.abc import Iterable
 from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
-from triton_converters.contract.formats import HPS
+from triton_converters.contract.formats import FORMATS, SOURCES
 from triton_operator.api.backend_settings import parameter_rule, refused_parameters
 from triton_operator.api.ensemble import HpsOptions
 from triton_operator.api.quantity import Quantity, between
@@ -22,6 +23,7 @@ from triton_operator.api.schema import (
 )
 
 DEFAULT_OPSET = 17
+SourceFormat = Literal["pyt", "tf-keras", "tf-estimator", "tf-savedmodel", "onnx", "ts-trace", "ts-script", "hps"]
 CandidateName = Annotated[str, StringConstraints(max_length=30, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")]
 
 
@@ -124,10 +126,11 @@ class Model(ApiType):
     )
     name: TritonName
     """Name of the model in Triton."""
-    format: Literal["pyt", "tf-keras", "tf-estimator", "tf-savedmodel", "onnx", "ts-trace", "ts-script", "hps"]
+    format: SourceFormat | None = None
     """Format of the source model. For `pyt`, `tf-keras`, `tf-estimator` and `hps`, `entrypoint` names a Python file
     whose `get_model` returns a torch.nn.Module, a Keras model, an Estimator or embedding tables, respectively. For
-    `onnx`, `ts-trace`, `ts-script` and `tf-savedmodel`, `path` names a file or directory in the source."""
+    `onnx`, `ts-trace`, `ts-script` and `tf-savedmodel`, `path` names a file or directory in the source. Default: if
+    `path` is given, the format that its content shows; `status.resolved` has it."""
     entrypoint: PythonFile | None = None
     """Path of the Python file, relative to the root of the source, with `get_model(**arguments) -> (model, {"inputs":
     [names], "outputs": [names]})`. Required for the formats `pyt`, `tf-keras`, `tf-estimator` and `hps`; not allowed
@@ -146,13 +149,14 @@ class Model(ApiType):
     candidates: Annotated[
         list[Candidate],
         Field(
-            min_length=1,
             max_length=16,
             json_schema_extra=list_map("name"),
         ),
     ] = Field(default_factory=list)
-    """Candidates to convert, verify and measure, at least one. A model of format `hps` takes none, because there is
-    only one way to serve it. The models of an ensemble may have at most 16 combinations of candidates."""
+    """Candidates to convert, verify and measure. A model of format `hps` takes none, because there is only one way to
+    serve it. The models of an ensemble may have at most 16 combinations of candidates. Default: at most three (in an
+    ensemble, one) that the operator chooses by the source's format, `spec.gpu` and the server image, and then keeps;
+    `status.resolved` shows them."""
     onnx: OnnxOptions = Field(default_factory=OnnxOptions)
     """How ONNX graphs are exported, for candidates of format `onnx`, and for those of format `trt`, which are built
     from ONNX."""
@@ -165,7 +169,8 @@ class Model(ApiType):
     @model_validator(mode="after")
     def _check_parameters(self) -> Self:
         """Refuse what the CRD's rule refuses, in objects that are older than the rule too."""
-        formats = [HPS] if self.format == HPS else [each.format for each in self.candidates]
+        possible = SOURCES[self.format].converters if self.format else FORMATS
+        formats: Iterable[str] = [each.format for each in self.candidates] or possible
         if refused := refused_parameters(self.config.parameters, formats):
             raise ValueError(
                 f"config.parameters must not have {', '.join(refused)}: docs/formats.md lists what may be set"

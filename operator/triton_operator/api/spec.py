@@ -15,7 +15,7 @@ from triton_operator.api.model import Model
 from triton_operator.api.performance import Performance
 from triton_operator.api.pod import CommonPod, Gpu, Pod
 from triton_operator.api.repository import Repository
-from triton_operator.api.routes import HAS_GPU, image_rule, product_rule
+from triton_operator.api.routes import HAS_GPU, image_rule, inputs_rule, product_rule
 from triton_operator.api.schema import ApiType, list_map, rules
 from triton_operator.api.selection import Selection
 from triton_operator.api.serving import Serving
@@ -32,6 +32,11 @@ class TritonDeploymentSpec(ApiType):
                 " || has(self.metrics)",
                 "accuracy.thresholds need a MetricsCalculator: set spec.metrics",
             ),
+            (
+                "has(self.dataloader) || !has(self.metrics)",
+                "metrics judge the answers to real inputs: set spec.dataloader",
+            ),
+            inputs_rule(),
             (
                 "!self.models.exists(m, has(m.candidates)"
                 " && m.candidates.exists(c, has(c.accelerator) && c.accelerator != 'none'))"
@@ -65,10 +70,11 @@ class TritonDeploymentSpec(ApiType):
     """Where the model's code and checkpoint are."""
     data: Data | None = None
     """The data that the dataloader reads. Default: none."""
-    dataloader: UserEntrypoint
+    dataloader: UserEntrypoint | None = None
     """Python file with `get_dataloader_fn(**arguments)`, which returns a generator function. Each item that this yields
     is a batch `(ids, inputs, labels)`: a sequence of sample ids, a dict of arrays by input name, and a dict of expected
-    arrays by name, which may be empty if there are no thresholds."""
+    arrays by name, which may be empty if there are no thresholds. Default: none; inputs are generated from what the
+    graph of a single model of format `onnx` or `tf-savedmodel` declares, and accuracy is not judged."""
     metrics: UserEntrypoint | None = None
     """Python file with `class MetricsCalculator`, which computes the metrics of `accuracy.thresholds`. Default: none;
     served outputs are only compared with the reference, element by element."""

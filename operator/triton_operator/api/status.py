@@ -11,6 +11,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Row
 from triton_converters.contract.text import shortened
 from triton_operator.api.fitting import StatusType
+from triton_operator.api.resolved import Resolved
 from triton_operator.api.schema import ApiType, Text, list_map
 from triton_operator.api.search_status import ConfigurationStatus, SearchStatus
 from triton_operator.settings import MOST_SERVER_ARGUMENTS
@@ -29,9 +30,12 @@ ConditionType = Literal[
     "PerformanceMeasured",
     "ServerVulnerable",
     "ClaimShared",
+    "NewCandidatesAvailable",
 ]
 RISKS: tuple[ConditionType, ...] = ("ServerVulnerable", "ClaimShared")
 """Conditions that are there only while they are True: they warn, and Ready does not depend on them."""
+NOTICES: tuple[ConditionType, ...] = (*RISKS, "NewCandidatesAvailable")
+"""All conditions that are there only while they are True. Those that are no risks only inform."""
 CandidateState = Literal[
     "Pending", "Converting", "Converted", "Profiling", "Profiled", "Passed", "Failed", "Skipped", "Selected"
 ]
@@ -346,10 +350,12 @@ class TritonDeploymentStatus(StatusType):
         Field(max_length=16, json_schema_extra=list_map("type")),
     ] = Field(default_factory=list)
     """Conditions of the object. Ready, Reconciling and Stalled summarize the others, following the conventions of
-    kstatus (Kubernetes SIG CLI). ServerVulnerable and ClaimShared are warnings, which are there only while they are
-    True; the others do not depend on them."""
+    kstatus (Kubernetes SIG CLI). ServerVulnerable and ClaimShared are warnings, and NewCandidatesAvailable is a notice.
+    These three are there only while they are True; the others do not depend on them."""
     images: Images | None = None
     """Images that are kept when the operator is upgraded."""
+    resolved: Resolved | None = None
+    """What the operator fills in for fields that the spec leaves out."""
     source: SourceStatus | None = None
     """The source that the operator last read and copied to the repository claim."""
     signature: SignatureStatus | None = None

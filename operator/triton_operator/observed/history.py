@@ -18,6 +18,8 @@ class State:
     """Name of the record of the active candidate's profile; empty: an older version recorded the state."""
     images: Mapping[str, Any] = field(default_factory=dict)
     """The images that it was made with, as in the status; empty: an older version recorded the state."""
+    resolved: Mapping[str, Any] = field(default_factory=dict)
+    """What the operator chose for fields that the spec leaves out, as in the status; empty: it chose nothing."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +44,14 @@ class History:
 
     def to_json(self) -> str:
         """Return the history as JSON."""
-        document = {
+        document: dict[str, Any] = {
             "served": [state.records for state in self.served],
             "profiles": [state.profile for state in self.served],
             "images": [state.images for state in self.served],
             "dropped": self.dropped,
         }
+        if any(state.resolved for state in self.served):
+            document["resolved"] = [state.resolved for state in self.served]
         return json.dumps(document, separators=(",", ":"))
 
     @classmethod
@@ -56,7 +60,9 @@ class History:
         try:
             kept = _Kept.from_json(text)
             count = len(kept.served)
-            states = zip(kept.served, kept.profiles or [""] * count, kept.images or [{}] * count, strict=True)
+            nothing: tuple[Mapping[str, Any], ...] = ({},) * count
+            profiles = kept.profiles or ("",) * count
+            states = zip(kept.served, profiles, kept.images or nothing, kept.resolved or nothing, strict=True)
             return cls(tuple(State(*state) for state in states), kept.dropped)
         except ValueError:
             return cls()
@@ -73,3 +79,5 @@ class _Kept(Document):
     """Name of each state's profile record; empty if an earlier version wrote the text."""
     images: tuple[Mapping[str, Any], ...] = ()
     """Each state's images; empty if an earlier version wrote the text."""
+    resolved: tuple[Mapping[str, Any], ...] = ()
+    """What the operator chose in each state; empty if it chose nothing in any."""

@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import get_args
 
 from triton_converters.contract.reasons import Reason
-from triton_operator.api.status import RISKS, Condition, ConditionType, TritonDeploymentStatus, condition
+from triton_operator.api.status import NOTICES, RISKS, Condition, ConditionType, TritonDeploymentStatus, condition
 from triton_operator.candidates import vulnerabilities
+from triton_operator.candidates.defaults import default_candidates
 from triton_operator.context import Context
 from triton_operator.resources.claim import kept
 from triton_operator.stages.serving import RolledOut, available
@@ -30,12 +31,12 @@ NAMED_NEIGHBOURS = 3
 """How many other objects on the claim a message names."""
 SUMMARY = ("Ready", "Reconciling", "Stalled")
 STAGES: tuple[ConditionType, ...] = tuple(
-    each for each in get_args(ConditionType) if each not in SUMMARY and each not in RISKS
+    each for each in get_args(ConditionType) if each not in SUMMARY and each not in NOTICES
 )
 
 
 def conditions(context: Context, progress: Progress) -> list[Condition]:
-    """All conditions as observed now: the three that summarize, then the stages' in their order, then the risks."""
+    """All conditions as observed now: the three that summarize, then the stages' in their order, then notices."""
     verdicts = {verdict.type: verdict for verdict in progress.verdicts}
     for kind in STAGES:
         if kind not in verdicts:
@@ -45,7 +46,7 @@ def conditions(context: Context, progress: Progress) -> list[Condition]:
     generation = context.deployment.generation
     return [
         condition(each.type, each.status, each.reason, each.message, generation, context.now)
-        for each in (*summary, *stages, *_risks(context))
+        for each in (*summary, *stages, *_risks(context), *_news(context))
     ]
 
 
@@ -74,6 +75,25 @@ def _risks(context: Context) -> Iterator[Verdict]:
             " one can fill the claim of all; if they should not, let each have its own claim"
         )
         yield Verdict("ClaimShared", True, Reason.SHARED_CLAIM, message)
+
+
+def _news(context: Context) -> Iterator[Verdict]:
+    """What the user may take, while the operator keeps to what it chose."""
+    asked = {model.name: model for model in context.spec.models}
+    for chosen in context.resolved.models if context.resolved else ():
+        model = asked.get(chosen.name)
+        if model is None or model.format is None or not chosen.candidates:
+            continue
+        kept = [each.name for each in chosen.candidates]
+        newer = default_candidates(context.spec, model, context.images.server)
+        added = [each.name for each in newer if each not in chosen.candidates]
+        if added:
+            message = (
+                f"this version of the operator would also try {', '.join(added)} for model {chosen.name}, but keeps to"
+                f" {', '.join(kept)}; to try others, list all candidates in spec.models[].candidates"
+            )
+            yield Verdict("NewCandidatesAvailable", True, Reason.NEW_CANDIDATES, message)
+            return
 
 
 def _summary(context: Context, progress: Progress, stages: Sequence[Verdict]) -> list[Verdict]:

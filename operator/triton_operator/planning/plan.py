@@ -14,6 +14,7 @@ from triton_operator.observed.history import State
 from triton_operator.observed.snapshot import Observed
 from triton_operator.planning import conditions
 from triton_operator.planning.pins import pinned
+from triton_operator.planning.resolving import resolved
 from triton_operator.planning.status import status_of
 from triton_operator.resources.claim import claim
 from triton_operator.resources.network_policy import jobs_policy, server_policies
@@ -22,6 +23,7 @@ from triton_operator.settings import Settings
 from triton_operator.stages import (
     cleaning,
     conversion,
+    fitting,
     permission,
     profiling,
     reference,
@@ -45,6 +47,7 @@ NODES_AGAIN_SECONDS = 60.0
 STEPS: tuple[Callable[[Context, Any], Progress], ...] = (
     permission.permit,
     source.resolve,
+    fitting.check,
     skipping.refuse,
     reference.refer,
     conversion.convert,
@@ -91,7 +94,7 @@ class Plan:
 
 def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, now: datetime) -> Plan:
     """Compute the whole intent for one TritonDeployment. ``now``: aware, UTC."""
-    context = Context(deployment, observed, settings, now, pinned(deployment, observed.history, settings))
+    context = resolved(Context(deployment, observed, settings, now, pinned(deployment, observed.history, settings)))
     progress = _walk(context)
     effects, history = progress.effects + repairing.noticed(context), observed.history
     if not isinstance(progress, RolledOut):
@@ -99,8 +102,11 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
     elif progress.rollout.is_complete:
         profile = record_name("profile", progress.target.profile_key)
         if HISTORY not in observed.unreadable:
-            images = context.pins.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-            state = State(tuple(sorted(effects.needed)), profile, images)
+            images, chosen = (
+                each.model_dump(mode="json", by_alias=True, exclude_defaults=True) if each else {}
+                for each in (context.pins, context.resolved)
+            )
+            state = State(tuple(sorted(effects.needed)), profile, images, chosen)
             history = history.advanced(state, deployment.spec.repository.revision_history_limit)
         effects += cleaning.clean(context, history)
     objects = [body for body in (claim(context), jobs_policy(context)) if body is not None]

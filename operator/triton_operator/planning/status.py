@@ -54,6 +54,7 @@ def status_of(context: Context, progress: Progress) -> TritonDeploymentStatus:
         observed_generation=context.deployment.generation,
         conditions=merge_conditions(old.conditions, conditions(context, progress)),
         images=context.pins,
+        resolved=context.resolved,
         source=SourceStatus(digest=digest, revision=context.spec.source.revision) if digest else None,
         signature=_signature(progress.dump.result.signature) if isinstance(progress, Referred) else None,
         candidates=[_candidate(attempt, ranking) for attempt in progress.attempts],

@@ -74,7 +74,7 @@ def profiled(context: Context, dump: Dump, converted: Sequence[Attempt]) -> Roun
     if not _unprofiled(attempts):
         attempts, more = _with_metrics(context, dump, attempts)
         effects += more
-    return Round(_verdict(context, attempts), effects, tuple(attempts))
+    return Round(_verdict(context, dump, attempts), effects, tuple(attempts))
 
 
 def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
@@ -252,7 +252,7 @@ def _unprofiled(attempts: Sequence[Attempt]) -> list[Attempt]:
     return [each for each in attempts if each.state in ("Converted", "Profiling")]
 
 
-def _verdict(context: Context, attempts: Sequence[Attempt]) -> Verdict:
+def _verdict(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> Verdict:
     busy = _unprofiled(attempts)
     passed = [each.name for each in attempts if each.passed]
     if busy:
@@ -268,6 +268,10 @@ def _verdict(context: Context, attempts: Sequence[Attempt]) -> Verdict:
         reasons = "; ".join(f"{each.name}: {each.reason}: {shortened(each.message, 300)}" for each in attempts)
         return Verdict("Verified", False, Reason.ALL_CANDIDATES_FAILED, f"no candidate passed the gates: {reasons}")
     message = f"{len(passed)} of {len(attempts)} candidates passed every gate: {', '.join(passed)}"
+    if context.spec.dataloader is None:
+        unjudged = "accuracy was not judged: for that, set spec.dataloader, spec.metrics and accuracy.thresholds"
+        words = "; ".join([message, *dump.result.warnings, unjudged])
+        return Verdict("Verified", True, Reason.GENERATED_INPUTS, words)
     if not context.spec.accuracy.thresholds:
         return Verdict("Verified", True, Reason.NUMERICAL_ONLY, f"{message}; no accuracy threshold is set")
     return Verdict("Verified", True, Reason.VERIFIED, message)

@@ -1,4 +1,7 @@
-"""Reference: one Job runs the framework in fp32 over the dataloader and dumps the inputs and outputs."""
+"""Reference: one Job runs the framework in fp32 and dumps inputs and outputs.
+
+The inputs are the dataloader's or, without one, generated from what the model's graph declares.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -59,7 +62,7 @@ def refer(context: Context, progress: Sourced) -> Sourced:
     if this.failure is not None:
         verdict = Verdict("Converted", False, this.failure.reason, f"reference: {this.failure.message}")
         return progress.waiting(verdict, this.effects, stalled=True)
-    reason, message = waiting("the reference Job over the dataloader", this, context)
+    reason, message = waiting("the reference Job", this, context)
     return progress.waiting(Verdict("Converted", False, reason, message), this.effects)
 
 
@@ -99,7 +102,7 @@ def _request(spec: TritonDeploymentSpec, source: str) -> ReferenceRequest:
         key="",
         source=source,
         model=served_code(spec),
-        dataloader=entrypoint(spec, spec.dataloader),
+        dataloader=entrypoint(spec, spec.dataloader) if spec.dataloader else None,
         max_samples=spec.accuracy.max_samples,
         needs_labels=bool(spec.accuracy.thresholds),
         batch_sizes=request_sizes(spec),
@@ -142,9 +145,9 @@ def served_code(spec: TritonDeploymentSpec) -> ModelCode:
 
 
 def model_code(spec: TritonDeploymentSpec, model: Model) -> ModelCode:
-    """The code and format of one model, as a Job gets them."""
+    """The code and format of one model, as a Job gets them; the format is empty as long as it is not known."""
     code = Entrypoint(model.code, _arguments(spec, model.arguments))
-    return ModelCode(model.format, code, model.config.max_batch_size)
+    return ModelCode(model.format or "", code, model.config.max_batch_size)
 
 
 def entrypoint(spec: TritonDeploymentSpec, given: UserEntrypoint) -> Entrypoint:

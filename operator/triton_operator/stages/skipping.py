@@ -7,6 +7,7 @@ from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.candidates import server_image
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.combination import Combination, combinations
+from triton_operator.candidates.defaults import takes_defaults
 from triton_operator.context import Context
 from triton_operator.observed.pods import Trouble
 from triton_operator.stages.source import Sourced
@@ -14,8 +15,11 @@ from triton_operator.stages.step import Verdict
 
 
 def product_asked(spec: TritonDeploymentSpec) -> str:
-    """The GPU product that candidates are built for; empty if no candidate is built for one."""
-    built = any(FORMATS[candidate.format].needs_gpu for model in spec.models for candidate in model.candidates)
+    """The GPU product that candidates are built for; empty if none is. Those that the operator chooses may be."""
+    built = any(
+        takes_defaults(model) or any(FORMATS[candidate.format].needs_gpu for candidate in model.candidates)
+        for model in spec.models
+    )
     return spec.gpu.product if built and spec.gpu is not None and spec.gpu_count > 0 else ""
 
 
@@ -42,6 +46,9 @@ def refuse(context: Context, progress: Sourced) -> Sourced:
 def refused(context: Context, candidate: Combination) -> Trouble | None:
     """Why a candidate cannot be tried, as far as the spec and the server's image tell; None: nothing forbids it."""
     for member in candidate.members:
+        if member.model.format is None:
+            # Nothing is known of the model before the source is published.
+            continue
         if message := server_image.refusal(context.images.server, member.model.format, member.format):
             return Trouble(Reason.FORMAT_NOT_SERVED, message)
     if _built_for_product(candidate) and context.spec.gpu_count == 0:

@@ -121,6 +121,8 @@ def _full(columns: tuple[Column, ...], rows: list[RowStatus]) -> str:
 
 
 def _accuracy(report: Report) -> list[str]:
+    if report.unjudged:
+        return ["## Accuracy", f"{text(report.unjudged)}."]
     if not report.accuracy:
         return []
     rows = [

@@ -144,6 +144,12 @@ class Report(ApiType):
         """Return the condition of that type, if it was observed."""
         return next((each for each in self.conditions if each.type == kind), None)
 
+    @property
+    def unjudged(self) -> str:
+        """What was not verified, if inputs were generated; empty: they were real."""
+        found = self.condition("Verified")
+        return found.message if found is not None and found.reason == Reason.GENERATED_INPUTS else ""
+
 
 def report(subject: Subject) -> Report:
     """Return the document of one object."""
@@ -269,7 +275,7 @@ def _parameters(shown: CandidateStatus | None, subject: Subject) -> list[Paramet
     tuned = shown.configuration if shown else None
     lines = {
         "Ensemble of": " + ".join(each.name for each in models) if spec.ensemble else "",
-        "Export Format": _joined(each.format for each in models),
+        "Export Format": _joined(each.format for each in models if each.format),
         "Model Format": " + ".join(each[0] for each in members),
         "Precision": " + ".join(each[1].upper() for each in members),
         "Backend Accelerator": " + ".join(each[2] for each in members),

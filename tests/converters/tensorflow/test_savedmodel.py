@@ -7,14 +7,16 @@ import numpy
 import pytest
 import tensorflow as tf
 
-from tests.converters.run_stage import run_convert
+from tests.converters.run_stage import run_convert, run_reference
 from tests.converters.tensorflow.cases import REFERENCE, converted, request, run_file, savedmodel_code
 from triton_converters.claim_store.dump import read_batches
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import ReferenceRequest
 from triton_converters.contract.results import ReferenceResult, Tensor
 from triton_converters.load import tf_savedmodel
+from triton_converters.load.graph_inputs import GraphInput
 
 pytestmark = pytest.mark.tensorflow
 Refer = Callable[..., ReferenceResult]
@@ -70,6 +72,15 @@ def test_sizes_that_the_signature_leaves_open_are_known(published: Path) -> None
     tf.saved_model.save(model, str(published / "sequence"), signatures={"serving_default": model.serve})
     loaded = tf_savedmodel.load(published, savedmodel_code("sequence"), "onnx")
     assert loaded.open_axes == {"x": (0, 1), "y": (0, 1)}
+    assert loaded.declared == (GraphInput("x", "float32", ("x[0]", "x[1]", 4)),)
+
+
+def test_without_a_dataloader_inputs_are_generated(published: Path) -> None:
+    model = Sequence()
+    tf.saved_model.save(model, str(published / "sequence"), signatures={"serving_default": model.serve})
+    digest = published.name
+    result = run_reference(ReferenceRequest(REFERENCE, digest, savedmodel_code("sequence"), None, 8, False))
+    assert result.warnings == ("inputs were generated: x FP32[224, 4]",)
 
 
 def test_triton_s_layout(exported: Path, refer: Refer) -> None:

@@ -1,4 +1,4 @@
-"""Run the framework over the dataloader, and leave its answers to be judged."""
+"""Run the framework over the dataloader or over generated inputs, and leave its answers to be judged."""
 
 import time
 from collections.abc import Iterator
@@ -17,14 +17,15 @@ from triton_converters.incoming.documents import Dump, Names
 from triton_converters.load import framework
 from triton_converters.load.ensemble import Ensemble, Passage
 from triton_converters.load.framework import Framework
-from triton_converters.stages.reference import evidence
+from triton_converters.stages.reference import evidence, generated
 from triton_converters.user import dataloader
 
 
 def run(request: ReferenceRequest, missing: tuple[str, ...], incoming: Path) -> None:
     """Write every batch with its answers, and those that are compared with them.
 
-    Raises StageError: what the model's loader and ``dataloader.batches`` raise, FrameworkFailed, ReferenceNotFinite.
+    Raises StageError: what the model's loader, ``dataloader.batches`` and ``generated.batches`` raise, FrameworkFailed,
+    ReferenceNotFinite.
     """
     started = time.monotonic()
     source = published_source(request.source)
@@ -46,7 +47,9 @@ def record(model: Framework, request: ReferenceRequest, source: Path, incoming: 
     """Run and write every batch."""
     batched = request.model.max_batch_size > 0
     previous: Batch | None = None
-    for number, batch in enumerate(dataloader.batches(request, source, model.inputs)):
+    loads = request.dataloader is not None
+    given = dataloader.batches(request, source, model.inputs) if loads else generated.batches(model, request)
+    for number, batch in enumerate(given):
         answered = Batch(batch.ids, batch.inputs, batch.labels, model(batch.inputs))
         # Only so that a broken model ends the Job early: the publisher judges.
         soundness.check_outputs(answered, batched)

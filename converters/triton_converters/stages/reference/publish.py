@@ -1,6 +1,6 @@
 """Judge what the framework answered, and publish it as the reference."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from triton_converters.claim_store.dump import SIZES, Arrays, Batch, write_batch
@@ -10,6 +10,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import ReferenceRequest
 from triton_converters.contract.results import ReferenceResult, Signature
+from triton_converters.contract.text import shortened
 from triton_converters.gates import soundness
 from triton_converters.gates.signature import Observed
 from triton_converters.gates.soundness import Variety
@@ -21,6 +22,7 @@ from triton_converters.model_config.data_types import is_served
 from triton_converters.stages.reference import evidence, members
 
 STAGE = "reference"
+WARNING_BYTES = 160
 
 
 def run(request: ReferenceRequest, incoming: Path) -> ReferenceResult:
@@ -35,17 +37,19 @@ def run(request: ReferenceRequest, incoming: Path) -> ReferenceResult:
         arrays.check_names(names, incoming / documents.DUMP)
 
     def fill(directory: Path) -> ReferenceResult:
-        signature, samples, batches = record(request, dump.names, incoming, directory)
+        signature, samples, batches, warnings = record(request, dump.names, incoming, directory)
         if request.model.ensemble is not None:
             signature = members.declared(request.model.ensemble, signature)
             members.record(request, dump.members, incoming, directory)
-        return ReferenceResult(signature, samples, batches, documents.amount(dump.seconds))
+        return ReferenceResult(signature, samples, batches, documents.amount(dump.seconds), warnings)
 
     return publish_result(layout.reference_directory(request.key), STAGE, request.key, ReferenceResult, fill)
 
 
-def record(request: ReferenceRequest, names: Names, incoming: Path, directory: Path) -> tuple[Signature, int, int]:
-    """Judge every batch and write it anew; returns the signature and the numbers of samples and batches."""
+def record(
+    request: ReferenceRequest, names: Names, incoming: Path, directory: Path
+) -> tuple[Signature, int, int, tuple[str, ...]]:
+    """Judge every batch and write it anew; returns the signature, the numbers of samples and batches, and warnings."""
     batched = request.model.max_batch_size > 0
     observed = {name: Observed(name, batched) for name in (*names.inputs, *names.outputs)}
     perf_input, variety, samples, batches = PerfInput(batched), Variety(batched), 0, 0
@@ -64,10 +68,23 @@ def record(request: ReferenceRequest, names: Names, incoming: Path, directory: P
     for number, size in enumerate(request.other_batch_sizes):
         first = _record_size(number, size, names, incoming, directory)
         _observe(observed, (first.inputs, first.outputs))
-    variety.check()
+    warnings: tuple[str, ...] = ()
+    if request.dataloader is None:
+        warnings = tuple(_warnings(names, observed, variety))
+    else:
+        variety.check()
     file = file_name(request.model.max_batch_size, request.largest_batch_size)
     (directory / file).write_text(perf_input.to_json(), encoding="utf-8")
-    return _signature(names, observed, request.model.max_batch_size), samples, batches
+    return _signature(names, observed, request.model.max_batch_size), samples, batches, warnings
+
+
+def _warnings(names: Names, observed: Mapping[str, Observed], variety: Variety) -> Iterator[str]:
+    """Yield what generated inputs were like, and what their answers do not prove."""
+    tensors = [observed[name].tensor() for name in names.inputs]
+    made = ", ".join(f"{each.name} {each.data_type}{list(each.dims)}" for each in tensors)
+    yield shortened(f"inputs were generated: {made}", WARNING_BYTES)
+    if complaint := variety.complaint():
+        yield shortened(f"{complaint}: agreement proves nothing there", WARNING_BYTES)
 
 
 def _check_others(

@@ -1,0 +1,34 @@
+"""What a model's graph declares of its inputs."""
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+FLAGS = 2
+"""The limit of integers of which nothing is known: 0 and 1 are the likeliest to be valid."""
+
+
+@dataclass(frozen=True)
+class GraphInput:
+    """One input."""
+
+    name: str
+    type: str
+    """NumPy's name of the type; ``str``: text."""
+    dims: tuple[int | str, ...]
+    """All dimensions, the batch included. A size that the graph leaves open is a name; equal names have equal sizes."""
+    limit: int = FLAGS
+    """Integers are below it."""
+
+    @property
+    def is_flags(self) -> bool:
+        """Whether it holds integers or truth values of which nothing is known."""
+        return self.limit == FLAGS and not self.type.startswith(("float", "str"))
+
+
+@runtime_checkable
+class DeclaresInputs(Protocol):
+    """A Framework whose model is a graph with the types and shapes of its inputs."""
+
+    @property
+    def declared(self) -> tuple[GraphInput, ...]:
+        """The inputs in the model's own order; none for a graph that leaves a type or rank open."""

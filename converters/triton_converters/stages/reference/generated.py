@@ -1,0 +1,152 @@
+"""Inputs for a model without a dataloader: made from what the model's graph declares, in sizes that it accepts."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy
+
+from triton_converters.claim_store.dump import Array, Arrays, Batch
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import ReferenceRequest
+from triton_converters.gates import soundness
+from triton_converters.load.framework import Framework
+from triton_converters.load.graph_inputs import DeclaresInputs, GraphInput
+from triton_converters.model_config.data_types import is_served
+
+BATCHES = 8
+SIZES = (224, 128, 256, 64, 32, 320, 512, 640, 1024, 16, 8, 4, 3, 2, 1, 16000)
+"""Sizes to try for dimensions that the graph leaves open: pictures and texts first, then other multiples and small
+numbers, then a second of speech."""
+USUAL = SIZES[:3]
+"""Sizes of all other dimensions while one of them takes every size."""
+MOST_ELEMENTS = 2**25
+"""Elements of all inputs of a batch, beyond which a size is not tried."""
+WORDS = ("a", "good", "day", "for", "the", "new", "model", "and", "its", "users")
+NO_ARRAYS: Mapping[str, Array] = {}
+ADVICE = "write a dataloader and name it in spec.dataloader"
+
+Sizes = Mapping[str, int]
+"""Sizes by the names of the dimensions that the graph leaves open."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How inputs are made."""
+
+    inputs: tuple[GraphInput, ...]
+    sizes: Sizes
+    ones: bool
+    """Whether integers of which nothing is known are all 1: a text without a single word may have no answer."""
+
+    def make(self, batch_size: int | None, random: numpy.random.Generator) -> dict[str, Array]:
+        """Return inputs by name. ``batch_size``: the first size of each; None: there is no batch dimension."""
+        return {each.name: self._values(each, self._shape(each, batch_size), random) for each in self.inputs}
+
+    def elements(self, batch_size: int | None) -> int:
+        """Return the number of elements of all inputs together."""
+        return sum(prod(self._shape(each, batch_size)) for each in self.inputs)
+
+    def _shape(self, declared: GraphInput, batch_size: int | None) -> tuple[int, ...]:
+        batch, dims = ((), declared.dims) if batch_size is None else ((batch_size,), declared.dims[1:])
+        return (*batch, *(each if isinstance(each, int) else self.sizes[each] for each in dims))
+
+    def _values(self, declared: GraphInput, shape: tuple[int, ...], random: numpy.random.Generator) -> Array:
+        if declared.type == "str":
+            return random.choice(numpy.array(WORDS), shape)
+        if declared.type == "float32":
+            return random.random(shape, numpy.float32)
+        if self.ones and declared.is_flags:
+            return numpy.ones(shape, declared.type)
+        return random.integers(0, declared.limit, shape).astype(declared.type)
+
+
+def batches(model: Framework, request: ReferenceRequest) -> Iterator[Batch]:
+    """Yield some batches of different content, which is the same for the same source; outputs are empty.
+
+    Raises StageError: InputsNotGenerated, and what the model raises besides FrameworkFailed.
+    """
+    declared = _declared(model, request)
+    random = numpy.random.default_rng(int(request.source, 16))
+    batched, size = request.model.max_batch_size > 0, request.largest_batch_size
+    recipe = _accepted(model, declared, size if batched else None, random)
+    samples = min(request.max_samples, BATCHES * size)
+    for start in range(0, samples, size):
+        count = min(size, samples - start)
+        inputs = recipe.make(count if batched else None, random)
+        yield Batch(numpy.arange(start, start + count), inputs, NO_ARRAYS, NO_ARRAYS)
+
+
+def _declared(model: Framework, request: ReferenceRequest) -> tuple[GraphInput, ...]:
+    """Return the inputs that the model's graph declares, if arrays for them can be served."""
+    declared = model.declared if isinstance(model, DeclaresInputs) else ()
+    if not declared:
+        raise _failed(f"{model.path} does not declare the types and shapes of its inputs")
+    for each in declared:
+        if each.type != "str" and not is_served(numpy.dtype(each.type)):
+            raise _failed(f"input {each.name} of {model.path} is {each.type}, but ioPrecision is fp32")
+        if request.model.max_batch_size and not (each.dims and isinstance(each.dims[0], str)):
+            message = f"the first dimension of input {each.name} of {model.path} is no batch of any size"
+            raise StageError(Reason.INPUTS_NOT_GENERATED, f"{message}: set models[].config.maxBatchSize to 0")
+    if not request.model.max_batch_size and request.largest_batch_size > 1:
+        raise _failed("without a batch dimension, only a dataloader knows what a request of several samples looks like")
+    return declared
+
+
+def _accepted(
+    model: Framework, inputs: tuple[GraphInput, ...], batch_size: int | None, random: numpy.random.Generator
+) -> Recipe:
+    """Return the first way to make inputs that the model answers with finite numbers."""
+    first: tuple[dict[str, Array], StageError] | None = None
+    fills = (False, True) if any(each.is_flags for each in inputs) else (False,)
+    for sizes in _choices(_open(inputs, batch_size)):
+        for ones in fills:
+            recipe = Recipe(inputs, sizes, ones)
+            if sizes and recipe.elements(batch_size) > MOST_ELEMENTS:
+                continue
+            made = recipe.make(batch_size, random)
+            error = _refusal(model, made, batch_size)
+            if error is None:
+                return recipe
+            first = first or (made, error)
+    if first is None:
+        raise _failed(f"the inputs of {model.path} are too large to be generated")
+    made, error = first
+    shapes = ", ".join(f"{name} {array.dtype}{list(array.shape)}" for name, array in made.items())
+    raise _failed(f"{model.path} accepts no inputs that were tried, first {shapes}: {error.message:.300}")
+
+
+def _open(inputs: Sequence[GraphInput], batch_size: int | None) -> list[str]:
+    """Return the names of dimensions whose sizes are not known yet, each once."""
+    skipped = 0 if batch_size is None else 1
+    names = (each for declared in inputs for each in declared.dims[skipped:] if isinstance(each, str))
+    return list(dict.fromkeys(names))
+
+
+def _choices(names: Sequence[str]) -> Iterator[Sizes]:
+    """Yield sizes to try: first one for all dimensions, then another one for each of them in turn."""
+    if not names:
+        yield {}
+        return
+    yield from (dict.fromkeys(names, size) for size in SIZES)
+    if len(names) > 1:
+        for usual in USUAL:
+            others = [size for size in SIZES if size != usual]
+            yield from ({**dict.fromkeys(names, usual), name: size} for name in names for size in others)
+
+
+def _refusal(model: Framework, inputs: Arrays, batch_size: int | None) -> StageError | None:
+    """Return why the model does not answer the inputs; None: it does."""
+    try:
+        answered = Batch(numpy.arange(batch_size or 1), inputs, NO_ARRAYS, model(inputs))
+        soundness.check_outputs(answered, batched=batch_size is not None)
+    except StageError as error:
+        if error.reason not in (Reason.FRAMEWORK_FAILED, Reason.REFERENCE_NOT_FINITE):
+            raise
+        return error
+    return None
+
+
+def _failed(message: str) -> StageError:
+    return StageError(Reason.INPUTS_NOT_GENERATED, f"{message}; {ADVICE}")

@@ -1,0 +1,65 @@
+"""The candidates of a model whose spec lists none: from the spec, the source's format and the server's image. Pure."""
+
+from collections.abc import Iterator
+
+from triton_converters.contract.formats import FORMATS, HPS
+from triton_operator.api.model import Candidate, Model
+from triton_operator.api.spec import TritonDeploymentSpec
+from triton_operator.candidates import server_image
+
+MOST = 3
+"""The most candidates of one model; each of them is converted and measured."""
+TARGETS = {
+    "pyt": ("onnx", "ts-trace"),
+    "ts-trace": ("ts-script", "onnx"),
+    "ts-script": ("ts-script", "onnx"),
+    "onnx": ("onnx",),
+    "tf-keras": ("onnx", "tf-savedmodel"),
+    "tf-estimator": ("onnx", "tf-savedmodel"),
+    "tf-savedmodel": ("onnx", "tf-savedmodel"),
+}
+"""The formats to try, the likeliest to work first, by the source's format."""
+
+
+def takes_defaults(model: Model) -> bool:
+    """Whether the operator chooses the model's candidates, as soon as it knows the model's format."""
+    return not model.candidates and model.format != HPS
+
+
+def default_candidates(spec: TritonDeploymentSpec, model: Model, image: str) -> tuple[Candidate, ...]:
+    """Return at most three candidates for a server of the image. A model of an ensemble has one: they multiply.
+
+    ``model``: its format is known.
+    The first one is in fp32. On the CPU all are; on a GPU the others are in fp16, which is where it pays.
+    """
+    ways = (way for way in _ways(spec, model) if _is_served(image, model, *way))
+    return tuple(_candidate(*way) for way, _ in zip(ways, range(1 if spec.ensemble else MOST), strict=False))
+
+
+def _ways(spec: TritonDeploymentSpec, model: Model) -> Iterator[tuple[str, str, str]]:
+    """Yield format, precision and accelerator of each way to serve the model, the most promising first."""
+    formats = TARGETS[model.format or ""]
+    if spec.gpu_count == 0:
+        yield from ((name, "fp32", "none") for name in formats)
+        return
+    yield formats[0], "fp32", "none"
+    if spec.gpu is not None and spec.gpu.product:
+        yield "onnx", "fp16", "trt"
+        # The converter of the chart has no TensorRT: an engine needs the user's image.
+        if spec.conversion.image:
+            yield "trt", "fp16", "none"
+    yield from ((name, "fp16", "none") for name in formats)
+
+
+def _is_served(image: str, model: Model, format_name: str, precision: str, accelerator: str) -> bool:
+    """Whether a server of the image is known to serve a candidate."""
+    left_triton = FORMATS[format_name].last_release and not server_image.release(image)
+    no_tensorrt = accelerator == "trt" and server_image.is_cpu_image(image)
+    return not left_triton and not no_tensorrt and not server_image.refusal(image, model.format or "", format_name)
+
+
+def _candidate(format_name: str, precision: str, accelerator: str) -> Candidate:
+    words = [format_name, accelerator, precision] if accelerator != "none" else [format_name, precision]
+    return Candidate.model_validate(
+        {"name": "-".join(words), "format": format_name, "precision": precision, "accelerator": accelerator}
+    )

@@ -1,0 +1,237 @@
+"""The reference of a model without a dataloader: inputs are made from what its graph declares."""
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from tests.converters.onnx_models import Graph, resnet50, transformer
+from tests.converters.run_stage import run_reference
+from triton_converters.claim_store.dump import Batch, read_batches
+from triton_converters.contract import layout
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import Entrypoint, ModelCode, ReferenceRequest
+from triton_converters.contract.results import ReferenceResult
+from triton_converters.load import onnx_tables
+
+SOURCE, REFERENCE = "d" * 64, "e" * 16
+Refer = Callable[..., ReferenceResult]
+
+
+@pytest.fixture
+def refer(mount: Path) -> Refer:
+    """Publishes a model as a source without any other file, and runs the reference stage."""
+
+    def run(model: Any, max_batch_size: int = 4, max_samples: int = 256, source: str = SOURCE) -> ReferenceResult:
+        directory = layout.source_directory(source)
+        directory.mkdir(parents=True, exist_ok=True)
+        onnx.save(model, str(directory / "model.onnx"))
+        code = ModelCode("onnx", Entrypoint("model.onnx", {}), max_batch_size)
+        return run_reference(ReferenceRequest(source[:16], source, code, None, max_samples, needs_labels=False))
+
+    return run
+
+
+def refusal(refer: Refer, model: Any, **settings: Any) -> StageError:
+    with pytest.raises(StageError) as caught:
+        refer(model, **settings)
+    return caught.value
+
+
+def batches(source: str = SOURCE) -> list[Batch]:
+    return list(read_batches(layout.reference_directory(source[:16])))
+
+
+def identity(kind: int, shape: Sequence[Any]) -> Any:
+    """A model whose output is its input x."""
+    return Graph().model({"x": (kind, shape)}, {"y": ("x", kind, shape)})
+
+
+def shapes(result: ReferenceResult) -> dict[str, tuple[int, ...]]:
+    return {name: array.shape for name, array in batches()[0].inputs.items()}
+
+
+def test_a_picture_model_of_any_size_gets_pictures(refer: Refer) -> None:
+    graph = Graph()
+    features = graph.add("GlobalAveragePool", graph.conv("images", 3, 8, 3, 2))
+    model = graph.model(
+        {"images": (TensorProto.FLOAT, ["batch", 3, "height", "width"])},
+        {"features": (features, TensorProto.FLOAT, ["batch", 8, 1, 1])},
+    )
+    result = refer(model)
+    assert result.warnings == ("inputs were generated: images FP32[3, 224, 224]",)
+    assert [tensor.dims for tensor in result.signature.inputs] == [(3, -1, -1)]
+    found = batches()
+    assert [batch.inputs["images"].shape for batch in found] == [(4, 3, 224, 224)] * 8
+    pictures = [picture.tobytes() for batch in found for picture in batch.inputs["images"]]
+    assert len(set(pictures)) == len(pictures) == 32
+    assert all(0 <= batch.inputs["images"].min() <= batch.inputs["images"].max() < 1 for batch in found)
+
+
+def test_a_fixed_size_stays_as_it_is(refer: Refer) -> None:
+    refer(identity(TensorProto.FLOAT, ["batch", 5, 7]), max_batch_size=1)
+    assert [batch.inputs["x"].shape for batch in batches()] == [(1, 5, 7)] * 8
+
+
+def test_a_real_architecture_answers_and_no_more_samples_are_made_than_asked_for(refer: Refer) -> None:
+    result = refer(resnet50(10), max_batch_size=2, max_samples=3)
+    assert (result.samples, result.batches) == (3, 2)
+    assert len(result.warnings) == 1
+
+
+def test_words_are_rows_of_the_table_that_they_index(refer: Refer) -> None:
+    model = transformer()
+    limit = onnx_tables.rows(model.graph)["tokens"]
+    refer(model, max_batch_size=2)
+    tokens = numpy.concatenate([batch.inputs["tokens"] for batch in batches()])
+    assert 2 < tokens.max() < limit
+    assert tokens.min() >= 0
+
+
+def test_the_smallest_table_bounds_the_words_through_casts_and_constants() -> None:
+    graph = Graph()
+    large = graph.constant(numpy.zeros((100, 4), numpy.float32))
+    graph.nodes.append(
+        helper.make_node(
+            "Constant", [], ["small"], value=helper.make_tensor("t", TensorProto.FLOAT, [3, 7], [0.0] * 21)
+        )
+    )
+    cast = graph.add("Cast", graph.add("Unsqueeze", "ids", graph.constant(numpy.array([1]))), to=TensorProto.INT64)
+    graph.add("Gather", large, cast)
+    result = graph.add("Gather", graph.add("Identity", "small"), cast, axis=1)
+    model = graph.model(
+        {"ids": (TensorProto.INT32, ["batch"]), "other": (TensorProto.INT32, ["batch"])},
+        {"y": (result, TensorProto.FLOAT, None)},
+    )
+    assert onnx_tables.rows(model.graph) == {"ids": 7}
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (TensorProto.INT64, {0, 1}),
+        (TensorProto.UINT8, {0, 1}),
+        (TensorProto.BOOL, {False, True}),
+    ],
+)
+def test_integers_of_which_nothing_is_known_are_0_and_1(refer: Refer, kind: int, values: set[Any]) -> None:
+    refer(identity(kind, ["batch", 6]))
+    assert {value for batch in batches() for value in batch.inputs["x"].flat} == values
+
+
+def test_texts_are_words(refer: Refer) -> None:
+    refer(identity(TensorProto.STRING, ["batch", 2]))
+    assert {"good", "day"} <= {word for batch in batches() for word in batch.inputs["x"].flat}
+
+
+def test_a_symbol_has_one_size_in_all_inputs(refer: Refer) -> None:
+    graph = Graph()
+    model = graph.model(
+        {"a": (TensorProto.FLOAT, ["batch", "length"]), "b": (TensorProto.FLOAT, ["batch", "length"])},
+        {"y": (graph.add("Add", "a", "b"), TensorProto.FLOAT, ["batch", "length"])},
+    )
+    found = shapes(refer(model))
+    assert found["a"] == found["b"] == (4, 224)
+
+
+def test_a_size_that_the_model_needs_is_found(refer: Refer) -> None:
+    """Its graph does not say that there are 3 channels, and that the length is a multiple of 256."""
+    graph = Graph()
+    blocks = graph.add("Reshape", "x", graph.constant(numpy.array([0, 3, -1, 256])))
+    model = graph.model(
+        {"x": (TensorProto.FLOAT, ["batch", "channels", "length"])},
+        {"y": (blocks, TensorProto.FLOAT, ["batch", 3, "blocks", 256])},
+    )
+    assert shapes(refer(model))["x"] == (4, 3, 256)
+
+
+def test_a_mask_of_ones_is_tried_if_flags_give_no_finite_answer(refer: Refer) -> None:
+    graph = Graph()
+    divisor = graph.add("Cast", "mask", to=TensorProto.FLOAT)
+    model = graph.model(
+        {"x": (TensorProto.FLOAT, ["batch", 9]), "mask": (TensorProto.INT64, ["batch", 9])},
+        {"y": (graph.add("Div", "x", divisor), TensorProto.FLOAT, ["batch", 9])},
+    )
+    refer(model)
+    assert {value for batch in batches() for value in batch.inputs["mask"].flat} == {1}
+
+
+def test_the_same_source_gets_the_same_inputs_and_another_gets_others(refer: Refer) -> None:
+    made = []
+    model, sources = identity(TensorProto.FLOAT, ["batch", 4]), (SOURCE, "c" * 64, SOURCE)
+    for source in sources:
+        shutil.rmtree(layout.reference_directory(source[:16]), ignore_errors=True)
+        refer(model, source=source)
+        made.append(batches(source)[0].inputs["x"])
+    first, other, again = made
+    assert numpy.array_equal(first, again)
+    assert not numpy.array_equal(first, other)
+
+
+def test_a_constant_output_is_a_warning(refer: Refer) -> None:
+    graph = Graph()
+    zeros = graph.add("Mul", "x", graph.constant(numpy.zeros(1, numpy.float32)))
+    model = graph.model(
+        {"x": (TensorProto.FLOAT, ["batch", 4])},
+        {"y": (zeros, TensorProto.FLOAT, ["batch", 4])},
+    )
+    assert refer(model).warnings == (
+        "inputs were generated: x FP32[4]",
+        "output y is the same for all 32 samples (check that the model uses its input): agreement proves nothing there",
+    )
+
+
+def test_a_random_answer_is_a_failure_all_the_same(refer: Refer) -> None:
+    graph = Graph()
+    noise = graph.add("RandomNormalLike", "x")
+    model = graph.model({"x": (TensorProto.FLOAT, ["batch", 4])}, {"y": (noise, TensorProto.FLOAT, ["batch", 4])})
+    assert refusal(refer, model).reason is Reason.REFERENCE_NOT_REPRODUCIBLE
+
+
+def impossible() -> Any:
+    """A model that takes two lengths whose product is a large prime number."""
+    graph = Graph()
+    rows = graph.add("Reshape", "x", graph.constant(numpy.array([0, 7919])))
+    return graph.model({"x": (TensorProto.FLOAT, ["batch", "length"])}, {"y": (rows, TensorProto.FLOAT, None)})
+
+
+@pytest.mark.parametrize(
+    ("model", "max_batch_size", "words"),
+    [
+        (
+            identity(TensorProto.FLOAT, [1, 4]),
+            1,
+            "first dimension of input x of model.onnx is no batch of any size",
+        ),
+        (identity(TensorProto.FLOAT, []), 1, "set models[].config.maxBatchSize to 0"),
+        (identity(TensorProto.FLOAT16, ["batch", 4]), 1, "input x of model.onnx is float16, but ioPrecision is fp32"),
+        (impossible(), 2, "accepts no inputs that were tried, first x float32[2, 224]: model.onnx failed"),
+    ],
+    ids=["fixed", "scalar", "half", "impossible"],
+)
+def test_what_cannot_be_generated_says_what_to_do(refer: Refer, model: Any, max_batch_size: int, words: str) -> None:
+    failure = refusal(refer, model, max_batch_size=max_batch_size)
+    assert failure.reason is Reason.INPUTS_NOT_GENERATED
+    assert words in failure.message
+    assert "maxBatchSize" in failure.message or failure.message.endswith("name it in spec.dataloader")
+
+
+def test_without_a_batch_dimension_each_batch_is_a_request(refer: Refer) -> None:
+    result = refer(identity(TensorProto.FLOAT, [1, 4]), max_batch_size=0)
+    assert (result.samples, result.signature.max_batch_size) == (8, 0)
+    assert [batch.inputs["x"].shape for batch in batches()] == [(1, 4)] * 8
+
+
+def test_without_a_batch_dimension_a_request_of_several_samples_is_refused(mount: Path) -> None:
+    directory = layout.source_directory(SOURCE)
+    directory.mkdir(parents=True)
+    onnx.save(identity(TensorProto.FLOAT, ["rows", 4]), str(directory / "model.onnx"))
+    code = ModelCode("onnx", Entrypoint("model.onnx", {}), 0)
+    with pytest.raises(StageError, match="only a dataloader knows what a request of several samples looks like"):
+        run_reference(ReferenceRequest(REFERENCE, SOURCE, code, None, 8, needs_labels=False, batch_sizes=(1, 256)))

@@ -1,0 +1,35 @@
+"""A model without a dataloader: it is verified with generated inputs, and the condition says what that proves."""
+
+from tests.simulation.answers import GENERATED
+from tests.simulation.cluster import Cluster
+from tests.simulation.deployments import a_spec, candidate
+
+MODEL = {"name": "ocr", "format": "onnx", "path": "ocr.onnx", "candidates": [candidate("onnx-fp32")]}
+SMALLEST = {"source": {"uri": "pvc://models/digits"}, "models": [MODEL]}
+
+
+def test_it_gets_ready_and_says_that_accuracy_was_not_judged() -> None:
+    cluster = Cluster(SMALLEST)
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+    verified = cluster.condition("Verified")
+    assert (verified["status"], verified["reason"]) == ("True", "GeneratedInputs")
+    assert verified["message"] == (
+        f"1 of 1 candidates passed every gate: onnx-fp32; {GENERATED}; accuracy was not judged: for that, set"
+        " spec.dataloader, spec.metrics and accuracy.thresholds"
+    )
+
+
+def test_a_dataloader_that_comes_later_is_another_reference() -> None:
+    cluster = Cluster(SMALLEST)
+    cluster.settle()
+    cluster.edit(dataloader={"entrypoint": "dataloader.py"})
+    cluster.settle()
+    assert cluster.started("reference") == 2
+    assert cluster.condition("Verified")["reason"] == "NumericalOnly"
+
+
+def test_with_a_dataloader_nothing_is_said_of_generated_inputs() -> None:
+    cluster = Cluster(a_spec())
+    cluster.settle()
+    assert "generated" not in cluster.condition("Verified")["message"]
