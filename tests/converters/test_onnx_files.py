@@ -301,6 +301,27 @@ def test_libraries_of_custom_operators_are_not_loaded(tmp_path: Path) -> None:
     assert "operators of org.example" in message
 
 
+def test_an_operator_in_a_branch_counts_too(tmp_path: Path) -> None:
+    branch = Graph()
+    branch.nodes.append(helper.make_node("Secret", ["x"], ["z"], domain="org.example"))
+    body = helper.make_graph(branch.nodes, "then", [], [helper.make_tensor_value_info("z", TensorProto.FLOAT, ["n"])])
+    graph = Graph()
+    chosen = graph.add("If", "flag", then_branch=body, else_branch=body)
+    model = graph.model(
+        {"x": (TensorProto.FLOAT, ["n"]), "flag": (TensorProto.BOOL, [])}, {"y": (chosen, TensorProto.FLOAT, ["n"])}
+    )
+    model.opset_import.append(helper.make_opsetid("org.example", 1))
+    onnx.save(model, str(tmp_path / "model.onnx"))
+    assert "operators of org.example" in reason_of(tmp_path)[1]
+
+
+def test_an_operator_set_that_no_node_uses_is_no_library(tmp_path: Path) -> None:
+    model = Graph().model({"x": (TensorProto.FLOAT, ["n"])}, {"y": ("x", TensorProto.FLOAT, ["n"])})
+    model.opset_import.append(helper.make_opsetid("org.pytorch.aten", 1))
+    onnx.save(model, str(tmp_path / "model.onnx"))
+    assert onnx_loader.load(tmp_path, ModelCode("onnx", Entrypoint("model.onnx", {}), 1), "onnx").outputs == ("y",)
+
+
 def test_weights_outside_the_source_are_not_read(tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.mkdir()
