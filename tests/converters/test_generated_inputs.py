@@ -228,6 +228,26 @@ def test_without_a_batch_dimension_each_batch_is_a_request(refer: Refer) -> None
     assert [batch.inputs["x"].shape for batch in batches()] == [(1, 4)] * 8
 
 
+@pytest.mark.parametrize(("first", "size"), [("batch_size", 1), ("N", 1), (None, 1), ("sequence_length", 224)])
+def test_without_a_batch_dimension_a_request_is_one_sample(refer: Refer, first: str | None, size: int) -> None:
+    """A model with a state has a batch that is not the first dimension of all its inputs."""
+    graph = Graph()
+    model = graph.model(
+        {"frames": (TensorProto.FLOAT, [first, "time", 4]), "state": (TensorProto.FLOAT, [2, 1, 4])},
+        {"y": (graph.add("ReduceSum", "frames"), TensorProto.FLOAT, [1, 1, 1])},
+    )
+    refer(model, max_batch_size=0)
+    assert batches()[0].inputs["frames"].shape == (size, 224, 4)
+
+
+def test_a_first_dimension_of_another_size_than_1_is_found(refer: Refer) -> None:
+    graph = Graph()
+    rows = graph.add("Reshape", "x", graph.constant(numpy.array([-1, 256])))
+    model = graph.model({"x": (TensorProto.FLOAT, ["n", 8])}, {"y": (rows, TensorProto.FLOAT, ["m", 256])})
+    refer(model, max_batch_size=0)
+    assert batches()[0].inputs["x"].shape == (224, 8)
+
+
 def test_without_a_batch_dimension_a_request_of_several_samples_is_refused(mount: Path) -> None:
     directory = layout.source_directory(SOURCE)
     directory.mkdir(parents=True)

@@ -24,6 +24,8 @@ USUAL = SIZES[:3]
 MOST_ELEMENTS = 2**25
 """Elements of all inputs of a batch, beyond which a size is not tried."""
 WORDS = ("a", "good", "day", "for", "the", "new", "model", "and", "its", "users")
+LENGTHS = ("frame", "len", "seq", "time")
+"""Parts of the name of a first dimension that counts no samples."""
 NO_ARRAYS: Mapping[str, Array] = {}
 ADVICE = "write a dataloader and name it in spec.dataloader"
 
@@ -100,7 +102,7 @@ def _accepted(
     """Return the first way to make inputs that the model answers with finite numbers."""
     first: tuple[dict[str, Array], StageError] | None = None
     fills = (False, True) if any(each.is_flags for each in inputs) else (False,)
-    for sizes in _choices(_open(inputs, batch_size)):
+    for sizes in _tries(inputs, batch_size):
         for ones in fills:
             recipe = Recipe(inputs, sizes, ones)
             if sizes and recipe.elements(batch_size) > MOST_ELEMENTS:
@@ -115,6 +117,24 @@ def _accepted(
     made, error = first
     shapes = ", ".join(f"{name} {array.dtype}{list(array.shape)}" for name, array in made.items())
     raise _failed(f"{model.path} accepts no inputs that were tried, first {shapes}: {error.message:.300}")
+
+
+def _tries(inputs: Sequence[GraphInput], batch_size: int | None) -> Iterator[Sizes]:
+    """Yield sizes to try. Without a batch dimension, a request is taken for one sample first."""
+    names = _open(inputs, batch_size)
+    single = dict.fromkeys(_samples(inputs), 1) if batch_size is None else {}
+    if single:
+        yield from ({**sizes, **single} for sizes in _choices([name for name in names if name not in single]))
+    yield from _choices(names)
+
+
+def _samples(inputs: Sequence[GraphInput]) -> Iterator[str]:
+    """Yield the names of first dimensions that the graph leaves open, unless they speak of a length."""
+    for declared in inputs:
+        name = declared.dims[0] if declared.dims else 0
+        unnamed = name == f"{declared.name}[0]"
+        if isinstance(name, str) and (unnamed or not any(word in name.lower() for word in LENGTHS)):
+            yield name
 
 
 def _open(inputs: Sequence[GraphInput], batch_size: int | None) -> list[str]:
