@@ -153,6 +153,22 @@ def test_an_output_whose_size_an_exporter_left_open_is_declared_as_the_graph_has
     assert as_served(signature, path, "onnx") == signature
 
 
+def test_a_size_that_onnx_runtime_infers_is_declared(bring: Callable[..., None]) -> None:
+    """Triton asks ONNX Runtime for the outputs' sizes, and refuses a configuration that says otherwise."""
+    graph = Graph()
+    hidden = graph.add("Relu", "x")
+    model = graph.model(
+        {"x": (TensorProto.FLOAT, ["n", 3])},
+        {"y": (hidden, TensorProto.FLOAT, ["n", "exporter_does_not_know"])},
+    )
+    bring(model, {"x": numpy.arange(6, dtype=numpy.float32).reshape(2, 3)})
+    convert()
+    session = onnxruntime.InferenceSession(str(model_file(REVISION, "small", "onnx")))
+    assert [output.shape for output in session.get_outputs()] == [["n", 3]]
+    text = (layout.model_repository(REVISION) / "small" / "config.pbtxt").read_text()
+    assert list(text_format.Parse(text, model_config_pb2.ModelConfig()).output[0].dims) == [3]
+
+
 @pytest.mark.parametrize(("precision", "optimized"), [("fp32", True), ("fp16", False), ("fp16", True)])
 def test_precision_and_optimiser_keep_the_interface(
     bring: Callable[..., None], precision: str, optimized: bool
