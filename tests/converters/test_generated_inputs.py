@@ -125,6 +125,20 @@ def test_integers_of_which_nothing_is_known_are_0_and_1(refer: Refer, kind: int,
     assert {value for batch in batches() for value in batch.inputs["x"].flat} == values
 
 
+def test_lengths_are_those_of_the_sequences(refer: Refer) -> None:
+    """With a length of 0 or 1, a model of sound would hear nothing."""
+    graph = Graph()
+    sums = graph.add("ReduceSum", "waveforms", graph.constant(numpy.array([1])), keepdims=0)
+    scaled = graph.add("Mul", sums, graph.add("Cast", "waveforms_lens", to=TensorProto.FLOAT))
+    model = graph.model(
+        {"waveforms": (TensorProto.FLOAT, ["batch", "N"]), "waveforms_lens": (TensorProto.INT64, ["batch"])},
+        {"y": (scaled, TensorProto.FLOAT, ["batch"])},
+    )
+    refer(model)
+    lengths = numpy.concatenate([batch.inputs["waveforms_lens"] for batch in batches()])
+    assert 112 <= lengths.min() < lengths.max() <= 224
+
+
 def test_texts_are_words(refer: Refer) -> None:
     refer(identity(TensorProto.STRING, ["batch", 2]))
     assert {"good", "day"} <= {word for batch in batches() for word in batch.inputs["x"].flat}

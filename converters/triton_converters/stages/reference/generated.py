@@ -61,6 +61,9 @@ class Recipe:
             return random.random(shape, numpy.float32)
         if self.ones and declared.is_flags:
             return numpy.ones(shape, declared.type)
+        if declared.is_lengths and self.sizes:
+            longest = max(self.sizes.values())
+            return random.integers(longest // 2, longest + 1, shape).astype(declared.type)
         return random.integers(0, declared.limit, shape).astype(declared.type)
 
 
