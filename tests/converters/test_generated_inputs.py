@@ -215,6 +215,13 @@ def impossible() -> Any:
     return graph.model({"x": (TensorProto.FLOAT, ["batch", "length"])}, {"y": (rows, TensorProto.FLOAT, None)})
 
 
+def single() -> Any:
+    """A model whose graph says that it takes any batch, with a Reshape to one sample."""
+    graph = Graph()
+    rows = graph.add("Reshape", "x", graph.constant(numpy.array([1, 4])))
+    return graph.model({"x": (TensorProto.FLOAT, ["batch", 4])}, {"y": (rows, TensorProto.FLOAT, ["batch", 4])})
+
+
 @pytest.mark.parametrize(
     ("model", "max_batch_size", "words"),
     [
@@ -225,9 +232,10 @@ def impossible() -> Any:
         ),
         (identity(TensorProto.FLOAT, []), 1, "set models[].config.maxBatchSize to 0"),
         (identity(TensorProto.FLOAT16, ["batch", 4]), 1, "input x of model.onnx is float16, but ioPrecision is fp32"),
-        (impossible(), 2, "accepts no inputs that were tried, first x float32[2, 224]: model.onnx failed"),
+        (impossible(), 2, "accepts no inputs that were tried, first x float32[1, 224]: model.onnx failed"),
+        (single(), 2, "model.onnx answers single samples, but no batch of 2"),
     ],
-    ids=["fixed", "scalar", "half", "impossible"],
+    ids=["fixed", "scalar", "half", "impossible", "single"],
 )
 def test_what_cannot_be_generated_says_what_to_do(refer: Refer, model: Any, max_batch_size: int, words: str) -> None:
     failure = refusal(refer, model, max_batch_size=max_batch_size)

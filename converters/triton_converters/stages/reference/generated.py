@@ -102,7 +102,12 @@ def _declared(model: Framework, request: ReferenceRequest) -> tuple[GraphInput, 
 def _accepted(
     model: Framework, inputs: tuple[GraphInput, ...], batch_size: int | None, random: numpy.random.Generator
 ) -> Recipe:
-    """Return the first way to make inputs that the model answers with finite numbers."""
+    """Return the first way to make inputs that the model answers with finite numbers.
+
+    Sizes are tried with one sample: that is quicker, and ONNX Runtime was seen to divide by zero, which ends the
+    process, where a batch has a size that the model does not take.
+    """
+    one = None if batch_size is None else 1
     first: tuple[dict[str, Array], StageError] | None = None
     fills = (False, True) if any(each.is_flags for each in inputs) else (False,)
     for sizes in _tries(inputs, batch_size):
@@ -110,9 +115,10 @@ def _accepted(
             recipe = Recipe(inputs, sizes, ones)
             if sizes and recipe.elements(batch_size) > MOST_ELEMENTS:
                 continue
-            made = recipe.make(batch_size, random)
-            error = _refusal(model, made, batch_size)
+            made = recipe.make(one, random)
+            error = _refusal(model, made, one)
             if error is None:
+                _check_batch(model, recipe, batch_size, random)
                 return recipe
             first = first or (made, error)
     if first is None:
@@ -120,6 +126,16 @@ def _accepted(
     made, error = first
     shapes = ", ".join(f"{name} {array.dtype}{list(array.shape)}" for name, array in made.items())
     raise _failed(f"{model.path} accepts no inputs that were tried, first {shapes}: {error.message:.300}")
+
+
+def _check_batch(model: Framework, recipe: Recipe, batch_size: int | None, random: numpy.random.Generator) -> None:
+    """Check that a model that answers one sample answers a whole batch. Raises StageError(InputsNotGenerated)."""
+    if batch_size is None or batch_size == 1:
+        return
+    error = _refusal(model, recipe.make(batch_size, random), batch_size)
+    if error is not None:
+        message = f"{model.path} answers single samples, but no batch of {batch_size}: {error.message:.300}"
+        raise StageError(Reason.INPUTS_NOT_GENERATED, f"{message}; set models[].config.maxBatchSize to 1")
 
 
 def _tries(inputs: Sequence[GraphInput], batch_size: int | None) -> Iterator[Sizes]:
