@@ -112,6 +112,18 @@ def test_the_smallest_table_bounds_the_words_through_casts_and_constants() -> No
     assert onnx_tables.rows(model.graph) == {"ids": 7}
 
 
+def test_a_one_hot_code_bounds_the_classes() -> None:
+    graph = Graph()
+    rows = graph.add("Unsqueeze", "bytes", graph.constant(numpy.array([2])))
+    hot = graph.add("Cast", graph.add("Equal", rows, graph.constant(numpy.arange(257)[None, None])), to=1)
+    is_padding = graph.add("Cast", graph.add("Equal", "bytes", graph.constant(numpy.array([256]))), to=1)
+    model = graph.model(
+        {"bytes": (TensorProto.INT64, ["batch", 8])},
+        {"y": (hot, TensorProto.FLOAT, ["batch", 8, 257]), "z": (is_padding, TensorProto.FLOAT, ["batch", 8])},
+    )
+    assert onnx_tables.rows(model.graph) == {"bytes": 257}
+
+
 @pytest.mark.parametrize(
     ("kind", "values"),
     [
