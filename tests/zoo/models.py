@@ -72,4 +72,9 @@ MODELS = (
         "surfaces_onnx_files/gradient_boosting_regressor.onnx",
         "scikit-learn, opset 21",
     ),
+    ZooModel("basic-pitch-tf", "music", "basic-pitch", "basic_pitch/saved_models/icassp_2022/nmp", "SavedModel"),
+    ZooModel(
+        "guesslang", "programming languages", "guesslang", "guesslang/data/model", "SavedModel of an Estimator, strings"
+    ),
+    ZooModel("silero-vad-jit", "voice", "silero-vad", f"{_VAD}silero_vad.jit", "TorchScript, takes a number"),
 )

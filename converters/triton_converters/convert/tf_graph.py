@@ -12,7 +12,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.convert.task import Task
 from triton_converters.load.tf_framework import TensorFlowFramework
-from triton_converters.model_config.data_types import numpy_type
+from triton_converters.model_config.data_types import BYTES, numpy_type
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
@@ -31,9 +31,13 @@ class FrozenGraph:
 def specifications(task: Task) -> dict[str, tf.TensorSpec]:
     """Return type and dimensions of every input by name; None: varies."""
     return {
-        tensor.name: tf.TensorSpec(shape(tensor, task.signature), numpy_type(tensor.data_type), tensor.name)
+        tensor.name: tf.TensorSpec(shape(tensor, task.signature), _type(tensor), tensor.name)
         for tensor in task.signature.inputs
     }
+
+
+def _type(tensor: Tensor) -> tf.DType:
+    return tf.string if tensor.data_type == BYTES else tf.as_dtype(numpy_type(tensor.data_type))
 
 
 def shape(tensor: Tensor, signature: Signature) -> tuple[int | None, ...]:
@@ -133,7 +137,7 @@ def _check_output(tensor: Tensor, output: tf.Tensor, signature: Signature) -> No
         output.shape.rank == len(wanted)
         and all(size is None or size == want for size, want in zip(output.shape, wanted, strict=True))
     )
-    if output.dtype != tf.dtypes.as_dtype(numpy_type(tensor.data_type)) or not fits:
+    if output.dtype != _type(tensor) or not fits:
         message = f"the traced model's {tensor.name} is {output.dtype.name}{output.shape}"
         expected = f"the signature says {tensor.data_type}{list(wanted)}"
         raise StageError(

@@ -14,7 +14,7 @@ from triton_converters.convert import tf_graph
 from triton_converters.convert.task import Task
 from triton_converters.convert.tf_half import halve
 from triton_converters.load.tf_framework import TensorFlowFramework
-from triton_converters.model_config.data_types import TRITON_BY_NUMPY
+from triton_converters.model_config.data_types import BYTES, TRITON_BY_NUMPY
 
 SIGNATURE = "serving_default"
 FLOATING = {tf.float32: "FP32", tf.float16: "FP16", tf.float64: "FP64", tf.bfloat16: "BF16"}
@@ -47,11 +47,14 @@ def tensors(path: Path) -> tuple[str, ...]:
     """Return inputs and outputs as the file's signature declares them, in words."""
     signature = _graph(path).signature_def[SIGNATURE]
     return tuple(
-        f"{name} {TRITON_BY_NUMPY[tf.as_dtype(info.dtype).as_numpy_dtype.__name__]}"
-        f"{[dim.size for dim in info.tensor_shape.dim]}"
+        f"{name} {_type_name(tf.as_dtype(info.dtype))}{[dim.size for dim in info.tensor_shape.dim]}"
         for side in (signature.inputs, signature.outputs)
         for name, info in sorted(side.items())
     )
+
+
+def _type_name(kind: tf.DType) -> str:
+    return BYTES if kind == tf.string else TRITON_BY_NUMPY[kind.as_numpy_dtype.__name__]
 
 
 def weight_data_types(path: Path) -> tuple[str, ...]:

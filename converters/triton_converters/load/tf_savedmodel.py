@@ -1,10 +1,12 @@
 """Format ``tf-savedmodel``: a SavedModel's directory; its signature ``serving_default`` is what is served."""
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.saved_model import revived_types
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
@@ -33,7 +35,7 @@ def load(source: Path, model: ModelCode, output_format: str) -> TensorFlowFramew
 def open_directory(directory: Path, source: Path, path: str) -> TensorFlowFramework:
     """Open the SavedModel in ``directory``; ``path``: how messages name it. Raises StageError as ``load`` does."""
     try:
-        loaded = tf.saved_model.load(str(directory))
+        loaded = _loaded(directory)
     except Exception as error:
         message = f"{path} is not a SavedModel that TensorFlow {tf.__version__} can read: {_line(error)}"
         raise StageError(Reason.CHECKPOINT_INVALID, message) from error
@@ -53,6 +55,34 @@ def open_directory(directory: Path, source: Path, path: str) -> TensorFlowFramew
     specs = tensors | signature.structured_outputs
     declared = _declared(tensors)
     return TensorFlowFramework(answer, lambda: [loaded], *names, source, path, _open_axes(specs), declared)
+
+
+class _Optimizer(tf.Module):  # type: ignore[misc]
+    """In place of an optimizer of Keras 2, whose class TensorFlow no longer has: it answers no request."""
+
+    def add_slot(self, var: tf.Variable, slot_name: str) -> tf.Variable:
+        """Return where the file's value goes, such as the momentum of a weight."""
+        return tf.Variable(tf.zeros_like(var), trainable=False)
+
+    def _create_or_restore_slot_variable(self, **slot: Any) -> None:
+        """Leave the value unread."""
+
+
+@cache
+def _know_optimizers() -> None:
+    version = revived_types.VersionedTypeRegistration(
+        lambda proto: _Optimizer(), version=2, min_producer_version=1, min_consumer_version=1, setter=setattr
+    )
+    revived_types.register_revived_type("optimizer", lambda each: isinstance(each, _Optimizer), versions=[version])
+
+
+def _loaded(directory: Path) -> Any:
+    try:
+        return tf.saved_model.load(str(directory))
+    except AttributeError:
+        # What Keras 2 wrote after training.
+        _know_optimizers()
+        return tf.saved_model.load(str(directory))
 
 
 def _open_axes(specs: Mapping[str, Any]) -> OpenAxes:

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy
 import pytest
 import tensorflow as tf
+from tensorflow.python.saved_model import revived_types
 
 from tests.converters.run_stage import run_convert, run_reference
-from tests.converters.tensorflow.cases import REFERENCE, converted, request, run_file, savedmodel_code
+from tests.converters.tensorflow.cases import REFERENCE, SOURCE, converted, request, run_file, savedmodel_code
 from triton_converters.claim_store.dump import read_batches
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
@@ -127,3 +128,61 @@ def test_without_a_serving_signature(published: Path) -> None:
     error = load(published, "other")
     assert error.reason is Reason.ENTRYPOINT_INVALID
     assert "has no signature serving_default; it has: score" in error.message
+
+
+class Words(tf.Module):
+    """(batch) of text to (batch), in upper case."""
+
+    @tf.function(input_signature=[tf.TensorSpec((None,), tf.string, "text")])
+    def serve(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"upper": tf.strings.upper(text)}
+
+
+def test_text_goes_in_and_out(published: Path) -> None:
+    model = Words()
+    tf.saved_model.save(model, str(published / "words"), signatures={"serving_default": model.serve})
+    code = savedmodel_code("words")
+    framework = tf_savedmodel.load(published, code, "tf-savedmodel")
+    answer = framework({"text": numpy.array(["good", "day"])})["upper"]
+    assert answer.dtype.kind == "U"
+    assert list(answer) == ["GOOD", "DAY"]
+    run_reference(ReferenceRequest(REFERENCE, SOURCE, code, None, 8, needs_labels=False))
+    run_convert(request(code, "tf-savedmodel", "fp32"))
+
+
+class Momentum(tf.Module):
+    """An optimizer as Keras 2 had them: it keeps a variable for each weight."""
+
+    def __init__(self, weight: tf.Variable) -> None:
+        super().__init__()
+        self.weight = weight
+        moment = tf.Variable(tf.ones_like(weight))
+        # An attribute that is a variable would be tracked twice.
+        self.moment = lambda: moment
+
+    def get_slot_names(self) -> list[str]:
+        return ["m"]
+
+    def get_slot(self, variable: tf.Variable, name: str) -> tf.Variable | None:
+        return self.moment() if variable is self.weight else None
+
+    def _create_or_restore_slot_variable(self, **slot: object) -> None:
+        raise AssertionError("nothing is restored while saving")
+
+
+def test_an_optimizer_of_keras_2_is_left_alone(published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Linear()
+    model.optimizer = Momentum(model.weight)
+    with monkeypatch.context() as patch:
+        for name in ("_REVIVED_TYPE_REGISTRY", "_TYPE_IDENTIFIERS"):
+            patch.setattr(revived_types, name, getattr(revived_types, name).copy())
+        version = revived_types.VersionedTypeRegistration(
+            lambda proto: None, version=2, min_producer_version=1, min_consumer_version=1
+        )
+        revived_types.register_revived_type("optimizer", lambda each: isinstance(each, Momentum), versions=[version])
+        tf.saved_model.save(model, str(published / "trained"), signatures={"serving_default": model.serve})
+    with pytest.raises(AttributeError, match="add_slot"):
+        tf.saved_model.load(str(published / "trained"))
+    framework = tf_savedmodel.load(published, savedmodel_code("trained"), "onnx")
+    values = numpy.ones((2, 4), numpy.float32)
+    numpy.testing.assert_allclose(framework({"x": values})["scores"], values @ model.weight.numpy(), atol=1e-6)
