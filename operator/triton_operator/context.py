@@ -8,10 +8,14 @@ from triton_converters.contract.formats import CONVERTER_TENSORFLOW, SOURCES
 from triton_operator import names
 from triton_operator.api.deployment import TritonDeployment
 from triton_operator.api.quantity import amount
+from triton_operator.api.resolved import Resolved
 from triton_operator.api.spec import TritonDeploymentSpec
-from triton_operator.api.status import Images, Resolved
+from triton_operator.api.status import Images
 from triton_operator.observed.snapshot import Observed
 from triton_operator.settings import Settings
+
+OF_TENSORFLOW = frozenset(name for name, source in SOURCES.items() if source.image == CONVERTER_TENSORFLOW)
+"""Formats of models that TensorFlow runs."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,7 @@ class Context:
     pins: Images
     """The images that the object keeps."""
     resolved: Resolved | None = None
-    """What the operator chose for fields that the spec leaves out; ``spec`` has it already. None: it chose nothing."""
+    """What the operator fills in for fields that the spec leaves out; ``spec`` has it already. None: nothing."""
 
     @property
     def name(self) -> str:
@@ -38,6 +42,13 @@ class Context:
         return self.deployment.spec
 
     @property
+    def sought(self) -> tuple[str, ...]:
+        """Paths of the models whose format the spec leaves out, in its order, whether it was found yet or not."""
+        found = {each.name for each in self.resolved.models if each.format} if self.resolved else set()
+        models = self.spec.models
+        return tuple(each.path or "" for each in models if each.format is None or each.name in found)
+
+    @property
     def images(self) -> Images:
         """The images in use: the pinned ones, except that a server image in the spec comes first."""
         server = self.spec.server_image
@@ -46,7 +57,7 @@ class Context:
     @property
     def framework_image(self) -> str:
         """Image of the Jobs that run the model's framework: the spec's, or the converter for that framework."""
-        tensorflow = any(SOURCES[model.format].image == CONVERTER_TENSORFLOW for model in self.spec.models)
+        tensorflow = any(model.format in OF_TENSORFLOW for model in self.spec.models)
         ours = self.images.converter_tensorflow if tensorflow else self.images.converter
         return self.spec.conversion.pod.image or ours
 

@@ -136,9 +136,8 @@ def _model(folder: ModelFolder, known: Known, name: str) -> Iterator[str]:
     model, source = folder.model, SOURCES[folder.model.format]
     yield "  models:"
     yield f"  - name: {name}"
-    if "ts-script" in model.possible:
-        yield "    # As a source, ts-trace and ts-script mean the same."
-    yield f"    format: {model.format}"
+    if not source.is_file:
+        yield f"    format: {model.format}"
     yield f"    {'path' if source.is_file else 'entrypoint'}: {json.dumps(model.path)}"
     yield from _arguments(model.asks, model.declares, folder)
     hint = f"; {BATCHES[model.format]}" if model.format in BATCHES else ""

@@ -42,6 +42,7 @@ class Subject:
     name: str
     generation: int
     spec: TritonDeploymentSpec
+    """The spec with what the operator filled in."""
     status: TritonDeploymentStatus
     records: Mapping[str, Record] = field(repr=False)
     """The records by ``<stage>.<key>``; empty if the results were not given."""
@@ -118,12 +119,14 @@ def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> S
     name = metadata["name"]
     records = observe(name, [results] if results else []).records
     try:
+        spec = TritonDeploymentSpec.model_validate(body["spec"])
+        status = TritonDeploymentStatus.model_validate(body.get("status") or {})
         return Subject(
             namespace=metadata.get("namespace", "default"),
             name=name,
             generation=metadata.get("generation", 0),
-            spec=TritonDeploymentSpec.model_validate(body["spec"]),
-            status=TritonDeploymentStatus.model_validate(body.get("status") or {}),
+            spec=status.resolved.applied_to(spec) if status.resolved else spec,
+            status=status,
             records={each: _printable_record(record) for each, record in records.items()},
         )
     except ValidationError as error:

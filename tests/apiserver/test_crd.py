@@ -142,6 +142,15 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "several models, or a model of format hps, need an ensemble",
     ),
     "no source": ({"spec.source": ...}, "spec.source: Required value"),
+    "no format for code": ({f"{MODEL}.format": ...}, "the format may be left out only for a file or directory"),
+    "no format for a file with arguments": (
+        {**A_FILE, f"{MODEL}.format": ..., f"{MODEL}.arguments": {"a": "1"}},
+        "the format may be left out only for a file or directory in the source: set format, or set path alone",
+    ),
+    "options of tables for a file": (
+        {**A_FILE, f"{MODEL}.format": ..., f"{MODEL}.hps": {"keysPerSample": 2}},
+        "the options hps apply only to format hps",
+    ),
     "no dataloader for code": (
         {"spec.dataloader": ..., "spec.metrics": ..., "spec.accuracy": ...},
         "inputs can be generated only for a single model of format onnx or tf-savedmodel",
@@ -414,6 +423,12 @@ def test_candidates_may_be_left_out_and_parameters_are_those_of_backends_that_ma
 ) -> None:
     given = {CANDIDATES: candidates, f"{MODEL}.config": {"parameters": {"intra_op_thread_count": "2"}}}
     assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=changed(MINIMAL, given))
+
+
+def test_the_smallest_object_is_taken(kubectl_shared: Kubectl) -> None:
+    spec = {"source": {"uri": "pvc://models/ocr"}, "models": [{"name": "ocr", "path": "ocr.onnx"}]}
+    body = {**MINIMAL, "spec": spec}
+    assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
 
 
 @pytest.mark.parametrize("form", DECLARING)

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import Any
 
 from triton_converters.contract.document import Document
@@ -65,6 +66,8 @@ TENSORRT = "10.9.0.34"
 ENVIRONMENT = Environment("2.51.0", "cpu", "", "", "a CPU, 2 cores", ("perf_analyzer -m digits",))
 GENERATED = "inputs were generated: INPUT__0 FP32[1, 8, 8]"
 """The warning of a reference without a dataloader."""
+FOUND = {".onnx": "onnx", ".pt": "ts-script", "": "tf-savedmodel"}
+"""What a model's content is, by the suffix of its name."""
 INPUT, OUTPUT = Tensor("INPUT__0", "FP32", (1, 8, 8)), Tensor("OUTPUT__0", "FP32", (10,))
 
 
@@ -154,7 +157,8 @@ def row(concurrency: int, throughput: float, p99: int, batch_size: int = 1) -> R
 def _result(stage: str, candidate: str, request: Any, fate: Fate) -> Document:
     environment = replace(ENVIRONMENT, cpu=fate.cpu, perf_analyzer=(fate.command,))
     if stage == "source":
-        return SourceResult(hashlib.sha256(request.uri.encode()).hexdigest(), 3, 1000)
+        formats = tuple(FOUND[PurePosixPath(path).suffix] for path in request.models)
+        return SourceResult(hashlib.sha256(request.uri.encode()).hexdigest(), 3, 1000, formats)
     if stage == "reference":
         signature = Signature((INPUT,), (OUTPUT,), request.model.max_batch_size)
         return ReferenceResult(signature, 64, 8, 1.0, () if request.dataloader else (GENERATED,))

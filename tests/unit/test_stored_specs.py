@@ -33,6 +33,12 @@ STORED: dict[str, tuple[dict[str, Any], str]] = {
         {CONFIG: {"parameters": {"TF_NUM_INTRA_THREADS": "2", "enable_mem_arena": "0"}}},
         "spec.models.0: config.parameters must not have TF_NUM_INTRA_THREADS: docs/formats.md lists what may be set",
     ),
+    "a parameter of no backend for a model of unknown format": (
+        {
+            "spec.models.0": {"name": "m", "path": "m.onnx", "config": {"parameters": {"EXECUTION_ENV_PATH": "a"}}},
+        },
+        "config.parameters must not have EXECUTION_ENV_PATH",
+    ),
     "a path": (
         {CONFIG: {"parameters": {"gpu_mem_limit": "/etc/passwd"}}},
         "spec.models.0.config.parameters.gpu_mem_limit: String should match pattern",

@@ -105,6 +105,14 @@ class Reason(StrEnum):
     USER_CODE_FAILED = "UserCodeFailed", "The user's code raised an exception."
     USER_CODE_EXITED = "UserCodeExited", "The user's code ended the process instead of returning."
     CHECKPOINT_INVALID = "CheckpointInvalid", "The checkpoint, or the model's own file, is missing or cannot be read."
+    WEIGHTS_WITHOUT_MODEL = (
+        "WeightsWithoutModel",
+        "The path names weights alone; the Python file that builds the model is missing.",
+    )
+    FORMAT_NOT_FOUND = (
+        "FormatNotFound",
+        "The spec leaves out the model's format, and its content is of no format that can be served.",
+    )
     PICKLE_REFUSED = (
         "PickleRefused",
         "The checkpoint is a pickle that holds more than weights; it was not executed.",

@@ -31,6 +31,8 @@ class SourceRequest(Document):
     path: str
     sha256: str
     """Expected digest, 64 hexadecimal digits, or empty."""
+    models: tuple[str, ...] = ()
+    """Paths below the source of models whose format the spec leaves out; it is found by their content."""
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,8 @@ class SourceResult(Document):
     """SHA-256 as 64 hexadecimal digits."""
     files: int
     total_bytes: int
+    formats: tuple[str, ...] = ()
+    """Formats of the models that the request names, in its order."""
 
 
 @dataclass(frozen=True)

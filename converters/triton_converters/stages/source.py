@@ -17,6 +17,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import SourceRequest
 from triton_converters.contract.results import SourceResult
+from triton_converters.found.formats import found_format
 
 _UNSPEAKABLE = re.compile(r"[\x00-\x1f\x7f\\]")
 
@@ -25,7 +26,7 @@ def run(request: SourceRequest) -> SourceResult:
     """Publish ``sources/<digest>/`` unless it exists with just that content.
 
     Raises StageError: SourceNotFound, SourceInvalid (a link that leaves the source, a special or unreadable file),
-    DigestMismatch; OSError if the claim is full.
+    DigestMismatch, what ``found_format`` raises; OSError if the claim is full.
     """
     root = _locate(request)
     files = sorted(_files(root, Path(request.path).name), key=lambda file: os.fsencode(file.name))
@@ -40,7 +41,8 @@ def run(request: SourceRequest) -> SourceResult:
     # User code of an earlier Job may have made or changed the directory.
     if not _is_intact(target):
         _publish(files, digest, single, target)
-    return SourceResult(digest, len(files), sum((target / file.name).stat().st_size for file in files))
+    formats = tuple(found_format(target, path) for path in request.models)
+    return SourceResult(digest, len(files), sum((target / file.name).stat().st_size for file in files), formats)
 
 
 def _locate(request: SourceRequest) -> Path:

@@ -109,4 +109,4 @@ def _served_by(backend: str) -> str:
     sources = [name for name, source in SOURCES.items() if any(each in formats for each in source.converters)]
     listed = "has(self.candidates) && self.candidates.size() > 0"
     of_candidate = f"self.candidates.exists(c, c.format in {cel_list(formats)})"
-    return f"({listed} ? {of_candidate} : self.format in {cel_list(sources)})"
+    return f"({listed} ? {of_candidate} : !has(self.format) || self.format in {cel_list(sources)})"

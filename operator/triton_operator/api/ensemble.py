@@ -138,7 +138,7 @@ COMBINATIONS = 16
 
 def ensemble_rules() -> list[tuple[str, str]]:
     """Return the rules of a spec that keep `models` and `ensemble` consistent."""
-    several = "(self.models.size() > 1 || self.models[0].format == 'hps')"
+    several = "(self.models.size() > 1 || (has(self.models[0].format) && self.models[0].format == 'hps'))"
     count = " * ".join(
         f"(self.models.size() > {i} && has(self.models[{i}].candidates) && self.models[{i}].candidates.size() > 0"
         f" ? self.models[{i}].candidates.size() : 1)"

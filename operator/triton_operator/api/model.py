@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
-from triton_converters.contract.formats import SOURCES
+from triton_converters.contract.formats import FORMATS, SOURCES
 from triton_operator.api.backend_settings import parameter_rule, refused_parameters
 from triton_operator.api.ensemble import HpsOptions
 from triton_operator.api.routes import accelerator_rules, conversion_rules, entrypoint_rules, hps_rules
@@ -22,6 +22,7 @@ from triton_operator.api.schema import (
 )
 
 DEFAULT_OPSET = 17
+SourceFormat = Literal["pyt", "tf-keras", "tf-estimator", "tf-savedmodel", "onnx", "ts-trace", "ts-script", "hps"]
 CandidateName = Annotated[str, StringConstraints(max_length=30, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")]
 
 
@@ -125,10 +126,11 @@ class Model(ApiType):
     )
     name: TritonName
     """Name of the model in Triton."""
-    format: Literal["pyt", "tf-keras", "tf-estimator", "tf-savedmodel", "onnx", "ts-trace", "ts-script", "hps"]
+    format: SourceFormat | None = None
     """Format of the source model. For `pyt`, `tf-keras`, `tf-estimator` and `hps`, `entrypoint` names a Python file
     whose `get_model` returns a torch.nn.Module, a Keras model, an Estimator or embedding tables, respectively. For
-    `onnx`, `ts-trace`, `ts-script` and `tf-savedmodel`, `path` names a file or directory in the source."""
+    `onnx`, `ts-trace`, `ts-script` and `tf-savedmodel`, `path` names a file or directory in the source. Default: if
+    `path` is given, the format that its content shows; `status.resolved` has it."""
     entrypoint: PythonFile | None = None
     """Path of the Python file, relative to the root of the source, with `get_model(**arguments) -> (model, {"inputs":
     [names], "outputs": [names]})`. Required for the formats `pyt`, `tf-keras`, `tf-estimator` and `hps`; not allowed
@@ -167,7 +169,8 @@ class Model(ApiType):
     @model_validator(mode="after")
     def _check_parameters(self) -> Self:
         """Refuse what the CRD's rule refuses, in objects that are older than the rule too."""
-        formats: Iterable[str] = [each.format for each in self.candidates] or SOURCES[self.format].converters
+        possible = SOURCES[self.format].converters if self.format else FORMATS
+        formats: Iterable[str] = [each.format for each in self.candidates] or possible
         if refused := refused_parameters(self.config.parameters, formats):
             raise ValueError(
                 f"config.parameters must not have {', '.join(refused)}: docs/formats.md lists what may be set"

@@ -17,6 +17,20 @@ HAS_GPU = "(has(self.gpu) && (!has(self.gpu.count) || self.gpu.count > 0))"
 """CEL expression on a spec: whether it asks for GPUs."""
 
 
+def _or(names: Iterable[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+NO_INPUTS = (
+    f"inputs can be generated only for a single model of format {_or(DECLARING)}, whose graph declares them:"
+    " set spec.dataloader"
+)
+"""Said of a spec without a dataloader."""
+MIXED = "one image converts all models of an ensemble: use TensorFlow for all of them or for none"
+"""Said of an ensemble."""
+
+
 def accelerator_rules() -> list[Rule]:
     """Return the rules of a candidate: its format takes its accelerator."""
     return [
@@ -33,7 +47,7 @@ def conversion_rules() -> list[Rule]:
     """Return the rules of a model: every candidate's format can be made from the model's format."""
     return [
         (
-            f"self.format != '{name}' || !has(self.candidates)"
+            f"!has(self.format) || self.format != '{name}' || !has(self.candidates)"
             f" || self.candidates.all(c, c.format in {cel_list(source.converters)})",
             f"a model of format {name} can be converted only to {_or(source.converters)}:"
             " correct its candidates' format",
@@ -47,10 +61,13 @@ def hps_rules() -> list[Rule]:
     """Return the rules of a model: only embedding tables have options of HPS, and they take no candidates."""
     return [
         (
-            f"self.format != '{HPS}' || !has(self.candidates) || self.candidates.size() == 0",
+            f"!has(self.format) || self.format != '{HPS}' || !has(self.candidates) || self.candidates.size() == 0",
             f"format {HPS} takes no candidates: remove them",
         ),
-        (f"self.format == '{HPS}' || !has(self.hps)", f"the options hps apply only to format {HPS}: remove hps"),
+        (
+            f"(has(self.format) && self.format == '{HPS}') || !has(self.hps)",
+            f"the options hps apply only to format {HPS}: remove hps",
+        ),
     ]
 
 
@@ -58,18 +75,18 @@ def image_rule() -> Rule:
     """Return the rule of a spec that one image can run all models of an ensemble."""
     tensorflow = cel_list(name for name, source in MODELS.items() if source.image == CONVERTER_TENSORFLOW)
     return (
-        f"self.models.all(m, m.format in {tensorflow} || m.format == '{HPS}')"
-        f" || !self.models.exists(m, m.format in {tensorflow})",
-        "one image converts all models of an ensemble: use TensorFlow for all of them or for none",
+        f"self.models.all(m, !has(m.format) || m.format in {tensorflow} || m.format == '{HPS}')"
+        f" || !self.models.exists(m, has(m.format) && m.format in {tensorflow})",
+        MIXED,
     )
 
 
 def inputs_rule() -> Rule:
     """Return the rule of a spec that inputs are known: a dataloader yields them, or the model's graph declares them."""
     return (
-        f"has(self.dataloader) || (!has(self.ensemble) && self.models.all(m, m.format in {cel_list(DECLARING)}))",
-        f"inputs can be generated only for a single model of format {_or(DECLARING)}, whose graph declares them:"
-        " set spec.dataloader",
+        "has(self.dataloader) || (!has(self.ensemble)"
+        f" && self.models.all(m, !has(m.format) || m.format in {cel_list(DECLARING)}))",
+        NO_INPUTS,
     )
 
 
@@ -79,11 +96,16 @@ def entrypoint_rules() -> list[Rule]:
     files = [name for name, source in MODELS.items() if source.is_file]
     return [
         (
-            f"!(self.format in {cel_list(code)}) || (has(self.entrypoint) && !has(self.path))",
+            "has(self.format) || (has(self.path) && !has(self.entrypoint) && !has(self.arguments))",
+            "the format may be left out only for a file or directory in the source: set format, or set path alone",
+        ),
+        (
+            f"!has(self.format) || !(self.format in {cel_list(code)}) || (has(self.entrypoint) && !has(self.path))",
             f"a model of format {_or(code)} is a Python file: set entrypoint, and remove path",
         ),
         (
-            f"!(self.format in {cel_list(files)}) || (has(self.path) && !has(self.entrypoint) && !has(self.arguments))",
+            f"!has(self.format) || !(self.format in {cel_list(files)})"
+            " || (has(self.path) && !has(self.entrypoint) && !has(self.arguments))",
             f"a model of format {_or(files)} is a file or directory in the source:"
             " set path, and remove entrypoint and arguments",
         ),
@@ -99,8 +121,3 @@ def product_rule() -> Rule:
         f"formats {' and '.join(NEEDING_GPU)} and accelerator trt need engines for one GPU product:"
         " set spec.gpu.product",
     )
-
-
-def _or(names: Iterable[str]) -> str:
-    *first, last = names
-    return f"{', '.join(first)} or {last}" if first else last

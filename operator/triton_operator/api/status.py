@@ -11,7 +11,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Row
 from triton_converters.contract.text import shortened
 from triton_operator.api.fitting import StatusType
-from triton_operator.api.model import Candidate
+from triton_operator.api.resolved import Resolved
 from triton_operator.api.schema import ApiType, Text, list_map
 from triton_operator.api.search_status import ConfigurationStatus, SearchStatus
 from triton_operator.settings import MOST_SERVER_ARGUMENTS
@@ -340,27 +340,6 @@ class Images(ApiType):
     same, so do the images."""
 
 
-class ResolvedModel(ApiType):
-    """What the operator chose for one model."""
-
-    name: str
-    """Name of the model."""
-    candidates: Annotated[list[Candidate], Field(max_length=16, json_schema_extra=list_map("name"))] = Field(
-        default_factory=list
-    )
-    """Candidates of a model whose spec lists none."""
-
-
-class Resolved(ApiType):
-    """What the operator chose for fields that the spec leaves out. It is kept when the operator is upgraded."""
-
-    models: Annotated[list[ResolvedModel], Field(max_length=8, json_schema_extra=list_map("name"))]
-    """Models with fields that the spec leaves out."""
-    spec_digest: str = ""
-    """Digest of what it was chosen for: `images.specDigest` and the server's image. While both stay the same, so does
-    the choice."""
-
-
 class TritonDeploymentStatus(StatusType):
     """The observed state of a TritonDeployment."""
 
@@ -376,7 +355,7 @@ class TritonDeploymentStatus(StatusType):
     images: Images | None = None
     """Images that are kept when the operator is upgraded."""
     resolved: Resolved | None = None
-    """What the operator chose for fields that the spec leaves out."""
+    """What the operator fills in for fields that the spec leaves out."""
     source: SourceStatus | None = None
     """The source that the operator last read and copied to the repository claim."""
     signature: SignatureStatus | None = None

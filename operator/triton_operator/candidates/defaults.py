@@ -22,13 +22,14 @@ TARGETS = {
 
 
 def takes_defaults(model: Model) -> bool:
-    """Whether the operator chooses the model's candidates."""
+    """Whether the operator chooses the model's candidates, as soon as it knows the model's format."""
     return not model.candidates and model.format != HPS
 
 
 def default_candidates(spec: TritonDeploymentSpec, model: Model, image: str) -> tuple[Candidate, ...]:
     """Return at most three candidates for a server of the image. A model of an ensemble has one: they multiply.
 
+    ``model``: its format is known.
     The first one is in fp32. On the CPU all are; on a GPU the others are in fp16, which is where it pays.
     """
     ways = (way for way in _ways(spec, model) if _is_served(image, model, *way))
@@ -37,7 +38,7 @@ def default_candidates(spec: TritonDeploymentSpec, model: Model, image: str) -> 
 
 def _ways(spec: TritonDeploymentSpec, model: Model) -> Iterator[tuple[str, str, str]]:
     """Yield format, precision and accelerator of each way to serve the model, the most promising first."""
-    formats = TARGETS[model.format]
+    formats = TARGETS[model.format or ""]
     if spec.gpu_count == 0:
         yield from ((name, "fp32", "none") for name in formats)
         return
@@ -54,7 +55,7 @@ def _is_served(image: str, model: Model, format_name: str, precision: str, accel
     """Whether a server of the image is known to serve a candidate."""
     left_triton = FORMATS[format_name].last_release and not server_image.release(image)
     no_tensorrt = accelerator == "trt" and server_image.is_cpu_image(image)
-    return not left_triton and not no_tensorrt and not server_image.refusal(image, model.format, format_name)
+    return not left_triton and not no_tensorrt and not server_image.refusal(image, model.format or "", format_name)
 
 
 def _candidate(format_name: str, precision: str, accelerator: str) -> Candidate:

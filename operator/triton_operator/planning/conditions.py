@@ -81,8 +81,11 @@ def _news(context: Context) -> Iterator[Verdict]:
     """What the user may take, while the operator keeps to what it chose."""
     asked = {model.name: model for model in context.spec.models}
     for chosen in context.resolved.models if context.resolved else ():
+        model = asked.get(chosen.name)
+        if model is None or model.format is None or not chosen.candidates:
+            continue
         kept = [each.name for each in chosen.candidates]
-        newer = default_candidates(context.spec, asked[chosen.name], context.images.server)
+        newer = default_candidates(context.spec, model, context.images.server)
         added = [each.name for each in newer if each not in chosen.candidates]
         if added:
             message = (

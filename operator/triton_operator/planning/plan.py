@@ -23,6 +23,7 @@ from triton_operator.settings import Settings
 from triton_operator.stages import (
     cleaning,
     conversion,
+    fitting,
     permission,
     profiling,
     reference,
@@ -46,6 +47,7 @@ NODES_AGAIN_SECONDS = 60.0
 STEPS: tuple[Callable[[Context, Any], Progress], ...] = (
     permission.permit,
     source.resolve,
+    fitting.check,
     skipping.refuse,
     reference.refer,
     conversion.convert,

@@ -145,9 +145,9 @@ def served_code(spec: TritonDeploymentSpec) -> ModelCode:
 
 
 def model_code(spec: TritonDeploymentSpec, model: Model) -> ModelCode:
-    """The code and format of one model, as a Job gets them."""
+    """The code and format of one model, as a Job gets them; the format is empty as long as it is not known."""
     code = Entrypoint(model.code, _arguments(spec, model.arguments))
-    return ModelCode(model.format, code, model.config.max_batch_size)
+    return ModelCode(model.format or "", code, model.config.max_batch_size)
 
 
 def entrypoint(spec: TritonDeploymentSpec, given: UserEntrypoint) -> Entrypoint:

@@ -46,6 +46,9 @@ def refuse(context: Context, progress: Sourced) -> Sourced:
 def refused(context: Context, candidate: Combination) -> Trouble | None:
     """Why a candidate cannot be tried, as far as the spec and the server's image tell; None: nothing forbids it."""
     for member in candidate.members:
+        if member.model.format is None:
+            # Nothing is known of the model before the source is published.
+            continue
         if message := server_image.refusal(context.images.server, member.model.format, member.format):
             return Trouble(Reason.FORMAT_NOT_SERVED, message)
     if _built_for_product(candidate) and context.spec.gpu_count == 0:

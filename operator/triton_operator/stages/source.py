@@ -36,7 +36,8 @@ def resolve(context: Context, progress: Progress) -> Progress:
     if this.record is not None:
         result = this.record.outcome.result
         assert isinstance(result, SourceResult)
-        message = f"{context.spec.source.uri} is published as sha256:{result.digest}"
+        found = [f"{path} is of format {form}" for path, form in zip(context.sought, result.formats, strict=False)]
+        message = "; ".join([f"{context.spec.source.uri} is published as sha256:{result.digest}", *found])
         verdict = Verdict("SourceResolved", True, Reason.RESOLVED, message)
         return Sourced(
             attempts=progress.attempts,
@@ -78,7 +79,7 @@ def source_work(context: Context) -> Work:
     """The Job's work. Its key says nothing of the content; the user's ``revision`` says when to look again."""
     source = context.spec.source
     path = source.uri.partition("://")[2].partition("/")[2].strip("/")
-    request = SourceRequest(key="", uri=source.uri, path=path, sha256=source.sha256)
+    request = SourceRequest(key="", uri=source.uri, path=path, sha256=source.sha256, models=context.sought)
     key = names.result_key("source", request, source.revision, context.deployment.uid)
     volume, mount = claim_volume("source", source.uri, layout.SOURCE_MOUNT)
     return Work(

@@ -275,7 +275,7 @@ def _parameters(shown: CandidateStatus | None, subject: Subject) -> list[Paramet
     tuned = shown.configuration if shown else None
     lines = {
         "Ensemble of": " + ".join(each.name for each in models) if spec.ensemble else "",
-        "Export Format": _joined(each.format for each in models),
+        "Export Format": _joined(each.format for each in models if each.format),
         "Model Format": " + ".join(each[0] for each in members),
         "Precision": " + ".join(each[1].upper() for each in members),
         "Backend Accelerator": " + ".join(each[2] for each in members),

@@ -1,0 +1,43 @@
+"""What the operator fills in for fields that a spec leaves out."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from triton_operator.api.model import Candidate, Model, SourceFormat
+from triton_operator.api.schema import ApiType, list_map
+from triton_operator.api.spec import TritonDeploymentSpec
+
+
+class ResolvedModel(ApiType):
+    """What the operator found out or chose for one model."""
+
+    name: str
+    """Name of the model."""
+    format: SourceFormat | None = None
+    """Format of a model whose spec leaves it out, as the source's content shows it."""
+    candidates: Annotated[list[Candidate], Field(max_length=16, json_schema_extra=list_map("name"))] = Field(
+        default_factory=list
+    )
+    """Candidates of a model whose spec lists none."""
+
+
+class Resolved(ApiType):
+    """What the operator fills in for fields that the spec leaves out. It is kept when the operator is upgraded."""
+
+    models: Annotated[list[ResolvedModel], Field(max_length=8, json_schema_extra=list_map("name"))]
+    """Models with fields that the spec leaves out."""
+    spec_digest: str = ""
+    """Digest of what candidates were chosen for: `images.specDigest` and the server's image. While both stay the same,
+    so do the candidates."""
+
+    def applied_to(self, spec: TritonDeploymentSpec) -> TritonDeploymentSpec:
+        """Return the spec with the formats and candidates that it leaves out, as far as they are known."""
+        known = {each.name: each for each in self.models}
+        models = [_filled(each, known[each.name]) if each.name in known else each for each in spec.models]
+        return spec.model_copy(update={"models": models})
+
+
+def _filled(model: Model, known: ResolvedModel) -> Model:
+    found = {"format": model.format or known.format, "candidates": model.candidates or known.candidates}
+    return model.model_copy(update=found)

@@ -1,0 +1,141 @@
+"""What a model's file is, by its content: small real files, cut ones, and any bytes."""
+
+import io
+import pickle
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import onnx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import TensorProto
+
+from tests.converters.onnx_models import Graph, transformer
+from triton_converters.contract import layout
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import SourceRequest
+from triton_converters.found.kinds import Kind, kind_of
+from triton_converters.stages import source
+
+
+def archive(*names: str) -> bytes:
+    """A zip archive of empty files."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as file:
+        for name in names:
+            file.writestr(name, b"")
+    return made.getvalue()
+
+
+SMALL = Graph().model({"x": (TensorProto.FLOAT, ["n"])}, {"y": ("x", TensorProto.FLOAT, ["n"])}).SerializeToString()
+FILES: dict[str, tuple[bytes, Kind | None]] = {
+    "small ONNX": (SMALL, Kind.ONNX),
+    "ONNX": (transformer().SerializeToString(), Kind.ONNX),
+    "TorchScript": (archive("net/data.pkl", "net/constants.pkl", "net/code/__torch__/net.py"), Kind.TORCHSCRIPT),
+    "state_dict": (archive("best/data.pkl", "best/version", "best/data/0"), Kind.STATE_DICT),
+    "old state_dict": (pickle.dumps({"weight": [1.0]}, protocol=2), Kind.STATE_DICT),
+    "safetensors": ((2).to_bytes(8, "little") + b"{}", Kind.SAFETENSORS),
+    "torch.export": (archive("m/archive_format", "m/models/model.json", "m/data/weights/0"), Kind.EXPORTED_PROGRAM),
+    "Keras 3": (archive("metadata.json", "config.json", "model.weights.h5"), Kind.KERAS),
+    "HDF5": (b"\x89HDF\r\n\x1a\n" + bytes(64), Kind.KERAS),
+    "engine": (b"ptrt" + bytes(64), Kind.TENSORRT),
+    "TensorFlow Lite": (b"\x1c\x00\x00\x00TFL3" + bytes(64), Kind.TFLITE),
+    "empty": (b"", None),
+    "text": (b"import torch\n", None),
+    "another archive": (archive("a.txt"), None),
+    "a broken archive": (b"PK\x03\x04" + bytes(64), None),
+    "a cut graph": (SMALL[:-3], None),
+    "no graph": (onnx.ModelProto(ir_version=8, producer_name="x").SerializeToString(), None),
+    "a pointer of Git LFS": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", None),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_content_tells_the_kind_whatever_the_name_says(tmp_path: Path, name: str) -> None:
+    content, kind = FILES[name]
+    for suffix in (".onnx", ".pt", ""):
+        file = tmp_path / f"model{suffix}"
+        file.write_bytes(content)
+        assert kind_of(file) is kind
+
+
+@given(st.binary(max_size=200))
+@settings(max_examples=300)
+def test_any_bytes_have_a_kind_or_none(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    file = tmp_path_factory.getbasetemp() / "any"
+    for prefix in (b"", b"PK\x03\x04", SMALL, b"\x08"):
+        file.write_bytes(prefix + content)
+        assert kind_of(file) in {None, *Kind}
+
+
+def test_a_directory_is_a_savedmodel_by_the_message_in_it(tmp_path: Path) -> None:
+    assert kind_of(tmp_path) is None
+    file = tmp_path / "saved_model.pb"
+    file.write_bytes(b"")
+    assert kind_of(tmp_path) is None
+    # saved_model_schema_version: 1, and one empty meta_graphs.
+    file.write_bytes(b"\x08\x01\x12\x00")
+    assert kind_of(tmp_path) is Kind.SAVED_MODEL
+
+
+@pytest.fixture
+def published(mount: Path) -> Callable[..., source.SourceResult]:
+    """Publishes files and looks for the formats of some."""
+
+    def run(files: dict[str, bytes], *models: str) -> source.SourceResult:
+        layout.SOURCE_MOUNT.mkdir(exist_ok=True)
+        for name, content in files.items():
+            place = layout.SOURCE_MOUNT / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content)
+        return source.run(SourceRequest("0" * 16, "pvc://models", "", "", models))
+
+    return run
+
+
+def test_the_source_says_the_formats_in_the_request_s_order(published: Callable[..., source.SourceResult]) -> None:
+    files = {
+        "a.pt": FILES["TorchScript"][0],
+        "b/saved_model.pb": b"\x08\x01\x12\x00",
+        "c.bin": SMALL,
+        "model.py": b"",
+    }
+    assert published(files, "c.bin", "b", "a.pt").formats == ("onnx", "tf-savedmodel", "ts-script")
+    assert published(files).formats == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "reason", "words"),
+    [
+        (
+            "state_dict",
+            Reason.WEIGHTS_WITHOUT_MODEL,
+            ["format: pyt, entrypoint: model.py", "torch.load(checkpoint)"],
+        ),
+        ("safetensors", Reason.WEIGHTS_WITHOUT_MODEL, ["a safetensors file", "def get_model(checkpoint: str)"]),
+        ("engine", Reason.FORMAT_NOT_FOUND, ["m.bin is a TensorRT engine", "give the ONNX file"]),
+        ("Keras 3", Reason.FORMAT_NOT_FOUND, ["a Keras file", "get_model, format tf-keras"]),
+        ("TensorFlow Lite", Reason.FORMAT_NOT_FOUND, ["give the SavedModel"]),
+        ("torch.export", Reason.FORMAT_NOT_FOUND, ["torch.onnx.export"]),
+        ("text", Reason.FORMAT_NOT_FOUND, ["m.bin is no model that can be recognized", "set spec.models[].format"]),
+    ],
+)
+def test_what_cannot_be_served_says_what_to_give_instead(
+    published: Callable[..., source.SourceResult], content: str, reason: Reason, words: list[str]
+) -> None:
+    with pytest.raises(StageError) as caught:
+        published({"m.bin": FILES[content][0]}, "m.bin")
+    assert caught.value.reason is reason
+    for each in words:
+        assert each in caught.value.message
+
+
+@pytest.mark.parametrize("path", ["absent.onnx", "../../other"])
+def test_a_path_that_is_not_in_the_source_is_missing(published: Callable[..., source.SourceResult], path: str) -> None:
+    with pytest.raises(StageError) as caught:
+        published({"model.onnx": SMALL}, path)
+    assert caught.value.reason is Reason.ENTRYPOINT_MISSING
+    assert "it has: model.onnx" in caught.value.message
