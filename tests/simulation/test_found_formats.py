@@ -59,7 +59,7 @@ def test_a_found_format_starts_what_the_same_format_in_the_spec_starts() -> None
 
 def test_tensorflow_is_run_by_its_own_image() -> None:
     cluster = Cluster(SMALLEST | {"models": [a_file("export")]})
-    cluster.run(8)
+    cluster.settle()
     images = {
         container["image"]
         for each in cluster.of_kind("Job")
