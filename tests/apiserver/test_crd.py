@@ -337,6 +337,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {CANDIDATES: ..., f"{MODEL}.config.parameters": {"TF_NUM_INTRA_THREADS": "2"}},
         "config.parameters must be parameters of the backends that serve the model's candidates",
     ),
+    "overrides of five pages": (
+        {f"{MODEL}.config.overrides": "#" * 4097},
+        "Too long: may not be more than 4096",
+    ),
     "a path in a backend's parameter": (
         {f"{MODEL}.config.parameters": {"gpu_mem_limit": "/etc/passwd"}},
         "config.parameters.gpu_mem_limit in body should match",

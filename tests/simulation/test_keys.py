@@ -70,6 +70,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     f"{CONFIG}.dynamicBatching.preferredBatchSizes": ([], [4], [2, 4], [8]),
     f"{CONFIG}.cudaGraphs": (False, True),
     f"{CONFIG}.warmup": (True, False),
+    f"{CONFIG}.overrides": ("", "optimization { eager_batching: true }"),
     f"{CONFIG}.parameters": ({}, lambda spec: {TUNING[spec["models"][0]["format"]]: "2"}),
     "gpu": (None, GPU, GPU | {"product": "NVIDIA-L40S"}, GPU | {"count": 2}, GPU | {"resourceName": "vendor/gpu"}),
     "conversion.image": ("", "example/mine:1"),

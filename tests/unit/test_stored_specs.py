@@ -63,6 +63,14 @@ STORED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.serving": {"pod": {"resources": {"limits": {"cpu": "-1"}}}}},
         "spec.serving.pod.resources.limits.cpu: a quantity is a number, with or without a suffix",
     ),
+    "a response cache": (
+        {CONFIG: {"overrides": "response_cache { enable: true }"}},
+        "spec.models.0.config: overrides: response_cache must not be overridden: remove it",
+    ),
+    "a queue policy without a queue": (
+        {CONFIG: {"overrides": "dynamic_batching { preserve_ordering: true }"}},
+        "spec.models.0.config: overrides: dynamic_batching needs the dynamic batcher: set dynamicBatching",
+    ),
     "a variable that loads a library": (
         {"spec.pod": {"env": [{"name": "LD_PRELOAD", "value": "evil.so"}]}},
         "spec.pod.env.0: LD_PRELOAD is reserved and must not be set: remove it",

@@ -131,6 +131,8 @@ class ModelConfig:
     parameters: Mapping[str, str]
     max_batch_size: int = 0
     """Largest batch to serve, in samples, if a search chose another than the model's; 0: the model's."""
+    overrides: str = ""
+    """A piece of config.pbtxt that is put over all of it (``contract.overrides``)."""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
+from triton_converters.contract import overrides
 from triton_converters.contract.formats import FORMATS, SOURCES
 from triton_operator.api.backend_settings import parameter_rule, refused_parameters
 from triton_operator.api.ensemble import HpsOptions
@@ -71,6 +72,21 @@ class ModelConfiguration(ApiType):
     """Parameters of the backends that serve the candidates, such as `intra_op_thread_count` (onnxruntime) or
     `INFERENCE_MODE` (pytorch). Those that only tune execution are allowed; docs/formats.md lists them. Every candidate
     gets all of them, and a backend ignores those of the others. Default: none."""
+    overrides: Annotated[str, StringConstraints(max_length=4096)] = ""
+    """Piece of config.pbtxt with settings that no other field has: queue policy and priorities of the
+    dynamic batcher, rate limiter, and optimization. docs/formats.md lists what is allowed. It takes precedence over
+    what the operator writes; a repeated field is replaced. Default: none."""
+
+    @model_validator(mode="after")
+    def _check_overrides(self) -> Self:
+        """Refuse what the Jobs would refuse later; the API server cannot read config.pbtxt."""
+        try:
+            fields = overrides.checked(self.overrides)
+        except ValueError as error:
+            raise ValueError(f"overrides: {error}") from error
+        if overrides.BATCHING in fields and self.dynamic_batching is None:
+            raise ValueError("overrides: dynamic_batching needs the dynamic batcher: set dynamicBatching, or remove it")
+        return self
 
 
 class Candidate(ApiType):

@@ -195,6 +195,7 @@ def model_config(context: Context, model: Model) -> ModelConfig:
         cuda_graphs=config.cuda_graphs,
         warmup=config.warmup,
         parameters=dict(config.parameters),
+        overrides=config.overrides,
     )
 
 
