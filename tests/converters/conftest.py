@@ -50,6 +50,7 @@ def mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(layout, "INCOMING_MOUNT", incoming)
     monkeypatch.setattr(layout, "CONVERTERS_MOUNT", tmp_path / "converters")
     monkeypatch.setattr(layout, "SOURCE_MOUNT", tmp_path / "source")
+    monkeypatch.setattr(layout, "CREDENTIALS_MOUNT", tmp_path / "credentials")
     return root
 
 

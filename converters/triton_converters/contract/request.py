@@ -24,7 +24,7 @@ class Entrypoint:
 
 @dataclass(frozen=True)
 class SourceRequest(Document):
-    """Publish ``path`` below SOURCE_MOUNT (empty: all of it) as ``sources/<digest>/``."""
+    """Publish ``path`` below SOURCE_MOUNT (empty: all of it), or what is downloaded, as ``sources/<digest>/``."""
 
     key: str
     uri: str

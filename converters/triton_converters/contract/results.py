@@ -85,6 +85,8 @@ class SourceResult(Document):
     """SHA-256 as 64 hexadecimal digits."""
     files: int
     total_bytes: int
+    resolved: str = ""
+    """What the server called the version that was downloaded: the entity tag; empty: nothing, or not downloaded."""
 
 
 @dataclass(frozen=True)

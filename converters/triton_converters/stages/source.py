@@ -1,8 +1,10 @@
 """Stage ``source``: publish the user's files on the claim under their digest (``claim_store.digest``).
 
-Names that begin with ``..`` belong to the kubelet in a mounted ConfigMap. See docs/source.md.
+They are copied from a mounted volume, or downloaded to the claim first (``fetch``). Names that begin with ``..``
+belong to the kubelet in a mounted ConfigMap. See docs/source.md.
 """
 
+import importlib
 import os
 import re
 import shutil
@@ -11,12 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from triton_converters.claim_store.digest import SourceFile, digest_of, is_published, sha256_of
-from triton_converters.claim_store.publish import publish_directory, temporary_directory
-from triton_converters.contract import layout
+from triton_converters.claim_store.publish import publish_directory, resumable_directory, temporary_directory
+from triton_converters.contract import layout, uris
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import SourceRequest
 from triton_converters.contract.results import SourceResult
+from triton_converters.contract.uris import Uri
+from triton_converters.fetch import credentials
 
 _UNSPEAKABLE = re.compile(r"[\x00-\x1f\x7f\\]")
 
@@ -25,22 +29,64 @@ def run(request: SourceRequest) -> SourceResult:
     """Publish ``sources/<digest>/`` unless it exists with just that content.
 
     Raises StageError: SourceNotFound, SourceInvalid (a link that leaves the source, a special or unreadable file),
-    DigestMismatch; OSError if the claim is full.
+    DigestMismatch, and for a download what ``fetch`` raises; OSError if the claim is full.
     """
+    try:
+        uri = uris.split(request.uri)
+    except ValueError as error:
+        raise _invalid(f"spec.source.uri: {error}") from error
+    return _downloaded(request, uri) if uri.is_remote else _mounted(request)
+
+
+def _mounted(request: SourceRequest) -> SourceResult:
     root = _locate(request)
     files = sorted(_files(root, Path(request.path).name), key=lambda file: os.fsencode(file.name))
     if not files:
         raise StageError(Reason.SOURCE_NOT_FOUND, f"{request.uri} holds no file")
     single = root.is_file()
-    digest = digest_of({file.name: sha256_of(file) for file in files}, single)
-    if request.sha256 and digest != request.sha256:
-        message = f"{request.uri} has SHA-256 {digest}, but spec.source.sha256 is {request.sha256} (see docs/source.md)"
-        raise StageError(Reason.DIGEST_MISMATCH, message)
+    digest = _digest(request, files, single)
     target = layout.source_directory(digest)
     # User code of an earlier Job may have made or changed the directory.
     if not _is_intact(target):
         _publish(files, digest, single, target)
-    return SourceResult(digest, len(files), sum((target / file.name).stat().st_size for file in files))
+    return _result(digest, files)
+
+
+def _downloaded(request: SourceRequest, uri: Uri) -> SourceResult:
+    """Download the files to the claim, next to where they are published, so that they are only renamed."""
+    expected, name = layout.source_directory(request.sha256), uri.path.rpartition("/")[2]
+    if request.sha256 and (expected / name).is_file() and _is_intact(expected):
+        print(f"{request.uri} is on the claim already, with the expected SHA-256", flush=True)
+        return _result(request.sha256, [SourceFile(name, expected / name)])
+    with resumable_directory(layout.source_directory(request.key).parent, request.key) as place:
+        scheme = importlib.import_module(f"triton_converters.fetch.{uri.scheme}")
+        resolved: str = scheme.fetch(uri, place, credentials.read())
+        files = list(_files(place / "files" / name, name))
+        digest = _digest(request, files, single=True)
+        target = layout.source_directory(digest)
+        if not _is_intact(target):
+            for file in files:
+                file.path.chmod(0o444)
+            publish_directory(place / "files", target, _is_intact)
+        return _result(digest, files, resolved)
+
+
+def _digest(request: SourceRequest, files: list[SourceFile], single: bool) -> str:
+    """Return the digest of the files; raises StageError(DigestMismatch) if the spec has another one."""
+    digest = digest_of({file.name: sha256_of(file) for file in files}, single)
+    if request.sha256 and digest != request.sha256:
+        message = f"{request.uri} has SHA-256 {digest}, but spec.source.sha256 is {request.sha256} (see docs/source.md)"
+        raise StageError(Reason.DIGEST_MISMATCH, message)
+    return digest
+
+
+def _result(digest: str, files: list[SourceFile], resolved: str = "") -> SourceResult:
+    """Return the result for files that are published; the digest of a single file does not cover its name."""
+    target = layout.source_directory(digest)
+    for file in files:
+        if not (target / file.name).exists():
+            os.link(next(target.iterdir()), target / file.name)
+    return SourceResult(digest, len(files), sum((target / file.name).stat().st_size for file in files), resolved)
 
 
 def _locate(request: SourceRequest) -> Path:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from triton_converters.contract import layout
+from triton_converters.contract import layout, uris
 from triton_converters.contract.formats import ENSEMBLE
 from triton_converters.contract.request import EnsembleCode, Entrypoint, ModelCode, ReferenceRequest, Step
 from triton_converters.contract.results import ReferenceResult, SourceResult, Tensor
@@ -90,7 +90,9 @@ def examples_key(context: Context, source: SourceResult) -> str:
 def basis(spec: TritonDeploymentSpec) -> str:
     """A digest of what the spec says of the examples: of everything that changes every conversion."""
     own_image = spec.conversion.pod.image
-    return names.result_key("basis", _request(spec, ""), spec.source, spec.data, spec.device, own_image, without=LABELS)
+    # Who may read the source does not change it.
+    source = spec.source.model_copy(update={"secret_ref": None})
+    return names.result_key("basis", _request(spec, ""), source, spec.data, spec.device, own_image, without=LABELS)
 
 
 def _request(spec: TritonDeploymentSpec, source: str) -> ReferenceRequest:
@@ -156,7 +158,7 @@ def _arguments(spec: TritonDeploymentSpec, given: Mapping[str, str]) -> dict[str
     """Replace $(DATA) by the path at which spec.data is mounted."""
     data = layout.DATA_MOUNT
     if spec.data is not None:
-        data /= spec.data.uri.partition("://")[2].partition("/")[2].strip("/")
+        data /= uris.split(spec.data.uri).path
     return {name: value.replace("$(DATA)", str(data)) for name, value in given.items()}
 
 
