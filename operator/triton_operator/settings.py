@@ -77,6 +77,8 @@ class Settings:
     """SOURCES_NO_PROXY, separated by commas: domains and hosts that downloads reach without the proxy."""
     sources_ca_bundle: str = ""
     """SOURCES_CA_BUNDLE: certificates in PEM that downloads trust besides the usual authorities."""
+    sources_hub: str = ""
+    """SOURCES_HUB: URL of a server with the API of the Hugging Face hub; empty: the hub."""
     lease: tuple[str, str] | None = None
     """LEASE, as NAMESPACE/NAME: only one replica with the same Lease works at a time. None: this process is alone."""
     holder: str = ""
@@ -119,6 +121,7 @@ class Settings:
             sources_proxy=_proxy(environment, "SOURCES_PROXY"),
             sources_no_proxy=_list(environment, "SOURCES_NO_PROXY"),
             sources_ca_bundle=_certificates(environment, "SOURCES_CA_BUNDLE"),
+            sources_hub=_hub(environment, "SOURCES_HUB"),
             verification=cast(Verification, _one_of(environment, "REPOSITORY_VERIFICATION", ("Stat", "Content"))),
             lease=_lease(environment),
             holder=environment.get("POD_NAME") or gethostname(),
@@ -186,6 +189,13 @@ def _proxy(environment: Mapping[str, str], name: str) -> str:
     value = environment.get(name, "")
     if value and not re.fullmatch(r"https?://[A-Za-z0-9.-]+:[0-9]{1,5}/?", value):
         raise SettingsError(f"{name} is no URL http://HOST:PORT or https://HOST:PORT without credentials")
+    return value
+
+
+def _hub(environment: Mapping[str, str], name: str) -> str:
+    value = environment.get(name, "").rstrip("/")
+    if value and not re.fullmatch(r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._-]+)*", value):
+        raise SettingsError(f"{name} is no URL https://HOST/PATH without credentials")
     return value
 
 

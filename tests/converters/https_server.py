@@ -14,6 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
+from tests.converters.hub_server import Hub
+
 HOST = "127.0.0.1"
 TAG = '"version-1"'
 
@@ -37,6 +39,8 @@ class Behaviour:
     """The Authorization header that is asked for; empty: none."""
     honest_ranges: bool = True
     """False: a range begins one byte late."""
+    hub: Hub | None = None
+    """Answers in place of all this."""
     seen: list[dict[str, str]] = field(default_factory=list)
     """The headers of each request, and its path."""
 
@@ -51,19 +55,23 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         has = self.behaviour
         has.seen.append({**self.headers, "path": self.path})
+        status, headers, body = self._found()
+        wanted, tag = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", "")), headers.get("ETag")
+        if status == 200 and wanted and tag and self.headers.get("If-Range") == tag:
+            whole, start = len(body), int(wanted[1]) + (0 if has.honest_ranges else 1)
+            headers |= {"Content-Range": f"bytes {start}-{whole - 1}/{whole}"}
+            status, body = 206, body[start:]
+        self._answer(status, headers, body)
+
+    def _found(self) -> tuple[int, dict[str, str], bytes]:
+        has, authorization = self.behaviour, self.headers.get("Authorization", "")
+        if has.hub is not None:
+            return has.hub.answer(self.path, authorization)
         if self.path in has.redirects:
-            return self._answer(302, {"Location": has.redirects[self.path]}, b"")
-        if has.authorization and self.headers.get("Authorization") != has.authorization:
-            return self._answer(401, {}, b"")
-        if has.status != 200:
-            return self._answer(has.status, {}, b"")
-        wanted = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
-        if wanted and self.headers.get("If-Range") == has.tag:
-            start = int(wanted[1]) + (0 if has.honest_ranges else 1)
-            end = len(has.content)
-            headers = {"ETag": has.tag, "Content-Range": f"bytes {start}-{end - 1}/{end}"}
-            return self._answer(206, headers, has.content[start:])
-        return self._answer(200, {"ETag": has.tag}, has.content)
+            return 302, {"Location": has.redirects[self.path]}, b""
+        if has.authorization and authorization != has.authorization:
+            return 401, {}, b""
+        return (200, {"ETag": has.tag}, has.content) if has.status == 200 else (has.status, {}, b"")
 
     def _answer(self, status: int, headers: dict[str, str], body: bytes) -> None:
         has = self.behaviour

@@ -2,40 +2,24 @@
 
 import hashlib
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from tests.converters.https_server import HOST, TAG, Behaviour, Server, make_authority, proxying, serving
+from tests.converters.https_server import HOST, TAG, Behaviour, Server, proxying, serving
 from triton_converters.claim_store.digest import is_published
 from triton_converters.claim_store.publish import LOCK
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import SourceRequest
-from triton_converters.fetch import connection, http_file, progress
+from triton_converters.fetch import connection, progress
 from triton_converters.stages import source
 
 KEY = "0123456789abcdef"
 SECRET = "a-secret-that-nobody-else-may-read"  # noqa: S105 - made up
-
-
-@pytest.fixture(scope="session")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    return make_authority(tmp_path_factory.mktemp("authority"))
-
-
-@pytest.fixture
-def server(mount: Path, authority: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    """A server whose authority the stage trusts, and a stage that does not pause long."""
-    monkeypatch.setenv(connection.CA_BUNDLE, authority[0].read_text())
-    monkeypatch.delenv(connection.PROXY, raising=False)
-    monkeypatch.setattr(http_file, "PAUSES", (0.01, 0.01))
-    connection._pool.cache_clear()
-    with serving(authority[1]) as server:
-        yield server
 
 
 def download(uri: str, sha256: str = "") -> source.SourceResult:

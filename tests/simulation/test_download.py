@@ -1,5 +1,6 @@
 """Sources that are downloaded: what the Job gets, what lets it out, and what another try may cure."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -142,3 +143,13 @@ def test_what_somebody_has_to_change_waits_for_them(reason: Reason) -> None:
     cluster.retry()
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_the_revision_of_a_repository_is_asked_for_and_that_of_a_file_is_not() -> None:
+    def asked(**source: Any) -> Body:
+        (container,) = the_job(downloading(revision="v1.2", **source))["spec"]["containers"]
+        request: Body = json.loads(container["args"][1])
+        return request
+
+    assert asked(uri="hf://acme/ocr", include=["*.onnx"]).items() >= {"revision": "v1.2", "include": ["*.onnx"]}.items()
+    assert "revision" not in asked()

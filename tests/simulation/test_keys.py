@@ -51,6 +51,7 @@ TUNING = {"pyt": "intra_op_thread_count", "tf-keras": "TF_NUM_INTRA_THREADS", "h
 """A parameter that a backend of the model reads, by the model's format."""
 OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "source.uri": ("pvc://models/digits", "pvc://models/other", "https://models.example/digits.onnx"),
+    "source.include": ([], ["*.onnx"], ["*.py", "*.onnx"]),
     "source.sha256": ("", "0" * 64),
     "source.revision": ("", "v2"),
     "data": (None, {"uri": "pvc://data/a"}, {"uri": "pvc://data/a", "revision": "v2"}),

@@ -156,3 +156,11 @@ def test_a_proxy_has_a_host_and_a_port_and_no_credentials(proxy: str) -> None:
 def test_a_bundle_that_would_fail_each_download_is_refused(text: str) -> None:
     with pytest.raises(SettingsError, match="SOURCES_CA_BUNDLE"):
         Settings.from_environment(IMAGES | {"SOURCES_CA_BUNDLE": text})
+
+
+def test_a_mirror_of_the_hub_is_an_https_url() -> None:
+    settings = Settings.from_environment(IMAGES | {"SOURCES_HUB": "https://mirror.example:8443/hub/"})
+    assert settings.sources_hub == "https://mirror.example:8443/hub"
+    for wrong in ("http://mirror.example", "https://user:pw@mirror.example", "mirror.example"):
+        with pytest.raises(SettingsError, match="SOURCES_HUB"):
+            Settings.from_environment(IMAGES | {"SOURCES_HUB": wrong})

@@ -88,6 +88,10 @@ class Reason(StrEnum):
         "SourceAccessDenied",
         "The server of the source refused the credentials, or asks for some.",
     )
+    SOURCE_GATED = (
+        "SourceGated",
+        "The repository asks its readers to accept terms, and the account of the token has not.",
+    )
     SOURCE_CERTIFICATE_INVALID = (
         "SourceCertificateInvalid",
         "The certificate of the source's server is not one that the source Job trusts.",

@@ -31,6 +31,10 @@ class SourceRequest(Document):
     path: str
     sha256: str
     """Expected digest, 64 hexadecimal digits, or empty."""
+    revision: str = ""
+    """Branch, tag or commit of a repository; empty: its main branch, or the scheme has none."""
+    include: tuple[str, ...] = ()
+    """Patterns of the files' paths, of which one must match (``fnmatch``); empty: all files."""
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,8 @@ class SourceResult(Document):
     files: int
     total_bytes: int
     resolved: str = ""
-    """What the server called the version that was downloaded: the entity tag; empty: nothing, or not downloaded."""
+    """What the server called the version that was downloaded: the entity tag or the commit; empty: nothing, or not
+    downloaded."""
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,14 @@ MOUNTED = {
 """Regular expression of each scheme whose files are mounted into the Job's pod."""
 REMOTE = {
     "https": rf"https://{_HOST}(/{_FOLDER})*/{SEGMENT}",
+    "hf": rf"hf://{SEGMENT}/{SEGMENT}",
 }
 """Regular expression of each scheme whose files the source Job downloads."""
 SHAPES = {
     "pvc": "pvc://CLAIM/PATH",
     "configmap": "configmap://NAME",
     "https": "https://HOST/PATH/FILE",
+    "hf": "hf://OWNER/REPOSITORY",
 }
 """What a URI of each scheme looks like, in words."""
 PATTERNS = MOUNTED | REMOTE
@@ -37,7 +39,7 @@ class Uri:
 
     scheme: str
     host: str
-    """The claim, the ConfigMap, or the host with its port."""
+    """The claim, the ConfigMap, the host with its port, or the repository's owner."""
     path: str
     """The path without slashes at its ends; may be empty."""
 

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -35,10 +35,16 @@ REDIRECTS = (301, 302, 303, 307, 308)
 
 
 @contextlib.contextmanager
-def opened(url: str, headers: Mapping[str, str], credentials: Mapping[str, str]) -> Iterator[urllib3.BaseHTTPResponse]:
+def opened(
+    url: str,
+    headers: Mapping[str, str],
+    credentials: Mapping[str, str],
+    refusal: Callable[[urllib3.BaseHTTPResponse], StageError | None] = lambda answer: None,
+) -> Iterator[urllib3.BaseHTTPResponse]:
     """Yield the answer 200 or 206 to a GET request, whose body is not read yet.
 
-    ``credentials``: headers that only the host of ``url`` is sent. Raises StageError; it is not final for what another
+    ``credentials``: headers that only the host of ``url`` is sent. ``refusal``: what an error of this server means, if
+    it is more than its status says. Raises StageError; it is not final for what another
     try may find otherwise. What goes wrong while the body is read is raised as StageError, too.
     """
     target = first = _parts(url)
@@ -50,6 +56,8 @@ def opened(url: str, headers: Mapping[str, str], credentials: Mapping[str, str])
             )
             try:
                 if answer.status not in REDIRECTS:
+                    if answer.status >= 400 and (refused := refusal(answer)) is not None:
+                        raise refused
                     _check(answer, first, target, bool(credentials))
                     yield answer
                     return

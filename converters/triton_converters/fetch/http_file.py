@@ -9,9 +9,10 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from urllib3 import BaseHTTPResponse
@@ -24,6 +25,7 @@ from triton_converters.fetch.progress import STALL_BYTES, Progress, StalledError
 CHUNK_BYTES = 1024 * 1024
 PAUSES = (1.0, 2.0, 4.0, 8.0)
 """Seconds before each further try. After one that brought at least STALL_BYTES they begin anew."""
+_T = TypeVar("_T")
 PART, STATE = "part", "part.json"
 """In the download's directory: the bytes that came so far, and what file they are of."""
 _TAG = re.compile(r'"[\x21\x23-\x7e]{1,128}"')
@@ -45,13 +47,24 @@ def download(url: str, place: Path, target: Path, credentials: Mapping[str, str]
     ``place``: the directory that keeps what came of a file that is not complete. ``credentials``: headers for the URL's
     host. Raises StageError.
     """
+    tag = patiently(lambda: _try(url, place, credentials), lambda: _have(place, url)[1])
+    target.parent.mkdir(parents=True, exist_ok=True)
+    os.rename(place / PART, target)
+    (place / STATE).unlink(missing_ok=True)
+    return tag
+
+
+def patiently(attempt: Callable[[], _T], count: Callable[[], int] = lambda: 0) -> _T:
+    """Return what an attempt returns, which another one may follow after a pause.
+
+    ``count``: the bytes that came so far. Raises the last attempt's StageError, and at once one that is final.
+    """
     most, pauses = 0, list(PAUSES)
     while True:
         try:
-            tag = _try(url, place, credentials)
-            break
+            return attempt()
         except StageError as error:
-            have = _have(place, url)[1]
+            have = count()
             if have - most >= STALL_BYTES:
                 most, pauses = have, list(PAUSES)
             if error.final or error.reason is Reason.STORAGE_FULL or not pauses:
@@ -59,10 +72,6 @@ def download(url: str, place: Path, target: Path, credentials: Mapping[str, str]
             pause = pauses.pop(0)
             print(f"{error.reason}: {error.message}; trying again in {pause:g} s", flush=True)
             time.sleep(pause)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    os.rename(place / PART, target)
-    (place / STATE).unlink(missing_ok=True)
-    return tag
 
 
 def _have(place: Path, url: str) -> tuple[str, int]:
@@ -94,7 +103,8 @@ def _try(url: str, place: Path, credentials: Mapping[str, str]) -> str:
             message = f"{host} did not send the part of the file that was asked for"
             raise StageError(Reason.SOURCE_TRUNCATED, message, final=False)
         total = _total(answer, start)
-        _check_room(place, start, total)
+        if total is not None:
+            check_room(place, total - _size(place / PART))
         if answer.status == 200:
             tag = found if _TAG.fullmatch(found) else ""
         (place / STATE).write_text(json.dumps({"url": url, "tag": tag}), encoding="utf-8")
@@ -114,12 +124,12 @@ def _total(answer: BaseHTTPResponse, start: int) -> int | None:
     return start + int(length) if re.fullmatch(r"\d{1,18}", length) else None
 
 
-def _check_room(place: Path, start: int, total: int | None) -> None:
-    """Raise StageError(StorageFull) if the file has no room on the claim."""
-    free = shutil.disk_usage(place).free + _size(place / PART) - start
-    if total is not None and total - start > free:
+def check_room(place: Path, needed: int) -> None:
+    """Raise StageError(StorageFull) if the claim has less room than so many bytes."""
+    free = shutil.disk_usage(place).free
+    if needed > free:
         message = (
-            f"the claim has {size(free)} left, and the download needs {size(total - start)} more; enlarge the claim, or"
+            f"the claim has {size(free)} left, and the download needs {size(needed)} more; enlarge the claim, or"
             " delete what is no longer needed"
         )
         raise StageError(Reason.STORAGE_FULL, message, final=False)

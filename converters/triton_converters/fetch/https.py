@@ -4,15 +4,17 @@ from pathlib import Path
 
 from urllib3.util import make_headers
 
-from triton_converters.contract.uris import Uri
 from triton_converters.fetch.credentials import Credentials, choose
 from triton_converters.fetch.http_file import download
+from triton_converters.fetch.remote import FILES, Fetched, Remote
 
 
-def fetch(uri: Uri, place: Path, credentials: Credentials) -> str:
-    """Download the file and return its entity tag. Raises StageError."""
-    name = uri.path.rpartition("/")[2]
-    return download(f"https://{uri.host}/{uri.path}", place, place / "files" / name, _header(credentials))
+def fetch(remote: Remote, place: Path) -> Fetched:
+    """Download the file; its version is its entity tag. Raises StageError."""
+    uri = remote.uri
+    target = place / FILES / uri.path.rpartition("/")[2]
+    tag = download(f"https://{uri.host}/{uri.path}", place, target, _header(remote.credentials))
+    return Fetched(tag, single=True)
 
 
 def _header(credentials: Credentials) -> dict[str, str]:

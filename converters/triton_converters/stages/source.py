@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from triton_converters.claim_store.digest import SourceFile, digest_of, is_published, sha256_of
@@ -21,6 +21,7 @@ from triton_converters.contract.request import SourceRequest
 from triton_converters.contract.results import SourceResult
 from triton_converters.contract.uris import Uri
 from triton_converters.fetch import credentials
+from triton_converters.fetch.remote import FILES, Fetched, Remote, wanted
 
 _UNSPEAKABLE = re.compile(r"[\x00-\x1f\x7f\\]")
 
@@ -40,9 +41,11 @@ def run(request: SourceRequest) -> SourceResult:
 
 def _mounted(request: SourceRequest) -> SourceResult:
     root = _locate(request)
-    files = sorted(_files(root, Path(request.path).name), key=lambda file: os.fsencode(file.name))
+    found = (file for file in _files(root, Path(request.path).name) if wanted(file.name, request.include))
+    files = sorted(found, key=lambda file: os.fsencode(file.name))
     if not files:
-        raise StageError(Reason.SOURCE_NOT_FOUND, f"{request.uri} holds no file")
+        named = " that spec.source.include names" if request.include else ""
+        raise StageError(Reason.SOURCE_NOT_FOUND, f"{request.uri} holds no file{named}")
     single = root.is_file()
     digest = _digest(request, files, single)
     target = layout.source_directory(digest)
@@ -54,26 +57,46 @@ def _mounted(request: SourceRequest) -> SourceResult:
 
 def _downloaded(request: SourceRequest, uri: Uri) -> SourceResult:
     """Download the files to the claim, next to where they are published, so that they are only renamed."""
-    expected, name = layout.source_directory(request.sha256), uri.path.rpartition("/")[2]
-    if request.sha256 and (expected / name).is_file() and _is_intact(expected):
+    name = uri.path.rpartition("/")[2]
+    if request.sha256 and _is_intact(layout.source_directory(request.sha256)):
         print(f"{request.uri} is on the claim already, with the expected SHA-256", flush=True)
-        return _result(request.sha256, [SourceFile(name, expected / name)])
+        return _known(request.sha256, name)
     with resumable_directory(layout.source_directory(request.key).parent, request.key) as place:
         scheme = importlib.import_module(f"triton_converters.fetch.{uri.scheme}")
-        resolved: str = scheme.fetch(uri, place, credentials.read())
-        files = list(_files(place / "files" / name, name))
-        digest = _digest(request, files, single=True)
+        remote = Remote(uri, credentials.read(), request.revision, request.include)
+        fetched: Fetched = scheme.fetch(remote, place)
+        files = list(_files(place / FILES / name if fetched.single else place / FILES, name))
+        digest = _digest(request, files, fetched.single, fetched.hashes)
         target = layout.source_directory(digest)
         if not _is_intact(target):
             for file in files:
                 file.path.chmod(0o444)
-            publish_directory(place / "files", target, _is_intact)
-        return _result(digest, files, resolved)
+            publish_directory(place / FILES, target, _is_intact)
+        return _result(digest, files, fetched.resolved)
 
 
-def _digest(request: SourceRequest, files: list[SourceFile], single: bool) -> str:
-    """Return the digest of the files; raises StageError(DigestMismatch) if the spec has another one."""
-    digest = digest_of({file.name: sha256_of(file) for file in files}, single)
+def _known(digest: str, name: str) -> SourceResult:
+    """Return the result for a source that is published; ``name``: what the file is called if it is a single one."""
+    files = list(_files(layout.source_directory(digest), ""))
+    single = sha256_of(files[0]) == digest
+    return _result(digest, [SourceFile(name, files[0].path)] if single else files)
+
+
+def _digest(
+    request: SourceRequest, files: list[SourceFile], single: bool, told: Mapping[str, str] | None = None
+) -> str:
+    """Return the digest of the files.
+
+    Raises StageError(DigestMismatch) if the spec has another one, or if the server ``told`` another SHA-256 of a file.
+    """
+    hashes = {file.name: sha256_of(file) for file in files}
+    for name, sha256 in (told or {}).items():
+        if hashes.get(name) != sha256:
+            message = (
+                f"{name} of {request.uri} has not the SHA-256 that the server tells; type: kubectl triton retry NAME"
+            )
+            raise StageError(Reason.DIGEST_MISMATCH, message)
+    digest = digest_of(hashes, single)
     if request.sha256 and digest != request.sha256:
         message = f"{request.uri} has SHA-256 {digest}, but spec.source.sha256 is {request.sha256} (see docs/source.md)"
         raise StageError(Reason.DIGEST_MISMATCH, message)

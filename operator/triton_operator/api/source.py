@@ -32,6 +32,7 @@ SourceUri = Annotated[
         )
     ),
 ]
+Pattern = Annotated[str, StringConstraints(max_length=256, pattern=r"^[A-Za-z0-9_.*?/-]+$")]
 DataUri = Annotated[str, StringConstraints(max_length=1024, pattern=f"^{uris.PATTERNS['pvc']}$")]
 
 
@@ -49,16 +50,21 @@ class Source(ApiType):
     )
     uri: SourceUri
     """URI of the source: `pvc://CLAIM/PATH` or `configmap://NAME`, in the namespace of the object, or
-    `https://HOST/PATH/FILE`, which the source Job downloads to the repository claim. docs/source.md describes each."""
+    `https://HOST/PATH/FILE` or `hf://OWNER/REPOSITORY`, which the source Job downloads to the repository claim.
+    docs/source.md describes each."""
     revision: Revision = ""
-    """Any text. Change it to make the operator read the URI again. Default: empty."""
+    """Branch, tag or commit of `hf`, by default `main`; otherwise any text. Change it to make the operator read the URI
+    again. Default: empty."""
     sha256: Annotated[str, StringConstraints(max_length=64, pattern=r"^([0-9a-f]{64})?$")] = ""
     """Expected digest of the source, in hexadecimal: the SHA-256 of a single file. For a directory or a ConfigMap, it
     is the SHA-256 of the lines that `sha256sum` prints for its files, sorted by path; docs/source.md has the command.
     Default: not checked."""
     secret_ref: LocalReference | None = None
     """Secret with the credentials of the download, in the namespace of the object. Only the source Job mounts it.
-    Keys for `https`: `username` and `password`, or `token`. Default: none."""
+    Keys for `https`: `username` and `password`, or `token`. Key for `hf`: `HF_TOKEN`. Default: none."""
+    include: Annotated[list[Pattern], Field(max_length=32)] = Field(default_factory=list)
+    """Patterns such as `*.safetensors`. A file belongs to the source if one of them matches its path; `*` matches any
+    characters, slashes too. Default: all files."""
 
 
 class Data(ApiType):

@@ -336,6 +336,7 @@ def _environment(context: Context, work: Work, own_image: bool) -> list[dict[str
             "HTTPS_PROXY": settings.sources_proxy,
             "NO_PROXY": ",".join(settings.sources_no_proxy),
             "SOURCE_CA_BUNDLE": settings.sources_ca_bundle,
+            "HF_ENDPOINT": settings.sources_hub,
         }
     if cpus := amount(context.spec.conversion.pod.resources.limits.get("cpu")):
         # torch would start a thread for each of the node's cores and be throttled.

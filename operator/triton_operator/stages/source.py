@@ -82,7 +82,14 @@ def source_work(context: Context) -> Work:
     """The Job's work. Its key says nothing of the content; the user's ``revision`` says when to look again."""
     source = context.spec.source
     uri = uris.split(source.uri)
-    request = SourceRequest(key="", uri=source.uri, path="" if uri.is_remote else uri.path, sha256=source.sha256)
+    request = SourceRequest(
+        key="",
+        uri=source.uri,
+        path="" if uri.is_remote else uri.path,
+        sha256=source.sha256,
+        revision=source.revision if uri.scheme == "hf" else "",
+        include=tuple(source.include),
+    )
     key = names.result_key("source", request, source.revision, context.deployment.uid)
     volumes, mounts = _volumes(context)
     return Work(
