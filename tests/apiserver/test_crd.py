@@ -115,7 +115,7 @@ def test_names_that_could_leave_their_place(kubectl_shared: Kubectl, attack: Att
     message = refusal(kubectl_shared, changed(body, {path: value}))
     attack("a spec", f"{field}: {text}", message.rpartition("Invalid value")[2][:100] or message[:100])
     assert re.sub(r"\.(\d+)", r"[\1]", path) in message
-    assert "should match" in message or "may not be more than" in message or "Too long" in message
+    assert any(words in message for words in ("should match", "uri must", "may not be more than", "Too long"))
 
 
 A_FILE = {f"{MODEL}.format": "onnx", f"{MODEL}.path": "a.onnx", f"{MODEL}.entrypoint": ..., f"{MODEL}.arguments": ...}
@@ -160,7 +160,12 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "metrics judge the answers to real inputs: set spec.dataloader",
     ),
     "no spec": ({"spec": ...}, "spec: Required value"),
-    "source of an unknown scheme": ({"spec.source.uri": "s3://bucket/model"}, "spec.source.uri in body should match"),
+    "source of an unknown scheme": ({"spec.source.uri": "ftp://host/model"}, "uri must be one of pvc://CLAIM/PATH"),
+    "source over plain http": ({"spec.source.uri": "http://host/model.onnx"}, "uri must be one of pvc://CLAIM/PATH"),
+    "source without a file": ({"spec.source.uri": "https://host/models/"}, "uri must be one of pvc://CLAIM/PATH"),
+    "source with a query": ({"spec.source.uri": "https://host/a.onnx?X-Signature=1"}, "put credentials into a Secret"),
+    "source with credentials": ({"spec.source.uri": "https://user:pw@host/a.onnx"}, "put credentials into a Secret"),
+    "Secret for a claim": ({"spec.source.secretRef": {"name": "mine"}}, "secretRef is only for files that are"),
     "digest not hexadecimal": ({"spec.source.sha256": "x" * 64}, "spec.source.sha256 in body should match"),
     "entrypoint not Python": ({f"{MODEL}.entrypoint": "model.sh"}, "entrypoint in body should match"),
     "argument's name": ({f"{MODEL}.arguments": {"a b": "1"}}, "argument names must begin with a letter or _"),

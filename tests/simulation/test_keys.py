@@ -51,7 +51,8 @@ CONFIG, TENSOR_RT, MEASUREMENT = "models.0.config", "models.0.tensorrt", "perfor
 TUNING = {"pyt": "intra_op_thread_count", "tf-keras": "TF_NUM_INTRA_THREADS", "hps": "refresh_delay"}
 """A parameter that a backend of the model reads, by the model's format."""
 OPTIONS: Mapping[str, tuple[Any, ...]] = {
-    "source.uri": ("pvc://models/digits", "pvc://models/other"),
+    "source.uri": ("pvc://models/digits", "pvc://models/other", "https://models.example/digits.onnx"),
+    "source.include": ([], ["*.onnx"], ["*.py", "*.onnx"]),
     "source.sha256": ("", "0" * 64),
     "source.revision": ("", "v2"),
     "data": (None, {"uri": "pvc://data/a"}, {"uri": "pvc://data/a", "revision": "v2"}),

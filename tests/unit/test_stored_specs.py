@@ -25,6 +25,14 @@ def long_arguments(kilobytes: int) -> dict[str, str]:
 
 
 STORED: dict[str, tuple[dict[str, Any], str]] = {
+    "a URI with credentials": (
+        {"spec.source.uri": "https://user:pw@models.example/a.onnx"},
+        "spec.source.uri: the URI has a query, a fragment or credentials; remove them",
+    ),
+    "a URI of no scheme": (
+        {"spec.source.uri": "file:///etc/passwd"},
+        "spec.source.uri: the URI must be one of pvc://CLAIM/PATH",
+    ),
     "a Python environment": (
         {CONFIG: {"parameters": {"EXECUTION_ENV_PATH": "env.tar.gz"}}},
         "spec.models.0: config.parameters must not have EXECUTION_ENV_PATH",

@@ -24,7 +24,7 @@ class Entrypoint:
 
 @dataclass(frozen=True)
 class SourceRequest(Document):
-    """Publish ``path`` below SOURCE_MOUNT (empty: all of it) as ``sources/<digest>/``."""
+    """Publish ``path`` below SOURCE_MOUNT (empty: all of it), or what is downloaded, as ``sources/<digest>/``."""
 
     key: str
     uri: str
@@ -33,6 +33,10 @@ class SourceRequest(Document):
     """Expected digest, 64 hexadecimal digits, or empty."""
     models: tuple[str, ...] = ()
     """Paths below the source of models whose format the spec leaves out; it is found by their content."""
+    revision: str = ""
+    """Branch, tag or commit of a repository; empty: its main branch, or the scheme has none."""
+    include: tuple[str, ...] = ()
+    """Patterns of the files' paths, of which one must match (``fnmatch``); empty: all files."""
 
 
 @dataclass(frozen=True)

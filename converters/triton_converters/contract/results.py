@@ -87,6 +87,9 @@ class SourceResult(Document):
     total_bytes: int
     formats: tuple[str, ...] = ()
     """Formats of the models that the request names, in its order."""
+    resolved: str = ""
+    """What the server called the version that was downloaded: the entity tag or the commit; empty: nothing, or not
+    downloaded."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from triton_converters.contract import layout
+from triton_converters.contract import layout, uris
 from triton_converters.contract.formats import ENSEMBLE
 from triton_converters.contract.request import EnsembleCode, Entrypoint, ModelCode, ReferenceRequest, Step
 from triton_converters.contract.results import ReferenceResult, SourceResult, Tensor
@@ -92,8 +92,10 @@ def examples_key(context: Context, source: SourceResult) -> str:
 
 def basis(spec: TritonDeploymentSpec) -> str:
     """A digest of what the spec says of the examples: of everything that changes every conversion."""
+    # Who may read the source does not change it.
+    source = spec.source.model_copy(update={"secret_ref": None})
     own = [spec.conversion.image, *spec.job_pod.env]
-    return names.result_key("basis", _request(spec, ""), spec.source, spec.data, spec.device, *own, without=LABELS)
+    return names.result_key("basis", _request(spec, ""), source, spec.data, spec.device, *own, without=LABELS)
 
 
 def _request(spec: TritonDeploymentSpec, source: str) -> ReferenceRequest:
@@ -159,7 +161,7 @@ def _arguments(spec: TritonDeploymentSpec, given: Mapping[str, str]) -> dict[str
     """Replace $(DATA) by the path at which spec.data is mounted."""
     data = layout.DATA_MOUNT
     if spec.data is not None:
-        data /= spec.data.uri.partition("://")[2].partition("/")[2].strip("/")
+        data /= uris.split(spec.data.uri).path
     return {name: value.replace("$(DATA)", str(data)) for name, value in given.items()}
 
 
