@@ -30,6 +30,7 @@ from tests.e2e import (
     last_words,
     prober,
     repair,
+    smallest,
     workbench,
 )
 from tests.e2e.bad_inputs import BadInput
@@ -56,6 +57,7 @@ LANES: dict[str, Callable[[Suite], Any]] = {
     "full_claim": repair.storage,
     "deleted": deletion.run,
     "from_configmap": configmap.run,
+    "smallest": smallest.run,
 }
 """By the fixture that gives its outcome; those that take longest come first."""
 LANES_AT_A_TIME = 4
@@ -237,6 +239,12 @@ def deleted(lanes: dict[str, "Future[Any]"]) -> deletion.Deleted:
 def from_configmap(lanes: dict[str, "Future[Any]"]) -> configmap.FromConfigMap:
     """Outcome of the lane."""
     return lanes["from_configmap"].result()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="package")
+def smallest(lanes: dict[str, "Future[Any]"]) -> State:
+    """Outcome of the lane."""
+    return lanes["smallest"].result()  # type: ignore[no-any-return]
 
 
 @pytest.fixture(scope="package")
