@@ -57,7 +57,7 @@ LANES: dict[str, Callable[[Suite], Any]] = {
     "full_claim": repair.storage,
     "deleted": deletion.run,
     "from_configmap": configmap.run,
-    "smallest": smallest.run,
+    "smallest_object": smallest.run,
 }
 """By the fixture that gives its outcome; those that take longest come first."""
 LANES_AT_A_TIME = 4
@@ -242,9 +242,9 @@ def from_configmap(lanes: dict[str, "Future[Any]"]) -> configmap.FromConfigMap:
 
 
 @pytest.fixture(scope="package")
-def smallest(lanes: dict[str, "Future[Any]"]) -> State:
+def smallest_object(lanes: dict[str, "Future[Any]"]) -> State:
     """Outcome of the lane."""
-    return lanes["smallest"].result()  # type: ignore[no-any-return]
+    return lanes["smallest_object"].result()  # type: ignore[no-any-return]
 
 
 @pytest.fixture(scope="package")
