@@ -1,6 +1,7 @@
-"""`kubectl triton COMMAND`: inspect a TritonDeployment and its results, or check a file before you apply it."""
+"""`kubectl triton COMMAND`: put files on a claim, inspect a TritonDeployment and its results, or check a file."""
 
 import argparse
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -15,6 +16,9 @@ from triton_plugin.explain import explain
 from triton_plugin.first_object import Known, first_object
 from triton_plugin.found_models import FORMATS as SOURCE_FORMATS
 from triton_plugin.model_folder import read as read_folder
+from triton_plugin.push.cluster import Claims
+from triton_plugin.push.command import Options, Pushed, push
+from triton_plugin.push.objects import PushError
 from triton_plugin.python_files import FolderError
 from triton_plugin.report.document import Report, report
 from triton_plugin.source import Cluster, is_file, read_file
@@ -32,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     try:
         return int(options.command(options))
-    except (SubjectError, FolderError, OSError) as error:
+    except (SubjectError, FolderError, PushError, OSError) as error:
         say(f"kubectl triton: {error}", sys.stderr)
         return FAILED
     except KeyboardInterrupt:
@@ -95,7 +99,23 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--max-batch-size", type=int, metavar="N", help="largest batch; 0: the model has no batch dimension"
     )
+    made = command("push", _push, "Copy a folder or a file to a claim, and print what spec.source takes.")
+    made.add_argument(
+        "path", type=Path, metavar="FOLDER|FILE", help="what to copy; a file becomes a folder of one file"
+    )
+    made.add_argument("uri", metavar="pvc://CLAIM/PATH", help="the folder that it becomes; what is there is replaced")
+    _add_claim(made)
+    _add_place(made)
     return parser
+
+
+def _add_claim(parser: argparse.ArgumentParser) -> None:
+    size = Options.size
+    parser.add_argument("--size", default=size, help=f"size of the claim, if it does not exist yet; default: {size}")
+    parser.add_argument(
+        "--storage-class", default="", metavar="NAME", help="StorageClass of such a claim; default: the cluster's"
+    )
+    parser.add_argument("--image", default="", help="image of the pod that takes the files; default: the converter's")
 
 
 def _add_place(parser: argparse.ArgumentParser) -> None:
@@ -214,6 +234,19 @@ def _init(options: argparse.Namespace) -> int:
         raise FolderError(f"a TritonDeployment for this folder would be invalid: {'; '.join(map(str, faults))}")
     sys.stdout.write(text)
     return OK
+
+
+def _push(options: argparse.Namespace) -> int:
+    pushed = _pushed(options, options.path, options.uri)
+    say(f"source:\n  uri: {pushed.uri}\n  sha256: {pushed.sha256}")
+    return OK
+
+
+def _pushed(options: argparse.Namespace, path: Path, uri: str) -> Pushed:
+    # As Ctrl-C does, it ends the push in order, and the pod with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(FAILED))
+    claims = Claims(Cluster(options.context, options.namespace))
+    return push(claims, path, uri, Options(options.size, options.storage_class, options.image), console(stderr=True))
 
 
 if __name__ == "__main__":
