@@ -42,6 +42,10 @@ class Cluster:
         self._measuring: Any = None
         """Metadata of the last pod that was seen to measure."""
 
+    def kubectl(self, *arguments: str) -> list[str]:
+        """Return the command line of kubectl for this context and namespace."""
+        return ["kubectl", "--context", self.context, "--namespace", self.namespace, *arguments]
+
     def subject(self, name: str) -> Subject:
         """Return the object with its results. Raises SubjectError."""
         body = self.deployment(name)

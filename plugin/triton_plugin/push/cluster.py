@@ -97,8 +97,8 @@ class Claims:
             with answered(f"pod {name} cannot be made in namespace {self.namespace}"):
                 self._core.create_namespaced_pod(self.namespace, body, _request_timeout=TIMEOUT_SECONDS)
             self._wait(name, say)
-            place = ("kubectl", "--context", self._cluster.context, "--namespace", self.namespace)
-            yield Remote((*place, "exec", "--stdin", name, "--container", CONTAINER, "--"), f"{MOUNT}/{target.path}")
+            within = self._cluster.kubectl("exec", "--stdin", name, "--container", CONTAINER, "--")
+            yield Remote(within, f"{MOUNT}/{target.path}")
         finally:
             self._delete(name, say)
 
