@@ -1,19 +1,26 @@
 """What a push asks of the API server: an image, a claim, and a restricted pod that is gone in any case."""
 
+import inspect
 import json
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from hack.devcluster.apiserver import ApiServer
 from tests.apiserver.custom_resources import MINIMAL
 from tests.apiserver.kubectl import Kubectl, KubectlError
 from tests.apiserver.operator_process import eventually
+from tests.report.model_folders import write
 from triton_plugin.__main__ import main
+from triton_plugin.push import receiver
 from triton_plugin.push.cluster import Claims
+from triton_plugin.push.files import collect, digest
 from triton_plugin.push.objects import LABELS, PushError, Target, pod
 from triton_plugin.source import Cluster
 
@@ -22,6 +29,13 @@ IMAGE = "registry.example/converter:1"
 SELECTOR = ",".join(f"{key}={value}" for key, value in LABELS.items())
 RESTRICTED = "pod-security.kubernetes.io/enforce=restricted"
 RUNNING = {"phase": "Running"}
+KUBECTL = """#!/bin/bash
+# kubectl exec into a pod that is this machine, with the claim in a folder.
+while [ "$1" != -- ]; do options+=("$1"); shift; done
+shift
+echo "${options[@]}" >>"$CLAIM/calls"
+exec "${@/#\\/claim/$CLAIM}"
+"""
 
 
 def waiting(reason: str) -> dict[str, Any]:
@@ -123,8 +137,9 @@ def test_what_a_pod_waits_for_is_said_once(claims: Claims, kubectl: Kubectl, mon
         claims.opened(TARGET, IMAGE, told.append),
     ):
         raise AssertionError("it does not run")
-    assert len(told) == 1
-    assert "cannot be scheduled: no node" in told[0]
+    assert len(told) == 2
+    assert told[0].startswith("starting pod triton-push-")
+    assert "cannot be scheduled: no node" in told[1]
     no_pod_is_left(kubectl)
 
 
@@ -157,8 +172,38 @@ def test_the_image_is_that_of_the_installation(
     assert claims.converter_image() == IMAGE
 
 
+def test_the_command_sends_the_files_through_kubectl(
+    claims: Claims,
+    kubectl: Kubectl,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write(tmp_path / "net", {"model.py": "def get_model(): ...\n"})
+    claim, programs = tmp_path / "claim", tmp_path / "programs"
+    claim.mkdir()
+    programs.mkdir()
+    (programs / "kubectl").write_text(KUBECTL)
+    (programs / "kubectl").chmod(0o755)
+    monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
+    monkeypatch.setenv("CLAIM", str(claim))
+    monkeypatch.setenv("RECEIVER", inspect.getsource(receiver))
+    with kubelet(kubectl, RUNNING) as seen:
+        status = main(["push", str(tmp_path / "net"), "pvc://models/net", "-n", kubectl.namespace, "--image", IMAGE])
+    said = capsys.readouterr()
+    assert status == 0, said.err
+    source = yaml.safe_load(said.out)["source"]
+    assert source == {"uri": "pvc://models/net", "sha256": digest(collect(tmp_path / "net").files, lambda _: None)}
+    assert (claim / "net/model.py").read_text() == "def get_model(): ...\n"
+    name = seen[0]["metadata"]["name"]
+    wanted = f"--context devcluster --namespace {kubectl.namespace} exec --stdin {name} --container push"
+    assert set((tmp_path / "claim/calls").read_text().splitlines()) == {wanted}
+    assert kubectl.get("pvc", "models")["spec"]["resources"]["requests"] == {"storage": "10Gi"}
+    no_pod_is_left(kubectl)
+
+
 def test_a_refusal_is_told_in_the_api_servers_words(
-    claims: Claims, kubectl: Kubectl, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+    claims: Claims, kubectl: Kubectl, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "net.onnx").write_text("")
     arguments = ["push", str(tmp_path / "net.onnx"), "pvc://models/x", "-n", kubectl.namespace, "--image", IMAGE]

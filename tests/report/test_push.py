@@ -250,7 +250,7 @@ def test_the_pod_gets_the_program_as_it_is() -> None:
     (container,) = pod("push", "models", "image")["spec"]["containers"]
     (variable,) = container["env"]
     assert variable["value"] == inspect.getsource(receiver)
-    assert "$(" not in variable["value"], "Kubernetes would replace it"
+    assert "$" not in variable["value"], "Kubernetes replaces $$ and $(NAME)"
 
 
 # The command --------------------------------------------------------------------------------------------------------

@@ -86,13 +86,14 @@ class Claims:
 
     @contextmanager
     def opened(self, target: Target, image: str, say: Callable[[str], None]) -> Iterator[Remote]:
-        """Yield the way to a folder, through a pod that is deleted in any case; ``say`` is told why it does not start.
+        """Yield the way to a folder, through a pod that is deleted in any case; ``say`` is told what it waits for.
 
         Raises SubjectError, or PushError if the pod does not start.
         """
         # A name of ours: who is interrupted while the pod is made knows which one to delete.
         name = f"triton-push-{secrets.token_hex(4)}"
         body: Any = pod(name, target.claim, image)
+        say(f"starting pod {name} with image {image}")
         try:
             with answered(f"pod {name} cannot be made in namespace {self.namespace}"):
                 self._core.create_namespaced_pod(self.namespace, body, _request_timeout=TIMEOUT_SECONDS)
