@@ -65,6 +65,7 @@ def test_an_interrupted_push_leaves_what_was_there_and_no_pod(suite: Suite, mode
     assert process.wait(timeout=60) != 0
     eventually("no pod of a push", lambda: no_pod(suite))
     assert suite.workbench.run("cat", "/models/interrupted/here/file") == "old\n"
+    assert suite.workbench.run("ls", "-A", "/models/interrupted").split() == ["here"]
 
 
 def test_a_claim_that_does_not_exist_is_made(suite: Suite, model: Path) -> None:

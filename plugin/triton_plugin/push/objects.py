@@ -79,7 +79,8 @@ def pod(name: str, claim_name: str, image: str) -> dict[str, Any]:
     spec = {
         "restartPolicy": "Never",
         "activeDeadlineSeconds": receiver.LIFETIME_SECONDS,
-        "terminationGracePeriodSeconds": 1,
+        # After an interruption the receiver deletes what it has written so far.
+        "terminationGracePeriodSeconds": 5,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "securityContext": {
