@@ -30,6 +30,7 @@ from tests.e2e import (
     last_words,
     prober,
     repair,
+    running,
     smallest,
     workbench,
 )
@@ -58,6 +59,7 @@ LANES: dict[str, Callable[[Suite], Any]] = {
     "deleted": deletion.run,
     "from_configmap": configmap.run,
     "smallest_object": smallest.run,
+    "ran": running.run,
 }
 """By the fixture that gives its outcome; those that take longest come first."""
 LANES_AT_A_TIME = 4
@@ -239,6 +241,12 @@ def deleted(lanes: dict[str, "Future[Any]"]) -> deletion.Deleted:
 def from_configmap(lanes: dict[str, "Future[Any]"]) -> configmap.FromConfigMap:
     """Outcome of the lane."""
     return lanes["from_configmap"].result()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="package")
+def ran(lanes: dict[str, "Future[Any]"]) -> running.Ran:
+    """Outcome of the lane."""
+    return lanes["ran"].result()  # type: ignore[no-any-return]
 
 
 @pytest.fixture(scope="package")
