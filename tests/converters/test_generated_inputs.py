@@ -112,6 +112,18 @@ def test_the_smallest_table_bounds_the_words_through_casts_and_constants() -> No
     assert onnx_tables.rows(model.graph) == {"ids": 7}
 
 
+def test_a_one_hot_code_bounds_the_classes() -> None:
+    graph = Graph()
+    rows = graph.add("Unsqueeze", "bytes", graph.constant(numpy.array([2])))
+    hot = graph.add("Cast", graph.add("Equal", rows, graph.constant(numpy.arange(257)[None, None])), to=1)
+    is_padding = graph.add("Cast", graph.add("Equal", "bytes", graph.constant(numpy.array([256]))), to=1)
+    model = graph.model(
+        {"bytes": (TensorProto.INT64, ["batch", 8])},
+        {"y": (hot, TensorProto.FLOAT, ["batch", 8, 257]), "z": (is_padding, TensorProto.FLOAT, ["batch", 8])},
+    )
+    assert onnx_tables.rows(model.graph) == {"bytes": 257}
+
+
 @pytest.mark.parametrize(
     ("kind", "values"),
     [
@@ -123,6 +135,20 @@ def test_the_smallest_table_bounds_the_words_through_casts_and_constants() -> No
 def test_integers_of_which_nothing_is_known_are_0_and_1(refer: Refer, kind: int, values: set[Any]) -> None:
     refer(identity(kind, ["batch", 6]))
     assert {value for batch in batches() for value in batch.inputs["x"].flat} == values
+
+
+def test_lengths_are_those_of_the_sequences(refer: Refer) -> None:
+    """With a length of 0 or 1, a model of sound would hear nothing."""
+    graph = Graph()
+    sums = graph.add("ReduceSum", "waveforms", graph.constant(numpy.array([1])), keepdims=0)
+    scaled = graph.add("Mul", sums, graph.add("Cast", "waveforms_lens", to=TensorProto.FLOAT))
+    model = graph.model(
+        {"waveforms": (TensorProto.FLOAT, ["batch", "N"]), "waveforms_lens": (TensorProto.INT64, ["batch"])},
+        {"y": (scaled, TensorProto.FLOAT, ["batch"])},
+    )
+    refer(model)
+    lengths = numpy.concatenate([batch.inputs["waveforms_lens"] for batch in batches()])
+    assert 112 <= lengths.min() < lengths.max() <= 224
 
 
 def test_texts_are_words(refer: Refer) -> None:
@@ -201,6 +227,13 @@ def impossible() -> Any:
     return graph.model({"x": (TensorProto.FLOAT, ["batch", "length"])}, {"y": (rows, TensorProto.FLOAT, None)})
 
 
+def single() -> Any:
+    """A model whose graph says that it takes any batch, with a Reshape to one sample."""
+    graph = Graph()
+    rows = graph.add("Reshape", "x", graph.constant(numpy.array([1, 4])))
+    return graph.model({"x": (TensorProto.FLOAT, ["batch", 4])}, {"y": (rows, TensorProto.FLOAT, ["batch", 4])})
+
+
 @pytest.mark.parametrize(
     ("model", "max_batch_size", "words"),
     [
@@ -211,9 +244,10 @@ def impossible() -> Any:
         ),
         (identity(TensorProto.FLOAT, []), 1, "set models[].config.maxBatchSize to 0"),
         (identity(TensorProto.FLOAT16, ["batch", 4]), 1, "input x of model.onnx is float16, but ioPrecision is fp32"),
-        (impossible(), 2, "accepts no inputs that were tried, first x float32[2, 224]: model.onnx failed"),
+        (impossible(), 2, "accepts no inputs that were tried, first x float32[1, 224]: model.onnx failed"),
+        (single(), 2, "model.onnx answers single samples, but no batch of 2"),
     ],
-    ids=["fixed", "scalar", "half", "impossible"],
+    ids=["fixed", "scalar", "half", "impossible", "single"],
 )
 def test_what_cannot_be_generated_says_what_to_do(refer: Refer, model: Any, max_batch_size: int, words: str) -> None:
     failure = refusal(refer, model, max_batch_size=max_batch_size)
@@ -226,6 +260,26 @@ def test_without_a_batch_dimension_each_batch_is_a_request(refer: Refer) -> None
     result = refer(identity(TensorProto.FLOAT, [1, 4]), max_batch_size=0)
     assert (result.samples, result.signature.max_batch_size) == (8, 0)
     assert [batch.inputs["x"].shape for batch in batches()] == [(1, 4)] * 8
+
+
+@pytest.mark.parametrize(("first", "size"), [("batch_size", 1), ("N", 1), (None, 1), ("sequence_length", 224)])
+def test_without_a_batch_dimension_a_request_is_one_sample(refer: Refer, first: str | None, size: int) -> None:
+    """A model with a state has a batch that is not the first dimension of all its inputs."""
+    graph = Graph()
+    model = graph.model(
+        {"frames": (TensorProto.FLOAT, [first, "time", 4]), "state": (TensorProto.FLOAT, [2, 1, 4])},
+        {"y": (graph.add("ReduceSum", "frames"), TensorProto.FLOAT, [1, 1, 1])},
+    )
+    refer(model, max_batch_size=0)
+    assert batches()[0].inputs["frames"].shape == (size, 224, 4)
+
+
+def test_a_first_dimension_of_another_size_than_1_is_found(refer: Refer) -> None:
+    graph = Graph()
+    rows = graph.add("Reshape", "x", graph.constant(numpy.array([-1, 256])))
+    model = graph.model({"x": (TensorProto.FLOAT, ["n", 8])}, {"y": (rows, TensorProto.FLOAT, ["m", 256])})
+    refer(model, max_batch_size=0)
+    assert batches()[0].inputs["x"].shape == (224, 8)
 
 
 def test_without_a_batch_dimension_a_request_of_several_samples_is_refused(mount: Path) -> None:

@@ -153,6 +153,22 @@ def test_an_output_whose_size_an_exporter_left_open_is_declared_as_the_graph_has
     assert as_served(signature, path, "onnx") == signature
 
 
+def test_a_size_that_onnx_runtime_infers_is_declared(bring: Callable[..., None]) -> None:
+    """Triton asks ONNX Runtime for the outputs' sizes, and refuses a configuration that says otherwise."""
+    graph = Graph()
+    hidden = graph.add("Relu", "x")
+    model = graph.model(
+        {"x": (TensorProto.FLOAT, ["n", 3])},
+        {"y": (hidden, TensorProto.FLOAT, ["n", "exporter_does_not_know"])},
+    )
+    bring(model, {"x": numpy.arange(6, dtype=numpy.float32).reshape(2, 3)})
+    convert()
+    session = onnxruntime.InferenceSession(str(model_file(REVISION, "small", "onnx")))
+    assert [output.shape for output in session.get_outputs()] == [["n", 3]]
+    text = (layout.model_repository(REVISION) / "small" / "config.pbtxt").read_text()
+    assert list(text_format.Parse(text, model_config_pb2.ModelConfig()).output[0].dims) == [3]
+
+
 @pytest.mark.parametrize(("precision", "optimized"), [("fp32", True), ("fp16", False), ("fp16", True)])
 def test_precision_and_optimiser_keep_the_interface(
     bring: Callable[..., None], precision: str, optimized: bool
@@ -299,6 +315,27 @@ def test_libraries_of_custom_operators_are_not_loaded(tmp_path: Path) -> None:
     reason, message = reason_of(tmp_path)
     assert reason is Reason.CHECKPOINT_INVALID
     assert "operators of org.example" in message
+
+
+def test_an_operator_in_a_branch_counts_too(tmp_path: Path) -> None:
+    branch = Graph()
+    branch.nodes.append(helper.make_node("Secret", ["x"], ["z"], domain="org.example"))
+    body = helper.make_graph(branch.nodes, "then", [], [helper.make_tensor_value_info("z", TensorProto.FLOAT, ["n"])])
+    graph = Graph()
+    chosen = graph.add("If", "flag", then_branch=body, else_branch=body)
+    model = graph.model(
+        {"x": (TensorProto.FLOAT, ["n"]), "flag": (TensorProto.BOOL, [])}, {"y": (chosen, TensorProto.FLOAT, ["n"])}
+    )
+    model.opset_import.append(helper.make_opsetid("org.example", 1))
+    onnx.save(model, str(tmp_path / "model.onnx"))
+    assert "operators of org.example" in reason_of(tmp_path)[1]
+
+
+def test_an_operator_set_that_no_node_uses_is_no_library(tmp_path: Path) -> None:
+    model = Graph().model({"x": (TensorProto.FLOAT, ["n"])}, {"y": ("x", TensorProto.FLOAT, ["n"])})
+    model.opset_import.append(helper.make_opsetid("org.pytorch.aten", 1))
+    onnx.save(model, str(tmp_path / "model.onnx"))
+    assert onnx_loader.load(tmp_path, ModelCode("onnx", Entrypoint("model.onnx", {}), 1), "onnx").outputs == ("y",)
 
 
 def test_weights_outside_the_source_are_not_read(tmp_path: Path) -> None:

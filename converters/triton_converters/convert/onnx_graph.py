@@ -23,9 +23,9 @@ OWN_DOMAINS = frozenset({"", "ai.onnx"})
 def finish(task: Task, directory: Path, *, cast: bool) -> None:
     """Turn model.onnx in ``directory`` from what an exporter wrote into what is served.
 
-    It is optimised if the request says so, cast to fp16 if ``cast``, saved with large weights in a separate file, then
-    checked against the signature. Raises StageError: ConversionFailed (names, types or dimensions differ),
-    ConversionUnsupported (operator set, or a graph that cannot be fp16); what onnx.checker raises.
+    It is optimised if the request says so, cast to fp16 if ``cast``, saved with large weights in a separate file, told
+    the sizes of its outputs, then checked against the signature. Raises StageError: ConversionFailed (names, types or
+    dimensions differ), ConversionUnsupported (operator set, or a graph that cannot be fp16); what onnx.checker raises.
     """
     path = directory / FORMATS["onnx"].file
     if task.request.onnx_optimized:
@@ -33,8 +33,30 @@ def finish(task: Task, directory: Path, *, cast: bool) -> None:
     if cast or _is_misplaced(path):
         model = load(path)
         save(to_fp16(model) if cast else model, path)
+    if task.request.format == "onnx":
+        declare_output_sizes(path)
     onnx.checker.check_model(str(path))
     check_signature(onnx.load(str(path), load_external_data=False), task.signature, task.request.onnx_opset)
+
+
+def declare_output_sizes(path: Path) -> None:
+    """Write into the graph the sizes of its outputs that ONNX Runtime infers, where the graph leaves them open.
+
+    Triton compares config.pbtxt with what ONNX Runtime infers, and config.pbtxt is made of what the graph declares.
+    """
+    import onnxruntime
+
+    model = onnx.load(str(path), load_external_data=False)
+    shapes = {value.name: value.type.tensor_type.shape.dim for value in model.graph.output}
+    if all(dim.HasField("dim_value") for shape in shapes.values() for dim in shape):
+        return
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    for found in onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"]).get_outputs():
+        for dim, size in zip(shapes[found.name], found.shape, strict=False):
+            if isinstance(size, int):
+                dim.dim_value = size
+    onnx.save(model, str(path))
 
 
 def load(path: Path) -> Any:

@@ -71,7 +71,8 @@ def _compare_batching(one: Arrays, other: Arrays, index: int, size: int) -> None
     if worst is not None:
         message = (
             f"sample {index} gives other outputs alone than in a batch of {size} ({worst}); a layer uses statistics of"
-            " the batch or mixes its samples, but the server batches the requests of all clients"
+            " the batch or mixes its samples, but the server batches the requests of all clients; set"
+            " models[].config.maxBatchSize to 1, or correct the model"
         )
         raise StageError(Reason.REFERENCE_NOT_REPRODUCIBLE, message)
 

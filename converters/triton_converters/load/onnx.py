@@ -64,9 +64,7 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
     file = locate(source, path, pattern="*.onnx")
     try:
         graph = onnx.load(str(file), load_external_data=False)
-        foreign = sorted(
-            {entry.domain for entry in graph.opset_import} - DOMAINS - {each.domain for each in graph.functions}
-        )
+        foreign = sorted(_domains(graph) - DOMAINS - {each.domain for each in graph.functions})
         if foreign:
             message = f"{path} uses operators of {', '.join(foreign)}, but libraries of custom operators are not loaded"
             raise StageError(Reason.CHECKPOINT_INVALID, message)
@@ -86,6 +84,16 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
     }
     names = [tuple(value.name for value in values) for values in (inputs, outputs)]
     return OnnxFramework(session, names[0], names[1], open_axes, source, path, _declared(inputs, rows(graph.graph)))
+
+
+def _domains(model: Any) -> set[str]:
+    """Return the domains of all nodes. Exporters declare operator sets that no node uses, so those do not count."""
+    found, graphs = set(), [model.graph, *model.functions]
+    while graphs:
+        for node in graphs.pop().node:
+            found.add(node.domain)
+            graphs += [each for attribute in node.attribute for each in (attribute.g, *attribute.graphs)]
+    return found
 
 
 def _declared(values: Sequence[Any], limits: Mapping[str, int]) -> tuple[GraphInput, ...]:

@@ -1,6 +1,7 @@
-"""Which inputs of an ONNX graph index tables, such as embeddings, and how many rows these have."""
+"""Which inputs of an ONNX graph choose among rows or classes, and how many there are: embeddings and one-hot codes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from math import prod
 from typing import Any
 
 KEEP_VALUES = {"Cast", "Expand", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
@@ -12,7 +13,8 @@ KEEP_SHAPE = {"Cast", "DequantizeLinear", "Identity"}
 def rows(graph: Any) -> Mapping[str, int]:
     """Return the number of rows of the smallest table that an input indexes, by the input's name.
 
-    ``graph``: an ``onnx.GraphProto``; its nodes are in the order of computation.
+    Numbers that an input is compared with are a table too: of a one-hot code. ``graph``: an ``onnx.GraphProto``; its
+    nodes are in the order of computation.
     """
     tables = {each.name: tuple(each.dims) for each in graph.initializer}
     origin = {each.name: each.name for each in graph.input}
@@ -21,13 +23,22 @@ def rows(graph: Any) -> Mapping[str, int]:
         if node.op_type == "Constant":
             values = (each.t for each in node.attribute if each.HasField("t"))
             tables |= {name: tuple(value.dims) for name, value in zip(node.output, values, strict=False)}
-        elif node.op_type == "Gather":
-            shape, name = tables.get(node.input[0]), origin.get(node.input[1])
-            axis = next((each.i for each in node.attribute if each.name == "axis"), 0)
-            if shape and name:
-                found[name] = min(shape[axis], found.get(name, shape[axis]))
+        for index, count in _choices(node, tables):
+            if name := origin.get(index):
+                found[name] = min(count, found.get(name, count))
         if node.op_type in KEEP_VALUES and node.input[0] in origin:
             origin[node.output[0]] = origin[node.input[0]]
         if node.op_type in KEEP_SHAPE and node.input[0] in tables:
             tables[node.output[0]] = tables[node.input[0]]
     return found
+
+
+def _choices(node: Any, tables: Mapping[str, tuple[int, ...]]) -> Iterator[tuple[str, int]]:
+    """Yield the tensor that chooses among rows or numbers of a table, and how many these are."""
+    if node.op_type == "Gather" and tables.get(node.input[0]):
+        axis = next((each.i for each in node.attribute if each.name == "axis"), 0)
+        yield node.input[1], tables[node.input[0]][axis]
+    elif node.op_type == "Equal":
+        for index, numbers in (node.input, reversed(node.input)):
+            if (count := prod(tables.get(numbers, ()))) > 1:
+                yield index, count

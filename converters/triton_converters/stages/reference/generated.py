@@ -24,6 +24,8 @@ USUAL = SIZES[:3]
 MOST_ELEMENTS = 2**25
 """Elements of all inputs of a batch, beyond which a size is not tried."""
 WORDS = ("a", "good", "day", "for", "the", "new", "model", "and", "its", "users")
+LENGTHS = ("frame", "len", "seq", "time")
+"""Parts of the name of a first dimension that counts no samples."""
 NO_ARRAYS: Mapping[str, Array] = {}
 ADVICE = "write a dataloader and name it in spec.dataloader"
 
@@ -59,6 +61,9 @@ class Recipe:
             return random.random(shape, numpy.float32)
         if self.ones and declared.is_flags:
             return numpy.ones(shape, declared.type)
+        if declared.is_lengths and self.sizes:
+            longest = max(self.sizes.values())
+            return random.integers(longest // 2, longest + 1, shape).astype(declared.type)
         return random.integers(0, declared.limit, shape).astype(declared.type)
 
 
@@ -97,17 +102,23 @@ def _declared(model: Framework, request: ReferenceRequest) -> tuple[GraphInput, 
 def _accepted(
     model: Framework, inputs: tuple[GraphInput, ...], batch_size: int | None, random: numpy.random.Generator
 ) -> Recipe:
-    """Return the first way to make inputs that the model answers with finite numbers."""
+    """Return the first way to make inputs that the model answers with finite numbers.
+
+    Sizes are tried with one sample: that is quicker, and ONNX Runtime was seen to divide by zero, which ends the
+    process, where a batch has a size that the model does not take.
+    """
+    one = None if batch_size is None else 1
     first: tuple[dict[str, Array], StageError] | None = None
     fills = (False, True) if any(each.is_flags for each in inputs) else (False,)
-    for sizes in _choices(_open(inputs, batch_size)):
+    for sizes in _tries(inputs, batch_size):
         for ones in fills:
             recipe = Recipe(inputs, sizes, ones)
             if sizes and recipe.elements(batch_size) > MOST_ELEMENTS:
                 continue
-            made = recipe.make(batch_size, random)
-            error = _refusal(model, made, batch_size)
+            made = recipe.make(one, random)
+            error = _refusal(model, made, one)
             if error is None:
+                _check_batch(model, recipe, batch_size, random)
                 return recipe
             first = first or (made, error)
     if first is None:
@@ -115,6 +126,34 @@ def _accepted(
     made, error = first
     shapes = ", ".join(f"{name} {array.dtype}{list(array.shape)}" for name, array in made.items())
     raise _failed(f"{model.path} accepts no inputs that were tried, first {shapes}: {error.message:.300}")
+
+
+def _check_batch(model: Framework, recipe: Recipe, batch_size: int | None, random: numpy.random.Generator) -> None:
+    """Check that a model that answers one sample answers a whole batch. Raises StageError(InputsNotGenerated)."""
+    if batch_size is None or batch_size == 1:
+        return
+    error = _refusal(model, recipe.make(batch_size, random), batch_size)
+    if error is not None:
+        message = f"{model.path} answers single samples, but no batch of {batch_size}: {error.message:.300}"
+        raise StageError(Reason.INPUTS_NOT_GENERATED, f"{message}; set models[].config.maxBatchSize to 1")
+
+
+def _tries(inputs: Sequence[GraphInput], batch_size: int | None) -> Iterator[Sizes]:
+    """Yield sizes to try. Without a batch dimension, a request is taken for one sample first."""
+    names = _open(inputs, batch_size)
+    single = dict.fromkeys(_samples(inputs), 1) if batch_size is None else {}
+    if single:
+        yield from ({**sizes, **single} for sizes in _choices([name for name in names if name not in single]))
+    yield from _choices(names)
+
+
+def _samples(inputs: Sequence[GraphInput]) -> Iterator[str]:
+    """Yield the names of first dimensions that the graph leaves open, unless they speak of a length."""
+    for declared in inputs:
+        name = declared.dims[0] if declared.dims else 0
+        unnamed = name == f"{declared.name}[0]"
+        if isinstance(name, str) and (unnamed or not any(word in name.lower() for word in LENGTHS)):
+            yield name
 
 
 def _open(inputs: Sequence[GraphInput], batch_size: int | None) -> list[str]:
