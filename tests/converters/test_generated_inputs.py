@@ -201,6 +201,17 @@ def impossible() -> Any:
     return graph.model({"x": (TensorProto.FLOAT, ["batch", "length"])}, {"y": (rows, TensorProto.FLOAT, None)})
 
 
+def single() -> Any:
+    """A graph that declares a batch of any size, but reshapes to a single sample."""
+    graph = Graph()
+    row = graph.add("Reshape", "x", graph.constant(numpy.array([1, 4])))
+    return graph.model({"x": (TensorProto.FLOAT, ["batch", 4])}, {"y": (row, TensorProto.FLOAT, ["batch", 4])})
+
+
+def test_a_graph_that_reshapes_to_a_single_sample_is_served_one_at_a_time(refer: Refer) -> None:
+    assert refer(single(), max_batch_size=1).samples == 8
+
+
 @pytest.mark.parametrize(
     ("model", "max_batch_size", "words"),
     [
@@ -211,9 +222,10 @@ def impossible() -> Any:
         ),
         (identity(TensorProto.FLOAT, []), 1, "set models[].config.maxBatchSize to 0"),
         (identity(TensorProto.FLOAT16, ["batch", 4]), 1, "input x of model.onnx is float16, but ioPrecision is fp32"),
+        (single(), 4, "answers single samples, but no batch of 4: model.onnx failed"),
         (impossible(), 2, "accepts no inputs that were tried, first x float32[2, 224]: model.onnx failed"),
     ],
-    ids=["fixed", "scalar", "half", "impossible"],
+    ids=["fixed", "scalar", "half", "single", "impossible"],
 )
 def test_what_cannot_be_generated_says_what_to_do(refer: Refer, model: Any, max_batch_size: int, words: str) -> None:
     failure = refusal(refer, model, max_batch_size=max_batch_size)

@@ -113,8 +113,21 @@ def _accepted(
     if first is None:
         raise _failed(f"the inputs of {model.path} are too large to be generated")
     made, error = first
+    if batch_size is not None and batch_size > 1 and _answers_one(model, inputs, random):
+        message = f"{model.path} answers single samples, but no batch of {batch_size}: {error.message:.300}"
+        raise StageError(Reason.INPUTS_NOT_GENERATED, f"{message}; set models[].config.maxBatchSize to 1")
     shapes = ", ".join(f"{name} {array.dtype}{list(array.shape)}" for name, array in made.items())
     raise _failed(f"{model.path} accepts no inputs that were tried, first {shapes}: {error.message:.300}")
+
+
+def _answers_one(model: Framework, inputs: tuple[GraphInput, ...], random: numpy.random.Generator) -> bool:
+    try:
+        _accepted(model, inputs, 1, random)
+    except StageError as error:
+        if error.reason is not Reason.INPUTS_NOT_GENERATED:
+            raise
+        return False
+    return True
 
 
 def _open(inputs: Sequence[GraphInput], batch_size: int | None) -> list[str]:
