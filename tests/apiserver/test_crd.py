@@ -289,6 +289,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {f"{MODEL}.config": ..., "spec.performance.offline.batchSizes": [1, 2]},
         "performance.offline.batchSizes must not exceed maxBatchSize",
     ),
+    "batch over the maximum of a file that is no graph": (
+        {**A_FILE, f"{MODEL}.format": "ts-trace", f"{MODEL}.config": ..., f"{MODEL}.candidates": ...},
+        "performance.offline.batchSizes must not exceed maxBatchSize",
+    ),
     "online batch over the maximum": (
         {"spec.performance.online.batchSize": 129},
         "performance.online.batchSize must not exceed maxBatchSize",
@@ -487,6 +491,19 @@ def test_candidates_may_be_left_out_and_parameters_are_those_of_backends_that_ma
 
 def test_the_smallest_object_is_taken(kubectl_shared: Kubectl) -> None:
     spec = {"source": {"uri": "pvc://models/ocr"}, "models": [{"name": "ocr", "path": "ocr.onnx"}]}
+    body = {**MINIMAL, "spec": spec}
+    assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
+
+
+@pytest.mark.parametrize("form", ["", *DECLARING])
+def test_the_batch_sizes_of_a_graph_may_be_anything_until_the_graph_is_read(kubectl_shared: Kubectl, form: str) -> None:
+    batching = {"dynamicBatching": {"preferredBatchSizes": [64]}}
+    model = {"name": "m", "path": "model.bin", "config": batching, **({"format": form} if form else {})}
+    spec = {
+        "source": {"uri": "pvc://models"},
+        "models": [model],
+        "performance": {"offline": {"batchSizes": [1, 4096]}},
+    }
     body = {**MINIMAL, "spec": spec}
     assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
 

@@ -32,8 +32,9 @@ def test_the_smallest_object_is_served() -> None:
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
     (model,) = cluster.status["resolved"]["models"]
-    assert model == {"name": "ocr", "format": "onnx", "candidates": [candidate("onnx-fp32")]}
-    assert cluster.condition("SourceResolved")["message"].endswith("; ocr.onnx is of format onnx")
+    assert model == {"name": "ocr", "format": "onnx", "maxBatchSize": 4, "candidates": [candidate("onnx-fp32")]}
+    words = "; ocr.onnx is of format onnx; ocr.onnx has a batch dimension, so maxBatchSize is 4"
+    assert cluster.condition("SourceResolved")["message"].endswith(words)
     assert [each.models for each in requests(cluster, "source", SourceRequest)] == [("ocr.onnx",)]
     assert [each.model.format for each in requests(cluster, "reference", ReferenceRequest)] == ["onnx"]
     assert [each.model.format for each in requests(cluster, "convert", ConvertRequest)] == ["onnx"]

@@ -37,6 +37,9 @@ class SourceRequest(Document):
     """Branch, tag or commit of a repository; empty: its main branch, or the scheme has none."""
     include: tuple[str, ...] = ()
     """Patterns of the files' paths, of which one must match (``fnmatch``); empty: all files."""
+    graphs: tuple[str, ...] = ()
+    """Paths below the source of models whose largest batch the spec leaves out; their content shows whether they have a
+    batch dimension."""
 
 
 @dataclass(frozen=True)

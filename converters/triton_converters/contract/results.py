@@ -90,6 +90,8 @@ class SourceResult(Document):
     resolved: str = ""
     """What the server called the version that was downloaded: the entity tag or the commit; empty: nothing, or not
     downloaded."""
+    batched: tuple[bool, ...] = ()
+    """Whether each of the request's ``graphs`` has a batch dimension, in its order."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from triton_converters.contract.results import SourceResult
 from triton_converters.contract.uris import Uri
 from triton_converters.fetch import credentials
 from triton_converters.fetch.remote import FILES, Fetched, Remote, wanted
+from triton_converters.found.batches import has_batch_dimension
 from triton_converters.found.formats import found_format
 
 _UNSPEAKABLE = re.compile(r"[\x00-\x1f\x7f\\]")
@@ -113,7 +114,8 @@ def _result(request: SourceRequest, digest: str, files: list[SourceFile], resolv
             os.link(next(target.iterdir()), target / file.name)
     total = sum((target / file.name).stat().st_size for file in files)
     formats = tuple(found_format(target, path) for path in request.models)
-    return SourceResult(digest, len(files), total, formats, resolved)
+    batched = tuple(has_batch_dimension(target, path) for path in request.graphs)
+    return SourceResult(digest, len(files), total, formats, resolved, batched)
 
 
 def _locate(request: SourceRequest) -> Path:

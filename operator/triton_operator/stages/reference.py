@@ -94,7 +94,8 @@ def basis(spec: TritonDeploymentSpec) -> str:
     """A digest of what the spec says of the examples: of everything that changes every conversion."""
     # Who may read the source does not change it.
     source = spec.source.model_copy(update={"secret_ref": None})
-    own = [spec.conversion.image, *spec.job_pod.env]
+    left_out = (model.name for model in spec.models if spec.follows_graph(model))
+    own = [spec.conversion.image, *spec.job_pod.env, *left_out]
     return names.result_key("basis", _request(spec, ""), source, spec.data, spec.device, *own, without=LABELS)
 
 
@@ -149,7 +150,7 @@ def served_code(spec: TritonDeploymentSpec) -> ModelCode:
 def model_code(spec: TritonDeploymentSpec, model: Model) -> ModelCode:
     """The code and format of one model, as a Job gets them; the format is empty as long as it is not known."""
     code = Entrypoint(model.code, _arguments(spec, model.arguments))
-    return ModelCode(model.format or "", code, model.config.max_batch_size)
+    return ModelCode(model.format or "", code, model.config.largest_batch)
 
 
 def entrypoint(spec: TritonDeploymentSpec, given: UserEntrypoint) -> Entrypoint:

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from triton_converters.contract import layout, uris
+from triton_converters.contract.formats import DECLARING
 from triton_converters.contract.reasons import Reason, reason_of
 from triton_converters.contract.request import SourceRequest
 from triton_converters.contract.results import SourceResult
@@ -40,6 +41,12 @@ def resolve(context: Context, progress: Progress) -> Progress:
         result = this.record.outcome.result
         assert isinstance(result, SourceResult)
         found = [f"{path} is of format {form}" for path, form in zip(context.sought, result.formats, strict=False)]
+        found += [
+            f"{model.path} has {'a' if model.config.largest_batch else 'no'} batch dimension, so maxBatchSize is"
+            f" {model.config.largest_batch}"
+            for model in context.spec.models
+            if model.path in context.graphs and model.format in DECLARING
+        ]
         version = f" (version {result.resolved})" if result.resolved else ""
         published = f"{context.spec.source.uri}{version} is published as sha256:{result.digest}"
         message = "; ".join([published, *found])
@@ -92,6 +99,7 @@ def source_work(context: Context) -> Work:
         revision=source.revision if uri.scheme == "hf" else "",
         include=tuple(source.include),
         models=context.sought,
+        graphs=context.graphs,
     )
     key = names.result_key("source", request, source.revision, context.deployment.uid)
     volumes, mounts = _volumes(context)
