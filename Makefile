@@ -24,7 +24,7 @@ $(VENV)/.done:
 lock: ## Resolve the dependencies of pyproject.toml and of the images again
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra operator pyproject.toml -o requirements/operator.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --all-extras pyproject.toml -o requirements/dev.txt
-	$(LOCK_IMAGE) --extra converters pyproject.toml images/converter/requirements.in -o requirements/image-converter.txt
+	$(LOCK_IMAGE) --extra converters --extra sources pyproject.toml images/converter/requirements.in -o requirements/image-converter.txt
 	$(LOCK_IMAGE) --no-deps images/tritonserver-cpu/requirements.in -c requirements/image-converter.txt \
 	  -o requirements/image-tritonserver-cpu.txt
 	$(LOCK_IMAGE) --extra converters pyproject.toml images/converter-tensorflow/requirements.in \

@@ -1,26 +1,30 @@
-"""The table of backends' settings in docs/formats.md, from the lists of what a spec may have."""
+"""The tables of settings in docs/formats.md, from the lists of what a spec may have."""
 
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from triton_converters.contract.formats import FORMATS
+from triton_converters.contract.overrides import ALLOWED
 from triton_operator.api.backend_settings import OPTIONS, PARAMETERS
 
 PAGE = Path(__file__).parents[2] / "docs/formats.md"
 BLOCK = re.compile(
     r"(<!-- made from the lists of allowed settings by `make generate` -->\n).*?(<!-- end -->\n)", re.DOTALL
 )
+OVERRIDES = re.compile(r"(<!-- made from the overrides by `make generate` -->\n).*?(<!-- end -->\n)", re.DOTALL)
 HEAD = "| Backend | Formats | `models[].config.parameters` | `serving.backendConfig` |\n|---|---|---|---|\n"
 
 
 def pages() -> dict[Path, str]:
     """Return the page by its path, with its table made anew."""
     text = PAGE.read_text(encoding="utf-8")
-    if not BLOCK.search(text):
-        raise ValueError(f"{PAGE} has no place for the table of settings")
+    if not BLOCK.search(text) or not OVERRIDES.search(text):
+        raise ValueError(f"{PAGE} has no place for the tables of settings")
     rows = "".join(_row(backend) for backend in ["", *PARAMETERS])
-    return {PAGE: BLOCK.sub(lambda found: f"{found[1]}\n{HEAD}{rows}\n{found[2]}", text)}
+    text = BLOCK.sub(lambda found: f"{found[1]}\n{HEAD}{rows}\n{found[2]}", text)
+    fields = "".join(f"| `{path}` | {kind.words} |\n" for path, kind in ALLOWED.items())
+    return {PAGE: OVERRIDES.sub(lambda found: f"{found[1]}\n| Field | Value |\n|---|---|\n{fields}\n{found[2]}", text)}
 
 
 def _row(backend: str) -> str:

@@ -49,6 +49,13 @@ class Context:
         return tuple(each.path or "" for each in models if each.format is None or each.name in found)
 
     @property
+    def graphs(self) -> tuple[str, ...]:
+        """Paths of the models whose `maxBatchSize` their graphs show, in the spec's order, found yet or not."""
+        found = {each.name for each in self.resolved.models if each.max_batch_size is not None} if self.resolved else ()
+        models = self.spec.models
+        return tuple(each.path or "" for each in models if self.spec.follows_graph(each) or each.name in found)
+
+    @property
     def images(self) -> Images:
         """The images in use: the pinned ones, except that a server image in the spec comes first."""
         server = self.spec.serving.image

@@ -30,6 +30,8 @@ TEMPLATE_ANNOTATION = f"{GROUP}/pod-template"
 """On a revision's Deployment: the pod template that it was made with."""
 RETRY_ANNOTATION = f"{GROUP}/retry"
 """On a TritonDeployment: each new value asks for another try of what failed."""
+DOWNLOADS_LABEL = f"{GROUP}/downloads"
+"""On the pods that download a source. The policy that lets them out selects them by it."""
 GPU_PRODUCT_LABEL = "nvidia.com/gpu.product"
 """The label that NVIDIA's GPU feature discovery sets on nodes."""
 
@@ -128,6 +130,11 @@ def network_policy(deployment: str) -> str:
 def measure_policy(deployment: str) -> str:
     """Name of the NetworkPolicy that lets the measure Job's pods reach the server."""
     return f"{deployment}-measure"
+
+
+def sources_policy(deployment: str) -> str:
+    """Name of the NetworkPolicy that lets pods download sources."""
+    return f"{deployment}-sources"
 
 
 def servers_policy(deployment: str) -> str:

@@ -2,11 +2,12 @@
 
 import json
 import re
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_network
 from socket import gethostname
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, Self, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
@@ -14,6 +15,8 @@ from pydantic.alias_generators import to_camel
 InstanceGroupKind = Literal["Gpu", "Auto"]
 Peer = Mapping[str, Any]
 """A Kubernetes NetworkPolicyPeer, without its empty fields, which the API server does not keep."""
+Rule = Mapping[str, Any]
+"""A Kubernetes NetworkPolicyEgressRule, without its empty fields."""
 Verification = Literal["Stat", "Content"]
 
 
@@ -22,6 +25,8 @@ class SettingsError(ValueError):
 
 
 MOST_SERVER_ARGUMENTS = 32
+LONGEST_CA_BUNDLE = 64 * 1024
+"""Bytes of certificates that every source Job's template holds."""
 DEFAULTED = ("memory", "ephemeral-storage")
 """The resources that have defaults. CPU and GPUs have none: what is measured depends on them."""
 _SIZE = re.compile(r"\d+([kMGTPE]|[KMGTPE]i)?")
@@ -64,6 +69,16 @@ class Settings:
     """NETWORK_POLICY_CLIENTS, as JSON: who may reach the servers' inference ports; empty: anybody."""
     metrics_readers: tuple[Peer, ...] = ()
     """NETWORK_POLICY_METRICS, as JSON: who may reach the servers' metrics port; empty: anybody."""
+    sources_egress: tuple[Rule, ...] = ()
+    """SOURCES_EGRESS, as JSON: the NetworkPolicyEgressRules of pods that download a source; empty: none is let out."""
+    sources_proxy: str = ""
+    """SOURCES_PROXY: URL of the HTTP proxy for downloads, without credentials; empty: none."""
+    sources_no_proxy: tuple[str, ...] = ()
+    """SOURCES_NO_PROXY, separated by commas: domains and hosts that downloads reach without the proxy."""
+    sources_ca_bundle: str = ""
+    """SOURCES_CA_BUNDLE: certificates in PEM that downloads trust besides the usual authorities."""
+    sources_hub: str = ""
+    """SOURCES_HUB: URL of a server with the API of the Hugging Face hub; empty: the hub."""
     lease: tuple[str, str] | None = None
     """LEASE, as NAMESPACE/NAME: only one replica with the same Lease works at a time. None: this process is alone."""
     holder: str = ""
@@ -102,6 +117,11 @@ class Settings:
             ),
             clients=_peers(environment, "NETWORK_POLICY_CLIENTS"),
             metrics_readers=_peers(environment, "NETWORK_POLICY_METRICS"),
+            sources_egress=_egress(environment, "SOURCES_EGRESS"),
+            sources_proxy=_proxy(environment, "SOURCES_PROXY"),
+            sources_no_proxy=_list(environment, "SOURCES_NO_PROXY"),
+            sources_ca_bundle=_certificates(environment, "SOURCES_CA_BUNDLE"),
+            sources_hub=_hub(environment, "SOURCES_HUB"),
             verification=cast(Verification, _one_of(environment, "REPOSITORY_VERIFICATION", ("Stat", "Content"))),
             lease=_lease(environment),
             holder=environment.get("POD_NAME") or gethostname(),
@@ -165,12 +185,42 @@ def _resources(environment: Mapping[str, str], name: str) -> Resources:
     return found
 
 
+def _proxy(environment: Mapping[str, str], name: str) -> str:
+    value = environment.get(name, "")
+    if value and not re.fullmatch(r"https?://[A-Za-z0-9.-]+:[0-9]{1,5}/?", value):
+        raise SettingsError(f"{name} is no URL http://HOST:PORT or https://HOST:PORT without credentials")
+    return value
+
+
+def _hub(environment: Mapping[str, str], name: str) -> str:
+    value = environment.get(name, "").rstrip("/")
+    if value and not re.fullmatch(r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._-]+)*", value):
+        raise SettingsError(f"{name} is no URL https://HOST/PATH without credentials")
+    return value
+
+
+def _certificates(environment: Mapping[str, str], name: str) -> str:
+    """Read certificates in PEM. A wrong one would fail each download."""
+    value = environment.get(name, "").strip()
+    if len(value) > LONGEST_CA_BUNDLE:
+        raise SettingsError(f"{name} has {len(value)} characters; it takes at most {LONGEST_CA_BUNDLE}")
+    try:
+        if value:
+            ssl.create_default_context(cadata=value)
+    except (ssl.SSLError, ValueError) as error:
+        raise SettingsError(f"{name} holds no certificates in PEM: {error}") from error
+    return value
+
+
 def _lease(environment: Mapping[str, str]) -> tuple[str, str] | None:
     value = environment.get("LEASE", "")
     namespace, slash, name = value.partition("/")
     if value and not (namespace and slash and name):
         raise SettingsError(f"LEASE is {value!r}; it takes NAMESPACE/NAME")
     return (namespace, name) if value else None
+
+
+_T = TypeVar("_T")
 
 
 class _Part(BaseModel):
@@ -222,14 +272,40 @@ class _Peer(_Part):
         return self
 
 
+class _Port(_Part):
+    protocol: Literal["TCP", "UDP", "SCTP"] = "TCP"
+    port: int | str | None = None
+    end_port: int | None = None
+
+
+class _Egress(_Part):
+    to: list[_Peer] = []
+    ports: list[_Port] = []
+
+
 _PEERS = TypeAdapter(list[_Peer])
+_EGRESS = TypeAdapter(list[_Egress])
 
 
 def _peers(environment: Mapping[str, str], name: str) -> tuple[Peer, ...]:
-    """Read a list of peers. The API server would refuse a wrong one too, but only for each object."""
+    found = _listed(environment, name, _PEERS, "NetworkPolicyPeers")
+    return tuple(each.model_dump(by_alias=True, exclude_defaults=True) for each in found)
+
+
+def _egress(environment: Mapping[str, str], name: str) -> tuple[Rule, ...]:
+    found = _listed(environment, name, _EGRESS, "NetworkPolicyEgressRules")
+    # The API server writes the default of a port's protocol into the object.
+    return tuple(
+        each.model_dump(by_alias=True, exclude_defaults=True)
+        | ({"ports": [port.model_dump(by_alias=True, exclude_none=True) for port in each.ports]} if each.ports else {})
+        for each in found
+    )
+
+
+def _listed(environment: Mapping[str, str], name: str, adapter: TypeAdapter[list[_T]], what: str) -> list[_T]:
+    """Read a JSON list. The API server would refuse a wrong one too, but only for each object."""
     try:
-        found = _PEERS.validate_json(environment.get(name) or "[]")
+        return adapter.validate_json(environment.get(name) or "[]")
     except ValidationError as error:
         words = [f"{'.'.join(map(str, each['loc']))} {each['msg']}".strip() for each in error.errors()]
-        raise SettingsError(f"{name} is no JSON list of Kubernetes NetworkPolicyPeers: {'; '.join(words)}") from error
-    return tuple(each.model_dump(by_alias=True, exclude_defaults=True) for each in found)
+        raise SettingsError(f"{name} is no JSON list of Kubernetes {what}: {'; '.join(words)}") from error

@@ -1,1 +1,1 @@
-"""`kubectl triton` reads TritonDeployments and their results; it writes nothing to the cluster."""
+"""`kubectl triton` puts files on claims, and reads TritonDeployments and their results."""

@@ -1,9 +1,11 @@
-"""`kubectl triton COMMAND`: inspect a TritonDeployment and its results, or check a file before you apply it."""
+"""`kubectl triton COMMAND`: put files on a claim, inspect a TritonDeployment and its results, or check a file."""
 
 import argparse
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,11 +14,17 @@ import yaml
 from triton_plugin import tables
 from triton_plugin.compare import Comparison, compare
 from triton_plugin.explain import explain
-from triton_plugin.first_object import Known, first_object
+from triton_plugin.first_object import Known, object_name
 from triton_plugin.found_models import FORMATS as SOURCE_FORMATS
 from triton_plugin.model_folder import read as read_folder
+from triton_plugin.push.cluster import Claims
+from triton_plugin.push.command import Options, Pushed, push
+from triton_plugin.push.files import collect, digest
+from triton_plugin.push.objects import PushError
 from triton_plugin.python_files import FolderError
 from triton_plugin.report.document import Report, report
+from triton_plugin.request import first_request
+from triton_plugin.run import CLAIM, apply, complete, start, valid
 from triton_plugin.source import Cluster, is_file, read_file
 from triton_plugin.subject import Subject, SubjectError
 from triton_plugin.terminal import console, say
@@ -32,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     try:
         return int(options.command(options))
-    except (SubjectError, FolderError, OSError) as error:
+    except (SubjectError, FolderError, PushError, OSError) as error:
         say(f"kubectl triton: {error}", sys.stderr)
         return FAILED
     except KeyboardInterrupt:
@@ -80,22 +88,53 @@ def _parser() -> argparse.ArgumentParser:
     )
     made.add_argument("files", nargs="+", type=Path, metavar="FILE")
     made = command("init", _init, "Write a first TritonDeployment for a model folder to standard output.")
-    made.add_argument("folder", type=Path)
+    _add_model(made)
+    made.add_argument("--source", default="", metavar="URI", help="where the cluster finds the folder's files")
+    made = command("push", _push, "Copy a folder or a file to a claim, and print what spec.source takes.")
     made.add_argument(
+        "path", type=Path, metavar="FOLDER|FILE", help="what to copy; a file becomes a folder of one file"
+    )
+    made.add_argument("uri", metavar="pvc://CLAIM/PATH", help="the folder that it becomes; what is there is replaced")
+    _add_claim(made)
+    _add_place(made)
+    made = command(
+        "run",
+        _run,
+        "Push a model folder, write a first TritonDeployment for it, apply it, and watch it until it is ready.",
+    )
+    _add_model(made)
+    made.add_argument("--name", default="", help="name of the object; default: after the folder")
+    made.add_argument("--dry-run", action="store_true", help="print the object, and do nothing else")
+    made.add_argument("--force", action="store_true", help="write the object's file even if it exists")
+    _add_claim(made)
+    _add_place(made)
+    return parser
+
+
+def _add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, metavar="FOLDER|FILE", help="folder with the model, or the model's file")
+    parser.add_argument(
         "--model", default="", metavar="PATH", help="path of the model below the folder, if there are several"
     )
-    made.add_argument(
+    parser.add_argument(
         "--format", choices=SOURCE_FORMATS, default="", help="format of the model, if its file does not show it"
     )
-    made.add_argument("--source", default="", metavar="URI", help="where the cluster finds the folder's files")
-    made.add_argument(
+    parser.add_argument(
         "--data", default="", metavar="URI", help="where the cluster finds the data that the dataloader reads"
     )
-    made.add_argument("--gpu", default="", metavar="PRODUCT", help="product of the nodes' GPUs; default: run on CPU")
-    made.add_argument(
+    parser.add_argument("--gpu", default="", metavar="PRODUCT", help="product of the nodes' GPUs; default: run on CPU")
+    parser.add_argument(
         "--max-batch-size", type=int, metavar="N", help="largest batch; 0: the model has no batch dimension"
     )
-    return parser
+
+
+def _add_claim(parser: argparse.ArgumentParser) -> None:
+    size = Options.size
+    parser.add_argument("--size", default=size, help=f"size of the claim, if it does not exist yet; default: {size}")
+    parser.add_argument(
+        "--storage-class", default="", metavar="NAME", help="StorageClass of such a claim; default: the cluster's"
+    )
+    parser.add_argument("--image", default="", help="image of the pod that takes the files; default: the converter's")
 
 
 def _add_place(parser: argparse.ArgumentParser) -> None:
@@ -141,8 +180,10 @@ def _written(made: Report, form: str, output: Path | None) -> str:
 
 
 def _watch(options: argparse.Namespace) -> int:
-    cluster = Cluster(options.context, options.namespace)
-    name = options.name
+    return _watched(Cluster(options.context, options.namespace), options.name)
+
+
+def _watched(cluster: Cluster, name: str) -> int:
     return watch(
         lambda: cluster.deployment(name), lambda: cluster.measured(name), console(), time.monotonic, time.sleep
     )
@@ -208,12 +249,54 @@ def _validate(options: argparse.Namespace) -> int:
 
 def _init(options: argparse.Namespace) -> int:
     found = read_folder(options.folder, options.model, options.format)
-    text = first_object(found, Known(options.source, options.data, options.gpu, options.max_batch_size))
-    (body,) = deployments(text)
-    if faults := check(body):
-        raise FolderError(f"a TritonDeployment for this folder would be invalid: {'; '.join(map(str, faults))}")
-    sys.stdout.write(text)
+    sys.stdout.write(valid(found, replace(_known(options), source=options.source)))
     return OK
+
+
+def _known(options: argparse.Namespace) -> Known:
+    return Known(data=options.data, gpu=options.gpu, max_batch_size=options.max_batch_size)
+
+
+def _run(options: argparse.Namespace) -> int:
+    path: Path = options.folder
+    found = read_folder(path, options.model, options.format)
+    name = options.name or object_name(found.name)
+    if name != object_name(name):
+        raise FolderError(f"an object cannot have the name {name}; choose one such as {object_name(name)}: --name NAME")
+    known = replace(_known(options), name=name, source=f"pvc://{CLAIM}/{name}")
+    if options.dry_run:
+        sha256 = digest(collect(path).files, lambda _: None)
+        sys.stdout.write(complete(found, replace(known, sha256=sha256)))
+        return OK
+    cluster = Cluster(options.context, options.namespace)
+    # Never inside the folder: it would be pushed the next time.
+    file = path.resolve().parent / f"{name}.yaml"
+    start(
+        found,
+        known,
+        file,
+        lambda: _pushed(cluster, options, path, known.source),
+        lambda written: apply(cluster.kubectl, written),
+        say,
+        options.force,
+    )
+    status = _watched(cluster, name)
+    if status == OK:
+        say(f"\n{first_request(cluster.subject(name))}")
+    return status
+
+
+def _push(options: argparse.Namespace) -> int:
+    pushed = _pushed(Cluster(options.context, options.namespace), options, options.path, options.uri)
+    say(f"source:\n  uri: {pushed.uri}\n  sha256: {pushed.sha256}")
+    return OK
+
+
+def _pushed(cluster: Cluster, options: argparse.Namespace, path: Path, uri: str) -> Pushed:
+    # As Ctrl-C does, it ends the push in order, and the pod with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(FAILED))
+    chosen = Options(options.size, options.storage_class, options.image)
+    return push(Claims(cluster), path, uri, chosen, console(stderr=True))
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ def explain(subject: Subject) -> str:
     paragraphs = [
         outcome,
         _serving(subject),
+        _resolved(subject),
         _unjudged(subject),
         _choice(subject),
         _searches(subject),
@@ -98,6 +99,17 @@ def _serving(subject: Subject) -> str:
     if target is not None and target.revision != serving.revision:
         line += f" The target revision is {target.candidate}; the active one serves until the target has passed."
     return line
+
+
+def _resolved(subject: Subject) -> str:
+    """What the operator filled in for what the spec leaves out."""
+    lines = []
+    for each in subject.status.resolved.models if subject.status.resolved else ():
+        words = [f"format {each.format}"] if each.format else []
+        words += [f"maxBatchSize {each.max_batch_size}"] if each.max_batch_size is not None else []
+        words += [f"candidates {', '.join(one.name for one in each.candidates)}"] if each.candidates else []
+        lines.append(f"  {each.name}: {'; '.join(words)}")
+    return "\n".join(["Filled in, because the spec leaves it out:", *lines]) if lines else ""
 
 
 def _unjudged(subject: Subject) -> str:

@@ -43,7 +43,11 @@ BATCHES = {
 class Known:
     """What only the user can know, from the command's options; empty or None: not given."""
 
+    name: str = ""
+    """Name of the object and its model."""
     source: str = ""
+    sha256: str = ""
+    """Digest of the source."""
     data: str = ""
     gpu: str = ""
     """Product of the nodes' GPUs."""
@@ -57,7 +61,7 @@ def first_object(folder: ModelFolder, known: Known) -> str:
 
 
 def _lines(folder: ModelFolder, known: Known) -> Iterator[str]:
-    name = object_name(folder.name)
+    name = known.name or object_name(folder.name)
     yield "# Written by `kubectl triton init`. After every change, check it: `kubectl triton validate FILE`."
     yield f"apiVersion: {API_VERSION}"
     yield f"kind: {KIND}"
@@ -66,7 +70,8 @@ def _lines(folder: ModelFolder, known: Known) -> Iterator[str]:
     yield "spec:"
     if not known.source:
         yield f"  # {TODO}: where the folder's files are: pvc://CLAIM/PATH or configmap://NAME (--source URI)."
-    yield f"  source: {{uri: {json.dumps(known.source or f'pvc://models/{name}')}}}"
+    digest = f", sha256: {known.sha256}" if known.sha256 else ""
+    yield f"  source: {{uri: {json.dumps(known.source or f'pvc://models/{name}')}{digest}}}"
     yield from _data(folder, known, name)
     yield from _user_files(folder)
     yield from _model(folder, known, name)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_converters.contract.formats import ENSEMBLE, HPS, SOURCES
-from triton_plugin.python_files import Entrypoint, FolderError, Modules, attributes, defined, imports
+from triton_plugin.python_files import Entrypoint, FolderError, Modules, attributes, below, defined, imports, is_hidden
 
 CODE = tuple(name for name, source in SOURCES.items() if not source.is_file and name not in (HPS, ENSEMBLE))
 """Formats whose entrypoint is a Python file. Tables and ensembles take more than one folder."""
@@ -67,20 +67,19 @@ def _of_code(modules: Modules, entrypoint: Entrypoint) -> Model:
 
 
 def _files(folder: Path) -> Iterator[Model]:
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder)
-        if any(part.startswith(".") for part in name.parts) or not path.is_file():
+    for path, name in below(folder):
+        if is_hidden(name) or not path.is_file():
             continue
         if path.name == SAVED_MODEL:
-            if path.parent == folder:
+            if len(name.parts) == 1:
                 message = f"{folder} is itself a SavedModel, but spec.models[].path names a directory below the source"
                 raise FolderError(f"{message}; move it into another folder, next to a dataloader, and pass that folder")
-            yield Model(name.parent.as_posix(), "tf-savedmodel", ("tf-savedmodel",))
+            yield Model(str(name.parent), "tf-savedmodel", ("tf-savedmodel",))
         elif path.suffix == ".onnx":
-            yield Model(name.as_posix(), "onnx", ("onnx",))
+            yield Model(str(name), "onnx", ("onnx",))
         elif path.suffix in TORCHSCRIPT_SUFFIXES and is_torchscript(path):
             # The file does not say which of the two made it, and the loader does not need to know.
-            yield Model(name.as_posix(), "ts-script", ("ts-script", "ts-trace"))
+            yield Model(str(name), "ts-script", ("ts-script", "ts-trace"))
 
 
 def is_torchscript(path: Path) -> bool:

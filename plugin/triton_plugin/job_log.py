@@ -3,11 +3,13 @@
 from triton_plugin.subject import printable
 
 LINES = {
+    "source": ("download ",),
     "profile": ("gates: ", "offline ", "online "),
     "search": ("search ",),
     "measure": ("online ",),
 }
-"""How the lines begin that a Job writes for each gate or point, by stage. Its log contains users' words too."""
+"""How the lines begin that a Job writes for each gate, point or part of a download, by stage. Its log contains users'
+words too."""
 LONGEST = 300
 """How many characters of a line are shown."""
 

@@ -5,7 +5,7 @@ from pathlib import Path, PurePosixPath
 
 from triton_converters.contract.formats import CONVERTER_TENSORFLOW, SOURCES
 from triton_plugin.found_models import Model, models
-from triton_plugin.python_files import Entrypoint, FolderError, defined, parse
+from triton_plugin.python_files import Entrypoint, FolderError, below, defined, parse
 
 CHECKPOINTS = (".safetensors", ".pt", ".pth", ".ckpt", ".bin")
 TENSORFLOW_CHECKPOINTS = (".safetensors", ".h5", ".keras")
@@ -30,16 +30,17 @@ class ModelFolder:
 def read(folder: Path, path: str = "", form: str = "") -> ModelFolder:
     """Find the one model (at ``path``, of format ``form``, if these are not empty) and the user's files.
 
-    Raises FolderError if there is none or several, or its format is unknown; the message names the option.
+    ``folder`` may be a single file too. Raises FolderError if there is none or several, or its format is unknown; the
+    message names the option.
     """
-    if not folder.is_dir():
-        raise FolderError(f"{folder} is not a directory; pass the folder that contains the model")
+    if not folder.exists():
+        raise FolderError(f"{folder} does not exist; pass the folder that contains the model, or the model's file")
     modules = parse(folder)
     model = _one(folder, models(folder, modules), path and PurePosixPath(path).as_posix(), form)
     tensorflow = SOURCES[model.format].image == CONVERTER_TENSORFLOW
     suffixes = TENSORFLOW_CHECKPOINTS if tensorflow else CHECKPOINTS
     return ModelFolder(
-        name=folder.resolve().name,
+        name=folder.resolve().name if folder.is_dir() else folder.stem,
         model=model,
         dataloaders=tuple(defined(modules, "get_dataloader_fn")),
         metrics=tuple(defined(modules, "MetricsCalculator")),
@@ -74,6 +75,6 @@ def _one(folder: Path, found: list[Model], path: str, form: str) -> Model:
 
 def _checkpoints(folder: Path, suffixes: tuple[str, ...]) -> list[str]:
     """Return the checkpoints: the safest kind first, then the largest."""
-    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix in suffixes]
-    files.sort(key=lambda path: (suffixes.index(path.suffix), -path.stat().st_size, path))
-    return [path.relative_to(folder).as_posix() for path in files]
+    files = [(path, name) for path, name in below(folder) if path.is_file() and path.suffix in suffixes]
+    files.sort(key=lambda each: (suffixes.index(each[0].suffix), -each[0].stat().st_size, each[1]))
+    return [str(name) for _, name in files]

@@ -25,15 +25,26 @@ class Entrypoint:
     """Whether its file has an update_argparser, which may set defaults too."""
 
 
+def below(folder: Path) -> Iterator[tuple[Path, PurePosixPath]]:
+    """Yield all paths below a folder, with their names there; a file is a folder that holds this file alone."""
+    top, paths = (folder, sorted(folder.rglob("*"))) if folder.is_dir() else (folder.parent, [folder])
+    for path in paths:
+        yield path, PurePosixPath(path.relative_to(top).as_posix())
+
+
+def is_hidden(name: PurePosixPath) -> bool:
+    """Whether the path, or a folder on its way, is hidden."""
+    return any(part.startswith(".") for part in name.parts)
+
+
 def parse(folder: Path) -> dict[str, ast.Module]:
     """Parse all files that are not hidden. Raises FolderError for one that is not valid Python."""
     found = {}
-    for path in sorted(folder.rglob("*.py")):
-        name = path.relative_to(folder)
-        if any(part.startswith(".") for part in name.parts):
+    for path, name in below(folder):
+        if path.suffix != ".py" or is_hidden(name):
             continue
         try:
-            found[name.as_posix()] = ast.parse(path.read_bytes())
+            found[str(name)] = ast.parse(path.read_bytes())
         except (SyntaxError, ValueError) as error:
             raise FolderError(f"{path} is not valid Python: {error}") from error
     return found

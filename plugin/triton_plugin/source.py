@@ -1,6 +1,8 @@
-"""Reads a command's subject from the cluster or from a saved file; nothing else talks to a cluster."""
+"""Connects to the cluster, and reads a command's subject from it or from a saved file."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +32,19 @@ class Cluster:
             _, active = config.list_kube_config_contexts()
             contexts, _ = config.list_kube_config_contexts()
             chosen = next((each for each in contexts if each["name"] == context), active)
-            api = config.new_client_from_config(context=context)
+            self.api = config.new_client_from_config(context=context)
         except ConfigException as error:
             raise SubjectError(f"no cluster is configured: {error}; set KUBECONFIG, or pass a saved file") from error
-        self.namespace = namespace or chosen["context"].get("namespace") or "default"
-        self._custom = client.CustomObjectsApi(api)
-        self._core = client.CoreV1Api(api)
+        self.context: str = chosen["name"]
+        self.namespace: str = namespace or chosen["context"].get("namespace") or "default"
+        self._custom = client.CustomObjectsApi(self.api)
+        self._core = client.CoreV1Api(self.api)
         self._measuring: Any = None
         """Metadata of the last pod that was seen to measure."""
+
+    def kubectl(self, *arguments: str) -> list[str]:
+        """Return the command line of kubectl for this context and namespace."""
+        return ["kubectl", "--context", self.context, "--namespace", self.namespace, *arguments]
 
     def subject(self, name: str) -> Subject:
         """Return the object with its results. Raises SubjectError."""
@@ -122,6 +129,25 @@ class Cluster:
         except HTTPError as error:
             raise SubjectError(f"the API server cannot be reached: {error}") from error
         return {"kind": "ConfigMap", "metadata": {"name": names.results(name)}, "data": found.data or {}}
+
+
+@contextmanager
+def answered(asked: str) -> Iterator[None]:
+    """Turn the client's errors into a SubjectError about what was asked, with the API server's words."""
+    try:
+        yield
+    except ApiException as error:
+        raise SubjectError(f"{asked}: the API server answered {error.status} {_words(error)}") from error
+    except HTTPError as error:
+        raise SubjectError(f"{asked}: the API server cannot be reached: {error}") from error
+
+
+def _words(error: ApiException) -> str:
+    """Return the message of a refusal, or else its name."""
+    try:
+        return str(json.loads(error.body or "")["message"])
+    except (TypeError, ValueError, KeyError):
+        return str(error.reason)
 
 
 def is_file(name: str) -> bool:

@@ -12,10 +12,11 @@ WIDTH = 100
 """Characters, unless a terminal or the variable COLUMNS says otherwise: every table of a real run fits."""
 
 
-def console() -> Console:
-    """Return a console for standard output that is wide enough for the tables."""
-    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDTH
-    return Console(highlight=False, width=width)
+def console(stderr: bool = False) -> Console:
+    """Return a console for standard output, or standard error, that is wide enough for the tables."""
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() or "COLUMNS" in os.environ else WIDTH
+    return Console(highlight=False, width=width, stderr=stderr)
 
 
 def say(text: str, stream: TextIO | None = None) -> None:

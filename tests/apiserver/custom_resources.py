@@ -45,6 +45,7 @@ FULL: JSON = {
                     "cudaGraphs": False,
                     "warmup": True,
                     "parameters": {"intra_op_thread_count": "2", "INFERENCE_MODE": "true"},
+                    "overrides": "dynamic_batching { priority_levels: 2 default_priority_level: 1 }\n",
                 },
                 "candidates": [
                     {"name": "onnx-trt-fp16", "format": "onnx", "precision": "fp16", "accelerator": "trt"},

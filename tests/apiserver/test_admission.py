@@ -61,6 +61,12 @@ def test_everything_that_a_plan_creates_is_allowed(as_operator: Kubectl) -> None
     as_operator("create", "--dry-run=server", "--validate=false", "-f", "-", body=renamed(bodies))
 
 
+def test_the_job_of_a_download_may_mount_its_secret(as_operator: Kubectl) -> None:
+    body = one("Job")
+    credentials(body)
+    assert refused(as_operator, body) == ""
+
+
 def renamed(bodies: list[Body]) -> list[Body]:
     for number, body in enumerate(bodies):
         body["metadata"]["name"] = f"planned-{number}"
@@ -101,7 +107,31 @@ def host_path(body: Body) -> None:
 
 
 def secret(body: Body) -> None:
+    if "args" in pod(body)["containers"][0]:
+        pod(body)["containers"][0]["args"][0] = "profile"
     pod(body)["volumes"].append({"name": "stolen", "secret": {"secretName": "database"}})
+
+
+def credentials(body: Body) -> None:
+    """What the Job of a source that is downloaded has."""
+    container = pod(body)["containers"][0]
+    container["args"] = ["source", "{}"]
+    pod(body)["volumes"].append({"name": "credentials", "secret": {"secretName": "registry"}})
+    pod(body).pop("initContainers", None)
+    # It names containers.
+    body["spec"].pop("podFailurePolicy", None)
+
+
+def credentials_for_others(body: Body) -> None:
+    credentials(body)
+    (container,) = pod(body)["containers"]
+    other = {field: container[field] for field in ("image", "securityContext")}
+    pod(body)["initContainers"] = [other | {"name": "other"}]
+
+
+def credentials_for_a_shell(body: Body) -> None:
+    credentials(body)
+    pod(body)["containers"][0]["command"] = ["sh", "-c"]
 
 
 def host_network(body: Body) -> None:
@@ -150,6 +180,8 @@ JOB_ATTACKS = [
     (projected_token, "mounts only emptyDir, persistentVolumeClaim and configMap"),
     (host_path, "mounts only emptyDir, persistentVolumeClaim and configMap"),
     (secret, "mounts only emptyDir, persistentVolumeClaim and configMap"),
+    (credentials_for_others, "mounts only emptyDir, persistentVolumeClaim and configMap"),
+    (credentials_for_a_shell, "mounts only emptyDir, persistentVolumeClaim and configMap"),
     (host_network, "does not use the node's network"),
     (host_processes, "does not use the node's network"),
     (as_root, "runs as non-root"),

@@ -99,11 +99,13 @@ def test_the_environment_is_what_the_settings_read() -> None:
         "server.arguments={--a=1,--b},watchNamespaces={blue,green},logFormat=text,metrics.port=9090,"
         "unschedulableSeconds=60,repository.verification=Content,servers.resources.requests=null,servers.resources.limits.memory=8Gi,"
         "userCode.runtimeClassName=gvisor,userCode.hostUsers=false,allowed.images={r.example/a/,r.example/b},"
-        "allowed.claims={team-*}"
+        "allowed.claims={team-*},sources.proxy=http://proxy.example:3128,sources.noProxy={models.example,10.0.0.1},"
+        "sources.hub=https://mirror.example/hub"
     )
     vision: Peer = {"namespaceSelector": {"matchLabels": {"team": "vision"}}, "podSelector": {}}
     inside: Peer = {"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]}}
-    peers = json.dumps({"clients": [vision], "metrics": [inside]})
+    egress = {"ports": [{"protocol": "TCP", "port": 3128}]}
+    peers = json.dumps({"clients": [vision], "metrics": [inside], "sources": {"egress": [egress]}})
     deployment = next(
         body
         for body in rendered("--set", values, "--set-json", f"networkPolicy={peers}")
@@ -125,6 +127,10 @@ def test_the_environment_is_what_the_settings_read() -> None:
         unschedulable_seconds=60,
         clients=(vision,),
         metrics_readers=(inside,),
+        sources_egress=(egress,),
+        sources_proxy="http://proxy.example:3128",
+        sources_no_proxy=("models.example", "10.0.0.1"),
+        sources_hub="https://mirror.example/hub",
         lease=lease,
         holder="pod-0",
         job_resources=Resources(

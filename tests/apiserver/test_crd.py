@@ -115,7 +115,7 @@ def test_names_that_could_leave_their_place(kubectl_shared: Kubectl, attack: Att
     message = refusal(kubectl_shared, changed(body, {path: value}))
     attack("a spec", f"{field}: {text}", message.rpartition("Invalid value")[2][:100] or message[:100])
     assert re.sub(r"\.(\d+)", r"[\1]", path) in message
-    assert "should match" in message or "may not be more than" in message or "Too long" in message
+    assert any(words in message for words in ("should match", "uri must", "may not be more than", "Too long"))
 
 
 A_FILE = {f"{MODEL}.format": "onnx", f"{MODEL}.path": "a.onnx", f"{MODEL}.entrypoint": ..., f"{MODEL}.arguments": ...}
@@ -160,7 +160,12 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "metrics judge the answers to real inputs: set spec.dataloader",
     ),
     "no spec": ({"spec": ...}, "spec: Required value"),
-    "source of an unknown scheme": ({"spec.source.uri": "s3://bucket/model"}, "spec.source.uri in body should match"),
+    "source of an unknown scheme": ({"spec.source.uri": "ftp://host/model"}, "uri must be one of pvc://CLAIM/PATH"),
+    "source over plain http": ({"spec.source.uri": "http://host/model.onnx"}, "uri must be one of pvc://CLAIM/PATH"),
+    "source without a file": ({"spec.source.uri": "https://host/models/"}, "uri must be one of pvc://CLAIM/PATH"),
+    "source with a query": ({"spec.source.uri": "https://host/a.onnx?X-Signature=1"}, "put credentials into a Secret"),
+    "source with credentials": ({"spec.source.uri": "https://user:pw@host/a.onnx"}, "put credentials into a Secret"),
+    "Secret for a claim": ({"spec.source.secretRef": {"name": "mine"}}, "secretRef is only for files that are"),
     "digest not hexadecimal": ({"spec.source.sha256": "x" * 64}, "spec.source.sha256 in body should match"),
     "entrypoint not Python": ({f"{MODEL}.entrypoint": "model.sh"}, "entrypoint in body should match"),
     "argument's name": ({f"{MODEL}.arguments": {"a b": "1"}}, "argument names must begin with a letter or _"),
@@ -284,6 +289,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {f"{MODEL}.config": ..., "spec.performance.offline.batchSizes": [1, 2]},
         "performance.offline.batchSizes must not exceed maxBatchSize",
     ),
+    "batch over the maximum of a file that is no graph": (
+        {**A_FILE, f"{MODEL}.format": "ts-trace", f"{MODEL}.config": ..., f"{MODEL}.candidates": ...},
+        "performance.offline.batchSizes must not exceed maxBatchSize",
+    ),
     "online batch over the maximum": (
         {"spec.performance.online.batchSize": 129},
         "performance.online.batchSize must not exceed maxBatchSize",
@@ -336,6 +345,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a parameter of a backend that may serve no candidate": (
         {CANDIDATES: ..., f"{MODEL}.config.parameters": {"TF_NUM_INTRA_THREADS": "2"}},
         "config.parameters must be parameters of the backends that serve the model's candidates",
+    ),
+    "overrides of five pages": (
+        {f"{MODEL}.config.overrides": "#" * 4097},
+        "Too long: may not be more than 4096",
     ),
     "a path in a backend's parameter": (
         {f"{MODEL}.config.parameters": {"gpu_mem_limit": "/etc/passwd"}},
@@ -478,6 +491,19 @@ def test_candidates_may_be_left_out_and_parameters_are_those_of_backends_that_ma
 
 def test_the_smallest_object_is_taken(kubectl_shared: Kubectl) -> None:
     spec = {"source": {"uri": "pvc://models/ocr"}, "models": [{"name": "ocr", "path": "ocr.onnx"}]}
+    body = {**MINIMAL, "spec": spec}
+    assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
+
+
+@pytest.mark.parametrize("form", ["", *DECLARING])
+def test_the_batch_sizes_of_a_graph_may_be_anything_until_the_graph_is_read(kubectl_shared: Kubectl, form: str) -> None:
+    batching = {"dynamicBatching": {"preferredBatchSizes": [64]}}
+    model = {"name": "m", "path": "model.bin", "config": batching, **({"format": form} if form else {})}
+    spec = {
+        "source": {"uri": "pvc://models"},
+        "models": [model],
+        "performance": {"offline": {"batchSizes": [1, 4096]}},
+    }
     body = {**MINIMAL, "spec": spec}
     assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
 

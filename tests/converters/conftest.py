@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.converters.https_server import Server, make_authority, serving
 from tests.converters.sources import WriteSource
 from triton_converters.claim_store.root import mark
 from triton_converters.contract import layout
+from triton_converters.fetch import connection, http_file
 
 FRAMEWORKS = ("tensorflow", "torch")
 """Each has a folder here, a marker, and an image where it is."""
@@ -50,6 +52,7 @@ def mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(layout, "INCOMING_MOUNT", incoming)
     monkeypatch.setattr(layout, "CONVERTERS_MOUNT", tmp_path / "converters")
     monkeypatch.setattr(layout, "SOURCE_MOUNT", tmp_path / "source")
+    monkeypatch.setattr(layout, "CREDENTIALS_MOUNT", tmp_path / "credentials")
     return root
 
 
@@ -79,3 +82,19 @@ def forget_user_modules() -> Iterator[None]:
         file = str(getattr(sys.modules[name], "__file__", "") or "")
         if "/published/" in file or "/sources/" in file or name.split(".")[0] in ("deployment_toolkit", "triton"):
             del sys.modules[name]
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return make_authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture
+def server(mount: Path, authority: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """A server whose authority the stage trusts, and a stage that does not pause long."""
+    monkeypatch.setenv(connection.CA_BUNDLE, authority[0].read_text())
+    monkeypatch.delenv(connection.PROXY, raising=False)
+    monkeypatch.setattr(http_file, "PAUSES", (0.01, 0.01))
+    connection._pool.cache_clear()
+    with serving(authority[1]) as server:
+        yield server

@@ -161,7 +161,7 @@ def test_what_is_used_while_it_is_removed_comes_back(root: Path, marks: Path, mo
 
 
 def test_what_a_killed_job_left_goes_after_a_day(root: Path, marks: Path) -> None:
-    old, running = f".tmp-{UNMARKED}-k1ll3d__", ".tmp-removed-runn1ng_"
+    old, running = f".tmp-{UNMARKED}-download", ".tmp-removed-runn1ng_"
     for name, age in ((old, 25 * HOUR), (running, 2 * HOUR)):
         (root / "revisions" / name).mkdir()
         aged(root / "revisions" / name, age)

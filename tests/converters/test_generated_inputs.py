@@ -228,10 +228,14 @@ def impossible() -> Any:
 
 
 def single() -> Any:
-    """A model whose graph says that it takes any batch, with a Reshape to one sample."""
+    """A graph that declares a batch of any size, but reshapes to a single sample."""
     graph = Graph()
-    rows = graph.add("Reshape", "x", graph.constant(numpy.array([1, 4])))
-    return graph.model({"x": (TensorProto.FLOAT, ["batch", 4])}, {"y": (rows, TensorProto.FLOAT, ["batch", 4])})
+    row = graph.add("Reshape", "x", graph.constant(numpy.array([1, 4])))
+    return graph.model({"x": (TensorProto.FLOAT, ["batch", 4])}, {"y": (row, TensorProto.FLOAT, ["batch", 4])})
+
+
+def test_a_graph_that_reshapes_to_a_single_sample_is_served_one_at_a_time(refer: Refer) -> None:
+    assert refer(single(), max_batch_size=1).samples == 8
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tritonclient.grpc import model_config_pb2
 
+from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import FORMATS
+from triton_converters.contract.overrides import ALLOWED, checked
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import ModelConfig
 from triton_converters.contract.results import Signature, Tensor, Tuning
 from triton_converters.model_config.model import Execution, render, retuned, served_dims, warmup_file
@@ -42,6 +45,12 @@ def configuration(**changes: object) -> ModelConfig:
     return ModelConfig(**(defaults | changes))  # type: ignore[arg-type]
 
 
+OVERRIDES = """
+dynamic_batching { priority_levels: 2 default_priority_level: 1
+  priority_queue_policy { key: 2 value { max_queue_size: 8 } } }
+instance_group { rate_limiter { resources { name: "R1" count: 2 } priority: 2 } }
+optimization { priority: PRIORITY_MAX cuda { busy_wait_events: true } input_pinned_memory { enable: false } }
+"""
 CASES: dict[str, tuple[Signature, ModelConfig, Execution, dict[str, tuple[int, ...]]]] = {
     "onnx-trt-fp16": (
         IMAGE,
@@ -71,6 +80,12 @@ CASES: dict[str, tuple[Signature, ModelConfig, Execution, dict[str, tuple[int, .
         {},
     ),
     "tf-savedmodel-amp": (IMAGE, configuration(instances=2), execution("tf-savedmodel", "fp32", "amp"), {}),
+    "onnx-overrides": (
+        IMAGE,
+        configuration(dynamic_batching=True, max_queue_delay_microseconds=100, overrides=OVERRIDES),
+        execution("onnx", "fp16", "trt"),
+        {},
+    ),
     "onnx-unbatched": (
         UNBATCHED,
         configuration(instance_group_kind="KIND_CPU"),
@@ -178,8 +193,68 @@ def test_what_a_search_loads_is_what_would_be_served(case: str, tuning: Tuning) 
     )
     expected = text_format.Parse(render("m", signature, served, execution_, shapes), model_config_pb2.ModelConfig())
     # Without graphs, render leaves out a message that says so.
-    if not tuning.cuda_graphs:
+    if not loaded.optimization.cuda.ListFields():
         loaded.optimization.ClearField("cuda")
         if not loaded.optimization.ListFields():
             loaded.ClearField("optimization")
     assert loaded == expected
+
+
+def overridden(text: str, **changes: object) -> model_config_pb2.ModelConfig:
+    config = configuration(overrides=text, **changes)
+    return text_format.Parse(
+        render("m", IMAGE, config, execution("onnx", "fp16", "trt"), {}), model_config_pb2.ModelConfig()
+    )
+
+
+def test_overrides_are_merged_and_the_operators_own_settings_stay() -> None:
+    found = overridden(OVERRIDES, instances=3, dynamic_batching=True, preferred_batch_sizes=(4,), cuda_graphs=True)
+    (group,) = found.instance_group
+    assert (group.count, group.rate_limiter.priority, group.rate_limiter.resources[0].name) == (3, 2, "R1")
+    assert found.dynamic_batching.preferred_batch_size == [4]
+    assert found.dynamic_batching.priority_queue_policy[2].max_queue_size == 8
+    assert found.optimization.cuda.graphs
+    assert found.optimization.cuda.busy_wait_events
+    assert found.optimization.HasField("input_pinned_memory"), "an absent message would leave pinned memory on"
+    assert found.optimization.execution_accelerators.gpu_execution_accelerator[0].name == "tensorrt"
+
+
+def test_settings_of_a_batcher_make_none() -> None:
+    assert not overridden("dynamic_batching { preserve_ordering: true }").HasField("dynamic_batching")
+
+
+@given(st.sets(st.sampled_from(sorted(ALLOWED)), min_size=1), st.data())
+def test_what_the_check_takes_triton_reads_and_takes(paths: set[str], data: st.DataObject) -> None:
+    messages: dict[str, object] = {}
+    for path in sorted(paths):
+        *above, name = path.split(".")
+        place = messages
+        for each in above:
+            place = place.setdefault(each, {})  # type: ignore[assignment]
+        place[name] = data.draw(st.from_regex(ALLOWED[path].pattern, fullmatch=True))
+    text = written(messages)
+    checked(text)
+    overridden(text, dynamic_batching=True)
+
+
+def written(message: dict[str, object]) -> str:
+    return " ".join(
+        f"{name} {{ {written(value)} }}" if isinstance(value, dict) else f"{name}: {value}"
+        for name, value in message.items()
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "response_cache { enable: true }",
+        'instance_group { host_policy: "x" }',
+        "optimization { cuda { graphs: true } }",
+        "{",
+    ],
+)
+def test_the_job_takes_nothing_that_the_operator_should_have_refused(text: str) -> None:
+    with pytest.raises(StageError) as refused:
+        overridden(text)
+    assert refused.value.reason is Reason.INVALID_SPEC
+    assert "config.overrides" in refused.value.message

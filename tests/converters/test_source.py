@@ -25,7 +25,7 @@ def request(path: str = "", sha256: str = "") -> SourceRequest:
 
 def documented_command() -> str:
     """The shell lines of docs/source.md, as the user would paste them."""
-    text = DOCUMENTATION.read_text()
+    text = DOCUMENTATION.read_text().split("## The digest\n")[1]
     return text.split("```sh\n")[1].split("```")[0]
 
 

@@ -52,7 +52,7 @@ def checkpoint(file: str) -> Mapping[str, Any]:
     return model(arguments={"checkpoint": file})
 
 
-def threshold(metric: str, minimum: str) -> Mapping[str, Any]:
+def threshold(metric: str, minimum: float) -> Mapping[str, Any]:
     return {"accuracy": {"thresholds": [{"metric": metric, "minimum": minimum}]}}
 
 
@@ -207,7 +207,7 @@ CANDIDATE = (
     ),
     BadInput(
         "metric-nobody-computes",
-        threshold("f1", "0.5"),
+        threshold("f1", 0.5),
         "Verified",
         "AllCandidatesFailed",
         "onnx-fp32",
@@ -223,7 +223,7 @@ CANDIDATE = (
     ),
     BadInput(
         "threshold-not-met",
-        threshold("accuracy", "1.5"),
+        threshold("accuracy", 1.5),
         "Verified",
         "AllCandidatesFailed",
         "onnx-fp32",

@@ -30,6 +30,8 @@ from tests.e2e import (
     last_words,
     prober,
     repair,
+    running,
+    smallest,
     workbench,
 )
 from tests.e2e.bad_inputs import BadInput
@@ -56,6 +58,8 @@ LANES: dict[str, Callable[[Suite], Any]] = {
     "full_claim": repair.storage,
     "deleted": deletion.run,
     "from_configmap": configmap.run,
+    "smallest_object": smallest.run,
+    "ran": running.run,
 }
 """By the fixture that gives its outcome; those that take longest come first."""
 LANES_AT_A_TIME = 4
@@ -237,6 +241,18 @@ def deleted(lanes: dict[str, "Future[Any]"]) -> deletion.Deleted:
 def from_configmap(lanes: dict[str, "Future[Any]"]) -> configmap.FromConfigMap:
     """Outcome of the lane."""
     return lanes["from_configmap"].result()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="package")
+def ran(lanes: dict[str, "Future[Any]"]) -> running.Ran:
+    """Outcome of the lane."""
+    return lanes["ran"].result()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="package")
+def smallest_object(lanes: dict[str, "Future[Any]"]) -> State:
+    """Outcome of the lane."""
+    return lanes["smallest_object"].result()  # type: ignore[no-any-return]
 
 
 @pytest.fixture(scope="package")

@@ -6,6 +6,7 @@ import pytest
 
 from hack.docs import advice as generate_advice
 from tests.report.subjects import golden, ready
+from tests.simulation.deployments import candidate
 from triton_converters.contract.reasons import Reason
 from triton_plugin.explain import DOCS, explain
 from triton_plugin.report.as_html import as_html
@@ -31,6 +32,15 @@ def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:
     assert "Pareto-optimal (no other candidate is better in both throughput and p99 latency): onnx-fp32." in text
     for name in ("onnx-fp16", "ts-trace-fp32", "ts-script-fp32"):
         assert f"  {name}: Passed: NotBest:" in text
+
+
+def test_what_the_operator_filled_in_is_told() -> None:
+    body, results = copy.deepcopy(golden("ready"))
+    models = [{"name": "digits", "format": "onnx", "maxBatchSize": 4, "candidates": [candidate("onnx-fp32")]}]
+    body["status"]["resolved"] = {"models": models}
+    words = "Filled in, because the spec leaves it out:\n  digits: format onnx; maxBatchSize 4; candidates onnx-fp32"
+    assert f"\n\n{words}\n\n" in explain(parse(body, results))
+    assert "Filled in" not in explain(ready())
 
 
 def test_generated_inputs_are_said_to_judge_no_accuracy() -> None:

@@ -85,7 +85,7 @@ def test_the_newest_running_jobs_last_point_is_told(api: Api) -> None:
     assert pods == "/api/v1/namespaces/vision/pods"
     assert selected["fieldSelector"] == ["status.phase=Running"]
     (selector,) = selected["labelSelector"]
-    assert selector == f"{names.DEPLOYMENT_LABEL}=digits,{names.STAGE_LABEL} in (profile,search,measure)"
+    assert selector == f"{names.DEPLOYMENT_LABEL}=digits,{names.STAGE_LABEL} in (source,profile,search,measure)"
     assert log == "/api/v1/namespaces/vision/pods/new/log"
     assert (wanted["container"], wanted["tailLines"]) == (["search"], ["40"])
 
@@ -121,11 +121,13 @@ def test_a_log_that_cannot_be_had_just_now_is_no_error(api: Api, end: str, statu
     assert Cluster(None, None).measured("digits") == ""
 
 
-def test_only_lines_about_gates_and_points_are_told() -> None:
+def test_only_lines_about_gates_points_and_downloads_are_told() -> None:
     assert (
         latest("profile", 'epoch 3\ngates: Passed: 64 samples\n{"stage": "profile"}\n') == "gates: Passed: 64 samples"
     )
     assert latest("measure", "gates: no\nonline 1/4: batch 1\n") == "online 1/4: batch 1"
     assert latest("search", "online 1/1: batch 1\n") == ""
+    downloaded = "download model.onnx: 1.2 GiB of 4.0 GiB (30 %)"
+    assert latest("source", f"acme/ocr: 1 of 1 files are to come\n{downloaded}\n") == downloaded
     assert latest("search", "search \x1b[31mred\n") == "search \N{REPLACEMENT CHARACTER}[31mred"
     assert len(latest("search", "search " + "a" * 1000)) == 300

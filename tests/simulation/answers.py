@@ -68,6 +68,8 @@ GENERATED = "inputs were generated: INPUT__0 FP32[1, 8, 8]"
 """The warning of a reference without a dataloader."""
 FOUND = {".onnx": "onnx", ".pt": "ts-script", "": "tf-savedmodel"}
 """What a model's content is, by the suffix of its name."""
+FIXED = "fixed"
+"""A part of the name of a graph without a batch dimension."""
 INPUT, OUTPUT = Tensor("INPUT__0", "FP32", (1, 8, 8)), Tensor("OUTPUT__0", "FP32", (10,))
 
 
@@ -158,7 +160,8 @@ def _result(stage: str, candidate: str, request: Any, fate: Fate) -> Document:
     environment = replace(ENVIRONMENT, cpu=fate.cpu, perf_analyzer=(fate.command,))
     if stage == "source":
         formats = tuple(FOUND[PurePosixPath(path).suffix] for path in request.models)
-        return SourceResult(hashlib.sha256(request.uri.encode()).hexdigest(), 3, 1000, formats)
+        digest = hashlib.sha256(request.uri.encode()).hexdigest()
+        return SourceResult(digest, 3, 1000, formats, batched=tuple(FIXED not in path for path in request.graphs))
     if stage == "reference":
         signature = Signature((INPUT,), (OUTPUT,), request.model.max_batch_size)
         return ReferenceResult(signature, 64, 8, 1.0, () if request.dataloader else (GENERATED,))

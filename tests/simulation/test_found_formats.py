@@ -32,8 +32,9 @@ def test_the_smallest_object_is_served() -> None:
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
     (model,) = cluster.status["resolved"]["models"]
-    assert model == {"name": "ocr", "format": "onnx", "candidates": [candidate("onnx-fp32")]}
-    assert cluster.condition("SourceResolved")["message"].endswith("; ocr.onnx is of format onnx")
+    assert model == {"name": "ocr", "format": "onnx", "maxBatchSize": 4, "candidates": [candidate("onnx-fp32")]}
+    words = "; ocr.onnx is of format onnx; ocr.onnx has a batch dimension, so maxBatchSize is 4"
+    assert cluster.condition("SourceResolved")["message"].endswith(words)
     assert [each.models for each in requests(cluster, "source", SourceRequest)] == [("ocr.onnx",)]
     assert [each.model.format for each in requests(cluster, "reference", ReferenceRequest)] == ["onnx"]
     assert [each.model.format for each in requests(cluster, "convert", ConvertRequest)] == ["onnx"]
@@ -59,7 +60,7 @@ def test_a_found_format_starts_what_the_same_format_in_the_spec_starts() -> None
 
 def test_tensorflow_is_run_by_its_own_image() -> None:
     cluster = Cluster(SMALLEST | {"models": [a_file("export")]})
-    cluster.run(8)
+    cluster.settle()
     images = {
         container["image"]
         for each in cluster.of_kind("Job")

@@ -51,7 +51,8 @@ CONFIG, TENSOR_RT, MEASUREMENT = "models.0.config", "models.0.tensorrt", "perfor
 TUNING = {"pyt": "intra_op_thread_count", "tf-keras": "TF_NUM_INTRA_THREADS", "hps": "refresh_delay"}
 """A parameter that a backend of the model reads, by the model's format."""
 OPTIONS: Mapping[str, tuple[Any, ...]] = {
-    "source.uri": ("pvc://models/digits", "pvc://models/other"),
+    "source.uri": ("pvc://models/digits", "pvc://models/other", "https://models.example/digits.onnx"),
+    "source.include": ([], ["*.onnx"], ["*.py", "*.onnx"]),
     "source.sha256": ("", "0" * 64),
     "source.revision": ("", "v2"),
     "data": (None, {"uri": "pvc://data/a"}, {"uri": "pvc://data/a", "revision": "v2"}),
@@ -70,6 +71,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     f"{CONFIG}.dynamicBatching.preferredBatchSizes": ([], [4], [2, 4], [8]),
     f"{CONFIG}.cudaGraphs": (False, True),
     f"{CONFIG}.warmup": (True, False),
+    f"{CONFIG}.overrides": ("", "optimization { eager_batching: true }"),
     f"{CONFIG}.parameters": ({}, lambda spec: {TUNING[spec["models"][0]["format"]]: "2"}),
     "gpu": (None, GPU, GPU | {"product": "NVIDIA-L40S"}, GPU | {"count": 2}, GPU | {"resourceName": "vendor/gpu"}),
     "conversion.image": ("", "example/mine:1"),

@@ -115,3 +115,52 @@ def test_default_resources_that_no_pod_could_have_are_refused(text: str, words: 
     with pytest.raises(SettingsError, match="SERVER_RESOURCES") as error:
         Settings.from_environment(IMAGES | {"SERVER_RESOURCES": text})
     assert words in str(error.value)
+
+
+def egress(value: Any) -> tuple[Any, ...]:
+    return Settings.from_environment(IMAGES | {"SOURCES_EGRESS": json.dumps(value)}).sources_egress
+
+
+def test_rules_of_egress_are_taken_with_what_the_api_server_adds() -> None:
+    """Otherwise each pass would see a difference and write."""
+    block = {"ipBlock": {"cidr": "10.0.0.0/8"}}
+    assert egress([{"to": [block], "ports": [{"port": 3128}]}, {"ports": [{"protocol": "UDP", "port": 53}]}]) == (
+        {"to": [block], "ports": [{"protocol": "TCP", "port": 3128}]},
+        {"ports": [{"protocol": "UDP", "port": 53}]},
+    )
+    assert egress([{"ports": [{"protocol": "TCP", "port": 8000, "endPort": 8100}]}, {}]) == (
+        {"ports": [{"protocol": "TCP", "port": 8000, "endPort": 8100}]},
+        {},
+    )
+    assert Settings.from_environment(IMAGES).sources_egress == ()
+
+
+@pytest.mark.parametrize("rule", [{"from": []}, {"to": [{}]}, {"ports": [{"port": 443, "protocol": "HTTP"}]}, []])
+def test_a_wrong_rule_of_egress_is_refused(rule: Any) -> None:
+    with pytest.raises(SettingsError, match="SOURCES_EGRESS is no JSON list of Kubernetes NetworkPolicyEgressRules"):
+        egress([rule])
+
+
+@pytest.mark.parametrize("proxy", ["http://user:pw@proxy:3128", "proxy:3128", "http://proxy", "socks5://proxy:1080"])
+def test_a_proxy_has_a_host_and_a_port_and_no_credentials(proxy: str) -> None:
+    with pytest.raises(SettingsError, match="SOURCES_PROXY is no URL") as caught:
+        Settings.from_environment(IMAGES | {"SOURCES_PROXY": proxy})
+    assert "pw" not in str(caught.value)
+    good = Settings.from_environment(IMAGES | {"SOURCES_PROXY": "http://proxy.example:3128"})
+    assert good.sources_proxy == "http://proxy.example:3128"
+
+
+@pytest.mark.parametrize(
+    "text", ["certificates", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----", "x" * 65537]
+)
+def test_a_bundle_that_would_fail_each_download_is_refused(text: str) -> None:
+    with pytest.raises(SettingsError, match="SOURCES_CA_BUNDLE"):
+        Settings.from_environment(IMAGES | {"SOURCES_CA_BUNDLE": text})
+
+
+def test_a_mirror_of_the_hub_is_an_https_url() -> None:
+    settings = Settings.from_environment(IMAGES | {"SOURCES_HUB": "https://mirror.example:8443/hub/"})
+    assert settings.sources_hub == "https://mirror.example:8443/hub"
+    for wrong in ("http://mirror.example", "https://user:pw@mirror.example", "mirror.example"):
+        with pytest.raises(SettingsError, match="SOURCES_HUB"):
+            Settings.from_environment(IMAGES | {"SOURCES_HUB": wrong})

@@ -25,6 +25,14 @@ def long_arguments(kilobytes: int) -> dict[str, str]:
 
 
 STORED: dict[str, tuple[dict[str, Any], str]] = {
+    "a URI with credentials": (
+        {"spec.source.uri": "https://user:pw@models.example/a.onnx"},
+        "spec.source.uri: the URI has a query, a fragment or credentials; remove them",
+    ),
+    "a URI of no scheme": (
+        {"spec.source.uri": "file:///etc/passwd"},
+        "spec.source.uri: the URI must be one of pvc://CLAIM/PATH",
+    ),
     "a Python environment": (
         {CONFIG: {"parameters": {"EXECUTION_ENV_PATH": "env.tar.gz"}}},
         "spec.models.0: config.parameters must not have EXECUTION_ENV_PATH",
@@ -62,6 +70,14 @@ STORED: dict[str, tuple[dict[str, Any], str]] = {
     "cores below zero": (
         {"spec.serving": {"pod": {"resources": {"limits": {"cpu": "-1"}}}}},
         "spec.serving.pod.resources.limits.cpu: a quantity is a number, with or without a suffix",
+    ),
+    "a response cache": (
+        {CONFIG: {"overrides": "response_cache { enable: true }"}},
+        "spec.models.0.config: overrides: response_cache must not be overridden: remove it",
+    ),
+    "a queue policy without a queue": (
+        {CONFIG: {"overrides": "dynamic_batching { preserve_ordering: true }"}},
+        "spec.models.0.config: overrides: dynamic_batching needs the dynamic batcher: set dynamicBatching",
     ),
     "a variable that loads a library": (
         {"spec.pod": {"env": [{"name": "LD_PRELOAD", "value": "evil.so"}]}},

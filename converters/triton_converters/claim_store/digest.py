@@ -51,5 +51,6 @@ def is_published(directory: Path) -> bool:
         return False
     files = [SourceFile(path.relative_to(directory).as_posix(), path) for path in paths]
     hashes = {file.name: sha256_of(file) for file in files}
-    digests = {digest_of(hashes, single=False)} | (set(hashes.values()) if len(hashes) == 1 else set())
-    return directory.name in digests
+    # A single file may have been published under several names.
+    contents = set(hashes.values())
+    return directory.name in {digest_of(hashes, single=False)} | (contents if len(contents) == 1 else set())

@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from triton_converters.contract.failure import StageError
+
 TEMPORARY_PREFIX = ".tmp-"
 
 
@@ -46,6 +48,43 @@ def temporary_directory(target: Path) -> Iterator[Path]:
             yield place / CONTENT
     finally:
         shutil.rmtree(place, ignore_errors=True)
+
+
+@contextmanager
+def resumable_directory(folder: Path, key: str) -> Iterator[Path]:
+    """Yield a directory in ``folder`` that stays if another process can go on with what is in it.
+
+    It is removed at the end, or after a failure that is final. Only one process at a time has the directory of a key; a
+    second one waits, if the file system supports locks. What nobody goes on with, the clean Job removes after a day.
+    """
+    place = folder / f"{TEMPORARY_PREFIX}{key}-download"
+    descriptor = _lock_of(place)
+    try:
+        yield place
+    except StageError as error:
+        if error.final:
+            shutil.rmtree(place, ignore_errors=True)
+        raise
+    else:
+        shutil.rmtree(place, ignore_errors=True)
+    finally:
+        os.close(descriptor)
+
+
+def _lock_of(place: Path) -> int:
+    """Make the directory and return a descriptor that holds its lock."""
+    while True:
+        place.mkdir(parents=True, exist_ok=True)
+        try:
+            descriptor = os.open(place / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+            with contextlib.suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if os.path.samestat(os.fstat(descriptor), (place / LOCK).stat()):
+                return descriptor
+            os.close(descriptor)
+        except FileNotFoundError:
+            # The process that had the directory has just removed it.
+            continue
 
 
 @contextmanager

@@ -44,6 +44,8 @@ SOURCE_MOUNT = Path("/source")
 """Read-only mount path, in the source Job, of the claim or ConfigMap that spec.source names."""
 DATA_MOUNT = Path("/data")
 """Read-only mount path of spec.data in the Jobs that run user code."""
+CREDENTIALS_MOUNT = Path("/credentials")
+"""Read-only mount path, in the source Job, of the Secret that spec.source.secretRef names: a file for each key."""
 INCOMING_MOUNT = Path("/incoming")
 """Mount path, in Jobs with user code, of the volume into which user code writes and from which we publish."""
 CONVERTERS_MOUNT = Path("/converters")

@@ -87,10 +87,33 @@ class Reason(StrEnum):
     INVALID_SPEC = "InvalidSpec", "The spec combines fields that do not go together."
     APPLY_REFUSED = "ApplyRefused", "The API server refused an object that the operator made from the spec."
     NOT_ALLOWED = "NotAllowed", "The spec names an image or a claim that this installation does not allow."
-    SOURCE_NOT_FOUND = "SourceNotFound", "The URI names nothing on the claim or in the ConfigMap."
+    SOURCE_NOT_FOUND = (
+        "SourceNotFound",
+        "The URI names nothing on the claim, in the ConfigMap or on the server.",
+    )
     SOURCE_INVALID = (
         "SourceInvalid",
         "The source holds something that cannot be published, such as a link that leaves it or a special file.",
+    )
+    SOURCE_ACCESS_DENIED = (
+        "SourceAccessDenied",
+        "The server of the source refused the credentials, or asks for some.",
+    )
+    SOURCE_GATED = (
+        "SourceGated",
+        "The repository asks its readers to accept terms, and the account of the token has not.",
+    )
+    SOURCE_CERTIFICATE_INVALID = (
+        "SourceCertificateInvalid",
+        "The certificate of the source's server is not one that the source Job trusts.",
+    )
+    SOURCE_UNREACHABLE = (
+        "SourceUnreachable",
+        "The server of the source does not answer, or stopped sending; the operator tries again.",
+    )
+    SOURCE_TRUNCATED = (
+        "SourceTruncated",
+        "The server of the source closed each connection before the whole file came; the operator tries again.",
     )
     DIGEST_MISMATCH = "DigestMismatch", "The source's SHA-256 differs from the one in the spec."
     ENTRYPOINT_MISSING = "EntrypointMissing", "The source has no file with the entrypoint's name."

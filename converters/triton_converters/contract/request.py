@@ -24,7 +24,7 @@ class Entrypoint:
 
 @dataclass(frozen=True)
 class SourceRequest(Document):
-    """Publish ``path`` below SOURCE_MOUNT (empty: all of it) as ``sources/<digest>/``."""
+    """Publish ``path`` below SOURCE_MOUNT (empty: all of it), or what is downloaded, as ``sources/<digest>/``."""
 
     key: str
     uri: str
@@ -33,6 +33,13 @@ class SourceRequest(Document):
     """Expected digest, 64 hexadecimal digits, or empty."""
     models: tuple[str, ...] = ()
     """Paths below the source of models whose format the spec leaves out; it is found by their content."""
+    revision: str = ""
+    """Branch, tag or commit of a repository; empty: its main branch, or the scheme has none."""
+    include: tuple[str, ...] = ()
+    """Patterns of the files' paths, of which one must match (``fnmatch``); empty: all files."""
+    graphs: tuple[str, ...] = ()
+    """Paths below the source of models whose largest batch the spec leaves out; their content shows whether they have a
+    batch dimension."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +138,8 @@ class ModelConfig:
     parameters: Mapping[str, str]
     max_batch_size: int = 0
     """Largest batch to serve, in samples, if a search chose another than the model's; 0: the model's."""
+    overrides: str = ""
+    """A piece of config.pbtxt that is put over all of it (``contract.overrides``)."""
 
 
 @dataclass(frozen=True)

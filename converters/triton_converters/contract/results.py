@@ -87,6 +87,11 @@ class SourceResult(Document):
     total_bytes: int
     formats: tuple[str, ...] = ()
     """Formats of the models that the request names, in its order."""
+    resolved: str = ""
+    """What the server called the version that was downloaded: the entity tag or the commit; empty: nothing, or not
+    downloaded."""
+    batched: tuple[bool, ...] = ()
+    """Whether each of the request's ``graphs`` has a batch dimension, in its order."""
 
 
 @dataclass(frozen=True)

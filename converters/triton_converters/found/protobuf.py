@@ -1,49 +1,108 @@
-"""The fields of a protobuf message, without its schema and without reading what they hold."""
+"""The fields of a protobuf message in a file, without its schema. Only what is asked for is read."""
 
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
-MOST_FIELDS = 100_000
-"""Fields of the outermost message. A model has one for its graph and some dozens of others."""
+MOST_FIELDS = 1_000_000
+"""Fields that are read of a file. A large graph has some ten thousand nodes and weights."""
 LONGEST_VARINT = 10
+LONGEST_TEXT = 4096
+"""The limit of a name, in bytes."""
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 """Wire types."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field."""
+
+    number: int
+    wire_type: int
+    value: int
+    """The number of a varint; of bytes, where they begin in the file; of other types, 0."""
+    size: int = 0
+    """Number of bytes."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message between two places of a file. Its methods raise ValueError if it is no message, is cut or too long."""
+
+    file: BinaryIO
+    start: int
+    end: int
+    number: Iterator[int]
+    """Numbers the fields that were read of the whole file."""
+
+    def fields(self) -> Iterator[Field]:
+        """Yield each field; other parts of the file may be read in between."""
+        place = self.start
+        while place < self.end:
+            if next(self.number) >= MOST_FIELDS:
+                raise ValueError("too many fields")
+            self.file.seek(place)
+            tag = _varint(self.file)
+            number, wire_type = tag >> 3, tag & 7
+            value = size = 0
+            if wire_type == VARINT:
+                value = _varint(self.file)
+            elif wire_type in (FIXED64, FIXED32):
+                size = 8 if wire_type == FIXED64 else 4
+            elif wire_type == BYTES:
+                size = _varint(self.file)
+                value = self.file.tell()
+            else:
+                raise ValueError(f"wire type {wire_type}")
+            place = self.file.tell() + size
+            if place > self.end:
+                raise ValueError("the message is cut")
+            yield Field(number, wire_type, value, size)
+
+    def inner(self, number: int) -> Iterator["Message"]:
+        """Yield the messages in all fields of that number."""
+        for field in self.fields():
+            if field.number == number and field.wire_type == BYTES:
+                yield Message(self.file, field.value, field.value + field.size, self.number)
+
+    def text(self, number: int) -> str:
+        """Return the text in the last field of that number; empty: there is none."""
+        found = [each for each in self.fields() if each.number == number and each.wire_type == BYTES]
+        if not found:
+            return ""
+        if found[-1].size > LONGEST_TEXT:
+            raise ValueError("the name is too long")
+        self.file.seek(found[-1].value)
+        return self.file.read(found[-1].size).decode()
+
+    def integer(self, number: int) -> int | None:
+        """Return the signed integer in the last field of that number; None: there is none."""
+        found = [each.value for each in self.fields() if each.number == number and each.wire_type == VARINT]
+        return (found[-1] + 2**63) % 2**64 - 2**63 if found else None
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Message]:
+    """Open a file that is one message. Raises OSError."""
+    with path.open("rb") as file:
+        yield Message(file, 0, path.stat().st_size, count())
 
 
 def is_message(path: Path, known: Collection[int], needed: Collection[int]) -> bool:
     """Whether a file is one whole message of ``known`` fields, with all that are ``needed``, which hold messages."""
     found = set()
     try:
-        with path.open("rb") as file:
-            for count, (number, wire_type) in enumerate(_fields(file, path.stat().st_size)):
-                if count >= MOST_FIELDS or number not in known or (number in needed and wire_type != BYTES):
+        with opened(path) as message:
+            for field in message.fields():
+                if field.number not in known or (field.number in needed and field.wire_type != BYTES):
                     return False
-                found.add(number)
+                found.add(field.number)
     except ValueError:
         return False
     return found >= set(needed)
-
-
-def _fields(file: BinaryIO, size: int) -> Iterator[tuple[int, int]]:
-    """Yield number and wire type of each field. Raises ValueError if it is no message, or is cut."""
-    while file.tell() < size:
-        tag = _varint(file)
-        number, wire_type = tag >> 3, tag & 7
-        if wire_type == VARINT:
-            _varint(file)
-        elif wire_type in (FIXED64, FIXED32):
-            file.seek(8 if wire_type == FIXED64 else 4, 1)
-        elif wire_type == BYTES:
-            length = _varint(file)
-            if length > size - file.tell():
-                raise ValueError("the field is longer than the file")
-            file.seek(length, 1)
-        else:
-            raise ValueError(f"wire type {wire_type}")
-        if file.tell() > size:
-            raise ValueError("the file is cut")
-        yield number, wire_type
 
 
 def _varint(file: BinaryIO) -> int:

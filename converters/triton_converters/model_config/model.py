@@ -14,6 +14,7 @@ from tritonclient.grpc import model_config_pb2
 from triton_converters.contract.formats import FORMATS, HPS
 from triton_converters.contract.request import ModelConfig
 from triton_converters.contract.results import Signature, Tensor, Tuning
+from triton_converters.model_config.overrides import override
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ def render(
         message.model_warmup.extend(_warmups(message, _warmup_inputs(signature, warmup_shapes)))
     for key, value in config.parameters.items():
         message.parameters[key].string_value = value
+    override(message, config.overrides)
     return str(text_format.MessageToString(message))
 
 
@@ -74,7 +76,6 @@ def retuned(text: str, tuning: Tuning) -> str:
     message.max_batch_size = tuning.max_batch_size
     for group in message.instance_group:
         group.count = tuning.instances
-    message.ClearField("dynamic_batching")
     _set_batching(message, tuning)
     message.optimization.cuda.graphs = tuning.cuda_graphs
     if message.model_warmup:
@@ -144,10 +145,12 @@ def _accelerators(backend: str, execution: Execution) -> list[Any]:
 
 
 def _set_batching(message: model_config_pb2.ModelConfig, config: ModelConfig | Tuning) -> None:
-    if config.dynamic_batching:
-        message.dynamic_batching.SetInParent()
-        message.dynamic_batching.preferred_batch_size.extend(config.preferred_batch_sizes)
-        message.dynamic_batching.max_queue_delay_microseconds = config.max_queue_delay_microseconds
+    if not config.dynamic_batching:
+        message.ClearField("dynamic_batching")
+        return
+    message.dynamic_batching.SetInParent()
+    message.dynamic_batching.preferred_batch_size[:] = config.preferred_batch_sizes
+    message.dynamic_batching.max_queue_delay_microseconds = config.max_queue_delay_microseconds
 
 
 def _warmup_inputs(

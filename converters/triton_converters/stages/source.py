@@ -1,22 +1,28 @@
 """Stage ``source``: publish the user's files on the claim under their digest (``claim_store.digest``).
 
-Names that begin with ``..`` belong to the kubelet in a mounted ConfigMap. See docs/source.md.
+They are copied from a mounted volume, or downloaded to the claim first (``fetch``). Names that begin with ``..``
+belong to the kubelet in a mounted ConfigMap. See docs/source.md.
 """
 
+import importlib
 import os
 import re
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from triton_converters.claim_store.digest import SourceFile, digest_of, is_published, sha256_of
-from triton_converters.claim_store.publish import publish_directory, temporary_directory
-from triton_converters.contract import layout
+from triton_converters.claim_store.publish import publish_directory, resumable_directory, temporary_directory
+from triton_converters.contract import layout, uris
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import SourceRequest
 from triton_converters.contract.results import SourceResult
+from triton_converters.contract.uris import Uri
+from triton_converters.fetch import credentials
+from triton_converters.fetch.remote import FILES, Fetched, Remote, wanted
+from triton_converters.found.batches import has_batch_dimension
 from triton_converters.found.formats import found_format
 
 _UNSPEAKABLE = re.compile(r"[\x00-\x1f\x7f\\]")
@@ -26,23 +32,90 @@ def run(request: SourceRequest) -> SourceResult:
     """Publish ``sources/<digest>/`` unless it exists with just that content.
 
     Raises StageError: SourceNotFound, SourceInvalid (a link that leaves the source, a special or unreadable file),
-    DigestMismatch, what ``found_format`` raises; OSError if the claim is full.
+    DigestMismatch, what ``found_format`` raises, and for a download what ``fetch`` raises. OSError: the claim is full.
     """
+    try:
+        uri = uris.split(request.uri)
+    except ValueError as error:
+        raise _invalid(f"spec.source.uri: {error}") from error
+    return _downloaded(request, uri) if uri.is_remote else _mounted(request)
+
+
+def _mounted(request: SourceRequest) -> SourceResult:
     root = _locate(request)
-    files = sorted(_files(root, Path(request.path).name), key=lambda file: os.fsencode(file.name))
+    found = (file for file in _files(root, Path(request.path).name) if wanted(file.name, request.include))
+    files = sorted(found, key=lambda file: os.fsencode(file.name))
     if not files:
-        raise StageError(Reason.SOURCE_NOT_FOUND, f"{request.uri} holds no file")
+        named = " that spec.source.include names" if request.include else ""
+        raise StageError(Reason.SOURCE_NOT_FOUND, f"{request.uri} holds no file{named}")
     single = root.is_file()
-    digest = digest_of({file.name: sha256_of(file) for file in files}, single)
-    if request.sha256 and digest != request.sha256:
-        message = f"{request.uri} has SHA-256 {digest}, but spec.source.sha256 is {request.sha256} (see docs/source.md)"
-        raise StageError(Reason.DIGEST_MISMATCH, message)
+    digest = _digest(request, files, single)
     target = layout.source_directory(digest)
     # User code of an earlier Job may have made or changed the directory.
     if not _is_intact(target):
         _publish(files, digest, single, target)
+    return _result(request, digest, files)
+
+
+def _downloaded(request: SourceRequest, uri: Uri) -> SourceResult:
+    """Download the files to the claim, next to where they are published, so that they are only renamed."""
+    name = uri.path.rpartition("/")[2]
+    if request.sha256 and _is_intact(layout.source_directory(request.sha256)):
+        print(f"{request.uri} is on the claim already, with the expected SHA-256", flush=True)
+        return _known(request, name)
+    with resumable_directory(layout.source_directory(request.key).parent, request.key) as place:
+        scheme = importlib.import_module(f"triton_converters.fetch.{uri.scheme}")
+        remote = Remote(uri, credentials.read(), request.revision, request.include)
+        fetched: Fetched = scheme.fetch(remote, place)
+        files = list(_files(place / FILES / name if fetched.single else place / FILES, name))
+        digest = _digest(request, files, fetched.single, fetched.hashes)
+        target = layout.source_directory(digest)
+        if not _is_intact(target):
+            for file in files:
+                file.path.chmod(0o444)
+            publish_directory(place / FILES, target, _is_intact)
+        return _result(request, digest, files, fetched.resolved)
+
+
+def _known(request: SourceRequest, name: str) -> SourceResult:
+    """Return the result for a source that is published; ``name``: what the file is called if it is a single one."""
+    digest = request.sha256
+    files = list(_files(layout.source_directory(digest), ""))
+    single = sha256_of(files[0]) == digest
+    return _result(request, digest, [SourceFile(name, files[0].path)] if single else files)
+
+
+def _digest(
+    request: SourceRequest, files: list[SourceFile], single: bool, told: Mapping[str, str] | None = None
+) -> str:
+    """Return the digest of the files.
+
+    Raises StageError(DigestMismatch) if the spec has another one, or if the server ``told`` another SHA-256 of a file.
+    """
+    hashes = {file.name: sha256_of(file) for file in files}
+    for name, sha256 in (told or {}).items():
+        if hashes.get(name) != sha256:
+            message = (
+                f"{name} of {request.uri} has not the SHA-256 that the server tells; type: kubectl triton retry NAME"
+            )
+            raise StageError(Reason.DIGEST_MISMATCH, message)
+    digest = digest_of(hashes, single)
+    if request.sha256 and digest != request.sha256:
+        message = f"{request.uri} has SHA-256 {digest}, but spec.source.sha256 is {request.sha256} (see docs/source.md)"
+        raise StageError(Reason.DIGEST_MISMATCH, message)
+    return digest
+
+
+def _result(request: SourceRequest, digest: str, files: list[SourceFile], resolved: str = "") -> SourceResult:
+    """Return the result for files that are published; the digest of a single file does not cover its name."""
+    target = layout.source_directory(digest)
+    for file in files:
+        if not (target / file.name).exists():
+            os.link(next(target.iterdir()), target / file.name)
+    total = sum((target / file.name).stat().st_size for file in files)
     formats = tuple(found_format(target, path) for path in request.models)
-    return SourceResult(digest, len(files), sum((target / file.name).stat().st_size for file in files), formats)
+    batched = tuple(has_batch_dimension(target, path) for path in request.graphs)
+    return SourceResult(digest, len(files), total, formats, resolved, batched)
 
 
 def _locate(request: SourceRequest) -> Path:

@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from triton_operator.api.schema import ApiType, TensorName, TritonName, list_map, rules
+from triton_converters.contract.formats import DECLARING
+from triton_operator.api.schema import LARGEST_BATCH, ApiType, TensorName, TritonName, cel_list, list_map, rules
 
 Dim = Annotated[int, Field(ge=-1, le=2147483647)]
 Connected = Annotated[str, StringConstraints(max_length=63, pattern=r"^[A-Za-z_][A-Za-z0-9_.:/-]*$")]
@@ -129,9 +130,12 @@ class Ensemble(ApiType):
 
 MAX_BATCH_SIZE = (
     "(has(self.ensemble) ? (has(self.ensemble.maxBatchSize) ? self.ensemble.maxBatchSize : 0)"
-    " : has(self.models[0].config) && has(self.models[0].config.maxBatchSize) ? self.models[0].config.maxBatchSize : 1)"
+    " : has(self.models[0].config) && has(self.models[0].config.maxBatchSize) ? self.models[0].config.maxBatchSize"
+    " : has(self.models[0].path)"
+    f" && (!has(self.models[0].format) || self.models[0].format in {cel_list(DECLARING)}) ? {LARGEST_BATCH} : 1)"
 )
-"""CEL expression on a spec: the largest number of samples in a client's request; 0 means no batch dimension."""
+"""CEL expression on a spec: the largest number of samples in a client's request; 0 means no batch dimension. If the
+graph shows it, that is the largest of all, and `stages.fitting` judges."""
 MODELS = 8
 COMBINATIONS = 16
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
+from triton_converters.contract import overrides
 from triton_converters.contract.formats import FORMATS, SOURCES
 from triton_operator.api.backend_settings import parameter_rule, refused_parameters
 from triton_operator.api.ensemble import HpsOptions
@@ -49,14 +50,17 @@ class ModelConfiguration(ApiType):
             ),
             (
                 "!has(self.dynamicBatching) || !has(self.dynamicBatching.preferredBatchSizes)"
-                " || self.dynamicBatching.preferredBatchSizes.all(b,"
-                " b <= (has(self.maxBatchSize) ? self.maxBatchSize : 1))",
+                " || !has(self.maxBatchSize)"
+                " || self.dynamicBatching.preferredBatchSizes.all(b, b <= self.maxBatchSize)",
                 "dynamicBatching.preferredBatchSizes must not exceed maxBatchSize: lower them, or raise maxBatchSize",
             ),
         )
     )
-    max_batch_size: Annotated[int, Field(ge=0, le=65536)] = 1
-    """Maximum number of samples in a batch. If 0, the model has no batch dimension. Default: 1."""
+    max_batch_size: Annotated[int, Field(ge=0, le=65536)] | None = None
+    """Maximum number of samples in a batch. If 0, the model has no batch dimension. Default: for a model of format
+    `onnx` or `tf-savedmodel` that is no part of an ensemble, what its graph shows: 0 without a batch dimension,
+    otherwise 4 and, if `dynamicBatching` is left out too, `{}` for that; `status.resolved` has the value. For all
+    others: 1."""
     instances: Annotated[int, Field(ge=1, le=64)] = 1
     """Number of model instances on each GPU, or on the CPU if there is none. Default: 1."""
     dynamic_batching: DynamicBatching | None = None
@@ -71,6 +75,26 @@ class ModelConfiguration(ApiType):
     """Parameters of the backends that serve the candidates, such as `intra_op_thread_count` (onnxruntime) or
     `INFERENCE_MODE` (pytorch). Those that only tune execution are allowed; docs/formats.md lists them. Every candidate
     gets all of them, and a backend ignores those of the others. Default: none."""
+    overrides: Annotated[str, StringConstraints(max_length=4096)] = ""
+    """Piece of config.pbtxt with settings that no other field has: queue policy and priorities of the
+    dynamic batcher, rate limiter, and optimization. docs/formats.md lists what is allowed. It takes precedence over
+    what the operator writes; a repeated field is replaced. Default: none."""
+
+    @property
+    def largest_batch(self) -> int:
+        """Maximum number of samples in a batch; 1 if nothing tells another."""
+        return 1 if self.max_batch_size is None else self.max_batch_size
+
+    @model_validator(mode="after")
+    def _check_overrides(self) -> Self:
+        """Refuse what the Jobs would refuse later; the API server cannot read config.pbtxt."""
+        try:
+            fields = overrides.checked(self.overrides)
+        except ValueError as error:
+            raise ValueError(f"overrides: {error}") from error
+        if overrides.BATCHING in fields and self.dynamic_batching is None:
+            raise ValueError("overrides: dynamic_batching needs the dynamic batcher: set dynamicBatching, or remove it")
+        return self
 
 
 class Candidate(ApiType):

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from triton_operator.api.model import Candidate, Model, SourceFormat
+from triton_operator.api.model import Candidate, DynamicBatching, Model, ModelConfiguration, SourceFormat
 from triton_operator.api.schema import ApiType, list_map
 from triton_operator.api.spec import TritonDeploymentSpec
 
@@ -16,6 +16,9 @@ class ResolvedModel(ApiType):
     """Name of the model."""
     format: SourceFormat | None = None
     """Format of a model whose spec leaves it out, as the source's content shows it."""
+    max_batch_size: Annotated[int, Field(ge=0, le=65536)] | None = None
+    """`config.maxBatchSize` of a model whose spec leaves it out, by what the model's graph shows. If it is above 1 and
+    the spec leaves `dynamicBatching` out too, the dynamic batcher is on."""
     candidates: Annotated[list[Candidate], Field(max_length=16, json_schema_extra=list_map("name"))] = Field(
         default_factory=list
     )
@@ -28,16 +31,28 @@ class Resolved(ApiType):
     models: Annotated[list[ResolvedModel], Field(max_length=8, json_schema_extra=list_map("name"))]
     """Models with fields that the spec leaves out."""
     spec_digest: str = ""
-    """Digest of what candidates were chosen for: `images.specDigest` and the server's image. While both stay the same,
-    so do the candidates."""
+    """Digest of what candidates and batch sizes were chosen for: `images.specDigest` and the server's image. While both
+    stay the same, so do they."""
 
     def applied_to(self, spec: TritonDeploymentSpec) -> TritonDeploymentSpec:
-        """Return the spec with the formats and candidates that it leaves out, as far as they are known."""
+        """Return the spec with what it leaves out, as far as that is known."""
         known = {each.name: each for each in self.models}
         models = [_filled(each, known[each.name]) if each.name in known else each for each in spec.models]
         return spec.model_copy(update={"models": models})
 
 
 def _filled(model: Model, known: ResolvedModel) -> Model:
-    found = {"format": model.format or known.format, "candidates": model.candidates or known.candidates}
-    return model.model_copy(update=found)
+    return model.model_copy(
+        update={
+            "format": model.format or known.format,
+            "config": _batching(model.config, known.max_batch_size),
+            "candidates": model.candidates or known.candidates,
+        }
+    )
+
+
+def _batching(config: ModelConfiguration, known: int | None) -> ModelConfiguration:
+    if config.max_batch_size is not None or known is None:
+        return config
+    batching = config.dynamic_batching or (DynamicBatching() if known > 1 else None)
+    return config.model_copy(update={"max_batch_size": known, "dynamic_batching": batching})

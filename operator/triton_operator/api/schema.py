@@ -11,6 +11,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 
+from triton_converters.contract.uris import SEGMENT
+
 
 def rules(*pairs: tuple[str, str]) -> dict[str, Any]:
     """Return the part of a schema that holds CEL rules, from pairs of expression and message."""
@@ -35,7 +37,6 @@ class ApiType(BaseModel):
     )
 
 
-SEGMENT = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
 DnsLabel = Annotated[str, StringConstraints(max_length=63, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")]
 DnsName = Annotated[str, StringConstraints(max_length=253, pattern=r"^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$")]
 TensorName = Annotated[str, StringConstraints(max_length=128, pattern=r"^[A-Za-z_][A-Za-z0-9_.:/-]*$")]
@@ -72,4 +73,5 @@ KEYS = (
 )
 """The CEL rule of a map whose keys are names of labels, annotations or resources: it also bounds their length."""
 LabelValue = Annotated[str, StringConstraints(max_length=63, pattern=r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$")]
-BatchSize = Annotated[int, Field(ge=1, le=65536)]
+LARGEST_BATCH = 65536
+BatchSize = Annotated[int, Field(ge=1, le=LARGEST_BATCH)]

@@ -2,31 +2,69 @@
 
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
 
-from triton_operator.api.schema import SEGMENT, ApiType, Arguments, PythonFile, Revision
+from triton_converters.contract import uris
+from triton_operator.api.pod import LocalReference
+from triton_operator.api.schema import ApiType, Arguments, PythonFile, Revision, cel_list, rules
+
+
+def _checked(uri: str) -> str:
+    uris.split(uri)
+    return uri
+
 
 SourceUri = Annotated[
     str,
-    StringConstraints(
-        max_length=1024,
-        pattern=rf"^(pvc://[a-z0-9][-.a-z0-9]*(/{SEGMENT})*/?|configmap://[a-z0-9][-.a-z0-9]*)$",
+    StringConstraints(max_length=1024),
+    AfterValidator(_checked),
+    Field(
+        json_schema_extra=rules(
+            (
+                f"!self.matches('{uris.FORBIDDEN}')",
+                "uri must have no query, no fragment and no credentials: remove them; put credentials into a Secret,"
+                " and name it in secretRef",
+            ),
+            (
+                f"self.matches('{uris.FORBIDDEN}') || self.matches('^({'|'.join(uris.PATTERNS.values())})$')",
+                f"uri must be one of {', '.join(uris.SHAPES.values())}: correct it",
+            ),
+        )
     ),
 ]
-DataUri = Annotated[str, StringConstraints(max_length=1024, pattern=rf"^pvc://[a-z0-9][-.a-z0-9]*(/{SEGMENT})*/?$")]
+Pattern = Annotated[str, StringConstraints(max_length=256, pattern=r"^[A-Za-z0-9_.*?/-]+$")]
+DataUri = Annotated[str, StringConstraints(max_length=1024, pattern=f"^{uris.PATTERNS['pvc']}$")]
 
 
 class Source(ApiType):
     """Where the model's code and checkpoint are."""
 
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            (
+                f"!has(self.secretRef) || {cel_list(uris.REMOTE)}.exists(s, self.uri.startsWith(s + '://'))",
+                f"secretRef is only for files that are downloaded: remove it, or set uri to one of"
+                f" {', '.join(uris.SHAPES[scheme] for scheme in uris.REMOTE)}",
+            )
+        )
+    )
     uri: SourceUri
-    """URI of the source: `pvc://CLAIM/PATH` or `configmap://NAME`, in the namespace of the object."""
+    """URI of the source: `pvc://CLAIM/PATH` or `configmap://NAME`, in the namespace of the object, or
+    `https://HOST/PATH/FILE` or `hf://OWNER/REPOSITORY`, which the source Job downloads to the repository claim.
+    docs/source.md describes each."""
     revision: Revision = ""
-    """Any text. Change it to make the operator read the URI again. Default: empty."""
+    """Branch, tag or commit of `hf`, by default `main`; otherwise any text. Change it to make the operator read the URI
+    again. Default: empty."""
     sha256: Annotated[str, StringConstraints(max_length=64, pattern=r"^([0-9a-f]{64})?$")] = ""
     """Expected digest of the source, in hexadecimal: the SHA-256 of a single file. For a directory or a ConfigMap, it
     is the SHA-256 of the lines that `sha256sum` prints for its files, sorted by path; docs/source.md has the command.
     Default: not checked."""
+    secret_ref: LocalReference | None = None
+    """Secret with the credentials of the download, in the namespace of the object. Only the source Job mounts it.
+    Keys for `https`: `username` and `password`, or `token`. Key for `hf`: `HF_TOKEN`. Default: none."""
+    include: Annotated[list[Pattern], Field(max_length=32)] = Field(default_factory=list)
+    """Patterns such as `*.safetensors`. A file belongs to the source if one of them matches its path; `*` matches any
+    characters, slashes too. Default: all files."""
 
 
 class Data(ApiType):

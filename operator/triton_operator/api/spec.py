@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
+from triton_converters.contract.formats import DECLARING
 from triton_operator.api.accuracy import AccuracyGate
 from triton_operator.api.conversion import Conversion
 from triton_operator.api.ensemble import MAX_BATCH_SIZE, Ensemble, ensemble_rules
@@ -116,7 +117,12 @@ class TritonDeploymentSpec(ApiType):
     @property
     def max_batch_size(self) -> int:
         """Maximum number of samples in a client's request; 0 means no batch dimension."""
-        return self.ensemble.max_batch_size if self.ensemble else self.models[0].config.max_batch_size
+        return self.ensemble.max_batch_size if self.ensemble else self.models[0].config.largest_batch
+
+    def follows_graph(self, model: Model) -> bool:
+        """Whether `maxBatchSize` of the model is what its graph shows, as far as the spec tells."""
+        left_out = self.ensemble is None and model.config.max_batch_size is None
+        return left_out and model.path is not None and model.format in (None, *DECLARING)
 
     @property
     def gpu_count(self) -> int:

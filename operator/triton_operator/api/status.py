@@ -65,6 +65,9 @@ class SourceStatus(StatusType):
     """Digest of the source, as sha256:HEX."""
     revision: str = ""
     """The `revision` in `spec.source` when the operator read the source."""
+    resolved: str = ""
+    """What the server called the version that was downloaded: the entity tag. Empty if it named none, or if the source
+    is not downloaded."""
 
 
 class TensorStatus(StatusType):

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import HISTORY, record_name
+from triton_converters.contract.uris import split
 from triton_operator.api.deployment import TritonDeployment
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.context import Context
@@ -17,7 +17,7 @@ from triton_operator.planning.pins import pinned
 from triton_operator.planning.resolving import resolved
 from triton_operator.planning.status import status_of
 from triton_operator.resources.claim import claim
-from triton_operator.resources.network_policy import jobs_policy, server_policies
+from triton_operator.resources.network_policy import jobs_policy, server_policies, sources_policy
 from triton_operator.resources.results import results
 from triton_operator.settings import Settings
 from triton_operator.stages import (
@@ -110,6 +110,8 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
             history = history.advanced(state, deployment.spec.repository.revision_history_limit)
         effects += cleaning.clean(context, history)
     objects = [body for body in (claim(context), jobs_policy(context)) if body is not None]
+    if split(deployment.spec.source.uri).is_remote:
+        objects.append(sources_policy(context))
     if observed.servers or any(each["kind"] == "Deployment" for each in effects.objects):
         objects += server_policies(context)
     objects.append(results(context, set(effects.needed), effects.failures, effects.damaged, history))
@@ -144,11 +146,11 @@ def _deletions(context: Context, effects: Effects) -> tuple[Reference, ...]:
 def _requeue(context: Context, progress: Progress, status: TritonDeploymentStatus) -> float | None:
     """Return the pause before the next pass, in seconds; None if only a change can alter the plan.
 
-    Time alone alters it if a source is missing, a server has a deadline, a Job's last pod was not seen yet, or its pod
-    goes on without need.
+    Time alone alters it if a source does not come, a server has a deadline, a Job's last pod was not seen yet, or its
+    pod goes on without need.
     """
     found = {condition.type: condition for condition in status.conditions}
-    missing = found["SourceResolved"].reason == Reason.SOURCE_NOT_FOUND
+    missing = found["SourceResolved"].reason in source.PASSING
     rolling = isinstance(progress, RolledOut) and found["Reconciling"].status == "True"
     unseen = any(is_unseen(context, job) for job in context.observed.jobs.values())
     lingers = any(job.lingers_since is not None for job in context.observed.jobs.values())

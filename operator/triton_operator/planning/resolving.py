@@ -1,18 +1,20 @@
 """Fills in what a spec leaves out. Pure.
 
-Formats are what the source's content shows. Candidates that were chosen once are kept in the status, like the images: a
-newer operator that would choose otherwise only says so.
+Formats and batch dimensions are what the source's content shows. Candidates and batch sizes that were chosen once are
+kept in the status, like the images: a newer operator that would choose otherwise only says so.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import zip_longest
 
 from pydantic import ValidationError
 
+from triton_converters.contract.formats import DECLARING
 from triton_converters.contract.records import record_name
 from triton_converters.contract.results import SourceResult
 from triton_operator import names
-from triton_operator.api.model import Candidate, SourceFormat
+from triton_operator.api.model import Candidate, Model, SourceFormat
 from triton_operator.api.resolved import Resolved, ResolvedModel
 from triton_operator.candidates.defaults import default_candidates, takes_defaults
 from triton_operator.context import Context
@@ -20,46 +22,69 @@ from triton_operator.stages.source import source_work
 
 FOUND: tuple[SourceFormat, ...] = ("onnx", "ts-script", "tf-savedmodel")
 """The formats that the source Job tells."""
+BATCH = 4
+"""`maxBatchSize` of a graph with a batch dimension: as Triton itself takes it for a model whose configuration it
+completes, and as many samples as the default online sweep has in flight."""
 
 
 def resolved(context: Context) -> Context:
     """Return the context with the spec that everything downstream reads: nothing is left out in it.
 
-    Until the source's record tells the formats, they are missing, and no candidates are chosen.
+    Until the source's record tells what is sought there, that is missing, and no candidates are chosen.
     """
     digest = names.digest([context.pins.spec_digest, context.images.server], 16)
-    pinned, formats = _pinned(context, digest), _formats(context)
+    pinned, told = _pinned(context, digest), _told(context)
+    if told is None and (context.sought or context.graphs):
+        return replace(context, resolved=pinned)
+    formats, batched = _formats(context, told), _batched(context, told)
     found = Resolved(models=[ResolvedModel(name=name, format=form) for name, form in formats.items()])
     spec = found.applied_to(context.spec)
     if any(model.format is None for model in spec.models):
         return replace(context, resolved=pinned)
-    same = (each for each in pinned.models if each.format == formats.get(each.name)) if pinned else ()
-    kept = {each.name: each.candidates for each in same}
-    chosen: dict[str, list[Candidate]] = {
-        model.name: kept.get(model.name) or list(default_candidates(spec, model, context.images.server))
-        for model in spec.models
-        if takes_defaults(model)
-    }
-    models = [
-        ResolvedModel(name=model.name, format=formats.get(model.name), candidates=chosen.get(model.name, []))
-        for model in spec.models
-        if model.name in formats or model.name in chosen
-    ]
+    kept = {each.name: each for each in pinned.models if each.format == formats.get(each.name)} if pinned else {}
+
+    def filled(model: Model) -> ResolvedModel:
+        old = kept.get(model.name, ResolvedModel(name=model.name))
+        candidates: list[Candidate] = []
+        if takes_defaults(model):
+            candidates = old.candidates or list(default_candidates(spec, model, context.images.server))
+        batch = _batch(model, batched[model.name], old) if model.name in batched else None
+        return ResolvedModel(
+            name=model.name, format=formats.get(model.name), max_batch_size=batch, candidates=candidates
+        )
+
+    models = [each for each in map(filled, spec.models) if each != ResolvedModel(name=each.name)]
     if not models:
         return context
-    filled = Resolved(models=models, spec_digest=digest)
-    return replace(context, deployment=replace(context.deployment, spec=filled.applied_to(spec)), resolved=filled)
+    chosen = Resolved(models=models, spec_digest=digest)
+    return replace(context, deployment=replace(context.deployment, spec=chosen.applied_to(spec)), resolved=chosen)
 
 
-def _formats(context: Context) -> Mapping[str, SourceFormat]:
-    """Return the formats that the source's record tells, by the names of the models whose spec leaves them out."""
+def _told(context: Context) -> SourceResult | None:
+    """Return what the source's record tells; None: it is not read yet."""
     record = context.observed.records.get(record_name("source", source_work(context).key))
     result = record.outcome.result if record else None
-    if not isinstance(result, SourceResult):
-        return {}
+    return result if isinstance(result, SourceResult) else None
+
+
+def _formats(context: Context, told: SourceResult | None) -> Mapping[str, SourceFormat]:
+    """Return the formats that were found, by the names of the models whose spec leaves them out."""
     sought = [model.name for model in context.spec.models if model.format is None]
-    told = zip(sought, result.formats, strict=False)
-    return {name: known for name, form in told for known in FOUND if known == form}
+    found = zip(sought, told.formats if told else (), strict=False)
+    return {name: known for name, form in found for known in FOUND if known == form}
+
+
+def _batched(context: Context, told: SourceResult | None) -> Mapping[str, bool | None]:
+    """Return which models have a batch dimension, by the names of those whose graphs are asked; None: not told."""
+    sought = [model.name for model in context.spec.models if context.spec.follows_graph(model)]
+    return dict(zip_longest(sought, told.batched[: len(sought)] if told else ()))
+
+
+def _batch(model: Model, batched: bool | None, old: ResolvedModel) -> int:
+    """Return `maxBatchSize` of a model whose spec leaves it out."""
+    if batched is None or model.format not in DECLARING:
+        return 1
+    return (old.max_batch_size or BATCH) if batched else 0
 
 
 def _pinned(context: Context, digest: str) -> Resolved | None:

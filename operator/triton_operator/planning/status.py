@@ -41,12 +41,12 @@ from triton_operator.stages.step import Progress
 
 MESSAGE_BYTES = 480
 """The longest message of a candidate; the Job's log has the rest."""
+RESOLVED_BYTES = 256
 
 
 def status_of(context: Context, progress: Progress) -> TritonDeploymentStatus:
     """The whole status. The active revision's part is carried over while another revision is on its way."""
     old = context.deployment.status
-    digest = f"sha256:{progress.source.digest}" if isinstance(progress, Sourced) else ""
     up = context.serving is not None
     ranking, searches = (progress.ranking, progress.searches) if isinstance(progress, Searched) else ((), ())
     serving, accuracy, performance = _of_what_serves(context, progress)
@@ -55,7 +55,7 @@ def status_of(context: Context, progress: Progress) -> TritonDeploymentStatus:
         conditions=merge_conditions(old.conditions, conditions(context, progress)),
         images=context.pins,
         resolved=context.resolved,
-        source=SourceStatus(digest=digest, revision=context.spec.source.revision) if digest else None,
+        source=_source(context, progress),
         signature=_signature(progress.dump.result.signature) if isinstance(progress, Referred) else None,
         candidates=[_candidate(attempt, ranking) for attempt in progress.attempts],
         search=[_search(each) for each in searches],
@@ -66,6 +66,15 @@ def status_of(context: Context, progress: Progress) -> TritonDeploymentStatus:
         performance=performance if up else None,
     )
     return bounded(whole)
+
+
+def _source(context: Context, progress: Progress) -> SourceStatus | None:
+    if not isinstance(progress, Sourced):
+        return None
+    found, revision = progress.source, context.spec.source.revision
+    return SourceStatus(
+        digest=f"sha256:{found.digest}", revision=revision, resolved=shortened(found.resolved, RESOLVED_BYTES)
+    )
 
 
 def _signature(signature: Signature) -> SignatureStatus:

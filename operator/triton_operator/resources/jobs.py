@@ -10,7 +10,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from triton_converters.contract import layout
+from triton_converters.contract import layout, uris
 from triton_converters.contract.document import Document
 from triton_converters.contract.envelope import EXIT_FINAL
 from triton_converters.contract.request import CheckRequest
@@ -72,6 +72,8 @@ class Work:
     """A private tritonserver, which then has the GPU."""
     served: Attempt | None = None
     """The candidate whose revision the private server serves."""
+    downloads: bool = False
+    """Whether it downloads a source, and so may reach the network as the installation says."""
     tensorrt_version: str = ""
     """TensorRT version of the engine, which is compared with the server's before it starts. Empty: no engine."""
 
@@ -82,6 +84,8 @@ def job(context: Context, work: Work) -> dict[str, Any]:
     labels = {names.STAGE_LABEL: work.stage, names.KEY_LABEL: work.key}
     if work.candidate:
         labels[names.CANDIDATE_LABEL] = work.candidate
+    if work.downloads:
+        labels[names.DOWNLOADS_LABEL] = "true"
     spec = {
         # A failure that another try would repeat ends with EXIT_FINAL, and is not tried again.
         "backoffLimit": BACKOFF_LIMIT,
@@ -127,14 +131,19 @@ def claim_volume(name: str, uri: str, mount_path: Path) -> tuple[dict[str, Any],
 
     A subPath would hide errors: the kubelet makes an empty directory if it is missing.
     """
-    scheme, _, rest = uri.partition("://")
-    source = rest.partition("/")[0]
+    named = uris.split(uri)
     volume = (
-        {"configMap": {"name": source}}
-        if scheme == "configmap"
-        else {"persistentVolumeClaim": {"claimName": source, "readOnly": True}}
+        {"configMap": {"name": named.host}}
+        if named.scheme == "configmap"
+        else {"persistentVolumeClaim": {"claimName": named.host, "readOnly": True}}
     )
     return {"name": name} | volume, {"name": name, "mountPath": str(mount_path), "readOnly": True}
+
+
+def secret_volume(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Volume and read-only mount of a Secret, a file for each key, which the pod's group may read."""
+    volume = {"name": "credentials", "secret": {"secretName": name, "defaultMode": 0o440}}
+    return volume, {"name": "credentials", "mountPath": str(layout.CREDENTIALS_MOUNT), "readOnly": True}
 
 
 def _metadata(context: Context, work: Work, settings: Pod, labels: dict[str, str]) -> dict[str, Any]:
@@ -323,6 +332,14 @@ def _environment(context: Context, work: Work, runs: bool) -> list[dict[str, str
         "GPU_PRODUCT": context.spec.gpu.product if context.spec.gpu else "",
         "TENSORRT_VERSION": work.tensorrt_version,
     }
+    if work.downloads:
+        settings = context.settings
+        variables |= {
+            "HTTPS_PROXY": settings.sources_proxy,
+            "NO_PROXY": ",".join(settings.sources_no_proxy),
+            "SOURCE_CA_BUNDLE": settings.sources_ca_bundle,
+            "HF_ENDPOINT": settings.sources_hub,
+        }
     if cpus := amount(context.spec.job_pod.resources.limits.get("cpu")):
         # torch would start a thread for each of the node's cores and be throttled.
         variables["OMP_NUM_THREADS"] = str(ceil(cpus))

@@ -20,6 +20,13 @@ def jobs_policy(context: Context) -> Body:
     return _policy(context, names.network_policy(context.name), "jobs", _having(context, names.STAGE_LABEL))
 
 
+def sources_policy(context: Context) -> Body:
+    """The policy by which the pods that download a source reach what the installation says."""
+    selector = {"matchLabels": {names.DEPLOYMENT_LABEL: context.name, names.DOWNLOADS_LABEL: "true"}}
+    egress = [dict(rule) for rule in context.settings.sources_egress]
+    return _policy(context, names.sources_policy(context.name), "jobs", selector, egress=egress)
+
+
 def server_policies(context: Context) -> tuple[Body, Body]:
     """The policies that an object with a server needs: one closes the servers, one opens them to the measure Job.
 

@@ -181,34 +181,35 @@ def model_config(context: Context, model: Model) -> ModelConfig:
     config = model.config
     batching = config.dynamic_batching or DynamicBatching()
     preferred = batching.preferred_batch_sizes
-    if not preferred and batching.max_queue_delay_microseconds > 0 and config.max_batch_size > 0:
-        preferred = [config.max_batch_size]
+    if not preferred and batching.max_queue_delay_microseconds > 0 and config.largest_batch > 0:
+        preferred = [config.largest_batch]
     kind = "KIND_CPU"
     if context.spec.gpu_count > 0:
         kind = "KIND_GPU" if context.settings.instance_group_kind == "Gpu" else "KIND_AUTO"
     return ModelConfig(
         instances=config.instances,
         instance_group_kind=kind,
-        dynamic_batching=config.dynamic_batching is not None and config.max_batch_size > 0,
-        preferred_batch_sizes=tuple(size for size in preferred if size <= config.max_batch_size),
+        dynamic_batching=config.dynamic_batching is not None and config.largest_batch > 0,
+        preferred_batch_sizes=tuple(size for size in preferred if size <= config.largest_batch),
         max_queue_delay_microseconds=batching.max_queue_delay_microseconds,
         cuda_graphs=config.cuda_graphs,
         warmup=config.warmup,
         parameters=dict(config.parameters),
+        overrides=config.overrides,
     )
 
 
 def _optimal_batch_size(config: ModelConfig, model: Model) -> int:
     """The largest preferred batch size of the spec, also if a search found another: that shares the engine; 0: none."""
     largest = max(config.preferred_batch_sizes, default=0)
-    return largest if largest < model.config.max_batch_size else 0
+    return largest if largest < model.config.largest_batch else 0
 
 
 def configuration(context: Context, model: Model) -> Tuning:
     """The spec's values of the settings that a search may vary."""
     config = model_config(context, model)
     return Tuning(
-        max_batch_size=model.config.max_batch_size,
+        max_batch_size=model.config.largest_batch,
         instances=config.instances,
         dynamic_batching=config.dynamic_batching,
         preferred_batch_sizes=config.preferred_batch_sizes,
@@ -219,7 +220,7 @@ def configuration(context: Context, model: Model) -> Tuning:
 
 def _tuned(config: ModelConfig, tuning: Tuning, model: Model) -> ModelConfig:
     """The configuration with the values that a search found."""
-    smaller = tuning.max_batch_size if tuning.max_batch_size < model.config.max_batch_size else 0
+    smaller = tuning.max_batch_size if tuning.max_batch_size < model.config.largest_batch else 0
     return replace(config, **{**vars(tuning), "max_batch_size": smaller})
 
 

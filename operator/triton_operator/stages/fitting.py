@@ -1,6 +1,10 @@
-"""Whether the spec fits the formats that were found in the source, which the CRD's rules cannot judge."""
+"""Whether the spec fits the formats and batch dimensions that were found in the source.
+
+The CRD's rules cannot judge that.
+"""
 
 from collections.abc import Iterator
+from itertools import chain
 
 from triton_converters.contract.formats import CONVERTER_TENSORFLOW, DECLARING, HPS, SOURCES, refusal
 from triton_converters.contract.reasons import Reason
@@ -12,8 +16,9 @@ from triton_operator.stages.step import Verdict
 
 
 def check(context: Context, progress: Sourced) -> Sourced:
-    """Wait if the spec asks for what the formats of its models do not have."""
-    misfit = next(_misfits(context), None) if context.sought else None
+    """Wait if the spec asks for what its models do not have."""
+    formats = _misfits(context) if context.sought else iter(())
+    misfit = next(chain(formats, _batching(context)), None)
     if misfit is None:
         return progress
     reason, message = misfit
@@ -40,3 +45,21 @@ def _misfits(context: Context) -> Iterator[tuple[Reason, str]]:
         yield Reason.INVALID_SPEC, f"{NO_INPUTS}; found is {', '.join(sorted(formats))}"
     if len({SOURCES[each].image == CONVERTER_TENSORFLOW for each in formats - {HPS}}) > 1:
         yield Reason.INVALID_SPEC, f"{MIXED}; found are {', '.join(sorted(formats))}"
+
+
+def _batching(context: Context) -> Iterator[tuple[Reason, str]]:
+    """Yield reasons and messages of batch sizes that the models do not have, where the spec leaves them out."""
+    for model in context.spec.models:
+        batching, largest = model.config.dynamic_batching, model.config.largest_batch
+        where = f"of model {model.name}"
+        if batching and not largest:
+            message = f"config.dynamicBatching {where} needs a batch dimension, but the graph has none: remove it"
+            yield Reason.INVALID_SPEC, message
+        if batching and max(batching.preferred_batch_sizes, default=0) > largest:
+            message = f"config.dynamicBatching.preferredBatchSizes {where} must not exceed maxBatchSize"
+            yield Reason.INVALID_SPEC, f"{message}, which is {largest}: lower them, or set maxBatchSize"
+    performance, largest = context.spec.performance, context.spec.max_batch_size
+    sizes = performance.offline.batch_sizes if performance.offline else []
+    if largest and max([*sizes, performance.online.batch_size if performance.online else 1]) > largest:
+        message = "performance.offline.batchSizes and online.batchSize must not exceed maxBatchSize"
+        yield Reason.INVALID_SPEC, f"{message}, which is {largest}: lower them, or set config.maxBatchSize"

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.uris import split
 from triton_operator.context import Context
 from triton_operator.settings import Settings
 from triton_operator.stages.step import Effects, Progress, Verdict
@@ -52,9 +53,9 @@ def _claims(context: Context) -> Iterator[tuple[str, str]]:
     if spec.data is not None:
         uris.append(("spec.data.uri", spec.data.uri))
     for field, uri in uris:
-        scheme, _, rest = uri.partition("://")
-        if scheme == CLAIM_SCHEME:
-            yield field, rest.partition("/")[0]
+        named = split(uri)
+        if named.scheme == CLAIM_SCHEME:
+            yield field, named.host
 
 
 def _words(field: str, value: str, what: str, setting: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from triton_converters.contract import layout
+from triton_converters.contract import layout, uris
 from triton_converters.contract.formats import ENSEMBLE
 from triton_converters.contract.request import EnsembleCode, Entrypoint, ModelCode, ReferenceRequest, Step
 from triton_converters.contract.results import ReferenceResult, SourceResult, Tensor
@@ -92,8 +92,11 @@ def examples_key(context: Context, source: SourceResult) -> str:
 
 def basis(spec: TritonDeploymentSpec) -> str:
     """A digest of what the spec says of the examples: of everything that changes every conversion."""
-    own = [spec.conversion.image, *spec.job_pod.env]
-    return names.result_key("basis", _request(spec, ""), spec.source, spec.data, spec.device, *own, without=LABELS)
+    # Who may read the source does not change it.
+    source = spec.source.model_copy(update={"secret_ref": None})
+    left_out = (model.name for model in spec.models if spec.follows_graph(model))
+    own = [spec.conversion.image, *spec.job_pod.env, *left_out]
+    return names.result_key("basis", _request(spec, ""), source, spec.data, spec.device, *own, without=LABELS)
 
 
 def _request(spec: TritonDeploymentSpec, source: str) -> ReferenceRequest:
@@ -147,7 +150,7 @@ def served_code(spec: TritonDeploymentSpec) -> ModelCode:
 def model_code(spec: TritonDeploymentSpec, model: Model) -> ModelCode:
     """The code and format of one model, as a Job gets them; the format is empty as long as it is not known."""
     code = Entrypoint(model.code, _arguments(spec, model.arguments))
-    return ModelCode(model.format or "", code, model.config.max_batch_size)
+    return ModelCode(model.format or "", code, model.config.largest_batch)
 
 
 def entrypoint(spec: TritonDeploymentSpec, given: UserEntrypoint) -> Entrypoint:
@@ -159,7 +162,7 @@ def _arguments(spec: TritonDeploymentSpec, given: Mapping[str, str]) -> dict[str
     """Replace $(DATA) by the path at which spec.data is mounted."""
     data = layout.DATA_MOUNT
     if spec.data is not None:
-        data /= spec.data.uri.partition("://")[2].partition("/")[2].strip("/")
+        data /= uris.split(spec.data.uri).path
     return {name: value.replace("$(DATA)", str(data)) for name, value in given.items()}
 
 

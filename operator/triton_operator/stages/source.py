@@ -1,21 +1,25 @@
-"""Source: one Job reads spec.source and publishes it on the claim under its digest."""
+"""Source: one Job reads or downloads spec.source and publishes it on the claim under its digest."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
-from triton_converters.contract import layout
-from triton_converters.contract.reasons import Reason
+from triton_converters.contract import layout, uris
+from triton_converters.contract.formats import DECLARING
+from triton_converters.contract.reasons import Reason, reason_of
 from triton_converters.contract.request import SourceRequest
 from triton_converters.contract.results import SourceResult
 from triton_operator import names
 from triton_operator.api.status import Condition
 from triton_operator.context import Context
-from triton_operator.resources.jobs import Work, claim_volume, job
+from triton_operator.resources.jobs import Work, claim_volume, job, secret_volume
 from triton_operator.stages.step import Progress, Verdict, run, waiting
 
+PASSING = (Reason.SOURCE_NOT_FOUND, Reason.SOURCE_UNREACHABLE, Reason.SOURCE_TRUNCATED)
+"""The failures of a source that may pass by themselves."""
 RETRY_SECONDS, LONGEST_RETRY_SECONDS = 15, 300
 """The shortest and longest pause between two tries. A missing source may still come, because GitOps applies everything
-at once; each pause is half of the time that the source has been missing."""
+at once, and a server that is down may come up; each pause is half of the time that the source has been missing."""
 STALLED_SECONDS = 60
 """The object is stalled once the source has been missing for so long."""
 
@@ -32,12 +36,20 @@ def resolve(context: Context, progress: Progress) -> Progress:
     if lost := _claim_lost(context):
         return progress.waiting(lost, stalled=True)
     work = source_work(context)
-    this = run(context, work, repeats=(Reason.SOURCE_NOT_FOUND,))
+    this = run(context, work, repeats=PASSING)
     if this.record is not None:
         result = this.record.outcome.result
         assert isinstance(result, SourceResult)
         found = [f"{path} is of format {form}" for path, form in zip(context.sought, result.formats, strict=False)]
-        message = "; ".join([f"{context.spec.source.uri} is published as sha256:{result.digest}", *found])
+        found += [
+            f"{model.path} has {'a' if model.config.largest_batch else 'no'} batch dimension, so maxBatchSize is"
+            f" {model.config.largest_batch}"
+            for model in context.spec.models
+            if model.path in context.graphs and model.format in DECLARING
+        ]
+        version = f" (version {result.resolved})" if result.resolved else ""
+        published = f"{context.spec.source.uri}{version} is published as sha256:{result.digest}"
+        message = "; ".join([published, *found])
         verdict = Verdict("SourceResolved", True, Reason.RESOLVED, message)
         return Sourced(
             attempts=progress.attempts,
@@ -46,17 +58,17 @@ def resolve(context: Context, progress: Progress) -> Progress:
             source=result,
         )
     old = _condition(context)
-    missing = old is not None and old.reason == Reason.SOURCE_NOT_FOUND
+    missing = old is not None and old.reason in PASSING
     age = (context.now - datetime.fromisoformat(old.last_transition_time)).total_seconds() if old else 0.0
     if this.failure is not None:
-        if this.failure.reason is Reason.SOURCE_NOT_FOUND:
+        if this.failure.reason in PASSING:
             verdict = Verdict("SourceResolved", False, this.failure.reason, f"{this.failure.message}; trying again")
             effects = replace(this.effects, jobs=frozenset()) if _is_due(context, work, age) else this.effects
             return progress.waiting(verdict, effects, stalled=age >= STALLED_SECONDS)
         verdict = Verdict("SourceResolved", False, this.failure.reason, this.failure.message)
         return progress.waiting(verdict, this.effects, stalled=True)
     if missing and old is not None and this.active and this.pending is None:
-        verdict = Verdict("SourceResolved", False, Reason.SOURCE_NOT_FOUND, old.message)
+        verdict = Verdict("SourceResolved", False, reason_of(old.reason), old.message)
         return progress.waiting(verdict, this.effects, stalled=age >= STALLED_SECONDS)
     reason, message = waiting(f"the Job that reads {context.spec.source.uri}", this, context)
     return progress.waiting(Verdict("SourceResolved", False, reason, message), this.effects)
@@ -78,18 +90,40 @@ def _claim_lost(context: Context) -> Verdict | None:
 def source_work(context: Context) -> Work:
     """The Job's work. Its key says nothing of the content; the user's ``revision`` says when to look again."""
     source = context.spec.source
-    path = source.uri.partition("://")[2].partition("/")[2].strip("/")
-    request = SourceRequest(key="", uri=source.uri, path=path, sha256=source.sha256, models=context.sought)
+    uri = uris.split(source.uri)
+    request = SourceRequest(
+        key="",
+        uri=source.uri,
+        path="" if uri.is_remote else uri.path,
+        sha256=source.sha256,
+        revision=source.revision if uri.scheme == "hf" else "",
+        include=tuple(source.include),
+        models=context.sought,
+        graphs=context.graphs,
+    )
     key = names.result_key("source", request, source.revision, context.deployment.uid)
-    volume, mount = claim_volume("source", source.uri, layout.SOURCE_MOUNT)
+    volumes, mounts = _volumes(context)
     return Work(
         stage="source",
         key=key,
         request=replace(request, key=key),
         deadline_seconds=context.spec.conversion.active_deadline_seconds,
-        volumes=(volume,),
-        mounts=(mount,),
+        volumes=volumes,
+        mounts=mounts,
+        downloads=uri.is_remote,
     )
+
+
+def _volumes(context: Context) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
+    """The volume with the files, or with the credentials for the download; none if it needs no credentials."""
+    source = context.spec.source
+    if not uris.split(source.uri).is_remote:
+        pairs = [claim_volume("source", source.uri, layout.SOURCE_MOUNT)]
+    elif source.secret_ref is not None:
+        pairs = [secret_volume(source.secret_ref.name)]
+    else:
+        return (), ()
+    return tuple(volume for volume, _ in pairs), tuple(mount for _, mount in pairs)
 
 
 def _condition(context: Context) -> Condition | None:

@@ -283,6 +283,7 @@ def _parameters(shown: CandidateStatus | None, subject: Subject) -> list[Paramet
         "GPU" if spec.gpu_count else "Device Kind": device,
         "Configuration found by": f"{spec.selection.search.mode} search" if tuned else "",
         **(_found(tuned) if tuned else _given(subject)),
+        "Overrides of config.pbtxt": _joined(" ".join(each.config.overrides.split()) for each in models),
         "Protocol": performance.protocol,
         "Shared memory (offline)": performance.shared_memory,
         "Measurement": _measurement(subject),

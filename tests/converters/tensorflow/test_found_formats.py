@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 
+from triton_converters.found.batches import has_batch_dimension
 from triton_converters.found.kinds import Kind, kind_of
 
 pytestmark = pytest.mark.tensorflow
@@ -20,3 +21,12 @@ def test_each_file_of_keras_has_its_kind(tmp_path: Path) -> None:
         "model.keras": Kind.KERAS,
         "model.weights.h5": Kind.KERAS,
     }
+    assert has_batch_dimension(tmp_path, "export")
+
+
+def test_a_signature_of_one_size_has_no_batch_dimension(tmp_path: Path) -> None:
+    module = tf.Module()
+    module.double = tf.function(lambda x: {"y": 2 * x}, input_signature=[tf.TensorSpec((1, 4), tf.float32, "x")])
+    tf.saved_model.save(module, str(tmp_path / "export"), signatures={"serving_default": module.double})
+    assert kind_of(tmp_path / "export") is Kind.SAVED_MODEL
+    assert not has_batch_dimension(tmp_path, "export")

@@ -1,0 +1,168 @@
+"""Connections to servers: TLS that is always verified, the installation's proxy, and redirects that stay on HTTPS."""
+
+import contextlib
+import os
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+import certifi
+import urllib3
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    HTTPError,
+    IncompleteRead,
+    NameResolutionError,
+    NewConnectionError,
+    ProtocolError,
+    ProxyError,
+    ReadTimeoutError,
+    SSLError,
+)
+
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+
+CONNECT_SECONDS, READ_SECONDS = 15.0, 60.0
+"""How long a connection, and each read from it, may take."""
+MOST_REDIRECTS = 5
+PROXY, NO_PROXY, CA_BUNDLE = "HTTPS_PROXY", "NO_PROXY", "SOURCE_CA_BUNDLE"
+"""Environment variables: the proxy's URL, the hosts that are reached without it, separated by commas, and certificates
+in PEM that are trusted besides the usual ones."""
+MISSING, DENIED, BUSY = (404, 410), (401, 403), (408, 425, 429)
+REDIRECTS = (301, 302, 303, 307, 308)
+
+
+@contextlib.contextmanager
+def opened(
+    url: str,
+    headers: Mapping[str, str],
+    credentials: Mapping[str, str],
+    refusal: Callable[[urllib3.BaseHTTPResponse], StageError | None] = lambda answer: None,
+) -> Iterator[urllib3.BaseHTTPResponse]:
+    """Yield the answer 200 or 206 to a GET request, whose body is not read yet.
+
+    ``credentials``: headers that only the host of ``url`` is sent. ``refusal``: what an error of this server means, if
+    it is more than its status says. Raises StageError; it is not final for what another
+    try may find otherwise. What goes wrong while the body is read is raised as StageError, too.
+    """
+    target = first = _parts(url)
+    with _told(first):
+        for _ in range(MOST_REDIRECTS + 1):
+            sent = {**headers, **(credentials if _origin(target) == _origin(first) else {})}
+            answer = _pool(_proxy(target), os.environ.get(CA_BUNDLE, "")).request(
+                "GET", target.geturl(), headers=sent, redirect=False, retries=False, preload_content=False
+            )
+            try:
+                if answer.status not in REDIRECTS:
+                    if answer.status >= 400 and (refused := refusal(answer)) is not None:
+                        raise refused
+                    _check(answer, first, target, bool(credentials))
+                    yield answer
+                    return
+                target = _redirected(target, answer.headers.get("Location", ""), first)
+            finally:
+                # Not released: what is left of a body is not read.
+                answer.close()
+    raise StageError(Reason.SOURCE_INVALID, f"{first.netloc} redirects more than {MOST_REDIRECTS} times")
+
+
+def _parts(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        raise StageError(Reason.SOURCE_INVALID, "the URI has a host or a port that cannot be") from None
+    return parts
+
+
+def _origin(parts: SplitResult) -> tuple[str | None, int]:
+    return parts.hostname, parts.port or 443
+
+
+def _redirected(target: SplitResult, location: str, first: SplitResult) -> SplitResult:
+    """Return the next target. Its words are the server's, and may hold a signature: no message quotes them."""
+    try:
+        parts = urlsplit(urljoin(target.geturl(), location))
+        safe = parts.scheme == "https" and bool(parts.hostname) and parts.username is None and (parts.port or 443) > 0
+    except ValueError:
+        safe = False
+    if not safe or not location.isascii() or not location.isprintable():
+        message = f"{first.netloc} redirects to something that is not a plain https URL; use a server that does not"
+        raise StageError(Reason.SOURCE_INVALID, message)
+    return parts
+
+
+def _check(answer: urllib3.BaseHTTPResponse, first: SplitResult, target: SplitResult, credentials: bool) -> None:
+    """Raise StageError unless the server answers with the file."""
+    status = answer.status
+    if status in (200, 206):
+        return
+    who = (
+        first.netloc if _origin(first) == _origin(target) else f"{target.hostname}, to which {first.netloc} redirects,"
+    )
+    said = f"{who} answered {status} to the request for {first.path}"
+    if status in DENIED:
+        advice = (
+            "correct the Secret of spec.source.secretRef, or what it is allowed to read"
+            if credentials
+            else "name a Secret with credentials in spec.source.secretRef"
+        )
+        raise StageError(Reason.SOURCE_ACCESS_DENIED, f"{said}; {advice}")
+    if status in MISSING:
+        raise StageError(Reason.SOURCE_NOT_FOUND, f"{said}: there is no such file")
+    if status >= 500 or status in BUSY:
+        raise StageError(Reason.SOURCE_UNREACHABLE, said, final=False)
+    raise StageError(Reason.SOURCE_INVALID, said)
+
+
+@contextlib.contextmanager
+def _told(first: SplitResult) -> Iterator[None]:
+    """Raise what the library raises as a StageError that names the host."""
+    try:
+        yield
+    except HTTPError as error:
+        raise _failure(error, first) from None
+
+
+def _failure(error: HTTPError, first: SplitResult) -> StageError:
+    host, cause = first.netloc, error.args[0] if error.args else None
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        message = (
+            f"the certificate of {host} is not trusted: {cause.verify_message}; correct it, or ask the administrator to"
+            " add its authority to the Helm value sources.caBundle"
+        )
+        return StageError(Reason.SOURCE_CERTIFICATE_INVALID, message)
+    if isinstance(error, IncompleteRead | ProtocolError):
+        message = f"{host} closed the connection before the whole file came"
+        return StageError(Reason.SOURCE_TRUNCATED, message, final=False)
+    words = {
+        NameResolutionError: "its name does not resolve",
+        NewConnectionError: "the connection is refused",
+        ConnectTimeoutError: f"no connection came about in {CONNECT_SECONDS:g} s",
+        ReadTimeoutError: f"nothing came for {READ_SECONDS:g} s",
+        ProxyError: "the proxy of the Helm value sources.proxy does not connect to it",
+        SSLError: "it does not speak TLS as it should",
+    }
+    why = next((each for kind, each in words.items() if isinstance(error, kind)), "the connection broke")
+    advice = "check the host's name, and the Helm values networkPolicy.sources and sources.proxy"
+    return StageError(Reason.SOURCE_UNREACHABLE, f"{host} cannot be reached: {why}; {advice}", final=False)
+
+
+def _proxy(target: SplitResult) -> str:
+    """The proxy's URL for the target; empty: none."""
+    domains = (each.strip().lower().lstrip(".") for each in os.environ.get(NO_PROXY, "").split(","))
+    bypassed = any(f".{target.hostname}".endswith(f".{domain}") for domain in domains if domain)
+    return "" if bypassed else os.environ.get(PROXY, "")
+
+
+@cache
+def _pool(proxy: str, bundle: str) -> urllib3.PoolManager:
+    timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
+    tls = ssl.create_default_context(cafile=certifi.where())
+    if bundle:
+        tls.load_verify_locations(cadata=bundle)
+    if proxy:
+        return urllib3.ProxyManager(proxy, timeout=timeout, ssl_context=tls, proxy_ssl_context=tls)
+    return urllib3.PoolManager(timeout=timeout, ssl_context=tls)

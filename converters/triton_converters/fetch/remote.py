@@ -1,0 +1,39 @@
+"""What is asked of a scheme's module, and what it answers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from triton_converters.contract.uris import Uri
+from triton_converters.fetch.credentials import Credentials
+
+FILES = "files"
+"""Folder of the download's directory with the files that are complete."""
+
+
+@dataclass(frozen=True)
+class Remote:
+    """The files to download."""
+
+    uri: Uri
+    credentials: Credentials
+    revision: str = ""
+    """Branch, tag or commit; empty: the scheme's default."""
+    include: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """The files that were downloaded."""
+
+    resolved: str
+    """What the server calls the version; may be empty."""
+    single: bool
+    """Whether it is one file, and not a directory."""
+    hashes: Mapping[str, str] = field(default_factory=dict)
+    """The SHA-256 of files, by their paths, as far as the server told."""
+
+
+def wanted(name: str, include: tuple[str, ...]) -> bool:
+    """Whether a file is part of the source: one of the patterns matches its path; ``*`` matches slashes too."""
+    return not include or any(fnmatchcase(name, each) for each in include)

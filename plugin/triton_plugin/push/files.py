@@ -1,0 +1,102 @@
+"""The files of a folder that are pushed, their digest, and what is left out."""
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_plugin.push.receiver import digest_of
+from triton_plugin.python_files import FolderError
+
+IGNORED = frozenset({".git", "__pycache__", ".DS_Store", "lost+found"})
+UNSPEAKABLE = re.compile(r"[\x00-\x1f\x7f\\]")
+"""What the operator refuses in a file's name."""
+CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class PushedFile:
+    """A regular file."""
+
+    name: str
+    """Path below the folder, with slashes."""
+    path: Path
+    """Path to read it from, with links resolved."""
+    size: int
+    """In bytes."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """What is pushed."""
+
+    files: tuple[PushedFile, ...]
+    left_out: tuple[str, ...]
+    """Path below the folder and the reason, in words, of each file or directory that is not pushed."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files)
+
+
+def collect(path: Path) -> Files:
+    """List the files of a folder, or the one file. Raises FolderError: nothing to push, or a name that is refused."""
+    if path.is_file():
+        return Files((_file(path.resolve(), path.name),), ())
+    if not path.is_dir():
+        raise FolderError(f"{path} is neither a folder nor a file")
+    files: list[PushedFile] = []
+    left_out: list[str] = []
+    root = path.resolve()
+    # (directory to list, its name below the root, the real directories above it)
+    pending: list[tuple[Path, str, tuple[Path, ...]]] = [(root, "", (root,))]
+    while pending:
+        directory, prefix, above = pending.pop()
+        for entry in sorted(directory.iterdir()):
+            name, real = prefix + entry.name, entry.resolve()
+            if reason := _left_out(entry, real, root, above):
+                left_out.append(f"{name} ({reason})" if reason != "ignored" else name)
+            elif real.is_dir():
+                pending.append((real, f"{name}/", (*above, real)))
+            else:
+                files.append(_file(real, name))
+    if not files:
+        raise FolderError(f"{path} holds no file to push")
+    return Files(tuple(sorted(files, key=lambda file: os.fsencode(file.name))), tuple(sorted(left_out)))
+
+
+def digest(files: Iterable[PushedFile], read: Callable[[int], None]) -> str:
+    """Return the digest that the source Job computes of the files; ``read`` is told of each part's bytes."""
+    return digest_of({file.name: _sha256(file, read) for file in files})
+
+
+def _sha256(file: PushedFile, read: Callable[[int], None]) -> str:
+    found = hashlib.sha256()
+    with file.path.open("rb") as content:
+        while part := content.read(CHUNK):
+            found.update(part)
+            read(len(part))
+    return found.hexdigest()
+
+
+def _left_out(entry: Path, real: Path, root: Path, above: tuple[Path, ...]) -> str:
+    """Return why an entry is not pushed; empty if it is."""
+    if entry.name in IGNORED or entry.name.startswith(".."):
+        return "ignored"
+    if not real.is_relative_to(root):
+        return f"a link to {os.readlink(entry)}, outside the folder"
+    if not real.exists():
+        return "a broken link"
+    if real in above:
+        return "a link to a folder that contains it"
+    return "" if real.is_dir() or stat.S_ISREG(real.stat().st_mode) else "neither a file nor a folder"
+
+
+def _file(path: Path, name: str) -> PushedFile:
+    if UNSPEAKABLE.search(name):
+        raise FolderError(f"{name!r} has a backslash or a control character in its name; rename it")
+    return PushedFile(name, path, path.stat().st_size)

@@ -1,0 +1,78 @@
+"""`kubectl triton run`: from a folder to an applied object, which is then watched."""
+
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from triton_plugin.first_object import TODO, Known, first_object
+from triton_plugin.model_folder import ModelFolder
+from triton_plugin.push.command import Pushed
+from triton_plugin.python_files import FolderError
+from triton_plugin.subject import SubjectError
+from triton_plugin.validation.validate import check, deployments
+
+ADVICE = ("your latency budget", "the largest batch", "check this choice")
+"""What a first object marks although it runs as it is."""
+CLAIM = "models"
+"""The claim that the folder is pushed to."""
+
+
+def valid(folder: ModelFolder, known: Known) -> str:
+    """Return the YAML of a first object. Raises FolderError if it would be refused."""
+    text = first_object(folder, known)
+    (body,) = deployments(text)
+    if faults := check(body):
+        raise FolderError(f"a TritonDeployment for this folder would be invalid: {'; '.join(map(str, faults))}")
+    return text
+
+
+def complete(folder: ModelFolder, known: Known) -> str:
+    """Return the YAML of a first object that runs as it is. Raises FolderError if something has to be filled in."""
+    text = valid(folder, known)
+    missing = [line.strip() for line in text.splitlines() if TODO in line and not any(each in line for each in ADVICE)]
+    if missing:
+        lines = "\n  ".join(missing)
+        raise FolderError(
+            f"the object cannot run before this is filled in:\n  {lines}\nAdd it to the folder or to the options;"
+            " or use push and init, edit what init writes, and apply it (docs/tutorial.md)"
+        )
+    return text
+
+
+def start(
+    folder: ModelFolder,
+    known: Known,
+    file: Path,
+    push: Callable[[], Pushed],
+    apply: Callable[[Path], str],
+    say: Callable[[str], None],
+    overwrite: bool = False,
+) -> None:
+    """Push the folder, write the object with the folder's digest to the file, and apply it.
+
+    Raises FolderError before anything is sent: the object would not be complete, or the file exists.
+    """
+    complete(folder, known)
+    if file.exists() and not overwrite:
+        raise FolderError(
+            f"{file} exists; pass --force to write it anew. To keep it: push the folder, set spec.source.sha256 in the"
+            " file to the new digest, and apply it"
+        )
+    pushed = push()
+    file.write_text(complete(folder, replace(known, sha256=pushed.sha256)), encoding="utf-8")
+    say(f"wrote {file}")
+    say(apply(file))
+
+
+def apply(kubectl: Callable[..., Sequence[str]], file: Path) -> str:
+    """Apply the file, and return what kubectl said. Raises SubjectError with its words if it failed."""
+    try:
+        done = subprocess.run(  # noqa: S603 - no shell
+            kubectl("apply", "--filename", str(file)), capture_output=True, text=True, errors="replace", check=False
+        )
+    except FileNotFoundError as error:
+        raise SubjectError(f"kubectl is not on the PATH; install it, and apply {file}") from error
+    if done.returncode:
+        raise SubjectError(f"{file} was not applied: {done.stderr.strip()}")
+    return done.stdout.strip()

@@ -1,0 +1,182 @@
+"""Real servers on loopback: HTTPS with an authority that nobody else trusts, and a proxy that speaks CONNECT."""
+
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+from tests.converters.hub_server import Hub
+
+HOST = "127.0.0.1"
+TAG = '"version-1"'
+
+
+@dataclass
+class Behaviour:
+    """What the server has, and how it misbehaves. Lists hold one entry for each request and are used up."""
+
+    content: bytes = bytes(range(256)) * 4096
+    tag: str = TAG
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    """Sent in addition, or instead of the server's own; an empty value leaves the header out."""
+    breaks: list[int] = field(default_factory=list)
+    """Bytes of the body after which the connection is closed."""
+    redirects: dict[str, str] = field(default_factory=dict)
+    """Maps a path to the Location that it answers with."""
+    pause: float = 0.0
+    """Seconds before each byte of a body."""
+    authorization: str = ""
+    """The Authorization header that is asked for; empty: none."""
+    honest_ranges: bool = True
+    """False: a range begins one byte late."""
+    hub: Hub | None = None
+    """Answers in place of all this."""
+    seen: list[dict[str, str]] = field(default_factory=list)
+    """The headers of each request, and its path."""
+
+    def ranges(self) -> list[str]:
+        return [each.get("Range", "") for each in self.seen]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    behaviour: ClassVar[Behaviour]
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        has = self.behaviour
+        has.seen.append({**self.headers, "path": self.path})
+        status, headers, body = self._found()
+        wanted, tag = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", "")), headers.get("ETag")
+        if status == 200 and wanted and tag and self.headers.get("If-Range") == tag:
+            whole, start = len(body), int(wanted[1]) + (0 if has.honest_ranges else 1)
+            headers |= {"Content-Range": f"bytes {start}-{whole - 1}/{whole}"}
+            status, body = 206, body[start:]
+        self._answer(status, headers, body)
+
+    def _found(self) -> tuple[int, dict[str, str], bytes]:
+        has, authorization = self.behaviour, self.headers.get("Authorization", "")
+        if has.hub is not None:
+            return has.hub.answer(self.path, authorization)
+        if self.path in has.redirects:
+            return 302, {"Location": has.redirects[self.path]}, b""
+        if has.authorization and authorization != has.authorization:
+            return 401, {}, b""
+        return (200, {"ETag": has.tag}, has.content) if has.status == 200 else (has.status, {}, b"")
+
+    def _answer(self, status: int, headers: dict[str, str], body: bytes) -> None:
+        has = self.behaviour
+        self.send_response(status)
+        for name, value in ({"Content-Length": str(len(body))} | headers | has.headers).items():
+            if value:
+                self.send_header(name, value)
+        self.end_headers()
+        self.close_connection = True
+        sent = body[: has.breaks.pop(0)] if has.breaks and body else body
+        with suppress(OSError):
+            if not has.pause:
+                self.wfile.write(sent)
+            else:
+                for byte in sent:
+                    self.wfile.write(bytes([byte]))
+                    time.sleep(has.pause)
+
+    def log_message(self, *arguments: Any) -> None:
+        """Say nothing."""
+
+
+@dataclass
+class Server:
+    """A running server."""
+
+    port: int
+    behaviour: Behaviour
+
+    @property
+    def host(self) -> str:
+        return f"{HOST}:{self.port}"
+
+    def uri(self, path: str = "models/ocr.onnx") -> str:
+        return f"https://{self.host}/{path}"
+
+
+def make_authority(folder: Path) -> tuple[Path, Path]:
+    """Make an authority, and a certificate of loopback with its key; return the authority's and the certificate's."""
+    openssl = shutil.which("openssl")
+    assert openssl
+
+    def run(*arguments: str) -> None:
+        subprocess.run([openssl, *arguments], cwd=folder, check=True, capture_output=True)
+
+    new = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+    run("req", "-x509", *new, "-keyout", "ca.key", "-out", "ca.pem", "-days", "2", "-subj", "/CN=an authority",
+        "-addext", "keyUsage=critical,keyCertSign")  # fmt: skip
+    run("req", *new, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=loopback")
+    (folder / "names").write_text(f"subjectAltName=IP:{HOST}\n")
+    run("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-out", "server.crt", "-days", "2",
+        "-extfile", "names")  # fmt: skip
+    (folder / "server.pem").write_text((folder / "server.crt").read_text() + (folder / "server.key").read_text())
+    return folder / "ca.pem", folder / "server.pem"
+
+
+@contextmanager
+def serving(certificate: Path, behaviour: Behaviour | None = None) -> Iterator[Server]:
+    """Run a server until the end of the block."""
+    handler = type("Handler", (_Handler,), {"behaviour": behaviour or Behaviour()})
+    server = ThreadingHTTPServer((HOST, 0), handler)
+    server.daemon_threads = True
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    try:
+        yield Server(server.server_address[1], handler.behaviour)
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@contextmanager
+def proxying() -> Iterator[tuple[str, list[str]]]:
+    """Run a proxy until the end of the block; yield its URL and the list of the hosts that it connected to."""
+    connected: list[str] = []
+    listener = socket.create_server((HOST, 0))
+
+    def pump(source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+        with suppress(OSError):
+            sink.shutdown(socket.SHUT_WR)
+
+    def tunnel(client: socket.socket) -> None:
+        head = b""
+        while b"\r\n\r\n" not in head:
+            head += client.recv(4096)
+        host = head.split()[1].decode()
+        connected.append(host)
+        name, _, port = host.rpartition(":")
+        upstream = socket.create_connection((name, int(port)))
+        client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        threading.Thread(target=pump, args=(upstream, client), daemon=True).start()
+        pump(client, upstream)
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=tunnel, args=(listener.accept()[0],), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    try:
+        yield f"http://{HOST}:{listener.getsockname()[1]}", connected
+    finally:
+        listener.close()

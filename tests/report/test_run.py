@@ -1,0 +1,157 @@
+"""`kubectl triton run` up to the apply: what is pushed, written and said, and what is refused before that."""
+
+import json
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.report.model_folders import FOLDERS, LOADER, write
+from tests.report.subjects import ready
+from triton_operator.api.status import SignatureStatus, TensorStatus
+from triton_plugin.__main__ import main
+from triton_plugin.first_object import Known
+from triton_plugin.model_folder import read
+from triton_plugin.push.command import Pushed
+from triton_plugin.push.files import collect, digest
+from triton_plugin.python_files import FolderError
+from triton_plugin.request import first_request
+from triton_plugin.run import start
+from triton_plugin.subject import Subject
+from triton_plugin.validation.validate import check
+
+PUSHED = Pushed("pvc://models/net", "ab" * 32, replaced=False)
+NET = Known(name="net", source=PUSHED.uri)
+
+
+@pytest.fixture
+def net(tmp_path: Path) -> Path:
+    """An ONNX file, which needs nothing else."""
+    (tmp_path / "Net.onnx").write_bytes(b"graph")
+    return tmp_path / "Net.onnx"
+
+
+def started(folder: Path, file: Path, overwrite: bool = False) -> list[str]:
+    """What happens, in its order."""
+    events: list[str] = []
+
+    def push() -> Pushed:
+        events.append("push")
+        return PUSHED
+
+    def apply(written: Path) -> str:
+        events.append(f"apply {written.name}")
+        return "net created"
+
+    start(read(folder), NET, file, push, apply, events.append, overwrite)
+    return events
+
+
+def test_the_file_that_is_applied_has_the_digest_of_what_was_pushed(net: Path, tmp_path: Path) -> None:
+    file = tmp_path / "net.yaml"
+    assert started(net, file) == ["push", f"wrote {file}", "apply net.yaml", "net created"]
+    body = yaml.safe_load(file.read_text())
+    assert check(body) == []
+    assert body["metadata"]["name"] == "net"
+    assert body["spec"]["source"] == {"uri": PUSHED.uri, "sha256": PUSHED.sha256}
+    assert body["spec"]["models"][0]["path"] == "Net.onnx"
+
+
+def test_a_file_that_exists_is_kept_unless_told_otherwise(net: Path, tmp_path: Path) -> None:
+    file = tmp_path / "net.yaml"
+    file.write_text("mine")
+    with pytest.raises(FolderError, match="exists; pass --force"):
+        started(net, file)
+    assert file.read_text() == "mine"
+    assert started(net, file, overwrite=True)[0] == "push"
+    assert "sha256" in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"model.py": "import torch\ndef get_model(classes): ...\n", "data.py": LOADER}, 'classes: "TODO"'),
+        ({"model.py": "import torch\ndef get_model(): ...\n"}, "no file defines get_dataloader_fn"),
+        ({"model.py": "import torch\ndef get_model(): ...\n", "data.py": LOADER}, "--data URI"),
+    ],
+    ids=["an argument", "a dataloader", "data"],
+)
+def test_what_is_missing_is_said_before_anything_is_pushed(tmp_path: Path, files: dict[str, str], words: str) -> None:
+    write(tmp_path / "net", files)
+    with pytest.raises(FolderError, match="cannot run before this is filled in") as error:
+        started(tmp_path / "net", tmp_path / "net.yaml")
+    assert words in str(error.value)
+    assert "latency" not in str(error.value)
+    assert not (tmp_path / "net.yaml").exists()
+
+
+def test_a_dry_run_prints_the_object_and_needs_no_cluster(net: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(net), "--dry-run", "--name", "mine"]) == 0
+    body = yaml.safe_load(capsys.readouterr().out)
+    assert check(body) == []
+    assert body["metadata"]["name"] == body["spec"]["models"][0]["name"] == "mine"
+    sha256 = digest(collect(net).files, lambda _: None)
+    assert body["spec"]["source"] == {"uri": "pvc://models/mine", "sha256": sha256}
+    assert list(net.parent.iterdir()) == [net]
+
+
+def test_a_name_that_kubernetes_refuses_is_refused(net: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(net), "--dry-run", "--name", "My Net"]) == 1
+    assert "an object cannot have the name My Net; choose one such as my-net: --name NAME" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["onnx", "ts-script"])
+def test_a_file_alone_is_read_as_a_folder_with_that_file(tmp_path: Path, form: str) -> None:
+    FOLDERS[form](tmp_path)
+    (file,) = [each for each in tmp_path.iterdir() if each.name in ("net.onnx", "net.pt")]
+    found = read(file)
+    assert (found.name, found.model.path) == ("net", file.name)
+    assert found.dataloaders == ()
+    assert set(found.checkpoints) <= {file.name}
+
+
+def test_code_alone_is_read_too(tmp_path: Path) -> None:
+    write(tmp_path, {"model.py": "import torch\ndef get_model(): ...\n", "other.py": "def get_model("})
+    assert read(tmp_path / "model.py").model.format == "pyt"
+
+
+# The request --------------------------------------------------------------------------------------------------------
+
+
+def subject(max_batch_size: int, *inputs: tuple[str, str, list[int]]) -> Subject:
+    """A Ready object with these inputs."""
+    tensors = [TensorStatus(name=name, data_type=kind, dims=dims) for name, kind, dims in inputs]
+    found = ready()
+    signature = SignatureStatus(inputs=tensors, outputs=[], max_batch_size=max_batch_size)
+    return replace(found, status=found.status.model_copy(update={"signature": signature}))
+
+
+def sent(text: str) -> Any:
+    """The JSON that curl sends."""
+    return json.loads(shlex.split(text.splitlines()[-1])[-1])
+
+
+def test_a_request_has_a_zero_for_each_element() -> None:
+    text = first_request(subject(8, ("x", "FP32", [2]), ("length", "INT64", [-1]), ("text", "STRING", [1])))
+    assert "kubectl port-forward --namespace vision service/digits 8000 &" in text
+    assert "http://localhost:8000/v2/models/digits/infer" in text
+    assert sent(text)["inputs"] == [
+        {"name": "x", "shape": [1, 2], "datatype": "FP32", "data": [0.0, 0.0]},
+        {"name": "length", "shape": [1, 1], "datatype": "INT64", "data": [0]},
+        {"name": "text", "shape": [1, 1], "datatype": "BYTES", "data": [""]},
+    ]
+
+
+def test_without_a_batch_dimension_a_request_has_the_shapes_of_the_model() -> None:
+    assert sent(first_request(subject(0, ("x", "BOOL", [3]))))["inputs"][0]["shape"] == [3]
+
+
+@pytest.mark.parametrize(
+    "inputs", [("x", "FP32", [3, 224, 224]), ("x'; rm -r ~; '", "FP32", [1])], ids=["long", "quoted"]
+)
+def test_of_other_models_the_server_tells_the_inputs(inputs: tuple[str, str, list[int]]) -> None:
+    last = first_request(subject(8, inputs)).splitlines()[-1]
+    assert last.strip() == "curl http://localhost:8000/v2/models/digits"

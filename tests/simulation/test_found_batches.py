@@ -1,0 +1,141 @@
+"""A graph whose spec leaves maxBatchSize out: the source Job finds the batch dimension, and the operator chooses."""
+
+from typing import Any
+
+import pytest
+
+from tests.simulation.cluster import Cluster
+from tests.simulation.deployments import a_model, a_spec, candidate
+from tests.simulation.test_found_formats import SMALLEST, a_file, requests
+from triton_converters.contract.request import ConvertRequest, ProfileRequest, ReferenceRequest, SourceRequest
+from triton_operator.planning import resolving
+
+
+def served(spec: dict[str, Any]) -> Cluster:
+    """The cluster once the object serves."""
+    cluster = Cluster(spec)
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True", cluster.condition("Stalled")
+    return cluster
+
+
+def a_graph(**fields: Any) -> dict[str, Any]:
+    """The smallest object, whose graph says everything itself; keywords replace the model's fields."""
+    return SMALLEST | {"models": [a_file(fields.pop("path", "ocr.onnx"), **fields)]}
+
+
+def batching(cluster: Cluster) -> list[tuple[int, bool]]:
+    """The largest batch of each conversion, and whether the dynamic batcher is on."""
+    found = requests(cluster, "convert", ConvertRequest)
+    return [(each.model.max_batch_size, each.config.dynamic_batching) for each in found]
+
+
+def test_a_batch_dimension_is_used_by_the_dynamic_batcher() -> None:
+    cluster = served(a_graph())
+    assert batching(cluster) == [(4, True)]
+    assert [each.model.max_batch_size for each in requests(cluster, "reference", ReferenceRequest)] == [4]
+    (profile,) = requests(cluster, "profile", ProfileRequest)
+    assert (profile.offline.batch_sizes, profile.online.concurrencies) == ((1, 4), (1, 2, 3, 4))
+    assert cluster.status["signature"]["maxBatchSize"] == 4
+
+
+def test_a_graph_of_one_size_is_served_without_a_batch_dimension() -> None:
+    cluster = served(a_graph(path="fixed.onnx"))
+    assert batching(cluster) == [(0, False)]
+    (model,) = cluster.status["resolved"]["models"]
+    assert model["maxBatchSize"] == 0
+    message = cluster.condition("SourceResolved")["message"]
+    assert message.endswith("; fixed.onnx has no batch dimension, so maxBatchSize is 0")
+
+
+@pytest.mark.parametrize("size", [0, 1, 16])
+def test_what_the_spec_says_counts(size: int) -> None:
+    cluster = served(a_graph(config={"maxBatchSize": size}))
+    assert batching(cluster) == [(size, False)]
+    assert "maxBatchSize" not in cluster.status["resolved"]["models"][0]
+    assert [each.graphs for each in requests(cluster, "source", SourceRequest)] == [()]
+
+
+def test_a_given_format_and_given_candidates_change_nothing() -> None:
+    cluster = served(a_graph(format="onnx", candidates=[candidate("onnx-fp32")]))
+    assert batching(cluster) == [(4, True)]
+    assert cluster.status["resolved"]["models"] == [{"name": "ocr", "maxBatchSize": 4}]
+    (source,) = requests(cluster, "source", SourceRequest)
+    assert (source.models, source.graphs) == ((), ("ocr.onnx",))
+
+
+def test_the_settings_of_the_batcher_stay() -> None:
+    cluster = served(a_graph(config={"dynamicBatching": {"maxQueueDelayMicroseconds": 100}}))
+    (request,) = requests(cluster, "convert", ConvertRequest)
+    assert (request.config.max_queue_delay_microseconds, request.config.preferred_batch_sizes) == (100, (4,))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"format": "pyt", "entrypoint": "model.py", "path": None},
+        {"format": None, "entrypoint": None, "path": "net.pt"},
+        {"format": "ts-trace", "entrypoint": None, "path": "net.pt"},
+    ],
+    ids=str,
+)
+def test_all_other_models_are_served_one_sample_at_a_time(model: dict[str, Any]) -> None:
+    given = a_model(candidates=[candidate("onnx-fp32")], config={}, **model)
+    cluster = served(a_spec(models=[{name: value for name, value in given.items() if value is not None}]))
+    assert batching(cluster) == [(1, False)]
+
+
+def test_before_the_source_is_read_nothing_is_known() -> None:
+    cluster = Cluster(a_graph(format="onnx"))
+    cluster.act()
+    cluster.act()
+    assert "resolved" not in cluster.status
+    assert cluster.story == ["source"]
+
+
+def test_a_newer_operator_that_would_take_more_keeps_to_what_it_chose(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = served(a_graph())
+    before = list(cluster.story)
+    monkeypatch.setattr(resolving, "BATCH", 8)
+    cluster.settle()
+    assert cluster.story == before
+    cluster.edit(source={"uri": "pvc://models/digits", "revision": "v2"})
+    cluster.settle()
+    assert cluster.status["resolved"]["models"][0]["maxBatchSize"] == 8
+
+
+def test_one_in_the_spec_is_not_the_same_as_nothing() -> None:
+    cluster = served(a_graph(config={"maxBatchSize": 1}))
+    cluster.edit(models=[a_file("ocr.onnx")])
+    cluster.settle()
+    assert cluster.status["signature"]["maxBatchSize"] == 4
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        (
+            a_graph(path="fixed.onnx", config={"dynamicBatching": {}}),
+            "config.dynamicBatching of model ocr needs a batch dimension, but the graph has none: remove it",
+        ),
+        (
+            a_graph(config={"dynamicBatching": {"preferredBatchSizes": [4, 8]}}),
+            "preferredBatchSizes of model ocr must not exceed maxBatchSize, which is 4: lower them, or set",
+        ),
+        (
+            a_graph() | {"performance": {"offline": {"batchSizes": [1, 16]}}},
+            "performance.offline.batchSizes and online.batchSize must not exceed maxBatchSize, which is 4",
+        ),
+        (
+            a_graph() | {"performance": {"online": {"batchSize": 8, "concurrency": {"start": 1, "end": 2}}}},
+            "must not exceed maxBatchSize, which is 4: lower them, or set config.maxBatchSize",
+        ),
+    ],
+)
+def test_what_the_batch_dimension_rules_out_stalls_before_the_framework_runs(spec: dict[str, Any], words: str) -> None:
+    cluster = Cluster(spec)
+    cluster.settle()
+    stalled = cluster.condition("Stalled")
+    assert (stalled["status"], stalled["reason"]) == ("True", "InvalidSpec")
+    assert words in stalled["message"]
+    assert cluster.story == ["source"]
