@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import prod
 
 import numpy
@@ -100,7 +101,11 @@ def _accepted(
     """Return the first way to make inputs that the model answers with finite numbers."""
     first: tuple[dict[str, Array], StageError] | None = None
     fills = (False, True) if any(each.is_flags for each in inputs) else (False,)
-    for sizes in _choices(_open(inputs, batch_size)):
+    names = _open(inputs, batch_size)
+    rows = {each.dims[0] for each in inputs if len(each.dims) > 1} if batch_size is None else set()
+    single = {name: 1 for name in names if name in rows}
+    one_row = ({**single, **sizes} for sizes in _choices([name for name in names if name not in rows]))
+    for sizes in chain(one_row if single else (), _choices(names)):
         for ones in fills:
             recipe = Recipe(inputs, sizes, ones)
             if sizes and recipe.elements(batch_size) > MOST_ELEMENTS:
