@@ -127,6 +127,13 @@ MODULES = {
             "10 s",
             {"main.version": "{version}"},
         ),
+        # A server with S3's API, for the tests of downloads.
+        GoModule(
+            "versitygw",
+            "github.com/versity/versitygw",
+            {"versitygw": "github.com/versity/versitygw/cmd/versitygw"},
+            "1 min",
+        ),
     )
 }
 PROGRAMS = {program: module for module in MODULES.values() for program in module.packages}

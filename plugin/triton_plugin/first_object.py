@@ -33,10 +33,6 @@ INPUTS = {
     "ts-script": "INPUT__0, INPUT__1, ... in the order of forward's parameters, and OUTPUT__0, ... of what it returns",
 }
 """The tensor names that a dataloader must use, by source format."""
-BATCHES = {
-    "onnx": "use 0 for a graph whose first dimension is a fixed number",
-}
-"""A hint about maxBatchSize, by source format."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +79,8 @@ def _lines(folder: ModelFolder, known: Known) -> Iterator[str]:
         yield "  #   - {metric: accuracy, maximumDegradation: 0.01}"
     yield "  # A short first run. For more points, add batch sizes and raise end (set step for a wide range)."
     yield "  performance:"
-    yield f"    offline: {{batchSizes: {sorted({1, max(1, _batch(known))})}}}"
+    if not _follows_graph(folder, known):
+        yield f"    offline: {{batchSizes: {sorted({1, max(1, _batch(known))})}}}"
     yield "    online: {concurrency: {start: 1, end: 4}}"
     yield "  selection:"
     yield "    objectives: [{metric: Throughput}]"
@@ -145,11 +142,13 @@ def _model(folder: ModelFolder, known: Known, name: str) -> Iterator[str]:
         yield f"    format: {model.format}"
     yield f"    {'path' if source.is_file else 'entrypoint'}: {json.dumps(model.path)}"
     yield from _arguments(model.asks, model.declares, folder)
-    hint = f"; {BATCHES[model.format]}" if model.format in BATCHES else ""
-    if known.max_batch_size is None:
-        yield f"    # {TODO}: the largest batch; 0: the model has no batch dimension{hint} (--max-batch-size N)."
-    batching = ", dynamicBatching: {}" if _batch(known) else ""
-    yield f"    config: {{maxBatchSize: {_batch(known)}{batching}}}"
+    if _follows_graph(folder, known):
+        yield "    # The graph shows whether it has a batch dimension; config.maxBatchSize is then 4, and otherwise 0."
+    else:
+        if known.max_batch_size is None:
+            yield f"    # {TODO}: the largest batch; 0: the model has no batch dimension (--max-batch-size N)."
+        batching = ", dynamicBatching: {}" if _batch(known) else ""
+        yield f"    config: {{maxBatchSize: {_batch(known)}{batching}}}"
     yield "    # The operator chooses up to three candidates: formats and precisions to convert, verify and measure."
     yield "    # To choose them yourself, list them in `candidates` (docs/formats.md)."
 
@@ -162,6 +161,11 @@ def _pods(folder: ModelFolder) -> Iterator[str]:
         yield f"    image: {TODO}"
     yield f"    pod: {{{RESOURCES}}}"
     yield f"  serving: {{pod: {{{RESOURCES}}}}}"
+
+
+def _follows_graph(folder: ModelFolder, known: Known) -> bool:
+    """Whether the largest batch is left to the operator, which looks into the graph."""
+    return known.max_batch_size is None and folder.model.format in DECLARING
 
 
 def _batch(known: Known) -> int:

@@ -11,7 +11,7 @@ from tests.converters.https_server import Server, make_authority, serving
 from tests.converters.sources import WriteSource
 from triton_converters.claim_store.root import mark
 from triton_converters.contract import layout
-from triton_converters.fetch import connection, http_file
+from triton_converters.fetch import connection, patience
 
 FRAMEWORKS = ("tensorflow", "torch")
 """Each has a folder here, a marker, and an image where it is."""
@@ -94,7 +94,7 @@ def server(mount: Path, authority: tuple[Path, Path], monkeypatch: pytest.Monkey
     """A server whose authority the stage trusts, and a stage that does not pause long."""
     monkeypatch.setenv(connection.CA_BUNDLE, authority[0].read_text())
     monkeypatch.delenv(connection.PROXY, raising=False)
-    monkeypatch.setattr(http_file, "PAUSES", (0.01, 0.01))
+    monkeypatch.setattr(patience, "PAUSES", (0.01, 0.01))
     connection._pool.cache_clear()
     with serving(authority[1]) as server:
         yield server

@@ -7,13 +7,14 @@ import ssl
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
+from tests.converters.cloud_server import Cloud
 from tests.converters.hub_server import Hub
 
 HOST = "127.0.0.1"
@@ -39,7 +40,7 @@ class Behaviour:
     """The Authorization header that is asked for; empty: none."""
     honest_ranges: bool = True
     """False: a range begins one byte late."""
-    hub: Hub | None = None
+    hub: Hub | Cloud | None = None
     """Answers in place of all this."""
     seen: list[dict[str, str]] = field(default_factory=list)
     """The headers of each request, and its path."""
@@ -51,6 +52,9 @@ class Behaviour:
 class _Handler(BaseHTTPRequestHandler):
     behaviour: ClassVar[Behaviour]
     protocol_version = "HTTP/1.1"
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
 
     def do_GET(self) -> None:
         has = self.behaviour
@@ -81,6 +85,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self.send_header(name, value)
         self.end_headers()
         self.close_connection = True
+        if self.command == "HEAD":
+            return
         sent = body[: has.breaks.pop(0)] if has.breaks and body else body
         with suppress(OSError):
             if not has.pause:
@@ -146,15 +152,20 @@ def serving(certificate: Path, behaviour: Behaviour | None = None) -> Iterator[S
 
 
 @contextmanager
-def proxying() -> Iterator[tuple[str, list[str]]]:
-    """Run a proxy until the end of the block; yield its URL and the list of the hosts that it connected to."""
+def proxying(breaks: Sequence[int] = ()) -> Iterator[tuple[str, list[str]]]:
+    """Run a proxy until the end of the block; yield its URL and the list of the hosts that it connected to.
+
+    ``breaks``: for each of the first connections, the bytes from the server after which it is closed.
+    """
+    limits = list(breaks)
     connected: list[str] = []
     listener = socket.create_server((HOST, 0))
 
-    def pump(source: socket.socket, sink: socket.socket) -> None:
+    def pump(source: socket.socket, sink: socket.socket, most: int = 2**62) -> None:
         with suppress(OSError):
-            while data := source.recv(65536):
+            while most > 0 and (data := source.recv(min(65536, most))):
                 sink.sendall(data)
+                most -= len(data)
         with suppress(OSError):
             sink.shutdown(socket.SHUT_WR)
 
@@ -164,10 +175,11 @@ def proxying() -> Iterator[tuple[str, list[str]]]:
             head += client.recv(4096)
         host = head.split()[1].decode()
         connected.append(host)
+        most = limits.pop(0) if limits else 2**62
         name, _, port = host.rpartition(":")
         upstream = socket.create_connection((name, int(port)))
         client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
-        threading.Thread(target=pump, args=(upstream, client), daemon=True).start()
+        threading.Thread(target=pump, args=(upstream, client, most), daemon=True).start()
         pump(client, upstream)
 
     def accept() -> None:

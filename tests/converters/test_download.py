@@ -341,7 +341,17 @@ def test_a_proxy_that_is_not_there_is_named(server: Server, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(
-    "uri", ["http://host/a.onnx", "https://u:p@host/a.onnx", "https://host/a?X=1", "file:///etc/passwd"]
+    "uri",
+    [
+        "http://host/a.onnx",
+        "https://u:p@host/a.onnx",
+        "https://host/a?X=1",
+        "file:///etc/passwd",
+        "s3://Bucket/a",
+        "s3://models/../other/a",
+        "s3://models//a",
+        "azure://models/a?sig=1",
+    ],
 )
 def test_a_uri_of_no_scheme_is_refused_without_its_words(mount: Path, uri: str) -> None:
     error = failure(uri)

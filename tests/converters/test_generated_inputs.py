@@ -286,6 +286,26 @@ def test_a_first_dimension_of_another_size_than_1_is_found(refer: Refer) -> None
     assert batches()[0].inputs["x"].shape == (224, 8)
 
 
+@pytest.mark.parametrize(
+    ("shape", "generated"),
+    [(["n", 3, "h", "w"], (1, 3, 224, 224)), (["n", "words"], (1, 224)), (["samples"], (224,))],
+    ids=["pictures", "text", "sound"],
+)
+def test_an_open_first_dimension_that_is_no_batch_has_one_row_if_it_has_rows(
+    refer: Refer, shape: list[Any], generated: tuple[int, ...]
+) -> None:
+    refer(identity(TensorProto.FLOAT, shape), max_batch_size=0)
+    assert [batch.inputs["x"].shape for batch in batches()] == [generated] * 8
+
+
+def test_several_rows_are_made_if_the_model_takes_no_single_one(refer: Refer) -> None:
+    graph = Graph()
+    pairs = graph.add("Reshape", "x", graph.constant(numpy.array([-1, 2, 4])))
+    model = graph.model({"x": (TensorProto.FLOAT, ["n", 4])}, {"y": (pairs, TensorProto.FLOAT, ["pairs", 2, 4])})
+    refer(model, max_batch_size=0)
+    assert [batch.inputs["x"].shape for batch in batches()] == [(224, 4)] * 8
+
+
 def test_without_a_batch_dimension_a_request_of_several_samples_is_refused(mount: Path) -> None:
     directory = layout.source_directory(SOURCE)
     directory.mkdir(parents=True)

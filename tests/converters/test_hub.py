@@ -13,7 +13,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import SourceRequest
 from triton_converters.contract.results import SourceResult
-from triton_converters.fetch import hf
+from triton_converters.fetch import folder, hf
 from triton_converters.stages import source
 
 KEY = "0123456789abcdef"
@@ -142,7 +142,7 @@ def named(name: Any, **fields: Any) -> list[dict[str, Any]]:
         {"siblings": named("a", size=2**70)},
         {"siblings": named("a", lfs={"sha256": "no"})},
         {"siblings": named("a", lfs=[1])},
-        {"siblings": named("a") * (hf.MOST_FILES + 1)},
+        {"siblings": named("a") * (folder.MOST_FILES + 1)},
     ],
 )
 def test_an_answer_that_no_hub_gives_is_refused(hub: Hub, changes: dict[str, Any]) -> None:

@@ -124,6 +124,18 @@ def test_a_graph_needs_no_dataloader_and_metrics_need_one(tmp_path: Path, form: 
     assert "thresholds" not in text
 
 
+@pytest.mark.parametrize("form", ["onnx", "tf-savedmodel"])
+def test_a_graph_shows_its_batch_dimension_itself(tmp_path: Path, form: str) -> None:
+    FOLDERS[form](tmp_path)
+    spec, text = first(tmp_path)
+    assert "config" not in spec["models"][0]
+    assert "offline" not in spec["performance"]
+    assert "--max-batch-size" not in text
+    spec, text = first(tmp_path, max_batch_size=16)
+    assert spec["models"][0]["config"] == {"maxBatchSize": 16, "dynamicBatching": {}}
+    assert spec["performance"]["offline"] == {"batchSizes": [1, 16]}
+
+
 def test_data_that_any_file_asks_for_is_mounted(tmp_path: Path) -> None:
     write(tmp_path, {"model.py": "import torch\ndef get_model(dataset_path, data_format): ...\n"})
     spec, text = first(tmp_path)
@@ -150,7 +162,6 @@ def test_of_several_dataloaders_the_first_is_taken_and_the_others_named(tmp_path
     ("form", "words"),
     [
         ("tf-estimator", "TODO: an image with TensorFlow 2.15"),
-        ("onnx", "use 0 for a graph whose first dimension is a fixed number"),
         ("ts-script", "INPUT__0, INPUT__1, ... in the order of forward's parameters"),
     ],
 )

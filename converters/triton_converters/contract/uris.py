@@ -11,6 +11,8 @@ SEGMENT = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
 _NAME = r"[a-z0-9][-.a-z0-9]*"
 _HOST = r"[A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?(:[0-9]{1,5})?"
 _FOLDER = r"[A-Za-z0-9_~+,=:%-][A-Za-z0-9._~+,=:%-]*"
+_BUCKET = r"[a-z0-9][-._a-z0-9]*"
+_OBJECT = r"[A-Za-z0-9_~+,=:-][A-Za-z0-9._~+,=:-]*"
 MOUNTED = {
     "pvc": rf"pvc://{_NAME}(/{SEGMENT})*/?",
     "configmap": rf"configmap://{_NAME}",
@@ -19,6 +21,9 @@ MOUNTED = {
 REMOTE = {
     "https": rf"https://{_HOST}(/{_FOLDER})*/{SEGMENT}",
     "hf": rf"hf://{SEGMENT}/{SEGMENT}",
+    "s3": rf"s3://{_BUCKET}(/{_OBJECT})*/?",
+    "gs": rf"gs://{_BUCKET}(/{_OBJECT})*/?",
+    "azure": rf"azure://{_BUCKET}(/{_OBJECT})*/?",
 }
 """Regular expression of each scheme whose files the source Job downloads."""
 SHAPES = {
@@ -26,6 +31,9 @@ SHAPES = {
     "configmap": "configmap://NAME",
     "https": "https://HOST/PATH/FILE",
     "hf": "hf://OWNER/REPOSITORY",
+    "s3": "s3://BUCKET/PREFIX",
+    "gs": "gs://BUCKET/PREFIX",
+    "azure": "azure://CONTAINER/PREFIX",
 }
 """What a URI of each scheme looks like, in words."""
 PATTERNS = MOUNTED | REMOTE
@@ -39,7 +47,7 @@ class Uri:
 
     scheme: str
     host: str
-    """The claim, the ConfigMap, the host with its port, or the repository's owner."""
+    """The claim, the ConfigMap, the host with its port, the repository's owner, or the bucket."""
     path: str
     """The path without slashes at its ends; may be empty."""
 

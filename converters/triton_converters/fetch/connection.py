@@ -96,25 +96,50 @@ def _redirected(target: SplitResult, location: str, first: SplitResult) -> Split
 
 def _check(answer: urllib3.BaseHTTPResponse, first: SplitResult, target: SplitResult, credentials: bool) -> None:
     """Raise StageError unless the server answers with the file."""
-    status = answer.status
-    if status in (200, 206):
+    if answer.status in (200, 206):
         return
     who = (
         first.netloc if _origin(first) == _origin(target) else f"{target.hostname}, to which {first.netloc} redirects,"
     )
-    said = f"{who} answered {status} to the request for {first.path}"
+    raise answered(who, answer.status, first.path, credentials)
+
+
+def answered(who: str, status: int, what: str, credentials: bool) -> StageError:
+    """Return the failure that an HTTP status means. ``what`` was asked for; ``credentials``: whether with any."""
+    said = f"{who} answered {status} to the request for {what}"
     if status in DENIED:
         advice = (
             "correct the Secret of spec.source.secretRef, or what it is allowed to read"
             if credentials
             else "name a Secret with credentials in spec.source.secretRef"
         )
-        raise StageError(Reason.SOURCE_ACCESS_DENIED, f"{said}; {advice}")
+        return StageError(Reason.SOURCE_ACCESS_DENIED, f"{said}; {advice}")
     if status in MISSING:
-        raise StageError(Reason.SOURCE_NOT_FOUND, f"{said}: there is no such file")
+        return StageError(Reason.SOURCE_NOT_FOUND, f"{said}: there is no such file")
     if status >= 500 or status in BUSY:
-        raise StageError(Reason.SOURCE_UNREACHABLE, said, final=False)
-    raise StageError(Reason.SOURCE_INVALID, said)
+        return StageError(Reason.SOURCE_UNREACHABLE, said, final=False)
+    return StageError(Reason.SOURCE_INVALID, said)
+
+
+def untrusted(who: str, why: str) -> StageError:
+    """Return the failure of a certificate."""
+    message = (
+        f"the certificate of {who} is not trusted: {why}; correct it, or ask the administrator to add its authority to"
+        " the Helm value sources.caBundle"
+    )
+    return StageError(Reason.SOURCE_CERTIFICATE_INVALID, message)
+
+
+def broken(who: str) -> StageError:
+    """Return the failure of a connection that ended too early."""
+    message = f"{who} closed the connection before the whole file came"
+    return StageError(Reason.SOURCE_TRUNCATED, message, final=False)
+
+
+def unreachable(who: str, why: str) -> StageError:
+    """Return the failure of a connection that did not come about."""
+    advice = "check the host's name, and the Helm values networkPolicy.sources and sources.proxy"
+    return StageError(Reason.SOURCE_UNREACHABLE, f"{who} cannot be reached: {why}; {advice}", final=False)
 
 
 @contextlib.contextmanager
@@ -129,14 +154,9 @@ def _told(first: SplitResult) -> Iterator[None]:
 def _failure(error: HTTPError, first: SplitResult) -> StageError:
     host, cause = first.netloc, error.args[0] if error.args else None
     if isinstance(cause, ssl.SSLCertVerificationError):
-        message = (
-            f"the certificate of {host} is not trusted: {cause.verify_message}; correct it, or ask the administrator to"
-            " add its authority to the Helm value sources.caBundle"
-        )
-        return StageError(Reason.SOURCE_CERTIFICATE_INVALID, message)
+        return untrusted(host, cause.verify_message)
     if isinstance(error, IncompleteRead | ProtocolError):
-        message = f"{host} closed the connection before the whole file came"
-        return StageError(Reason.SOURCE_TRUNCATED, message, final=False)
+        return broken(host)
     words = {
         NameResolutionError: "its name does not resolve",
         NewConnectionError: "the connection is refused",
@@ -146,8 +166,7 @@ def _failure(error: HTTPError, first: SplitResult) -> StageError:
         SSLError: "it does not speak TLS as it should",
     }
     why = next((each for kind, each in words.items() if isinstance(error, kind)), "the connection broke")
-    advice = "check the host's name, and the Helm values networkPolicy.sources and sources.proxy"
-    return StageError(Reason.SOURCE_UNREACHABLE, f"{host} cannot be reached: {why}; {advice}", final=False)
+    return unreachable(host, why)
 
 
 def _proxy(target: SplitResult) -> str:

@@ -22,22 +22,32 @@ def read(folder: Path | None = None) -> Credentials:
     return {path.name: _value(path) for path in found if not path.name.startswith("..")}
 
 
+def known(credentials: Credentials, *keys: str) -> dict[str, str]:
+    """Return what the Secret has of these keys; empty: there are no credentials at all.
+
+    Raises StageError(SourceAccessDenied) if there are credentials, but under none of the keys.
+    """
+    found = {key: credentials[key] for key in keys if credentials.get(key)}
+    # They become headers, and Python would quote a header that cannot be.
+    if unfit := [key for key, value in found.items() if not (value.isascii() and value.isprintable())]:
+        raise refused(f"has something else than printable ASCII under {' or '.join(unfit)}")
+    if credentials and not found:
+        raise refused(f"lacks the keys of this scheme: {', '.join(keys)}")
+    return found
+
+
 def choose(credentials: Credentials, *ways: tuple[str, ...]) -> tuple[str, ...]:
     """Return the values of the first way whose keys are all there; empty: there are no credentials at all.
 
     Raises StageError(SourceAccessDenied) if there are credentials, but of none of the ways.
     """
     for keys in ways:
-        values = tuple(credentials.get(key, "") for key in keys)
-        if all(values):
-            # They become headers, and Python would quote a header that cannot be.
-            if not all(value.isascii() and value.isprintable() for value in values):
-                raise _refused(f"has something else than printable ASCII under {' or '.join(keys)}")
-            return values
+        if all(map(credentials.get, keys)):
+            return tuple(known(credentials, *keys).values())
     if not credentials:
         return ()
     wanted = ", or ".join(" and ".join(keys) for keys in ways)
-    raise _refused(f"lacks the keys of this scheme: {wanted}")
+    raise refused(f"lacks the keys of this scheme: {wanted}")
 
 
 def _value(path: Path) -> str:
@@ -45,13 +55,14 @@ def _value(path: Path) -> str:
         with path.open("rb") as file:
             content = file.read(LARGEST_BYTES + 1)
         if len(content) > LARGEST_BYTES:
-            raise _refused(f"has more than {LARGEST_BYTES} bytes under the key {path.name}")
+            raise refused(f"has more than {LARGEST_BYTES} bytes under the key {path.name}")
         return content.decode().strip()
     except UnicodeDecodeError:
         # The exception quotes the bytes.
-        raise _refused(f"has bytes under the key {path.name} that are no UTF-8 text") from None
+        raise refused(f"has bytes under the key {path.name} that are no UTF-8 text") from None
 
 
-def _refused(what: str) -> StageError:
+def refused(what: str) -> StageError:
+    """Return the failure of a Secret that does not fit."""
     message = f"the Secret of spec.source.secretRef {what}; correct the Secret, then type: kubectl triton retry NAME"
     return StageError(Reason.SOURCE_ACCESS_DENIED, message)

@@ -7,9 +7,7 @@ redirect to its storage. So these downloads resume, and check room and progress,
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -20,29 +18,16 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch.connection import opened
 from triton_converters.fetch.credentials import choose
-from triton_converters.fetch.http_file import check_room, download, patiently
-from triton_converters.fetch.remote import FILES, Fetched, Remote, wanted
+from triton_converters.fetch.folder import MOST_FILES, File, chosen, missing
+from triton_converters.fetch.http_file import download
+from triton_converters.fetch.patience import patiently
+from triton_converters.fetch.remote import FILES, Fetched, Remote
 
 ENDPOINT = "HF_ENDPOINT"
 """Environment variable with the hub's URL."""
 HUB = "https://huggingface.co"
-LARGEST_ANSWER, MOST_FILES = 32 * 1024 * 1024, 20_000
-REFUSED = ("", ".", "lost+found")
-"""Parts of a path that no published source has."""
-COMMIT = "commit"
-"""File of the download's directory with the commit whose files are there."""
+LARGEST_ANSWER = 32 * 1024 * 1024
 _COMMIT, _SHA256 = re.compile(r"[0-9a-f]{40}"), re.compile(r"[0-9a-f]{64}")
-_NAME = re.compile(r"[^\x00-\x1f\x7f\\]{1,1024}")
-
-
-@dataclass(frozen=True)
-class File:
-    """A file of a repository."""
-
-    name: str
-    bytes: int
-    sha256: str
-    """Empty: the hub does not tell, because the file is small."""
 
 
 def fetch(remote: Remote, place: Path) -> Fetched:
@@ -56,16 +41,9 @@ def fetch(remote: Remote, place: Path) -> Fetched:
         lambda: _asked(f"{endpoint}/api/models/{repository}/revision/{revision}?blobs=true", header, repository)
     )
     commit, files = _read(answer, repository)
-    files = [each for each in files if wanted(each.name, remote.include)]
-    if not files:
-        raise StageError(
-            Reason.SOURCE_NOT_FOUND, f"{repository} at {commit} has no file that spec.source.include names"
-        )
-    _begin(place, commit)
-    missing = [each for each in files if not _is_there(place / FILES / each.name, each)]
-    check_room(place, sum(each.bytes for each in missing))
-    print(f"{repository} at {commit}: {len(missing)} of {len(files)} files are to come", flush=True)
-    for each in missing:
+    what = f"{repository} at {commit}"
+    files = chosen(remote, files, what)
+    for each in missing(place, commit, files, what):
         download(
             f"{endpoint}/{repository}/resolve/{commit}/{quote(each.name)}", place, place / FILES / each.name, header
         )
@@ -118,22 +96,7 @@ def _read(answer: bytes, repository: str) -> tuple[str, list[File]]:
 
 def _files(siblings: list[dict[str, Any]]) -> Iterator[File]:
     for each in siblings:
-        name, size, sha256 = each["rfilename"], each["size"], (each.get("lfs") or {}).get("sha256", "")
-        parts = name.split("/")
-        if not _NAME.fullmatch(name) or any(part in REFUSED or part.startswith("..") for part in parts):
+        sha256 = (each.get("lfs") or {}).get("sha256", "")
+        if sha256 and not _SHA256.fullmatch(sha256):
             raise ValueError
-        if not isinstance(size, int) or not 0 <= size < 2**62 or (sha256 and not _SHA256.fullmatch(sha256)):
-            raise ValueError
-        yield File(name, size, sha256)
-
-
-def _begin(place: Path, commit: str) -> None:
-    """Keep what is there of this commit, and remove what is of another one."""
-    marker = place / COMMIT
-    if not marker.exists() or marker.read_text(encoding="utf-8") != commit:
-        shutil.rmtree(place / FILES, ignore_errors=True)
-        marker.write_text(commit, encoding="utf-8")
-
-
-def _is_there(path: Path, file: File) -> bool:
-    return path.is_file() and path.stat().st_size == file.bytes
+        yield File(each["rfilename"], each["size"], sha256)

@@ -1,5 +1,6 @@
 """Whether a graph has a batch dimension: the first axis of every input and output, which is the same open axis."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -7,8 +8,8 @@ from triton_converters.found import protobuf
 from triton_converters.found.kinds import SAVED_MODEL, Kind, kind_of
 from triton_converters.found.protobuf import Message
 
-UNNAMED = "unk__"
-"""tf2onnx calls each open axis of TensorFlow by this and a number, so equal axes have different names."""
+NUMBERED = re.compile(r"unk__\d+|(p2o\.)?DynamicDimension\.\d+")
+"""The names that tf2onnx and Paddle2ONNX make up: each open axis has another one, also where sizes are equal."""
 SIGNATURE = "serving_default"
 """The signature of a SavedModel that is served."""
 
@@ -32,7 +33,7 @@ def has_batch_dimension(source: Path, path: str) -> bool:
             axes = list(_AXES[kind](message))
     except ValueError:
         return False
-    names = {each for each in axes if each and not each.startswith(UNNAMED)}
+    names = {each for each in axes if each and not NUMBERED.fullmatch(each)}
     return bool(axes) and None not in axes and len(names) <= 1
 
 

@@ -50,8 +50,8 @@ class Source(ApiType):
     )
     uri: SourceUri
     """URI of the source: `pvc://CLAIM/PATH` or `configmap://NAME`, in the namespace of the object, or
-    `https://HOST/PATH/FILE` or `hf://OWNER/REPOSITORY`, which the source Job downloads to the repository claim.
-    docs/source.md describes each."""
+    `https://HOST/PATH/FILE`, `hf://OWNER/REPOSITORY`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or
+    `azure://CONTAINER/PREFIX`, which the source Job downloads to the repository claim; see docs/source.md."""
     revision: Revision = ""
     """Branch, tag or commit of `hf`, by default `main`; otherwise any text. Change it to make the operator read the URI
     again. Default: empty."""
@@ -61,7 +61,8 @@ class Source(ApiType):
     Default: not checked."""
     secret_ref: LocalReference | None = None
     """Secret with the credentials of the download, in the namespace of the object. Only the source Job mounts it.
-    Keys for `https`: `username` and `password`, or `token`. Key for `hf`: `HF_TOKEN`. Default: none."""
+    Keys for `https`: `username` and `password`, or `token`. Key for `hf`: `HF_TOKEN`. docs/source.md has those for
+    `s3`, `gs` and `azure`. Default: none."""
     include: Annotated[list[Pattern], Field(max_length=32)] = Field(default_factory=list)
     """Patterns such as `*.safetensors`. A file belongs to the source if one of them matches its path; `*` matches any
     characters, slashes too. Default: all files."""

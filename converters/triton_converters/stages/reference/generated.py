@@ -148,9 +148,9 @@ def _tries(inputs: Sequence[GraphInput], batch_size: int | None) -> Iterator[Siz
 
 
 def _samples(inputs: Sequence[GraphInput]) -> Iterator[str]:
-    """Yield the names of first dimensions that the graph leaves open, unless they speak of a length."""
+    """Yield the names of first of several dimensions that the graph leaves open, unless they speak of a length."""
     for declared in inputs:
-        name = declared.dims[0] if declared.dims else 0
+        name = declared.dims[0] if len(declared.dims) > 1 else 0
         unnamed = name == f"{declared.name}[0]"
         if isinstance(name, str) and (unnamed or not any(word in name.lower() for word in LENGTHS)):
             yield name

@@ -1,0 +1,36 @@
+"""``azure://CONTAINER/PREFIX``: Azure Blob Storage; the Secret says of which account."""
+
+from pathlib import Path
+
+from obstore.store import AzureStore
+
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.fetch.bucket import Bucket
+from triton_converters.fetch.credentials import known, refused
+from triton_converters.fetch.remote import Fetched, Remote
+
+ACCOUNT, KEY, SAS = "AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN"
+ENDPOINT = "AZURE_STORAGE_ENDPOINT"
+
+
+def fetch(remote: Remote, place: Path) -> Fetched:
+    """Download an object or a folder. Raises StageError."""
+    if not remote.credentials:
+        message = f"name a Secret in spec.source.secretRef that has the storage account's name under {ACCOUNT}"
+        raise StageError(Reason.SOURCE_ACCESS_DENIED, message)
+    secret = known(remote.credentials, ACCOUNT, KEY, SAS, ENDPOINT)
+    if ACCOUNT not in secret:
+        raise refused(f"lacks the key {ACCOUNT}")
+    if not secret.get(ENDPOINT, "https://").startswith("https://"):
+        raise refused(f"has no https URL under {ENDPOINT}")
+    bucket = Bucket(
+        remote,
+        AzureStore,
+        account_name=secret[ACCOUNT],
+        account_key=secret.get(KEY),
+        sas_key=secret.get(SAS),
+        endpoint=secret.get(ENDPOINT),
+        skip_signature=not (KEY in secret or SAS in secret),
+    )
+    return bucket.fetch(place)

@@ -1,0 +1,222 @@
+"""What lies in a bucket: one object, or all objects below a folder. It is the same for each cloud, by obstore.
+
+obstore's errors hold URLs and what the server said; only their kind is told.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import certifi
+from obstore.exceptions import (
+    BaseError,
+    InvalidPathError,
+    PermissionDeniedError,
+    PreconditionError,
+    UnauthenticatedError,
+)
+
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.fetch import connection
+from triton_converters.fetch.credentials import refused
+from triton_converters.fetch.folder import MOST_FILES, NO_NAME, File, chosen, missing
+from triton_converters.fetch.http_file import TAG
+from triton_converters.fetch.partial import Partial
+from triton_converters.fetch.patience import patiently
+from triton_converters.fetch.remote import FILES, Fetched, Remote
+
+if TYPE_CHECKING:  # The library has no such names when it runs.
+    from obstore import GetOptions, GetResult, ObjectMeta
+    from obstore.store import ObjectStore
+
+LISTED = 1000
+"""Objects in one answer."""
+LONGEST = timedelta(days=7)
+"""How long one object may take. The Job's deadline comes first; obstore's own is 30 s."""
+UNFIT = "has something else under the keys of this scheme than it needs"
+RANGE_REFUSED, ELSEWHERE = 416, (301, 400)
+"""HTTP statuses: of a part that is not there, and of a bucket of S3 in another region."""
+_STATUS = re.compile(r"Status \{\s*status: (\d{3})\b")
+_CERTIFICATE = re.compile(r"InvalidCertificate\(\s*(\w{1,64})")
+_WORDS = {
+    "dns error": "its name does not resolve",
+    "ConnectionRefused": "the connection is refused",
+    "TimedOut": "no answer came in time",
+    "kind: Timeout": "no answer came in time",
+}
+"""What a piece of an error's text means."""
+_VERSION = re.compile(r"[\x21-\x7e]{1,128}")
+
+
+class Bucket:
+    """A bucket, or a part of one that the URI names."""
+
+    def __init__(self, remote: Remote, make: Callable[..., ObjectStore], **settings: str | bool | None) -> None:
+        """``make``: a class of obstore, and its settings; None leaves one out. Raises StageError."""
+        self._remote = remote
+        self._name = f"{remote.uri.scheme}://{remote.uri.host}"
+        try:
+            self._store = make(
+                remote.uri.host,
+                client_options=_client_options(),
+                retry_config={"max_retries": 0},
+                **{name: value for name, value in settings.items() if value is not None},
+            )
+        except (BaseError, ValueError):
+            raise refused(UNFIT) from None
+
+    def fetch(self, place: Path) -> Fetched:
+        """Download the object, or the objects below the folder. Raises StageError."""
+        path = self._remote.uri.path
+        found = patiently(lambda: self._head(path)) if path else None
+        if found is None:
+            return self._fetch_folder(path, place)
+        target = place / FILES / path.rpartition("/")[2]
+        version = self._download(path, place, target)
+        return Fetched(version if _VERSION.fullmatch(version) else "", single=True)
+
+    def _fetch_folder(self, path: str, place: Path) -> Fetched:
+        what = f"{self._name}/{path}"
+        listed = patiently(lambda: self._list(path))
+        if not listed:
+            raise StageError(Reason.SOURCE_NOT_FOUND, f"{what} is neither an object nor a folder with objects")
+        files = chosen(self._remote, _files(listed, path, what), what)
+        version = sha256(repr(sorted((each["path"], each["size"], each["e_tag"]) for each in listed)).encode())
+        for each in missing(place, version.hexdigest(), files, what):
+            self._download(f"{path}/{each.name}" if path else each.name, place, place / FILES / each.name)
+        return Fetched("", single=False)
+
+    def _head(self, path: str) -> ObjectMeta | None:
+        """Return what the server says of an object; None: there is none."""
+        try:
+            with self._told(path):
+                return self._store.head(path)
+        except StageError as error:
+            if error.reason is Reason.SOURCE_NOT_FOUND:
+                return None
+            raise
+
+    def _list(self, path: str) -> list[ObjectMeta]:
+        listed: list[ObjectMeta] = []
+        with self._told(path):
+            for some in self._store.list(path or None, chunk_size=LISTED):
+                listed.extend(some)
+                if len(listed) > MOST_FILES:
+                    break
+        if len(listed) > MOST_FILES:
+            message = f"{self._name}/{path} has more than {MOST_FILES} objects; name a smaller folder"
+            raise StageError(Reason.SOURCE_INVALID, message)
+        return listed
+
+    def _download(self, path: str, place: Path, target: Path) -> str:
+        """Write an object to ``target`` and return its version or, without one, its entity tag."""
+        partial = Partial(place, f"{self._name}/{path}")
+        version = patiently(lambda: self._try(path, partial), lambda: partial.have()[1])
+        partial.complete(target)
+        return version
+
+    def _try(self, path: str, partial: Partial) -> str:
+        """Read the object, or what is missing of it, over one connection."""
+        tag, have = partial.have()
+        # The last byte is asked for again, because nothing at all cannot be asked for.
+        start = max(have - 1, 0)
+        options: GetOptions = {"range": {"offset": start}, "if_match": tag} if start else {}
+        try:
+            with self._told(path):
+                answer = self._store.get(path, options=options)
+        except StageError as error:
+            # It is another object by now.
+            if error.reason is Reason.SOURCE_TRUNCATED:
+                partial.forget()
+            raise
+        if answer.range[0] != start:
+            partial.forget()
+            raise connection.broken(self._name)
+        found = answer.meta["e_tag"] or ""
+        partial.write(self._chunks(path, answer), found if TAG.fullmatch(found) else "", start, answer.meta["size"])
+        return answer.meta["version"] or found
+
+    def _chunks(self, path: str, answer: GetResult) -> Iterator[bytes]:
+        with self._told(path, body=True):
+            # As small as they come: what counts how fast a file comes must hear of each.
+            yield from answer.stream(min_chunk_size=1)
+
+    @contextmanager
+    def _told(self, path: str, body: bool = False) -> Iterator[None]:
+        """Raise what the library raises as a StageError. ``body``: whether the server has answered already."""
+        try:
+            yield
+        except (BaseError, FileNotFoundError) as error:
+            raise self._failure(error, path, body) from None
+        except BaseException as error:
+            # The library does not check the parts of a URL, and panics over one that cannot be.
+            if type(error).__name__ == "PanicException":
+                raise refused(UNFIT) from None
+            raise
+
+    def _failure(self, error: Exception, path: str, body: bool) -> StageError:
+        text = str(error)
+        status = _status(error, text)
+        if certificate := _CERTIFICATE.search(text):
+            return connection.untrusted(self._name, certificate[1])
+        if isinstance(error, InvalidPathError) or "InvalidPath" in text:
+            return StageError(Reason.SOURCE_INVALID, f"{self._name}/{path} has an object with {NO_NAME}; rename it")
+        if isinstance(error, PreconditionError) or status == RANGE_REFUSED or body:
+            return connection.broken(self._name)
+        if status in ELSEWHERE and self._remote.uri.scheme == "s3":
+            message = (
+                f"{self._name} answered {status}, as a bucket of another region does; put its region into the Secret of"
+                " spec.source.secretRef, under the key AWS_REGION"
+            )
+            return StageError(Reason.SOURCE_INVALID, message)
+        if status:
+            return connection.answered(self._name, status, f"/{path}", bool(self._remote.credentials))
+        why = next((words for piece, words in _WORDS.items() if piece in text), "the connection broke")
+        return connection.unreachable(self._name, why)
+
+
+def _status(error: Exception, text: str) -> int:
+    """Return the HTTP status of an error; 0: there was no answer."""
+    kinds = {FileNotFoundError: 404, PermissionDeniedError: 403, UnauthenticatedError: 401}
+    if found := _STATUS.search(text):
+        return int(found[1])
+    if "BareRedirect" in text:
+        return 301
+    return next((status for kind, status in kinds.items() if isinstance(error, kind)), 0)
+
+
+def _files(listed: list[ObjectMeta], folder: str, what: str) -> list[File]:
+    """Return the files by their paths below the folder; raises StageError for one that no source has."""
+    names = {each["path"].removeprefix(f"{folder}/" if folder else ""): each["size"] for each in listed}
+    folders = {str(parent) for name in names for parent in Path(name).parents}
+    try:
+        # An empty object stands for a folder in the consoles of some clouds.
+        files = [File(name, size) for name, size in names.items() if size or name not in folders]
+        if any(each.name in folders for each in files):
+            raise ValueError("the name of a folder")
+        return files
+    except ValueError as error:
+        raise StageError(Reason.SOURCE_INVALID, f"{what} has an object with {error}; rename it") from None
+
+
+def _client_options() -> dict[str, Any]:
+    """Return how obstore connects: as ``connection`` does."""
+    options: dict[str, Any] = {
+        "connect_timeout": timedelta(seconds=connection.CONNECT_SECONDS),
+        "read_timeout": timedelta(seconds=connection.READ_SECONDS),
+        "timeout": LONGEST,
+        "root_certificate": Path(certifi.where()).read_text() + os.environ.get(connection.CA_BUNDLE, ""),
+    }
+    if proxy := os.environ.get(connection.PROXY):
+        options |= {"proxy_url": proxy, "proxy_excludes": os.environ.get(connection.NO_PROXY, "")}
+        if bundle := os.environ.get(connection.CA_BUNDLE):
+            options["proxy_ca_certificate"] = bundle
+    return options

@@ -1,0 +1,65 @@
+"""The files of a folder that a server lists: their names, and which of them are there already."""
+
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.fetch.partial import check_room
+from triton_converters.fetch.remote import FILES, Remote, wanted
+
+MOST_FILES = 20_000
+REFUSED = ("", ".", "lost+found")
+"""Parts of a path that no published source has."""
+NO_NAME = "a name that no source has"
+VERSION = "version"
+"""File of the download's directory that names the version whose files are there."""
+_NAME = re.compile(r"[^\x00-\x1f\x7f\\]{1,1024}")
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that the server lists; raises ValueError for a name or a size that no source has."""
+
+    name: str
+    """Path below the root of the source."""
+    bytes: int
+    sha256: str = ""
+    """Empty: the server does not tell."""
+
+    def __post_init__(self) -> None:
+        parts = self.name.split("/")
+        if not _NAME.fullmatch(self.name) or any(part in REFUSED or part.startswith("..") for part in parts):
+            raise ValueError(NO_NAME)
+        if not isinstance(self.bytes, int) or not 0 <= self.bytes < 2**62:
+            raise ValueError("a size that no file has")
+
+
+def chosen(remote: Remote, files: Sequence[File], what: str) -> list[File]:
+    """Return the files that the spec includes. ``what``: the folder in words. Raises StageError(SourceNotFound)."""
+    found = [each for each in files if wanted(each.name, remote.include)]
+    if not found:
+        raise StageError(Reason.SOURCE_NOT_FOUND, f"{what} has no file that spec.source.include names")
+    return found
+
+
+def missing(place: Path, version: str, files: Sequence[File], what: str) -> list[File]:
+    """Return the files that are still to come of this version, after removing what is of another one.
+
+    Raises StageError(StorageFull).
+    """
+    marker = place / VERSION
+    if not marker.exists() or marker.read_text(encoding="utf-8") != version:
+        shutil.rmtree(place / FILES, ignore_errors=True)
+        marker.write_text(version, encoding="utf-8")
+    to_come = [each for each in files if not _is_there(place / FILES / each.name, each)]
+    check_room(place, sum(each.bytes for each in to_come))
+    print(f"{what}: {len(to_come)} of {len(files)} files are to come", flush=True)
+    return to_come
+
+
+def _is_there(path: Path, file: File) -> bool:
+    return path.is_file() and path.stat().st_size == file.bytes

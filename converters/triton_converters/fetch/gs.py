@@ -1,0 +1,20 @@
+"""``gs://BUCKET/PREFIX``: Google Cloud Storage."""
+
+from pathlib import Path
+
+from obstore.store import GCSStore
+
+from triton_converters.fetch.bucket import Bucket
+from triton_converters.fetch.credentials import choose
+from triton_converters.fetch.remote import Fetched, Remote
+
+KEY = "GOOGLE_APPLICATION_CREDENTIALS_JSON"
+
+
+def fetch(remote: Remote, place: Path) -> Fetched:
+    """Download an object or a folder. Raises StageError."""
+    # Google's files have line breaks, which mean nothing in JSON.
+    secret = {name: " ".join(value.split()) for name, value in remote.credentials.items()}
+    account = next(iter(choose(secret, (KEY,))), None)
+    bucket = Bucket(remote, GCSStore, service_account_key=account, skip_signature=account is None)
+    return bucket.fetch(place)

@@ -1,0 +1,33 @@
+"""``s3://BUCKET/PREFIX``: Amazon S3, or another server with its API."""
+
+from pathlib import Path
+
+from obstore.store import S3Store
+
+from triton_converters.fetch.bucket import Bucket
+from triton_converters.fetch.credentials import known, refused
+from triton_converters.fetch.remote import Fetched, Remote
+
+KEY, SECRET, TOKEN = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"
+REGION, ENDPOINT = "AWS_REGION", "AWS_ENDPOINT_URL"
+USUAL_REGION = "us-east-1"
+
+
+def fetch(remote: Remote, place: Path) -> Fetched:
+    """Download an object or a folder. Raises StageError."""
+    secret = known(remote.credentials, KEY, SECRET, TOKEN, REGION, ENDPOINT)
+    if (KEY in secret) != (SECRET in secret):
+        raise refused(f"has only one of {KEY} and {SECRET}")
+    if not secret.get(ENDPOINT, "https://").startswith("https://"):
+        raise refused(f"has no https URL under {ENDPOINT}")
+    bucket = Bucket(
+        remote,
+        S3Store,
+        region=secret.get(REGION, USUAL_REGION),
+        access_key_id=secret.get(KEY),
+        secret_access_key=secret.get(SECRET),
+        session_token=secret.get(TOKEN),
+        endpoint=secret.get(ENDPOINT),
+        skip_signature=KEY not in secret,
+    )
+    return bucket.fetch(place)

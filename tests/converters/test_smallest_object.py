@@ -1,0 +1,114 @@
+"""A source on a web server and a path are a whole object: the planner's requests, run by the Jobs' own programs."""
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import onnx
+import pytest
+from google.protobuf import text_format
+from onnx import TensorProto
+from tritonclient.grpc import model_config_pb2
+
+from tests.converters.https_server import Server
+from tests.converters.onnx_models import Graph
+from tests.converters.run_stage import run_convert, run_reference
+from tests.simulation.answers import Fate
+from tests.simulation.cluster import Cluster
+from triton_converters.claim_store.dump import read_batches
+from triton_converters.contract import layout
+from triton_converters.contract.document import Document
+from triton_converters.contract.envelope import EXIT_FINAL, Outcome
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.request import ConvertRequest, ReferenceRequest
+from triton_converters.stages import source
+
+PROGRAMS: dict[str, Callable[[Any], Document]] = {
+    "source": source.run,
+    "reference": run_reference,
+    "convert": run_convert,
+}
+"""What the simulation's Jobs run for real; there is no server to profile."""
+
+
+class Ran:
+    """Answers of the programs, each run once, and their requests by stage."""
+
+    def __init__(self) -> None:
+        self.requests: dict[str, Any] = {}
+        self.answers: dict[str, Fate] = {}
+
+    def __call__(self, stage: str, candidate: str, request: Any) -> Fate:
+        """Return how the Job ends."""
+        if stage not in PROGRAMS:
+            return Fate()
+        self.requests[stage] = request
+        if request.key not in self.answers:
+            self.answers[request.key] = self._run(stage, request)
+        return self.answers[request.key]
+
+    def _run(self, stage: str, request: Any) -> Fate:
+        try:
+            return Fate(answer=Outcome(stage, request.key, PROGRAMS[stage](request)).to_json())
+        except StageError as error:
+            return Fate(exit_code=EXIT_FINAL, reason=error.reason, message=error.message)
+
+
+def classifier(images: Any, scores: Any) -> bytes:
+    """A small classifier of pictures, with the first dimensions of its input and its output."""
+    graph = Graph()
+    features = graph.add("GlobalAveragePool", graph.conv("images", 3, 8, 3, 2))
+    softmax = graph.add("Softmax", graph.add("Flatten", features))
+    model = graph.model(
+        {"images": (TensorProto.FLOAT, [images, 3, 32, 32])}, {"scores": (softmax, TensorProto.FLOAT, [scores, 8])}
+    )
+    return bytes(model.SerializeToString())
+
+
+def deployed(server: Server) -> tuple[Cluster, Ran]:
+    """The object of the server's file, at rest."""
+    ran = Ran()
+    digest = hashlib.sha256(server.behaviour.content).hexdigest()
+    spec = {"source": {"uri": server.uri(), "sha256": digest}, "models": [{"name": "ocr", "path": "ocr.onnx"}]}
+    cluster = Cluster(spec, ran)
+    cluster.settle()
+    return cluster, ran
+
+
+@pytest.mark.parametrize(
+    ("first", "size", "shape"),
+    [((1, 1), 0, (1, 3, 32, 32)), (("N", "N"), 4, (4, 3, 32, 32)), (("unk__9", "unk__10"), 4, (4, 3, 32, 32))],
+    ids=["fixed", "open", "from TensorFlow"],
+)
+def test_a_file_on_a_web_server_needs_nothing_else(
+    server: Server, first: tuple[Any, Any], size: int, shape: tuple[int, ...]
+) -> None:
+    server.behaviour.content = classifier(*first)
+    cluster, ran = deployed(server)
+    assert cluster.condition("Ready")["status"] == "True", cluster.condition("Stalled")
+    (model,) = cluster.status["resolved"]["models"]
+    assert (model["format"], model["maxBatchSize"]) == ("onnx", size)
+    assert cluster.status["signature"]["maxBatchSize"] == size
+    reference, convert = ran.requests["reference"], ran.requests["convert"]
+    assert isinstance(reference, ReferenceRequest)
+    assert isinstance(convert, ConvertRequest)
+    batches = list(read_batches(layout.reference_directory(reference.key)))
+    assert [each.inputs["images"].shape for each in batches] == [shape] * 8
+    assert len(numpy.unique(batches[0].outputs["scores"])) > 1
+    revision = layout.model_repository(convert.key) / "ocr"
+    config = text_format.Parse((revision / "config.pbtxt").read_text(), model_config_pb2.ModelConfig())
+    assert (config.max_batch_size, config.HasField("dynamic_batching")) == (size, size > 0)
+    dims = [list(each.dims) for each in (*config.input, *config.output)]
+    assert dims == ([[3, 32, 32], [8]] if size else [[1, 3, 32, 32], [1, 8]])
+    onnx.checker.check_model(str(revision / "1/model.onnx"))
+    verified = cluster.condition("Verified")
+    assert verified["reason"] == "GeneratedInputs"
+    assert "inputs were generated: images FP32[" in verified["message"]
+
+
+def test_what_is_no_model_says_so_before_anything_is_run(server: Server) -> None:
+    server.behaviour.content = b"<html>sign in</html>"
+    cluster, ran = deployed(server)
+    assert cluster.condition("Stalled")["reason"] == "FormatNotFound"
+    assert set(ran.requests) == {"source"}
