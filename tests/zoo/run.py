@@ -58,14 +58,18 @@ def run(cluster: TargetCluster, model: ZooModel) -> Outcome:
 
 def smallest(model: ZooModel, path: str, sha256: str) -> dict[str, Any]:
     """Return the smallest object that serves the model, which lies on the claim in a folder of its name."""
+    spec: dict[str, Any] = {
+        "source": {"uri": f"pvc://{CLAIM}/{model.name}", "sha256": sha256},
+        "models": [{"name": model.name, "path": path}],
+    }
+    if model.code:
+        code = {"format": "pyt", "entrypoint": "model.py", "arguments": {"checkpoint": path}}
+        spec |= {"models": [{"name": model.name, **code}], "dataloader": {"entrypoint": "dataloader.py"}}
     return {
         "apiVersion": "triton-operator.dev/v1alpha1",
         "kind": "TritonDeployment",
         "metadata": {"name": model.name, "namespace": NAMESPACE},
-        "spec": {
-            "source": {"uri": f"pvc://{CLAIM}/{model.name}", "sha256": sha256},
-            "models": [{"name": model.name, "path": path}],
-        },
+        "spec": spec,
     }
 
 
