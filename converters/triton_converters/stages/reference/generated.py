@@ -70,7 +70,8 @@ class Recipe:
 def batches(model: Framework, request: ReferenceRequest) -> Iterator[Batch]:
     """Yield some batches of different content, which is the same for the same source; outputs are empty.
 
-    Raises StageError: InputsNotGenerated, and what the model raises besides FrameworkFailed.
+    Raises StageError: InputsNotGenerated, FrameworkFailed (an output has a type that cannot be served), and what the
+    model raises besides FrameworkFailed.
     """
     declared = _declared(model, request)
     random = numpy.random.default_rng(int(request.source, 16))
@@ -179,10 +180,15 @@ def _refusal(model: Framework, inputs: Arrays, batch_size: int | None) -> StageE
     """Return why the model does not answer the inputs; None: it does."""
     try:
         answered = Batch(numpy.arange(batch_size or 1), inputs, NO_ARRAYS, model(inputs))
+    except StageError as error:
+        if error.reason is not Reason.FRAMEWORK_FAILED:
+            raise
+        return error
+    # Other inputs would change no type.
+    soundness.check_types(answered.outputs)
+    try:
         soundness.check_outputs(answered, batched=batch_size is not None)
     except StageError as error:
-        if error.reason not in (Reason.FRAMEWORK_FAILED, Reason.REFERENCE_NOT_FINITE):
-            raise
         return error
     return None
 
