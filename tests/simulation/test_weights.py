@@ -5,7 +5,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from tests.simulation.answers import GOOD, Fate
+from tests.simulation.answers import GOOD, Fate, when
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_model, a_spec
 from triton_converters.contract.reasons import Reason
@@ -122,3 +122,14 @@ def test_a_failure_names_the_field_to_edit_and_the_code_stays_published() -> Non
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
     assert cluster.started("source") == 3
+
+
+def test_slower_weights_are_compared_with_the_last_ones() -> None:
+    cluster = weighed()
+    cluster.settle()
+    cluster.fates = when("measure", Fate(speed=0.8))
+    cluster.edit(weights={"uri": "s3://models/digits/v4"}, performance={"regression": {"maximumPercent": 10}})
+    cluster.settle()
+    measured = cluster.condition("PerformanceMeasured")
+    assert measured["reason"] == "PerformanceRegressed"
+    assert f"the previously served source sha256:{sha256(WEIGHTS)[:12]}" in measured["message"]
