@@ -160,6 +160,17 @@ def test_a_missing_input_is_found_before_user_code_runs(incoming: Path, stage: s
     assert list(incoming.iterdir()) == []
 
 
+@pytest.mark.parametrize(("stage", "request_"), [("reference", REFER), ("convert", CONVERT)])
+def test_missing_weights_are_found_before_user_code_runs(incoming: Path, stage: str, request_: Any) -> None:
+    if stage == "convert":
+        refer()
+        empty(incoming)
+    code, outcome = step("prepare", stage, replace(request_, weights="f" * 64).to_json())
+    assert outcome is not None
+    assert (code, outcome.reason) == (1, Reason.RESULT_MISSING)
+    assert "f" * 64 in outcome.message
+
+
 def test_a_user_s_image_gets_the_converters(incoming: Path) -> None:
     layout.CONVERTERS_MOUNT.mkdir()
     assert step("prepare", "reference", REFER.to_json()) == (0, None)

@@ -24,6 +24,7 @@ def image(name: str) -> dict[str, Any]:
         ({"serving": image("registry.example/team-b/triton:1")}, "spec.serving.image names", "images"),
         ({"serving": image("registry.example/teamtriton:1")}, "spec.serving.image names", "images"),
         ({"source": {"uri": "pvc://others/m"}}, "spec.source.uri names claim others,", "claims"),
+        ({"weights": {"uri": "pvc://others/m"}}, "spec.weights.uri names claim others,", "claims"),
         ({"data": {"uri": "pvc://other-team-a/data"}}, "spec.data.uri names claim other-team-a,", "claims"),
         ({"repository": {"claimName": "others"}}, "spec.repository.claimName names claim others,", "claims"),
     ],

@@ -10,6 +10,7 @@ from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.envelope import MessageTooLongError, Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import ConvertRequest, MetricsRequest, ReferenceRequest
 
 RESULT_FILE = "result.json"
 Result = TypeVar("Result", bound=Document)
@@ -45,6 +46,13 @@ def published_source(digest: str) -> Path:
     if not directory.is_dir():
         raise StageError(Reason.RESULT_MISSING, f"{directory} is no longer on the repository claim", final=False)
     return directory
+
+
+def check_inputs(request: ReferenceRequest | ConvertRequest | MetricsRequest) -> None:
+    """Raise StageError(ResultMissing) if the source or the weights are no longer on the claim."""
+    published_source(request.source)
+    if request.weights:
+        published_source(request.weights)
 
 
 def write_result(directory: Path, stage: str, key: str, result: Document) -> None:

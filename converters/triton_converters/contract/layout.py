@@ -42,6 +42,8 @@ MARKER = "layout.json"
 """File in ROOT that says whose it is and which layout it has."""
 SOURCE_MOUNT = Path("/source")
 """Read-only mount path, in the source Job, of the claim or ConfigMap that spec.source names."""
+WEIGHTS_MOUNT = Path("/weights")
+"""Read-only mount path of the published spec.weights in the Jobs that run user code."""
 DATA_MOUNT = Path("/data")
 """Read-only mount path of spec.data in the Jobs that run user code."""
 CREDENTIALS_MOUNT = Path("/credentials")

@@ -15,7 +15,8 @@ from triton_converters.contract.results import Tensor, Tuning
 class Entrypoint:
     """A user's Python file and the arguments of its function or class; or a model's own file, without arguments.
 
-    ``path`` is relative to the source's directory; ``$(DATA)`` in a value is already replaced by DATA_MOUNT.
+    ``path`` is relative to the source's directory; ``$(DATA)`` and ``$(WEIGHTS)`` in a value are
+    already replaced by the mount paths.
     """
 
     path: str
@@ -105,6 +106,8 @@ class ReferenceRequest(Document):
     batch_sizes: tuple[int, ...] = ()
     """Request sizes to prepare, in samples, for a model without a batch dimension. The reference uses the largest;
     every other size gets one request."""
+    weights: str = ""
+    """Digest of the weights; empty: the spec has none of its own."""
 
     @property
     def largest_batch_size(self) -> int:
@@ -193,6 +196,8 @@ class ConvertRequest(Document):
     is converted; a member's reference is its part of the ensemble's reference (``layout.member_key``)."""
     optimal_batch_size: int = 0
     """Samples in the batch that an engine of format ``trt`` is tuned for; 0: the largest batch."""
+    weights: str = ""
+    """Digest of the weights; empty: the spec has none of its own."""
 
 
 @dataclass(frozen=True)
@@ -309,6 +314,8 @@ class MetricsRequest(Document):
     candidates: tuple[KeptOutputs, ...]
     required: tuple[str, ...] = ()
     """Names of metrics that must not be dropped if the result is too long: those with a threshold."""
+    weights: str = ""
+    """Digest of the weights; empty: the spec has none of its own."""
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ DataUri = Annotated[str, StringConstraints(max_length=1024, pattern=f"^{uris.PAT
 
 
 class Source(ApiType):
-    """Where the model's code and checkpoint are."""
+    """Files that are published on the repository claim under their digest."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
@@ -49,14 +49,14 @@ class Source(ApiType):
         )
     )
     uri: SourceUri
-    """URI of the source: `pvc://CLAIM/PATH` or `configmap://NAME`, in the namespace of the object, or
+    """URI of the files: `pvc://CLAIM/PATH` or `configmap://NAME`, in the namespace of the object, or
     `https://HOST/PATH/FILE`, `hf://OWNER/REPOSITORY`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or
     `azure://CONTAINER/PREFIX`, which the source Job downloads to the repository claim; see docs/source.md."""
     revision: Revision = ""
     """Branch, tag or commit of `hf`, by default `main`; otherwise any text. Change it to make the operator read the URI
     again. Default: empty."""
     sha256: Annotated[str, StringConstraints(max_length=64, pattern=r"^([0-9a-f]{64})?$")] = ""
-    """Expected digest of the source, in hexadecimal: the SHA-256 of a single file. For a directory or a ConfigMap, it
+    """Expected digest of the files, in hexadecimal: the SHA-256 of a single file. For a directory or a ConfigMap, it
     is the SHA-256 of the lines that `sha256sum` prints for its files, sorted by path; docs/source.md has the command.
     Default: not checked."""
     secret_ref: LocalReference | None = None
@@ -64,7 +64,7 @@ class Source(ApiType):
     Keys for `https`: `username` and `password`, or `token`. Key for `hf`: `HF_TOKEN`. docs/source.md has those for
     `s3`, `gs` and `azure`. Default: none."""
     include: Annotated[list[Pattern], Field(max_length=32)] = Field(default_factory=list)
-    """Patterns such as `*.safetensors`. A file belongs to the source if one of them matches its path; `*` matches any
+    """Patterns such as `*.safetensors`. A file is taken if one of them matches its path; `*` matches any
     characters, slashes too. Default: all files."""
 
 
@@ -83,6 +83,6 @@ class UserEntrypoint(ApiType):
     entrypoint: PythonFile
     """Path of the Python file, relative to the root of the source."""
     arguments: Arguments = Field(default_factory=dict)
-    """Arguments by name, as strings. The operator replaces `$(DATA)` with the path at which `spec.data` is mounted, and
-    converts each string to the type that the function's annotation, its default value or the file's `update_argparser`
-    declares. Default: none."""
+    """Arguments by name, as strings. The operator replaces `$(DATA)` and `$(WEIGHTS)` with the paths at which
+    `spec.data` and `spec.weights` are mounted, and converts each string to the type that the function's annotation, its
+    default value or the file's `update_argparser` declares. Default: none."""

@@ -69,6 +69,9 @@ class TritonDeploymentSpec(ApiType):
     Default: false."""
     source: Source
     """Where the model's code and checkpoint are."""
+    weights: Source | None = None
+    """Where the weights are, if they are not in the source: code in a ConfigMap, weights in a bucket. They are
+    published like the source, and mounted read-only at `$(WEIGHTS)` in the Jobs that run your code. Default: none."""
     data: Data | None = None
     """The data that the dataloader reads. Default: none."""
     dataloader: UserEntrypoint | None = None

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 
 from triton_converters.contract.records import HISTORY, record_name
-from triton_converters.contract.uris import split
 from triton_operator.api.deployment import TritonDeployment
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.context import Context
@@ -110,7 +109,7 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
             history = history.advanced(state, deployment.spec.repository.revision_history_limit)
         effects += cleaning.clean(context, history)
     objects = [body for body in (claim(context), jobs_policy(context)) if body is not None]
-    if split(deployment.spec.source.uri).is_remote:
+    if any(work.downloads for work in source.works(context)):
         objects.append(sources_policy(context))
     if observed.servers or any(each["kind"] == "Deployment" for each in effects.objects):
         objects += server_policies(context)

@@ -20,9 +20,10 @@ from triton_operator.candidates.combination import Combination, Member, combinat
 from triton_operator.context import Context
 from triton_operator.observed.pods import Trouble
 from triton_operator.resources.jobs import Work
-from triton_operator.stages.reference import Dump, Referred, data_volumes, examples_key, model_code, served_code
+from triton_operator.stages.reference import Dump, Referred, examples_key, model_code, served_code, user_volumes
 from triton_operator.stages.repairing import given_up, revision_key
 from triton_operator.stages.skipping import no_product, patience, refused
+from triton_operator.stages.source import weights_digest
 from triton_operator.stages.step import Effects, Round, Verdict, run, waiting
 
 SERVED = ("accelerator", "config", "engine_cache", "hps", "gpu_count")
@@ -92,7 +93,7 @@ def convert_work(context: Context, dump: Dump, candidate: Combination) -> Work:
             for member in request.members
         ),
     )
-    volumes, mounts = data_volumes(context)
+    volumes, mounts = user_volumes(context)
     return Work(
         stage="convert",
         key=request.key,
@@ -135,6 +136,7 @@ def _model_request(context: Context, dump: Dump, member: Member, tuning: Tuning 
         key="",
         conversion_key="",
         source=dump.source.digest,
+        weights=weights_digest(context),
         reference="",
         model_name=model.name,
         model=model_code(context.spec, model),

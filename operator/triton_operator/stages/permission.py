@@ -50,6 +50,8 @@ def _claims(context: Context) -> Iterator[tuple[str, str]]:
     if spec.repository.claim_name is not None:
         yield "spec.repository.claimName", spec.repository.claim_name
     uris = [("spec.source.uri", spec.source.uri)]
+    if spec.weights is not None:
+        uris.append(("spec.weights.uri", spec.weights.uri))
     if spec.data is not None:
         uris.append(("spec.data.uri", spec.data.uri))
     for field, uri in uris:

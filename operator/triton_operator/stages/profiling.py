@@ -32,8 +32,9 @@ from triton_operator.observed.jobs import Record
 from triton_operator.observed.pods import Trouble
 from triton_operator.resources.jobs import LOOPBACK, Work, sidecar
 from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, serving_inputs
-from triton_operator.stages.reference import Dump, Referred, data_volumes, entrypoint, served_code, surroundings
+from triton_operator.stages.reference import Dump, Referred, entrypoint, served_code, surroundings, user_volumes
 from triton_operator.stages.repairing import damage
+from triton_operator.stages.source import weights_digest
 from triton_operator.stages.step import Effects, Round, Verdict, run, waiting
 
 DEFAULT_TOLERANCES = {"fp32": Tolerance(1e-4, 1e-4), "fp16": Tolerance(1e-2, 1e-2)}
@@ -120,6 +121,7 @@ def metrics_work(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> W
     request = MetricsRequest(
         key="",
         source=dump.source.digest,
+        weights=weights_digest(context),
         reference=dump.key,
         model_format=served_code(spec).format,
         max_batch_size=spec.max_batch_size,
@@ -130,8 +132,8 @@ def metrics_work(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> W
         required=tuple(sorted(each.metric for each in spec.accuracy.thresholds)),
     )
     key = names.result_key("metrics", request, *surroundings(context))
-    # A metric's arguments may name $(DATA) too.
-    volumes, mounts = data_volumes(context)
+    # A metric's arguments may name $(DATA) and $(WEIGHTS) too.
+    volumes, mounts = user_volumes(context)
     return Work(
         stage="metrics",
         key=key,

@@ -17,7 +17,8 @@ from triton_operator.api.source import UserEntrypoint
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.context import Context
 from triton_operator.resources.jobs import Work, claim_volume
-from triton_operator.stages.source import Sourced
+from triton_operator.resources.pod import input_mount
+from triton_operator.stages.source import Sourced, weights_digest
 from triton_operator.stages.step import Verdict, run, waiting
 
 LABELS = ("needs_labels",)
@@ -68,9 +69,9 @@ def refer(context: Context, progress: Sourced) -> Sourced:
 
 def reference_work(context: Context, source: SourceResult) -> Work:
     """The Job's work. Its key covers everything that can change the framework's outputs."""
-    request = _request(context.spec, source.digest)
+    request = _request(context.spec, source.digest, weights_digest(context))
     key = names.result_key("reference", request, *surroundings(context))
-    volumes, mounts = data_volumes(context)
+    volumes, mounts = user_volumes(context)
     return Work(
         stage="reference",
         key=key,
@@ -86,21 +87,21 @@ def reference_work(context: Context, source: SourceResult) -> Work:
 
 def examples_key(context: Context, source: SourceResult) -> str:
     """The key of the reference's batches, which candidates are traced with and engines are built for."""
-    request = _request(context.spec, source.digest)
+    request = _request(context.spec, source.digest, weights_digest(context))
     return names.result_key("examples", request, *surroundings(context), without=LABELS)
 
 
 def basis(spec: TritonDeploymentSpec) -> str:
     """A digest of what the spec says of the examples: of everything that changes every conversion."""
     # Who may read the source does not change it.
-    source = spec.source.model_copy(update={"secret_ref": None})
+    sources = [each.model_copy(update={"secret_ref": None}) for each in (spec.source, spec.weights) if each is not None]
     left_out = (model.name for model in spec.models if spec.follows_graph(model))
     own = [spec.conversion.image, *spec.job_pod.env, *left_out]
-    return names.result_key("basis", _request(spec, ""), source, spec.data, spec.device, *own, without=LABELS)
+    return names.result_key("basis", _request(spec, ""), *sources, spec.data, spec.device, *own, without=LABELS)
 
 
-def _request(spec: TritonDeploymentSpec, source: str) -> ReferenceRequest:
-    """The request without its key. ``source``: the digest of the source."""
+def _request(spec: TritonDeploymentSpec, source: str, weights: str = "") -> ReferenceRequest:
+    """The request without its key. ``source``, ``weights``: their digests."""
     return ReferenceRequest(
         key="",
         source=source,
@@ -109,6 +110,7 @@ def _request(spec: TritonDeploymentSpec, source: str) -> ReferenceRequest:
         max_samples=spec.accuracy.max_samples,
         needs_labels=bool(spec.accuracy.thresholds),
         batch_sizes=request_sizes(spec),
+        weights=weights,
     )
 
 
@@ -159,16 +161,20 @@ def entrypoint(spec: TritonDeploymentSpec, given: UserEntrypoint) -> Entrypoint:
 
 
 def _arguments(spec: TritonDeploymentSpec, given: Mapping[str, str]) -> dict[str, str]:
-    """Replace $(DATA) by the path at which spec.data is mounted."""
+    """Replace $(DATA) and $(WEIGHTS) by the paths at which spec.data and spec.weights are mounted."""
     data = layout.DATA_MOUNT
     if spec.data is not None:
         data /= uris.split(spec.data.uri).path
-    return {name: value.replace("$(DATA)", str(data)) for name, value in given.items()}
+    weights = str(layout.WEIGHTS_MOUNT)
+    return {name: value.replace("$(DATA)", str(data)).replace("$(WEIGHTS)", weights) for name, value in given.items()}
 
 
-def data_volumes(context: Context) -> tuple[tuple[dict[str, object], ...], tuple[dict[str, object], ...]]:
-    """Volumes and mounts of spec.data; empty if the spec has none."""
-    if context.spec.data is None:
-        return (), ()
-    volume, mount = claim_volume("data", context.spec.data.uri, layout.DATA_MOUNT)
-    return (volume,), (mount,)
+def user_volumes(context: Context) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
+    """Volumes of spec.data, and mounts of spec.data and spec.weights; empty if the spec has neither."""
+    volumes, mounts = [], []
+    if context.spec.data is not None:
+        volume, mount = claim_volume("data", context.spec.data.uri, layout.DATA_MOUNT)
+        volumes, mounts = [volume], [mount]
+    if weights := weights_digest(context):
+        mounts.append(input_mount(layout.source_directory(weights)) | {"mountPath": str(layout.WEIGHTS_MOUNT)})
+    return tuple(volumes), tuple(mounts)

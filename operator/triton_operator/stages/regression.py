@@ -15,6 +15,7 @@ from triton_converters.contract.results import Environment, MeasureResult, Profi
 from triton_operator.candidates.environments import differences
 from triton_operator.candidates.ranking import best_row, improvement
 from triton_operator.context import Context
+from triton_operator.stages.source import weights_digest
 
 WAYS = {
     "-i": "protocol",
@@ -81,13 +82,13 @@ def compared(
 
 def _last(context: Context, source: SourceResult) -> tuple[str, Sweep | None] | None:
     """Digest and measurements of the last state that served another source, as far as they are recorded."""
-    records = context.observed.records
+    records, now = context.observed.records, {source.digest, weights_digest(context)} - {""}
     for state in context.observed.history.served:
         results = {name: records[name].outcome.result for name in state.records if name in records}
-        published = next((each for each in results.values() if isinstance(each, SourceResult)), None)
-        if published is not None and published.digest != source.digest:
+        published = {each.digest for each in results.values() if isinstance(each, SourceResult)}
+        if published and published != now:
             measured = next((each for each in results.values() if isinstance(each, MeasureResult)), None)
-            return published.digest, _judged(context, results.get(state.profile), measured)
+            return min(published - now or published), _judged(context, results.get(state.profile), measured)
     return None
 
 

@@ -1,5 +1,6 @@
-"""Source: one Job reads or downloads spec.source and publishes it on the claim under its digest."""
+"""Source: a Job reads or downloads spec.source and publishes it on the claim under its digest; another spec.weights."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -7,13 +8,15 @@ from typing import Any
 from triton_converters.contract import layout, uris
 from triton_converters.contract.formats import DECLARING
 from triton_converters.contract.reasons import Reason, reason_of
+from triton_converters.contract.records import record_name
 from triton_converters.contract.request import SourceRequest
 from triton_converters.contract.results import SourceResult
 from triton_operator import names
+from triton_operator.api.source import Source
 from triton_operator.api.status import Condition
 from triton_operator.context import Context
 from triton_operator.resources.jobs import Work, claim_volume, job, secret_volume
-from triton_operator.stages.step import Progress, Verdict, run, waiting
+from triton_operator.stages.step import Progress, Run, Verdict, run, waiting
 
 PASSING = (Reason.SOURCE_NOT_FOUND, Reason.SOURCE_UNREACHABLE, Reason.SOURCE_TRUNCATED)
 """The failures of a source that may pass by themselves."""
@@ -32,31 +35,55 @@ class Sourced(Progress):
 
 
 def resolve(context: Context, progress: Progress) -> Progress:
-    """Return Sourced once the source is published."""
+    """Return Sourced once the source, and the weights if the spec has any, are published."""
     if lost := _claim_lost(context):
         return progress.waiting(lost, stalled=True)
-    work = source_work(context)
-    this = run(context, work, repeats=PASSING)
-    if this.record is not None:
-        result = this.record.outcome.result
-        assert isinstance(result, SourceResult)
-        found = [f"{path} is of format {form}" for path, form in zip(context.sought, result.formats, strict=False)]
-        found += [
-            f"{model.path} has {'a' if model.config.largest_batch else 'no'} batch dimension, so maxBatchSize is"
-            f" {model.config.largest_batch}"
-            for model in context.spec.models
-            if model.path in context.graphs and model.format in DECLARING
-        ]
-        version = f" (version {result.resolved})" if result.resolved else ""
-        published = f"{context.spec.source.uri}{version} is published as sha256:{result.digest}"
-        message = "; ".join([published, *found])
-        verdict = Verdict("SourceResolved", True, Reason.RESOLVED, message)
-        return Sourced(
-            attempts=progress.attempts,
-            verdicts=(*progress.verdicts, verdict),
-            effects=progress.effects + this.effects,
-            source=result,
-        )
+    runs = [(work, run(context, work, repeats=PASSING)) for work in works(context)]
+    for field, (work, this) in zip(("spec.source", "spec.weights"), runs, strict=False):
+        if this.record is None:
+            others = (each.effects for _, each in runs if each is not this)
+            progress = replace(progress, effects=sum(others, progress.effects))
+            return _waiting(context, progress, work, _renamed(this, field))
+    messages, (result, *_) = zip(*(_published(work, this) for work, this in runs), strict=True)
+    verdict = Verdict("SourceResolved", True, Reason.RESOLVED, "; ".join([*messages, *_found(context, result)]))
+    return Sourced(
+        attempts=progress.attempts,
+        verdicts=(*progress.verdicts, verdict),
+        effects=sum((this.effects for _, this in runs), progress.effects),
+        source=result,
+    )
+
+
+def _found(context: Context, result: SourceResult) -> Iterator[str]:
+    """Yield what the files of the models show, in words."""
+    for path, form in zip(context.sought, result.formats, strict=False):
+        yield f"{path} is of format {form}"
+    for model in context.spec.models:
+        if model.path in context.graphs and model.format in DECLARING:
+            batch = model.config.largest_batch
+            yield f"{model.path} has {'a' if batch else 'no'} batch dimension, so maxBatchSize is {batch}"
+
+
+def _published(work: Work, this: Run) -> tuple[str, SourceResult]:
+    """The words for what a Job published, and its result."""
+    assert this.record is not None
+    assert isinstance(work.request, SourceRequest)
+    result = this.record.outcome.result
+    assert isinstance(result, SourceResult)
+    version = f" (version {result.resolved})" if result.resolved else ""
+    return f"{work.request.uri}{version} is published as sha256:{result.digest}", result
+
+
+def _renamed(this: Run, field: str) -> Run:
+    """What became of a Job, whose messages name the fields of spec.source, with the ones that the user has to edit."""
+    if this.failure is None:
+        return this
+    return replace(this, failure=replace(this.failure, message=this.failure.message.replace("spec.source", field)))
+
+
+def _waiting(context: Context, progress: Progress, work: Work, this: Run) -> Progress:
+    """The progress while a Job has not published its files."""
+    assert isinstance(work.request, SourceRequest)
     old = _condition(context)
     missing = old is not None and old.reason in PASSING
     age = (context.now - datetime.fromisoformat(old.last_transition_time)).total_seconds() if old else 0.0
@@ -70,7 +97,7 @@ def resolve(context: Context, progress: Progress) -> Progress:
     if missing and old is not None and this.active and this.pending is None:
         verdict = Verdict("SourceResolved", False, reason_of(old.reason), old.message)
         return progress.waiting(verdict, this.effects, stalled=age >= STALLED_SECONDS)
-    reason, message = waiting(f"the Job that reads {context.spec.source.uri}", this, context)
+    reason, message = waiting(f"the Job that reads {work.request.uri}", this, context)
     return progress.waiting(Verdict("SourceResolved", False, reason, message), this.effects)
 
 
@@ -87,9 +114,32 @@ def _claim_lost(context: Context) -> Verdict | None:
     return Verdict("SourceResolved", False, Reason.CLAIM_LOST, message)
 
 
+def works(context: Context) -> tuple[Work, ...]:
+    """The work of the source's Job, and of the weights' if the spec has any."""
+    found = [source_work(context)]
+    if context.spec.weights is not None:
+        found.append(_work(context, context.spec.weights))
+    # The same files are read once.
+    return tuple({work.key: work for work in found}.values())
+
+
 def source_work(context: Context) -> Work:
-    """The Job's work. Its key says nothing of the content; the user's ``revision`` says when to look again."""
-    source = context.spec.source
+    """The work of the source's Job, which also finds formats and batch dimensions."""
+    return _work(context, context.spec.source, context.sought, context.graphs)
+
+
+def weights_digest(context: Context) -> str:
+    """The digest of the published weights; empty: the spec has none, or they are not published yet."""
+    if context.spec.weights is None:
+        return ""
+    work = works(context)[-1]
+    record = context.observed.records.get(record_name(work.stage, work.key))
+    result = record.outcome.result if record is not None else None
+    return result.digest if isinstance(result, SourceResult) else ""
+
+
+def _work(context: Context, source: Source, models: tuple[str, ...] = (), graphs: tuple[str, ...] = ()) -> Work:
+    """A Job's work. Its key says nothing of the content; the user's ``revision`` says when to look again."""
     uri = uris.split(source.uri)
     request = SourceRequest(
         key="",
@@ -98,11 +148,11 @@ def source_work(context: Context) -> Work:
         sha256=source.sha256,
         revision=source.revision if uri.scheme == "hf" else "",
         include=tuple(source.include),
-        models=context.sought,
-        graphs=context.graphs,
+        models=models,
+        graphs=graphs,
     )
     key = names.result_key("source", request, source.revision, context.deployment.uid)
-    volumes, mounts = _volumes(context)
+    volumes, mounts = _volumes(source)
     return Work(
         stage="source",
         key=key,
@@ -114,9 +164,8 @@ def source_work(context: Context) -> Work:
     )
 
 
-def _volumes(context: Context) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
+def _volumes(source: Source) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
     """The volume with the files, or with the credentials for the download; none if it needs no credentials."""
-    source = context.spec.source
     if not uris.split(source.uri).is_remote:
         pairs = [claim_volume("source", source.uri, layout.SOURCE_MOUNT)]
     elif source.secret_ref is not None:

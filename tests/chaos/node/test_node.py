@@ -81,8 +81,15 @@ def test_a_jobs_pod_is_evicted(place: Place, fault: Fault) -> None:
 
 
 def running(applied: Applied, stage: str) -> list[Object]:
-    """The pods of a stage whose containers run."""
-    return [pod for pod in applied.children("pods", stage=stage) if pod["status"].get("phase") == "Running"]
+    """The pods of a stage in which a container runs. While those with user code do, one after the other, it is Pending."""
+    return [pod for pod in applied.children("pods", stage=stage) if any("running" in state for state in states(pod))]
+
+
+def states(pod: Object) -> list[Object]:
+    """The state of each container that has one."""
+    status = pod["status"]
+    containers = [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]
+    return [container["state"] for container in containers]
 
 
 def test_the_node_is_drained(place: Place, serving: Applied, fault: Fault) -> None:

@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from triton_converters.claim_store.replay import published_source
+from triton_converters.claim_store.replay import check_inputs
 from triton_converters.claim_store.repository import find_intact
 from triton_converters.contract import layout
 from triton_converters.contract.request import ConvertRequest
@@ -18,7 +18,7 @@ def run(request: ConvertRequest, incoming: Path) -> tuple[str, ...]:
     keys = dict.fromkeys(part.conversion_key for part in parts(request))
     missing = tuple(key for key in keys if find_intact(layout.candidate_directory(key), key) is None)
     if missing:
-        published_source(request.source)
+        check_inputs(request)
         for part in parts(request):
             _copy_timing_caches(part, incoming)
     return missing

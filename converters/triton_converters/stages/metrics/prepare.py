@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from triton_converters.claim_store.replay import published_source, read_result
+from triton_converters.claim_store.replay import check_inputs, read_result
 from triton_converters.claim_store.served_outputs import FOLDER
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
@@ -13,7 +13,7 @@ from triton_converters.contract.results import ProfileResult, ReferenceResult
 
 def run(request: MetricsRequest, incoming: Path) -> tuple[str, ...]:
     """Return the key, which is missing; raises StageError(ResultMissing) if an input is not on the claim."""
-    published_source(request.source)
+    check_inputs(request)
     reference = layout.reference_directory(request.reference)
     read_result(reference, "reference", request.reference, ReferenceResult)
     for each in request.candidates:
