@@ -81,7 +81,7 @@ def test_a_jobs_pod_is_evicted(place: Place, fault: Fault) -> None:
 
 
 def running(applied: Applied, stage: str) -> list[Object]:
-    """The pods of a stage in which a container runs. While those with user code do, one after the other, it is Pending."""
+    """The pods of a stage in which a container runs; while those with user code run in turn, a pod is Pending."""
     return [pod for pod in applied.children("pods", stage=stage) if any("running" in state for state in states(pod))]
 
 
