@@ -84,8 +84,8 @@ def _lines(folder: ModelFolder, known: Known) -> Iterator[str]:
     yield "    online: {concurrency: {start: 1, end: 4}}"
     yield "  selection:"
     yield "    objectives: [{metric: Throughput}]"
-    yield f"    # {TODO}: your latency budget."
-    yield "    constraints: {p99Latency: 100ms}"
+    yield "    # Your latency budget, if you have one. What exceeds it at every load is not rolled out."
+    yield "    # constraints: {p99Latency: 20ms}"
     if known.gpu:
         yield f"  gpu: {{product: {json.dumps(known.gpu)}}}"
     else:

@@ -12,7 +12,7 @@ from triton_plugin.python_files import FolderError
 from triton_plugin.subject import SubjectError
 from triton_plugin.validation.validate import check, deployments
 
-ADVICE = ("your latency budget", "the largest batch", "check this choice")
+ADVICE = ("the largest batch", "check this choice")
 """What a first object marks although it runs as it is."""
 CLAIM = "models"
 """The claim that the folder is pushed to."""
