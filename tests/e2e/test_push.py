@@ -60,8 +60,8 @@ def test_an_interrupted_push_leaves_what_was_there_and_no_pod(suite: Suite, mode
         start_new_session=True,
     )
     eventually("its pod", lambda: next(iter(suite.busy.items("pods", PUSH_PODS)), None))
-    # As a terminal does: kubectl gets it too.
-    os.killpg(process.pid, signal.SIGINT)
+    # kubectl gets it too, as from a terminal. SIGINT would be ignored if this suite runs in the background of a shell.
+    os.killpg(process.pid, signal.SIGTERM)
     assert process.wait(timeout=60) != 0
     eventually("no pod of a push", lambda: no_pod(suite))
     assert suite.workbench.run("cat", "/models/interrupted/here/file") == "old\n"

@@ -10,7 +10,7 @@ def test_what_the_spec_leaves_out_is_found_and_chosen(smallest_object: State) ->
 
 
 def test_inputs_were_generated_and_the_status_says_so(smallest_object: State) -> None:
-    assert smallest_object.says("Verified", "GeneratedInputs"), smallest_object.summary()
+    assert smallest_object.condition("Verified")["reason"] == "GeneratedInputs", smallest_object.summary()
 
 
 def test_open_dimensions_of_outputs_stay_open(smallest_object: State) -> None:
