@@ -13,8 +13,7 @@ PORT = 8000
 
 def first_request(subject: Subject) -> str:
     """Return commands for a shell: forward the Service's port, then ask; zeros stand for real inputs."""
-    model = subject.spec.models[0].name
-    url = f"http://localhost:{PORT}/v2/models/{model}"
+    url = f"http://localhost:{PORT}/v2/models/{subject.spec.served_name}"
     forward = f"kubectl port-forward --namespace {subject.namespace} service/{subject.name} {PORT} &"
     body = _body(subject.status.signature)
     if not body:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 SEGMENT = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
 """A file's or folder's name."""
+UNSPEAKABLE = re.compile(r"[\x00-\x1f\x7f\\]")
+"""What the name of a published file must not hold."""
 _NAME = r"[a-z0-9][-.a-z0-9]*"
 _HOST = r"[A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?(:[0-9]{1,5})?"
 _FOLDER = r"[A-Za-z0-9_~+,=:%-][A-Za-z0-9._~+,=:%-]*"

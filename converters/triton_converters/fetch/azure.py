@@ -7,7 +7,7 @@ from obstore.store import AzureStore
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch.bucket import Bucket
-from triton_converters.fetch.credentials import known, refused
+from triton_converters.fetch.credentials import https_url, known, refused
 from triton_converters.fetch.remote import Fetched, Remote
 
 ACCOUNT, KEY, SAS = "AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN"
@@ -22,15 +22,13 @@ def fetch(remote: Remote, place: Path) -> Fetched:
     secret = known(remote.credentials, ACCOUNT, KEY, SAS, ENDPOINT)
     if ACCOUNT not in secret:
         raise refused(f"lacks the key {ACCOUNT}")
-    if not secret.get(ENDPOINT, "https://").startswith("https://"):
-        raise refused(f"has no https URL under {ENDPOINT}")
     bucket = Bucket(
         remote,
         AzureStore,
         account_name=secret[ACCOUNT],
         account_key=secret.get(KEY),
         sas_key=secret.get(SAS),
-        endpoint=secret.get(ENDPOINT),
+        endpoint=https_url(secret, ENDPOINT),
         skip_signature=not (KEY in secret or SAS in secret),
     )
     return bucket.fetch(place)

@@ -50,6 +50,14 @@ def choose(credentials: Credentials, *ways: tuple[str, ...]) -> tuple[str, ...]:
     raise refused(f"lacks the keys of this scheme: {wanted}")
 
 
+def https_url(secret: Mapping[str, str], key: str) -> str | None:
+    """Return the URL under a key of the chosen ones; None: there is none. Raises StageError: it is no https URL."""
+    url = secret.get(key)
+    if url is not None and not url.startswith("https://"):
+        raise refused(f"has no https URL under {key}")
+    return url
+
+
 def _value(path: Path) -> str:
     try:
         with path.open("rb") as file:

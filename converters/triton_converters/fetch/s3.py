@@ -5,7 +5,7 @@ from pathlib import Path
 from obstore.store import S3Store
 
 from triton_converters.fetch.bucket import Bucket
-from triton_converters.fetch.credentials import known, refused
+from triton_converters.fetch.credentials import https_url, known, refused
 from triton_converters.fetch.remote import Fetched, Remote
 
 KEY, SECRET, TOKEN = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"
@@ -18,8 +18,6 @@ def fetch(remote: Remote, place: Path) -> Fetched:
     secret = known(remote.credentials, KEY, SECRET, TOKEN, REGION, ENDPOINT)
     if (KEY in secret) != (SECRET in secret):
         raise refused(f"has only one of {KEY} and {SECRET}")
-    if not secret.get(ENDPOINT, "https://").startswith("https://"):
-        raise refused(f"has no https URL under {ENDPOINT}")
     bucket = Bucket(
         remote,
         S3Store,
@@ -27,7 +25,7 @@ def fetch(remote: Remote, place: Path) -> Fetched:
         access_key_id=secret.get(KEY),
         secret_access_key=secret.get(SECRET),
         session_token=secret.get(TOKEN),
-        endpoint=secret.get(ENDPOINT),
+        endpoint=https_url(secret, ENDPOINT),
         skip_signature=KEY not in secret,
     )
     return bucket.fetch(place)

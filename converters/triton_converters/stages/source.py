@@ -6,7 +6,6 @@ belong to the kubelet in a mounted ConfigMap. See docs/source.md.
 
 import importlib
 import os
-import re
 import shutil
 import stat
 from collections.abc import Iterator, Mapping
@@ -24,8 +23,6 @@ from triton_converters.fetch import credentials
 from triton_converters.fetch.remote import FILES, Fetched, Remote, wanted
 from triton_converters.found.batches import has_batch_dimension
 from triton_converters.found.formats import found_format
-
-_UNSPEAKABLE = re.compile(r"[\x00-\x1f\x7f\\]")
 
 
 def run(request: SourceRequest) -> SourceResult:
@@ -160,7 +157,7 @@ def _files(root: Path, name: str) -> Iterator[SourceFile]:
 
 
 def _regular(path: Path, name: str) -> SourceFile:
-    if _UNSPEAKABLE.search(name):
+    if uris.UNSPEAKABLE.search(name):
         raise _invalid(f"{name!r} has a backslash or a control character in its name; rename it")
     if not path.exists():
         raise _invalid(f"{name} is a broken link")

@@ -48,12 +48,12 @@ def whole(quantity: str) -> int:
 
 def total(quantities: Iterable[str]) -> str:
     """The sum of quantities of bytes, in the largest of Gi, Mi and bytes that tells it exactly."""
-    whole = sum((amount(each) or Decimal(0) for each in quantities), Decimal(0))
+    exact = sum((amount(each) or Decimal(0) for each in quantities), Decimal(0))
     for suffix in ("Gi", "Mi"):
-        count = whole / 1024 ** _BINARY[suffix]
+        count = exact / 1024 ** _BINARY[suffix]
         if count == int(count):
             return f"{int(count)}{suffix}"
-    return str(int(whole))
+    return str(int(exact))
 
 
 Quantity = Annotated[

@@ -11,14 +11,13 @@ from itertools import zip_longest
 from pydantic import ValidationError
 
 from triton_converters.contract.formats import DECLARING
-from triton_converters.contract.records import record_name
 from triton_converters.contract.results import SourceResult
 from triton_operator import names
 from triton_operator.api.model import Candidate, Model, SourceFormat
 from triton_operator.api.resolved import Resolved, ResolvedModel
 from triton_operator.candidates.defaults import default_candidates, takes_defaults
 from triton_operator.context import Context
-from triton_operator.stages.source import source_work
+from triton_operator.stages import source
 
 FOUND: tuple[SourceFormat, ...] = ("onnx", "ts-script", "tf-savedmodel")
 """The formats that the source Job tells."""
@@ -32,8 +31,10 @@ def resolved(context: Context) -> Context:
 
     Until the source's record tells what is sought there, that is missing, and no candidates are chosen.
     """
+    if not context.sought and not context.graphs and not any(map(takes_defaults, context.spec.models)):
+        return context
     digest = names.digest([context.pins.spec_digest, context.images.server], 16)
-    pinned, told = _pinned(context, digest), _told(context)
+    pinned, told = _pinned(context, digest), source.told(context, source.source_work(context))
     if told is None and (context.sought or context.graphs):
         return replace(context, resolved=pinned)
     formats, batched = _formats(context, told), _batched(context, told)
@@ -58,13 +59,6 @@ def resolved(context: Context) -> Context:
         return context
     chosen = Resolved(models=models, spec_digest=digest)
     return replace(context, deployment=replace(context.deployment, spec=chosen.applied_to(spec)), resolved=chosen)
-
-
-def _told(context: Context) -> SourceResult | None:
-    """Return what the source's record tells; None: it is not read yet."""
-    record = context.observed.records.get(record_name("source", source_work(context).key))
-    result = record.outcome.result if record else None
-    return result if isinstance(result, SourceResult) else None
 
 
 def _formats(context: Context, told: SourceResult | None) -> Mapping[str, SourceFormat]:

@@ -132,10 +132,15 @@ def weights_digest(context: Context) -> str:
     """The digest of the published weights; empty: the spec has none, or they are not published yet."""
     if context.spec.weights is None:
         return ""
-    work = works(context)[-1]
+    result = told(context, works(context)[-1])
+    return result.digest if result is not None else ""
+
+
+def told(context: Context, work: Work) -> SourceResult | None:
+    """What the record of such a Job tells; None: it has not ended yet."""
     record = context.observed.records.get(record_name(work.stage, work.key))
     result = record.outcome.result if record is not None else None
-    return result.digest if isinstance(result, SourceResult) else ""
+    return result if isinstance(result, SourceResult) else None
 
 
 def _work(context: Context, source: Source, models: tuple[str, ...] = (), graphs: tuple[str, ...] = ()) -> Work:

@@ -2,18 +2,16 @@
 
 import hashlib
 import os
-import re
 import stat
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from triton_converters.contract import uris
 from triton_plugin.push.receiver import digest_of
 from triton_plugin.python_files import FolderError
 
 IGNORED = frozenset({".git", "__pycache__", ".DS_Store", "lost+found"})
-UNSPEAKABLE = re.compile(r"[\x00-\x1f\x7f\\]")
-"""What the operator refuses in a file's name."""
 CHUNK = 1 << 20
 
 
@@ -97,6 +95,6 @@ def _left_out(entry: Path, real: Path, root: Path, above: tuple[Path, ...]) -> s
 
 
 def _file(path: Path, name: str) -> PushedFile:
-    if UNSPEAKABLE.search(name):
+    if uris.UNSPEAKABLE.search(name):
         raise FolderError(f"{name!r} has a backslash or a control character in its name; rename it")
     return PushedFile(name, path, path.stat().st_size)

@@ -1,11 +1,11 @@
 """The claim and the pod of a push, as Kubernetes takes them. Pure."""
 
 import inspect
-import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from triton_converters.contract.uris import SEGMENT
+from triton_converters.contract import uris
 from triton_plugin.push import receiver
 
 LABELS = {
@@ -19,7 +19,6 @@ USER = 1000
 """The user of the operator's Jobs, unless spec.pod.runAsUser sets another; everybody may read what it writes."""
 PROGRAM = ("python3", "-c", 'import os; exec(os.environ["RECEIVER"])')
 """The command line of the receiver in the pod. Its text is in the environment: a request's URL would be too long."""
-_URI = re.compile(rf"pvc://([a-z0-9][-.a-z0-9]*)((?:/{SEGMENT})+)/?")
 
 
 class PushError(Exception):
@@ -42,11 +41,12 @@ class Target:
 
 def target(uri: str) -> Target:
     """Parse pvc://CLAIM/PATH. Raises PushError."""
-    found = _URI.fullmatch(uri)
-    if found is None:
-        words = "name a folder as pvc://CLAIM/PATH; each part of PATH begins with a letter, a digit or an underscore"
-        raise PushError(f"{uri} is not a folder on a claim: {words}")
-    return Target(found[1], found[2].strip("/"))
+    with suppress(ValueError):
+        found = uris.split(uri)
+        if found.scheme == "pvc" and found.path:
+            return Target(found.host, found.path)
+    words = "name a folder as pvc://CLAIM/PATH; each part of PATH begins with a letter, a digit or an underscore"
+    raise PushError(f"{uri} is not a folder on a claim: {words}")
 
 
 def claim(name: str, size: str, storage_class: str) -> dict[str, Any]:
