@@ -23,6 +23,8 @@ MANAGED_BY_SELECTOR = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
 DEPLOYMENT_LABEL = f"{GROUP}/deployment"
 COMPONENT_LABEL = "app.kubernetes.io/component"
 STAGE_LABEL = f"{GROUP}/stage"
+MEASURING = ("profile", "search", "measure")
+"""The stages that measure. No two Jobs of them run on one node, whichever objects they belong to."""
 KEY_LABEL = f"{GROUP}/key"
 CANDIDATE_LABEL = f"{GROUP}/candidate"
 REVISION_LABEL = f"{GROUP}/revision"
