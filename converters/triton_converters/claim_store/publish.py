@@ -23,6 +23,7 @@ from pathlib import Path
 from triton_converters.contract.failure import StageError
 
 TEMPORARY_PREFIX = ".tmp-"
+_NO_LINKS = frozenset({errno.EXDEV, errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS})
 
 
 LOCK, CONTENT, SWEPT = "lock", "content", "swept"
@@ -113,6 +114,16 @@ def _remove_unused(lock: Path) -> None:
         shutil.rmtree(lock.parent)
     finally:
         os.close(descriptor)
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """Make a hard link, or a copy if the file system has no hard links."""
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        shutil.copyfile(source, target)
 
 
 def publish_directory(directory: Path, target: Path, is_valid: Callable[[Path], bool] = Path.is_dir) -> bool:
