@@ -70,9 +70,11 @@ def pod_trouble(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> 
     name, status = pod["metadata"]["name"], pod.get("status", {})
     if ended(pod):
         return None
+    conditions = _conditions(pod)
+    if _is_out_of_touch(conditions):
+        return _lost(pod)
     if disrupted(pod):
         return eviction(pod)
-    conditions = _conditions(pod)
     scheduled = conditions.get("PodScheduled", {})
     if scheduled.get("status") == "False":
         if _waits_for_measurement(pod, scheduled):
@@ -81,9 +83,6 @@ def pod_trouble(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> 
         return Trouble(
             Reason.UNSCHEDULABLE, f"pod {name} cannot be scheduled: {scheduled.get('message', '')}{_hint(scheduled)}"
         )
-    if _is_out_of_touch(conditions):
-        message = f"node {pod['spec'].get('nodeName')} of pod {name} does not answer; check the node and its kubelet"
-        return Trouble(Reason.NODE_NOT_READY, message)
     if waiting := _waiting(pod, events):
         return waiting
     # A pod is Pending until its main container starts. What the kubelet tried in vain before an init container ran is
@@ -91,6 +90,17 @@ def pod_trouble(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> 
     if status.get("phase") == "Pending" and not _has_begun(status):
         return _attempted_in_vain(pod, events)
     return None
+
+
+def _lost(pod: Mapping[str, Any]) -> Trouble:
+    """The trouble of a pod whose node does not answer, also once the cluster has asked that node to end it."""
+    node = pod["spec"].get("nodeName")
+    message = f"node {node} of pod {pod['metadata']['name']} does not answer; check the node and its kubelet"
+    if STAGE_LABEL in pod["metadata"].get("labels", {}):
+        message += (
+            f"; if it is gone for good, delete it: kubectl delete node {node}. Until then its Job makes no other pod"
+        )
+    return Trouble(Reason.NODE_NOT_READY, message)
 
 
 def eviction(pod: Mapping[str, Any]) -> Trouble:
