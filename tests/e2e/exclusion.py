@@ -62,7 +62,9 @@ def pods_seen(kubectl: Kubectl) -> Iterator[dict[str, Object]]:
     over = threading.Event()
 
     def look() -> None:
-        while not over.wait(1.0):
+        last = False
+        while not last:
+            last = over.wait(1.0)
             for pod in kubectl.items("pods", "--all-namespaces", f"--selector={MEASURING}"):
                 seen[pod["metadata"]["uid"]] = pod
 
@@ -90,10 +92,11 @@ def ran(pod: Object) -> Ran:
 
 
 def ends(pod: Object) -> list[datetime]:
-    """When the containers of a pod that is over ended; empty while it goes on."""
+    """When the containers of a pod ended; empty while the main one goes on."""
     status = pod["status"]
-    if status["phase"] not in ("Succeeded", "Failed"):
+    main = status.get("containerStatuses", [])
+    if not main or not all("terminated" in each["state"] for each in main):
         return []
-    every = [*status.get("containerStatuses", []), *status.get("initContainerStatuses", [])]
+    every = [*main, *status.get("initContainerStatuses", [])]
     over = [each["state"]["terminated"] for each in every if "terminated" in each["state"]]
     return [datetime.fromisoformat(each["finishedAt"]) for each in over if each.get("finishedAt")]
