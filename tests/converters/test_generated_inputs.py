@@ -249,15 +249,21 @@ def test_a_graph_that_reshapes_to_a_single_sample_is_served_one_at_a_time(refer:
         (identity(TensorProto.FLOAT, []), 1, "set models[].config.maxBatchSize to 0"),
         (identity(TensorProto.FLOAT16, ["batch", 4]), 1, "input x of model.onnx is float16, but ioPrecision is fp32"),
         (impossible(), 2, "accepts no inputs that were tried, first x float32[1, 224]: model.onnx failed"),
-        (single(), 2, "model.onnx answers single samples, but no batch of 2"),
     ],
-    ids=["fixed", "scalar", "half", "impossible", "single"],
+    ids=["fixed", "scalar", "half", "impossible"],
 )
 def test_what_cannot_be_generated_says_what_to_do(refer: Refer, model: Any, max_batch_size: int, words: str) -> None:
     failure = refusal(refer, model, max_batch_size=max_batch_size)
     assert failure.reason is Reason.INPUTS_NOT_GENERATED
     assert words in failure.message
     assert "maxBatchSize" in failure.message or failure.message.endswith("name it in spec.dataloader")
+
+
+def test_a_graph_that_answers_no_batch_says_so(refer: Refer) -> None:
+    failure = refusal(refer, single(), max_batch_size=2)
+    assert failure.reason is Reason.BATCHING_UNSUPPORTED
+    assert failure.message.startswith("model.onnx answers single samples, but no batch of 2")
+    assert failure.message.endswith("set models[].config.maxBatchSize to 1")
 
 
 def test_an_output_that_cannot_be_served_is_no_matter_of_inputs(refer: Refer) -> None:

@@ -170,7 +170,7 @@ def test_a_model_that_uses_statistics_of_the_batch_is_refused(dump: Dump, shapes
         return {"y": x - x.mean(axis=0, keepdims=True) + x[:, :1]}
 
     error = refusal(dump, normalise, shapes)
-    assert error.reason is Reason.REFERENCE_NOT_REPRODUCIBLE
+    assert error.reason is Reason.BATCHING_UNSUPPORTED
     assert "statistics of the batch" in error.message
 
 

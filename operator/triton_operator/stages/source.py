@@ -26,6 +26,12 @@ at once, and a server that is down may come up; each pause is half of the time t
 STALLED_SECONDS = 60
 """The object is stalled once the source has been missing for so long."""
 
+BATCHES = {
+    0: "has no batch dimension",
+    1: "has a batch dimension, but answers a sample in a batch otherwise than alone, or not at all",
+}
+"""What a model's graph and the framework's run showed, by the `maxBatchSize` that the operator chose."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sourced(Progress):
@@ -61,7 +67,7 @@ def _found(context: Context, result: SourceResult) -> Iterator[str]:
     for model in context.spec.models:
         if model.path in context.graphs and model.format in DECLARING:
             batch = model.config.largest_batch
-            yield f"{model.path} has {'a' if batch else 'no'} batch dimension, so maxBatchSize is {batch}"
+            yield f"{model.path} {BATCHES.get(batch, 'has a batch dimension')}, so maxBatchSize is {batch}"
 
 
 def _published(work: Work, this: Run) -> tuple[str, SourceResult]:

@@ -50,7 +50,7 @@ def test_a_model_without_batch_dimension(refer: Refer) -> None:
     ("kind", "reason", "words"),
     [
         ("Stochastic", Reason.REFERENCE_NOT_REPRODUCIBLE, "run twice"),
-        ("BatchStatistics", Reason.REFERENCE_NOT_REPRODUCIBLE, "statistics of the batch"),
+        ("BatchStatistics", Reason.BATCHING_UNSUPPORTED, "statistics of the batch"),
         ("BatchNorm", Reason.FRAMEWORK_FAILED, "a batch of 4 works, but a batch of 1 fails"),
         ("Double", Reason.FRAMEWORK_FAILED, "float64"),
         ("TooFew", Reason.FRAMEWORK_FAILED, "1 outputs"),

@@ -70,8 +70,8 @@ class Recipe:
 def batches(model: Framework, request: ReferenceRequest) -> Iterator[Batch]:
     """Yield some batches of different content, which is the same for the same source; outputs are empty.
 
-    Raises StageError: InputsNotGenerated, FrameworkFailed (an output has a type that cannot be served), and what the
-    model raises besides FrameworkFailed.
+    Raises StageError: InputsNotGenerated, BatchingUnsupported, FrameworkFailed (an output has a type that cannot be
+    served), and what the model raises besides FrameworkFailed.
     """
     declared = _declared(model, request)
     random = numpy.random.default_rng(int(request.source, 16))
@@ -130,13 +130,13 @@ def _accepted(
 
 
 def _check_batch(model: Framework, recipe: Recipe, batch_size: int | None, random: numpy.random.Generator) -> None:
-    """Check that a model that answers one sample answers a whole batch. Raises StageError(InputsNotGenerated)."""
+    """Check that a model that answers one sample answers a whole batch. Raises StageError(BatchingUnsupported)."""
     if batch_size is None or batch_size == 1:
         return
     error = _refusal(model, recipe.make(batch_size, random), batch_size)
     if error is not None:
         message = f"{model.path} answers single samples, but no batch of {batch_size}: {error.message:.300}"
-        raise StageError(Reason.INPUTS_NOT_GENERATED, f"{message}; set models[].config.maxBatchSize to 1")
+        raise StageError(Reason.BATCHING_UNSUPPORTED, f"{message}; set models[].config.maxBatchSize to 1")
 
 
 def _tries(inputs: Sequence[GraphInput], batch_size: int | None) -> Iterator[Sizes]:
