@@ -268,11 +268,16 @@ def test_a_graph_that_answers_no_batch_says_so(refer: Refer) -> None:
 
 def test_an_output_that_cannot_be_served_is_no_matter_of_inputs(refer: Refer) -> None:
     graph = Graph()
-    double = graph.add("Cast", "x", to=TensorProto.DOUBLE)
-    model = graph.model({"x": (TensorProto.FLOAT, ["n", "m"])}, {"y": (double, TensorProto.DOUBLE, ["n", "m"])})
+    half = graph.add("Cast", "x", to=TensorProto.FLOAT16)
+    model = graph.model({"x": (TensorProto.FLOAT, ["n", "m"])}, {"y": (half, TensorProto.FLOAT16, ["n", "m"])})
     failure = refusal(refer, model)
     assert failure.reason is Reason.FRAMEWORK_FAILED
-    assert failure.message == "output y is float64, but ioPrecision is fp32: cast it to float32 in the model"
+    assert failure.message == "output y is float16, but ioPrecision is fp32: cast it to float32 in the model"
+
+
+def test_double_precision_goes_in_and_out(refer: Refer) -> None:
+    signature = refer(identity(TensorProto.DOUBLE, ["batch", 4])).signature
+    assert [each.data_type for each in (*signature.inputs, *signature.outputs)] == ["FP64", "FP64"]
 
 
 def test_without_a_batch_dimension_each_batch_is_a_request(refer: Refer) -> None:

@@ -233,7 +233,6 @@ def test_integers_that_are_all_the_same_prove_nothing(dump: Dump) -> None:
 @pytest.mark.parametrize(
     ("forward", "words"),
     [
-        (lambda x: {"y": x.astype(numpy.float64)}, "float64"),
         (lambda x: {"y": x.astype(numpy.float16)}, "float16"),
         (lambda x: {"y": x.sum(dtype=numpy.float32)}, "maxBatchSize to 0"),
         (lambda x: {"y": x.T.copy()}, "maxBatchSize to 0"),

@@ -57,8 +57,8 @@ class Recipe:
     def _values(self, declared: GraphInput, shape: tuple[int, ...], random: numpy.random.Generator) -> Array:
         if declared.type == "str":
             return random.choice(numpy.array(WORDS), shape)
-        if declared.type == "float32":
-            return random.random(shape, numpy.float32)
+        if declared.type in ("float32", "float64"):
+            return random.random(shape, numpy.dtype(declared.type))
         if self.ones and declared.is_flags:
             return numpy.ones(shape, declared.type)
         if declared.is_lengths and self.sizes:
