@@ -16,6 +16,7 @@ from triton_converters.contract.request import ModelCode
 from triton_converters.incoming.documents import OpenAxes
 from triton_converters.load.graph_inputs import FLAGS, GraphInput
 from triton_converters.load.onnx_tables import rows
+from triton_converters.load.zip_map import unzip
 from triton_converters.model_config.data_types import text
 from triton_converters.user.user_code import locate
 
@@ -71,7 +72,8 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
         options = onnxruntime.SessionOptions()
         # Only what ends the process: exceptions say all else.
         options.log_severity_level = 4
-        session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+        given = graph.SerializeToString() if unzip(graph) else str(file)
+        session = onnxruntime.InferenceSession(given, options, providers=["CPUExecutionProvider"])
     except StageError:
         raise
     except Exception as error:
