@@ -108,7 +108,8 @@ def test_a_file_on_a_web_server_needs_nothing_else(
 
 
 def test_a_classifier_of_scikit_learn_is_served_with_its_probabilities_as_a_tensor(server: Server) -> None:
-    zipped = helper.make_node("ZipMap", ["scores"], ["probabilities"], domain="ai.onnx.ml", classlabels_int64s=[0, 1, 2])
+    classes = {"domain": "ai.onnx.ml", "classlabels_int64s": [0, 1, 2]}
+    zipped = helper.make_node("ZipMap", ["scores"], ["probabilities"], **classes)
     dictionary = helper.make_map_type_proto(TensorProto.INT64, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
     graph = helper.make_graph(
         [helper.make_node("Softmax", ["x"], ["scores"]), zipped],

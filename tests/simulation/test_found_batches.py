@@ -67,7 +67,9 @@ def test_a_batch_that_the_operator_chose_and_the_model_does_not_take_becomes_one
     assert cluster.story[:4] == ["source", "reference", "reference", "convert onnx-fp32"]
     assert batching(cluster) == [(1, False)]
     assert cluster.status["resolved"]["models"][0]["maxBatchSize"] == 1
-    words = "has a batch dimension, but answers a sample in a batch otherwise than alone, or not at all, so maxBatchSize is"
+    words = (
+        "has a batch dimension, but answers a sample in a batch otherwise than alone, or not at all, so maxBatchSize is"
+    )
     assert cluster.condition("SourceResolved")["message"].endswith(f"; ocr.onnx {words} 1")
 
 
