@@ -91,12 +91,9 @@ def _declared(model: Framework, request: ReferenceRequest) -> tuple[GraphInput, 
         raise _failed(f"{model.path} does not declare the types and shapes of its inputs")
     for each in declared:
         if each.type != "str" and not is_served(numpy.dtype(each.type)):
-            message = (
-                f"input {each.name} of {model.path} is {each.type}, but ioPrecision is fp32: export the model with"
-            )
-            raise StageError(
-                Reason.INPUTS_NOT_GENERATED, f"{message} float32 inputs and outputs; weights may be float16"
-            )
+            message = f"input {each.name} of {model.path} is {each.type}, but ioPrecision is fp32"
+            advice = "export the model with float32 inputs and outputs; weights may be float16"
+            raise StageError(Reason.INPUTS_NOT_GENERATED, f"{message}: {advice}")
         if request.model.max_batch_size and not (each.dims and isinstance(each.dims[0], str)):
             message = f"the first dimension of input {each.name} of {model.path} is no batch of any size"
             raise StageError(Reason.INPUTS_NOT_GENERATED, f"{message}: set models[].config.maxBatchSize to 0")
