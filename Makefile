@@ -172,8 +172,8 @@ test-examples: venv ## Run the examples with one candidate each on the cluster: 
 	pytest -m examples tests/e2e
 
 .PHONY: test-zoo
-test-zoo: venv ## Serve other projects' models by the smallest object on the cluster, and print a table; NAME="a b" runs some
-	python3 -m tests.zoo $(NAME)
+test-zoo: venv ## Serve other projects' models by the smallest object on the cluster; NAME="a b" runs some, OUTPUT=file keeps the rows
+	python3 -m tests.zoo $(NAME) $(if $(OUTPUT),--output $(OUTPUT))
 
 # Not in the lock file: gigabytes, and of no use without a GPU. For another version: make test-gpu TENSORRT=tensorrt==10.13.3.9
 TENSORRT := tensorrt

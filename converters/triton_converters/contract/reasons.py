@@ -163,6 +163,10 @@ class Reason(StrEnum):
         "ReferenceNotReproducible",
         "The framework's model gives different outputs for the same samples.",
     )
+    BATCHING_UNSUPPORTED = (
+        "BatchingUnsupported",
+        "The framework's model answers a sample in a batch otherwise than alone, or not at all.",
+    )
     REFERENCE_NOT_FINITE = "ReferenceNotFinite", "The framework's own outputs hold NaN or infinity."
     REFERENCE_CONSTANT = (
         "ReferenceConstant",

@@ -28,6 +28,12 @@ at once, and a server that is down may come up; each pause is half of the time t
 STALLED_SECONDS = 60
 """The object is stalled once the source has been missing for so long."""
 
+BATCHES = {
+    0: "has no batch dimension",
+    1: "has a batch dimension, but answers a sample in a batch otherwise than alone, or not at all",
+}
+"""What a model's graph and the framework's run showed, by the `maxBatchSize` that the operator chose."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sourced(Progress):
@@ -66,7 +72,7 @@ def _found(context: Context, result: SourceResult) -> Iterator[str]:
             yield f"config.pbtxt in {model.path} sets {taken}"
         if model.path in context.graphs and model.format in DECLARING and not _says_batch(model):
             batch = model.config.largest_batch
-            yield f"{model.path} has {'a' if batch else 'no'} batch dimension, so maxBatchSize is {batch}"
+            yield f"{model.path} {BATCHES.get(batch, 'has a batch dimension')}, so maxBatchSize is {batch}"
 
 
 def _says_batch(model: Model) -> bool:

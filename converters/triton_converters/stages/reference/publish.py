@@ -29,7 +29,7 @@ def run(request: ReferenceRequest, incoming: Path) -> ReferenceResult:
     """Publish ``references/<key>/``.
 
     Raises StageError: that with which the user's code ended, FrameworkFailed, ReferenceNotFinite,
-    ReferenceNotReproducible, ReferenceConstant; Crashed and StorageFull for what is not published.
+    ReferenceNotReproducible, BatchingUnsupported, ReferenceConstant; Crashed and StorageFull for what is not published.
     """
     documents.check_end(incoming)
     dump = documents.read(incoming, documents.DUMP, Dump)
