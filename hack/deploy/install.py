@@ -1,5 +1,6 @@
 """Installs the operator of this working tree into a cluster: images, then the Helm chart."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import yaml
@@ -28,8 +29,10 @@ def values(references: dict[str, str]) -> dict[str, object]:
     }
 
 
-def install(kubeconfig: str | Path) -> None:
+def install(kubeconfig: str | Path, more: Mapping[str, object] | None = None) -> None:
     """Build and load the images, install or upgrade the release, and wait until the operator is ready.
+
+    ``more``: values of the chart besides those that this tree needs.
 
     Doing it again with nothing changed leaves the running operator alone.
     Raises deploy.command.CommandError where a step fails.
@@ -40,7 +43,7 @@ def install(kubeconfig: str | Path) -> None:
         cluster.run(
             "helm", "upgrade", RELEASE, CHART, "--install", "--namespace", NAMESPACE, "--create-namespace",
             "--take-ownership", "--values", "-", "--wait", "--timeout", f"{READY_SECONDS}s",
-            stdin=yaml.safe_dump(values(references)), timeout=READY_SECONDS + 60,
+            stdin=yaml.safe_dump({**values(references), **(more or {})}), timeout=READY_SECONDS + 60,
         )  # fmt: skip
     except CommandError as error:
         raise CommandError(f"{error}\nThe operator's log ends:\n{_last_words(cluster)}") from error

@@ -79,6 +79,8 @@ class Settings:
     """SOURCES_CA_BUNDLE: certificates in PEM that downloads trust besides the usual authorities."""
     sources_hub: str = ""
     """SOURCES_HUB: URL of a server with the API of the Hugging Face hub; empty: the hub."""
+    sources_package_index: str = ""
+    """SOURCES_PACKAGE_INDEX: URL of the package index for spec.conversion.requirements; empty: PyPI."""
     lease: tuple[str, str] | None = None
     """LEASE, as NAMESPACE/NAME: only one replica with the same Lease works at a time. None: this process is alone."""
     holder: str = ""
@@ -121,7 +123,8 @@ class Settings:
             sources_proxy=_proxy(environment, "SOURCES_PROXY"),
             sources_no_proxy=_list(environment, "SOURCES_NO_PROXY"),
             sources_ca_bundle=_certificates(environment, "SOURCES_CA_BUNDLE"),
-            sources_hub=_hub(environment, "SOURCES_HUB"),
+            sources_hub=_server(environment, "SOURCES_HUB"),
+            sources_package_index=_server(environment, "SOURCES_PACKAGE_INDEX"),
             verification=cast(Verification, _one_of(environment, "REPOSITORY_VERIFICATION", ("Stat", "Content"))),
             lease=_lease(environment),
             holder=environment.get("POD_NAME") or gethostname(),
@@ -192,7 +195,7 @@ def _proxy(environment: Mapping[str, str], name: str) -> str:
     return value
 
 
-def _hub(environment: Mapping[str, str], name: str) -> str:
+def _server(environment: Mapping[str, str], name: str) -> str:
     value = environment.get(name, "").rstrip("/")
     if value and not re.fullmatch(r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._-]+)*", value):
         raise SettingsError(f"{name} is no URL https://HOST/PATH without credentials")

@@ -61,9 +61,11 @@ def test_everything_that_a_plan_creates_is_allowed(as_operator: Kubectl) -> None
     as_operator("create", "--dry-run=server", "--validate=false", "-f", "-", body=renamed(bodies))
 
 
-def test_the_job_of_a_download_may_mount_its_secret(as_operator: Kubectl) -> None:
+@pytest.mark.parametrize("stage", ["source", "packages"])
+def test_the_job_of_a_download_may_mount_its_secret(as_operator: Kubectl, stage: str) -> None:
     body = one("Job")
     credentials(body)
+    pod(body)["containers"][0]["args"][0] = stage
     assert refused(as_operator, body) == ""
 
 

@@ -100,7 +100,7 @@ def test_the_environment_is_what_the_settings_read() -> None:
         "unschedulableSeconds=60,repository.verification=Content,servers.resources.requests=null,servers.resources.limits.memory=8Gi,"
         "userCode.runtimeClassName=gvisor,userCode.hostUsers=false,allowed.images={r.example/a/,r.example/b},"
         "allowed.claims={team-*},sources.proxy=http://proxy.example:3128,sources.noProxy={models.example,10.0.0.1},"
-        "sources.hub=https://mirror.example/hub"
+        "sources.hub=https://mirror.example/hub,sources.packageIndex=https://mirror.example/simple"
     )
     vision: Peer = {"namespaceSelector": {"matchLabels": {"team": "vision"}}, "podSelector": {}}
     inside: Peer = {"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]}}
@@ -131,6 +131,7 @@ def test_the_environment_is_what_the_settings_read() -> None:
         sources_proxy="http://proxy.example:3128",
         sources_no_proxy=("models.example", "10.0.0.1"),
         sources_hub="https://mirror.example/hub",
+        sources_package_index="https://mirror.example/simple",
         lease=lease,
         holder="pod-0",
         job_resources=Resources(

@@ -128,6 +128,18 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {f"{CANDIDATES}.0.format": "trt-plan"},
         'supported values: "ts-trace", "ts-script", "onnx", "trt", "tf-savedmodel", "tf-trt"',
     ),
+    "requirements for an image of the user's": (
+        {"spec.conversion": {"requirements": "requirements.txt", "image": "example/mine:1"}},
+        "requirements are installed for the operator's own images",
+    ),
+    "a requirements file outside the source": (
+        {"spec.conversion": {"requirements": "../requirements.txt"}},
+        "spec.conversion.requirements in body should match",
+    ),
+    "an index without requirements": (
+        {"spec.conversion": {"indexSecretRef": {"name": "our-index"}}},
+        "indexSecretRef is only for the packages of requirements",
+    ),
     "unknown precision": ({f"{CANDIDATES}.0.precision": "int8"}, 'supported values: "fp32", "fp16"'),
     "unknown accelerator": ({f"{CANDIDATES}.0.accelerator": "gpu"}, 'supported values: "none", "cuda", "trt", "amp"'),
     "unknown exporter": ({f"{MODEL}.onnx.exporter": "dynamo"}, 'supported values: "Dynamo", "TorchScript"'),

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 from tests.converters.cloud_server import Cloud
 from tests.converters.hub_server import Hub
+from tests.converters.package_index import PackageIndex
 
 HOST = "127.0.0.1"
 TAG = '"version-1"'
@@ -40,7 +41,7 @@ class Behaviour:
     """The Authorization header that is asked for; empty: none."""
     honest_ranges: bool = True
     """False: a range begins one byte late."""
-    hub: Hub | Cloud | None = None
+    hub: Hub | Cloud | PackageIndex | None = None
     """Answers in place of all this."""
     seen: list[dict[str, str]] = field(default_factory=list)
     """The headers of each request, and its path."""
@@ -115,8 +116,8 @@ class Server:
         return f"https://{self.host}/{path}"
 
 
-def make_authority(folder: Path) -> tuple[Path, Path]:
-    """Make an authority, and a certificate of loopback with its key; return the authority's and the certificate's."""
+def make_authority(folder: Path, names: str = f"IP:{HOST}") -> tuple[Path, Path]:
+    """Make an authority, and a certificate of ``names`` with its key; return the authority's and the certificate's."""
     openssl = shutil.which("openssl")
     assert openssl
 
@@ -126,8 +127,8 @@ def make_authority(folder: Path) -> tuple[Path, Path]:
     new = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
     run("req", "-x509", *new, "-keyout", "ca.key", "-out", "ca.pem", "-days", "2", "-subj", "/CN=an authority",
         "-addext", "keyUsage=critical,keyCertSign")  # fmt: skip
-    run("req", *new, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=loopback")
-    (folder / "names").write_text(f"subjectAltName=IP:{HOST}\n")
+    run("req", *new, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=a server")
+    (folder / "names").write_text(f"subjectAltName={names}\n")
     run("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-out", "server.crt", "-days", "2",
         "-extfile", "names")  # fmt: skip
     (folder / "server.pem").write_text((folder / "server.crt").read_text() + (folder / "server.key").read_text())

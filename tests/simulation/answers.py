@@ -14,6 +14,7 @@ from triton_converters.contract.request import (
     ConvertRequest,
     MeasureRequest,
     MetricsRequest,
+    PackagesRequest,
     ProfileRequest,
     ReferenceRequest,
     SearchRequest,
@@ -26,6 +27,7 @@ from triton_converters.contract.results import (
     Environment,
     MeasureResult,
     MetricsResult,
+    PackagesResult,
     ProfileResult,
     ReferenceResult,
     RepositoryModel,
@@ -40,6 +42,7 @@ from triton_converters.contract.results import (
 
 REQUESTS: dict[str, Any] = {
     "source": SourceRequest,
+    "packages": PackagesRequest,
     "reference": ReferenceRequest,
     "convert": ConvertRequest,
     "profile": ProfileRequest,
@@ -182,6 +185,7 @@ def _result(stage: str, candidate: str, request: Any, fate: Fate) -> Document:
     environment = replace(ENVIRONMENT, cpu=fate.cpu, perf_analyzer=(fate.command,))
     if stage == "source":
         digest = hashlib.sha256(request.uri.encode()).hexdigest()
+        requirements = hashlib.sha256(request.requirements.encode()).hexdigest() if request.requirements else ""
         return SourceResult(
             digest=digest,
             files=3,
@@ -189,7 +193,10 @@ def _result(stage: str, candidate: str, request: Any, fate: Fate) -> Document:
             formats=tuple(FOUND[PurePosixPath(path).suffix] for path in request.models),
             batched=tuple(FIXED not in path for path in request.graphs),
             repositories=tuple(map(repository, request.models)) if any(map(repository, request.models)) else (),
+            requirements=requirements,
         )
+    if stage == "packages":
+        return PackagesResult(("compass==1.1",), 1, 1000)
     if stage == "reference":
         signature = Signature((INPUT,), (OUTPUT,), request.model.max_batch_size)
         return ReferenceResult(signature, 64, 8, 1.0, () if request.dataloader else (GENERATED,))

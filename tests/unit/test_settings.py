@@ -158,9 +158,12 @@ def test_a_bundle_that_would_fail_each_download_is_refused(text: str) -> None:
         Settings.from_environment(IMAGES | {"SOURCES_CA_BUNDLE": text})
 
 
-def test_a_mirror_of_the_hub_is_an_https_url() -> None:
-    settings = Settings.from_environment(IMAGES | {"SOURCES_HUB": "https://mirror.example:8443/hub/"})
-    assert settings.sources_hub == "https://mirror.example:8443/hub"
+@pytest.mark.parametrize(
+    ("name", "field"), [("SOURCES_HUB", "sources_hub"), ("SOURCES_PACKAGE_INDEX", "sources_package_index")]
+)
+def test_a_mirror_is_an_https_url(name: str, field: str) -> None:
+    settings = Settings.from_environment(IMAGES | {name: "https://mirror.example:8443/hub/"})
+    assert getattr(settings, field) == "https://mirror.example:8443/hub"
     for wrong in ("http://mirror.example", "https://user:pw@mirror.example", "mirror.example"):
-        with pytest.raises(SettingsError, match="SOURCES_HUB"):
-            Settings.from_environment(IMAGES | {"SOURCES_HUB": wrong})
+        with pytest.raises(SettingsError, match=name):
+            Settings.from_environment(IMAGES | {name: wrong})

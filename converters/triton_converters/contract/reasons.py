@@ -121,6 +121,31 @@ class Reason(StrEnum):
         "EntrypointInvalid",
         "The entrypoint's file lacks the required function or class, or does not return what is required.",
     )
+    REQUIREMENTS_MISSING = (
+        "RequirementsMissing",
+        "The source has no file with the name that spec.conversion.requirements gives.",
+    )
+    REQUIREMENTS_INVALID = (
+        "RequirementsInvalid",
+        "The requirements file holds a line that is not a plain requirement; the message names it.",
+    )
+    PACKAGE_NOT_FOUND = (
+        "PackageNotFound",
+        "The package index has no wheel of a required package that fits the converter image.",
+    )
+    PACKAGE_CONFLICT = (
+        "PackageConflict",
+        "The requirements contradict each other, or a version that the converter image has.",
+    )
+    PACKAGE_HASH_MISMATCH = (
+        "PackageHashMismatch",
+        "A package that the index sent has none of the hashes in the requirements file.",
+    )
+    INDEX_ACCESS_DENIED = "IndexAccessDenied", "The package index refused the credentials, or asks for some."
+    INDEX_UNREACHABLE = (
+        "IndexUnreachable",
+        "The package index does not answer, or its certificate is not one that the packages Job trusts.",
+    )
     ARGUMENTS_INVALID = (
         "ArgumentsInvalid",
         "The user's function does not take one of the arguments or its value, or one that it needs is missing.",

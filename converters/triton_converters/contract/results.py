@@ -116,9 +116,22 @@ class SourceResult(Document):
     downloaded."""
     batched: tuple[bool, ...] = ()
     """Whether each of the request's ``graphs`` has a batch dimension, in its order."""
+    requirements: str = ""
+    """SHA-256 of the requirements file that the request names; empty: it names none."""
     repositories: tuple[RepositoryModel | None, ...] = ()
     """For each of the request's ``models``, in its order, what its Triton repository says; None: it is in none. Empty:
     none of them is."""
+
+
+@dataclass(frozen=True)
+class PackagesResult(Document):
+    """The installed Python packages."""
+
+    packages: tuple[str, ...]
+    """The first of them in the order of their names, each as NAME==VERSION."""
+    count: int
+    """How many there are."""
+    total_bytes: int
 
 
 @dataclass(frozen=True)
@@ -258,6 +271,7 @@ class CleanResult(Document):
 
 RESULTS: dict[str, type[Document]] = {
     "source": SourceResult,
+    "packages": PackagesResult,
     "reference": ReferenceResult,
     "convert": ConvertResult,
     "profile": ProfileResult,

@@ -125,6 +125,7 @@ def _result(request: SourceRequest, digest: str, files: list[SourceFile], resolv
         resolved=resolved,
         batched=tuple(has_batch_dimension(target, path) for path in graphs),
         repositories=tuple(map(repositories.get, request.models)) if repositories else (),
+        requirements=_requirements(request, target, files) if request.requirements else "",
     )
 
 
@@ -139,6 +140,16 @@ def _model(source: Path, path: str) -> tuple[str, RepositoryModel | None]:
         return form, config.taken(file, FORMATS[form].backend)
     except given.RefusedError as error:
         raise repository.refused(path, str(error)) from error
+
+
+def _requirements(request: SourceRequest, target: Path, files: list[SourceFile]) -> str:
+    """Return the SHA-256 of the requirements file; raises StageError(RequirementsMissing)."""
+    path = request.requirements
+    if all(file.name != path for file in files):
+        texts = ", ".join([file.name for file in files if file.name.endswith(".txt")][:10]) or "none"
+        message = f"{request.uri} has no file {path}, which spec.conversion.requirements names; its text files: {texts}"
+        raise StageError(Reason.REQUIREMENTS_MISSING, message)
+    return sha256_of(SourceFile(path, target / path))
 
 
 def _locate(request: SourceRequest) -> Path:

@@ -339,7 +339,8 @@ class Images(ApiType):
     image."""
     spec_digest: str = ""
     """Digest of the part of the spec that every conversion is made from: source, data, dataloader, the models' code,
-    arguments and `maxBatchSize`, GPU product, `accuracy.maxSamples` and `conversion.image`. While it stays the
+    arguments and `maxBatchSize`, GPU product, `accuracy.maxSamples`, `conversion.image` and
+    `conversion.requirements`. While it stays the
     same, so do the images."""
 
 

@@ -20,6 +20,7 @@ from triton_operator.candidates.combination import Combination, Member, combinat
 from triton_operator.context import Context
 from triton_operator.observed.pods import Trouble
 from triton_operator.resources.jobs import Work
+from triton_operator.stages.packages import packages_key
 from triton_operator.stages.reference import Dump, Referred, examples_key, model_code, served_code, user_volumes
 from triton_operator.stages.repairing import given_up, revision_key
 from triton_operator.stages.skipping import no_product, patience, refused
@@ -93,7 +94,7 @@ def convert_work(context: Context, dump: Dump, candidate: Combination) -> Work:
             for member in request.members
         ),
     )
-    volumes, mounts = user_volumes(context)
+    volumes, mounts = user_volumes(context, dump.source)
     return Work(
         stage="convert",
         key=request.key,
@@ -137,6 +138,7 @@ def _model_request(context: Context, dump: Dump, member: Member, tuning: Tuning 
         conversion_key="",
         source=dump.source.digest,
         weights=weights_digest(context),
+        packages=packages_key(context, dump.source),
         reference="",
         model_name=model.name,
         model=model_code(context.spec, model),

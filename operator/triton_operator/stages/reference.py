@@ -18,6 +18,7 @@ from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.context import Context
 from triton_operator.resources.jobs import Work, claim_volume
 from triton_operator.resources.pod import input_mount
+from triton_operator.stages.packages import packages_key
 from triton_operator.stages.source import Sourced, weights_digest
 from triton_operator.stages.step import Verdict, run, waiting
 
@@ -69,9 +70,9 @@ def refer(context: Context, progress: Sourced) -> Sourced:
 
 def reference_work(context: Context, source: SourceResult) -> Work:
     """The Job's work. Its key covers everything that can change the framework's outputs."""
-    request = _request(context.spec, source.digest, weights_digest(context))
+    request = _full_request(context, source)
     key = names.result_key("reference", request, *surroundings(context))
-    volumes, mounts = user_volumes(context)
+    volumes, mounts = user_volumes(context, source)
     return Work(
         stage="reference",
         key=key,
@@ -87,7 +88,7 @@ def reference_work(context: Context, source: SourceResult) -> Work:
 
 def examples_key(context: Context, source: SourceResult) -> str:
     """The key of the reference's batches, which candidates are traced with and engines are built for."""
-    request = _request(context.spec, source.digest, weights_digest(context))
+    request = _full_request(context, source)
     return names.result_key("examples", request, *surroundings(context), without=LABELS)
 
 
@@ -96,12 +97,18 @@ def basis(spec: TritonDeploymentSpec) -> str:
     # Who may read the source does not change it.
     sources = [each.model_copy(update={"secret_ref": None}) for each in (spec.source, spec.weights) if each is not None]
     left_out = (model.name for model in spec.models if spec.follows_graph(model))
-    own = [spec.conversion.image, *spec.job_pod.env, *left_out]
+    own = [spec.conversion.image, *spec.job_pod.env, *left_out, *filter(None, [spec.conversion.requirements])]
     return names.result_key("basis", _request(spec, ""), *sources, spec.data, spec.device, *own, without=LABELS)
 
 
-def _request(spec: TritonDeploymentSpec, source: str, weights: str = "") -> ReferenceRequest:
-    """The request without its key. ``source``, ``weights``: their digests."""
+def _full_request(context: Context, source: SourceResult) -> ReferenceRequest:
+    """The request without its key, with all that is published of what it needs."""
+    request = _request(context.spec, source.digest)
+    return replace(request, weights=weights_digest(context), packages=packages_key(context, source))
+
+
+def _request(spec: TritonDeploymentSpec, source: str) -> ReferenceRequest:
+    """The request as far as the spec tells it. ``source``: its digest."""
     return ReferenceRequest(
         key="",
         source=source,
@@ -110,7 +117,6 @@ def _request(spec: TritonDeploymentSpec, source: str, weights: str = "") -> Refe
         max_samples=spec.accuracy.max_samples,
         needs_labels=bool(spec.accuracy.thresholds),
         batch_sizes=request_sizes(spec),
-        weights=weights,
     )
 
 
@@ -169,12 +175,16 @@ def _arguments(spec: TritonDeploymentSpec, given: Mapping[str, str]) -> dict[str
     return {name: value.replace("$(DATA)", str(data)).replace("$(WEIGHTS)", weights) for name, value in given.items()}
 
 
-def user_volumes(context: Context) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
-    """Volumes of spec.data, and mounts of spec.data and spec.weights; empty if the spec has neither."""
+def user_volumes(
+    context: Context, source: SourceResult
+) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
+    """Volumes of spec.data, and mounts of spec.data, spec.weights and the packages, as far as the spec has them."""
     volumes, mounts = [], []
     if context.spec.data is not None:
         volume, mount = claim_volume("data", context.spec.data.uri, layout.DATA_MOUNT)
         volumes, mounts = [volume], [mount]
     if weights := weights_digest(context):
         mounts.append(input_mount(layout.source_directory(weights)) | {"mountPath": str(layout.WEIGHTS_MOUNT)})
+    if packages := packages_key(context, source):
+        mounts.append(input_mount(layout.installed_packages(packages)) | {"mountPath": str(layout.PACKAGES_MOUNT)})
     return tuple(volumes), tuple(mounts)

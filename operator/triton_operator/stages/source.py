@@ -140,7 +140,8 @@ def works(context: Context) -> tuple[Work, ...]:
 
 def source_work(context: Context) -> Work:
     """The work of the source's Job, which also finds formats and batch dimensions."""
-    return _work(context, context.spec.source, context.sought, context.graphs)
+    requirements = context.spec.conversion.requirements
+    return _work(context, context.spec.source, context.sought, context.graphs, requirements)
 
 
 def weights_digest(context: Context) -> str:
@@ -158,7 +159,13 @@ def told(context: Context, work: Work) -> SourceResult | None:
     return result if isinstance(result, SourceResult) else None
 
 
-def _work(context: Context, source: Source, models: tuple[str, ...] = (), graphs: tuple[str, ...] = ()) -> Work:
+def _work(
+    context: Context,
+    source: Source,
+    models: tuple[str, ...] = (),
+    graphs: tuple[str, ...] = (),
+    requirements: str = "",
+) -> Work:
     """A Job's work. Its key says nothing of the content; the user's ``revision`` says when to look again."""
     uri = uris.split(source.uri)
     request = SourceRequest(
@@ -170,6 +177,7 @@ def _work(context: Context, source: Source, models: tuple[str, ...] = (), graphs
         include=tuple(source.include),
         models=models,
         graphs=graphs,
+        requirements=requirements,
     )
     key = names.result_key("source", request, source.revision, context.deployment.uid)
     volumes, mounts = _volumes(source)
