@@ -12,13 +12,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, ClassVar
-
-from tests.converters.cloud_server import Cloud
-from tests.converters.hub_server import Hub
+from typing import Any, ClassVar, Protocol
 
 HOST = "127.0.0.1"
 TAG = '"version-1"'
+
+
+class Answering(Protocol):
+    """A server with an API of its own."""
+
+    def answer(self, path: str, authorization: str, /) -> tuple[int, dict[str, str], bytes]:
+        """Return status, headers and body for a request."""
 
 
 @dataclass
@@ -40,7 +44,7 @@ class Behaviour:
     """The Authorization header that is asked for; empty: none."""
     honest_ranges: bool = True
     """False: a range begins one byte late."""
-    hub: Hub | Cloud | None = None
+    hub: Answering | None = None
     """Answers in place of all this."""
     seen: list[dict[str, str]] = field(default_factory=list)
     """The headers of each request, and its path."""

@@ -152,7 +152,7 @@ def test_another_version_begins_anew(models: Bucket, monkeypatch: pytest.MonkeyP
     place = layout.ROOT / "sources" / ".tmp-0123456789abcdef-download"
     place.mkdir(parents=True)
     models.put("model.bin", b"x" * 100_000)
-    partial.Partial(place, "s3://models/model.bin").write([b"y" * 50_000], '"another"', 0, None)
+    partial.Partial(place, "s3://models/model.bin", "model.bin").write([b"y" * 50_000], '"another"', 0, None)
     error = failure("s3://models/model.bin")
     assert (error.reason, error.final) == (Reason.SOURCE_TRUNCATED, False)
     assert files(download("s3://models/model.bin")) == {"model.bin": b"x" * 100_000}

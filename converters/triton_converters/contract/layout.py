@@ -45,7 +45,8 @@ SOURCE_MOUNT = Path("/source")
 WEIGHTS_MOUNT = Path("/weights")
 """Read-only mount path of the published spec.weights in the Jobs that run user code."""
 DATA_MOUNT = Path("/data")
-"""Read-only mount path of spec.data in the Jobs that run user code."""
+"""Read-only mount path of spec.data in the Jobs that run user code: of the claim that holds it, or of what was
+published."""
 CREDENTIALS_MOUNT = Path("/credentials")
 """Read-only mount path, in the source Job, of the Secret that spec.source.secretRef names: a file for each key."""
 INCOMING_MOUNT = Path("/incoming")

@@ -108,6 +108,8 @@ class ReferenceRequest(Document):
     every other size gets one request."""
     weights: str = ""
     """Digest of the weights; empty: the spec has none of its own."""
+    data: str = ""
+    """Digest of the published data; empty: there is none, or it is mounted from a claim."""
 
     @property
     def largest_batch_size(self) -> int:
@@ -198,6 +200,8 @@ class ConvertRequest(Document):
     """Samples in the batch that an engine of format ``trt`` is tuned for; 0: the largest batch."""
     weights: str = ""
     """Digest of the weights; empty: the spec has none of its own."""
+    data: str = ""
+    """Digest of the published data; empty: there is none, or it is mounted from a claim."""
 
 
 @dataclass(frozen=True)
@@ -316,6 +320,8 @@ class MetricsRequest(Document):
     """Names of metrics that must not be dropped if the result is too long: those with a threshold."""
     weights: str = ""
     """Digest of the weights; empty: the spec has none of its own."""
+    data: str = ""
+    """Digest of the published data; empty: there is none, or it is mounted from a claim."""
 
 
 @dataclass(frozen=True)

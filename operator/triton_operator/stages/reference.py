@@ -18,7 +18,7 @@ from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.context import Context
 from triton_operator.resources.jobs import Work, claim_volume
 from triton_operator.resources.pod import input_mount
-from triton_operator.stages.source import Sourced, weights_digest
+from triton_operator.stages.source import Sourced, data_digest, weights_digest
 from triton_operator.stages.step import Verdict, run, waiting
 
 LABELS = ("needs_labels",)
@@ -69,7 +69,7 @@ def refer(context: Context, progress: Sourced) -> Sourced:
 
 def reference_work(context: Context, source: SourceResult) -> Work:
     """The Job's work. Its key covers everything that can change the framework's outputs."""
-    request = _request(context.spec, source.digest, weights_digest(context))
+    request = _request(context.spec, source.digest, weights_digest(context), data_digest(context))
     key = names.result_key("reference", request, *surroundings(context))
     volumes, mounts = user_volumes(context)
     return Work(
@@ -87,21 +87,22 @@ def reference_work(context: Context, source: SourceResult) -> Work:
 
 def examples_key(context: Context, source: SourceResult) -> str:
     """The key of the reference's batches, which candidates are traced with and engines are built for."""
-    request = _request(context.spec, source.digest, weights_digest(context))
+    request = _request(context.spec, source.digest, weights_digest(context), data_digest(context))
     return names.result_key("examples", request, *surroundings(context), without=LABELS)
 
 
 def basis(spec: TritonDeploymentSpec) -> str:
     """A digest of what the spec says of the examples: of everything that changes every conversion."""
-    # Who may read the source does not change it.
-    sources = [each.model_copy(update={"secret_ref": None}) for each in (spec.source, spec.weights) if each is not None]
+    # Who may read the files does not change them.
+    given = [each for each in (spec.source, spec.weights, spec.data) if each is not None]
+    sources = [each.model_copy(update={"secret_ref": None, "service_account_name": None}) for each in given]
     left_out = (model.name for model in spec.models if spec.follows_graph(model))
     own = [spec.conversion.image, *spec.job_pod.env, *left_out]
-    return names.result_key("basis", _request(spec, ""), *sources, spec.data, spec.device, *own, without=LABELS)
+    return names.result_key("basis", _request(spec, ""), *sources, spec.device, *own, without=LABELS)
 
 
-def _request(spec: TritonDeploymentSpec, source: str, weights: str = "") -> ReferenceRequest:
-    """The request without its key. ``source``, ``weights``: their digests."""
+def _request(spec: TritonDeploymentSpec, source: str, weights: str = "", data: str = "") -> ReferenceRequest:
+    """The request without its key. ``source``, ``weights``, ``data``: their digests."""
     return ReferenceRequest(
         key="",
         source=source,
@@ -111,12 +112,16 @@ def _request(spec: TritonDeploymentSpec, source: str, weights: str = "") -> Refe
         needs_labels=bool(spec.accuracy.thresholds),
         batch_sizes=request_sizes(spec),
         weights=weights,
+        data=data,
     )
 
 
 def surroundings(context: Context) -> list[Any]:
-    """What changes what the user's code computes, besides the request. Data have a revision instead of a digest."""
-    return [context.spec.data, *context.framework]
+    """What changes what the user's code computes, besides the request.
+
+    Data that is mounted from a claim has a revision instead of a digest.
+    """
+    return [context.spec.mounted_data, *context.framework]
 
 
 def request_sizes(spec: TritonDeploymentSpec) -> tuple[int, ...]:
@@ -163,8 +168,8 @@ def entrypoint(spec: TritonDeploymentSpec, given: UserEntrypoint) -> Entrypoint:
 def _arguments(spec: TritonDeploymentSpec, given: Mapping[str, str]) -> dict[str, str]:
     """Replace $(DATA) and $(WEIGHTS) by the paths at which spec.data and spec.weights are mounted."""
     data = layout.DATA_MOUNT
-    if spec.data is not None:
-        data /= uris.split(spec.data.uri).path
+    if spec.mounted_data is not None:
+        data /= uris.split(spec.mounted_data.uri).path
     weights = str(layout.WEIGHTS_MOUNT)
     return {name: value.replace("$(DATA)", str(data)).replace("$(WEIGHTS)", weights) for name, value in given.items()}
 
@@ -172,9 +177,11 @@ def _arguments(spec: TritonDeploymentSpec, given: Mapping[str, str]) -> dict[str
 def user_volumes(context: Context) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
     """Volumes of spec.data, and mounts of spec.data and spec.weights; empty if the spec has neither."""
     volumes, mounts = [], []
-    if context.spec.data is not None:
-        volume, mount = claim_volume("data", context.spec.data.uri, layout.DATA_MOUNT)
+    if context.spec.mounted_data is not None:
+        volume, mount = claim_volume("data", context.spec.mounted_data.uri, layout.DATA_MOUNT)
         volumes, mounts = [volume], [mount]
-    if weights := weights_digest(context):
-        mounts.append(input_mount(layout.source_directory(weights)) | {"mountPath": str(layout.WEIGHTS_MOUNT)})
+    published = ((weights_digest(context), layout.WEIGHTS_MOUNT), (data_digest(context), layout.DATA_MOUNT))
+    for digest, place in published:
+        if digest:
+            mounts.append(input_mount(layout.source_directory(digest)) | {"mountPath": str(place)})
     return tuple(volumes), tuple(mounts)
