@@ -110,17 +110,18 @@ class Server:
 
     port: int
     behaviour: Behaviour
+    address: str = HOST
 
     @property
     def host(self) -> str:
-        return f"{HOST}:{self.port}"
+        return f"{self.address}:{self.port}"
 
     def uri(self, path: str = "models/ocr.onnx") -> str:
         return f"https://{self.host}/{path}"
 
 
-def make_authority(folder: Path) -> tuple[Path, Path]:
-    """Make an authority, and a certificate of loopback with its key; return the authority's and the certificate's."""
+def make_authority(folder: Path, address: str = HOST) -> tuple[Path, Path]:
+    """Make an authority, and a certificate of an address with its key; return the authority's and the certificate's."""
     openssl = shutil.which("openssl")
     assert openssl
 
@@ -131,7 +132,7 @@ def make_authority(folder: Path) -> tuple[Path, Path]:
     run("req", "-x509", *new, "-keyout", "ca.key", "-out", "ca.pem", "-days", "2", "-subj", "/CN=an authority",
         "-addext", "keyUsage=critical,keyCertSign")  # fmt: skip
     run("req", *new, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=loopback")
-    (folder / "names").write_text(f"subjectAltName=IP:{HOST}\n")
+    (folder / "names").write_text(f"subjectAltName=IP:{address}\n")
     run("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-out", "server.crt", "-days", "2",
         "-extfile", "names")  # fmt: skip
     (folder / "server.pem").write_text((folder / "server.crt").read_text() + (folder / "server.key").read_text())
@@ -139,31 +140,31 @@ def make_authority(folder: Path) -> tuple[Path, Path]:
 
 
 @contextmanager
-def serving(certificate: Path, behaviour: Behaviour | None = None) -> Iterator[Server]:
+def serving(certificate: Path, behaviour: Behaviour | None = None, address: str = HOST) -> Iterator[Server]:
     """Run a server until the end of the block."""
     handler = type("Handler", (_Handler,), {"behaviour": behaviour or Behaviour()})
-    server = ThreadingHTTPServer((HOST, 0), handler)
+    server = ThreadingHTTPServer((address, 0), handler)
     server.daemon_threads = True
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:
-        yield Server(server.server_address[1], handler.behaviour)
+        yield Server(server.server_address[1], handler.behaviour, address)
     finally:
         server.shutdown()
         server.server_close()
 
 
 @contextmanager
-def proxying(breaks: Sequence[int] = ()) -> Iterator[tuple[str, list[str]]]:
+def proxying(breaks: Sequence[int] = (), address: str = HOST) -> Iterator[tuple[str, list[str]]]:
     """Run a proxy until the end of the block; yield its URL and the list of the hosts that it connected to.
 
     ``breaks``: for each of the first connections, the bytes from the server after which it is closed.
     """
     limits = list(breaks)
     connected: list[str] = []
-    listener = socket.create_server((HOST, 0))
+    listener = socket.create_server((address, 0))
 
     def pump(source: socket.socket, sink: socket.socket, most: int = 2**62) -> None:
         with suppress(OSError):
@@ -193,6 +194,6 @@ def proxying(breaks: Sequence[int] = ()) -> Iterator[tuple[str, list[str]]]:
 
     threading.Thread(target=accept, daemon=True).start()
     try:
-        yield f"http://{HOST}:{listener.getsockname()[1]}", connected
+        yield f"http://{address}:{listener.getsockname()[1]}", connected
     finally:
         listener.close()
