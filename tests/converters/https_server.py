@@ -60,6 +60,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_HEAD(self) -> None:
         self.do_GET()
 
+    def do_POST(self) -> None:
+        self.do_GET()
+
     def do_GET(self) -> None:
         has = self.behaviour
         has.seen.append({**self.headers, "path": self.path})

@@ -103,7 +103,7 @@ def downloaded(suite: Suite, kubeconfig: Path, tmp_path_factory: pytest.TempPath
         )  # fmt: skip
         stack.callback(install, kubeconfig)
         by_data = {"uri": registry.uri(":data"), "secretRef": {"name": "registry"}}
-        places = {
+        places: dict[str, dict[str, Any]] = {
             "from-registry": {
                 "source": {"uri": registry.uri(":code"), "secretRef": {"name": "registry"}},
                 "weights": {"uri": f"s3://models/v1/{WEIGHTS}", "secretRef": {"name": "bucket"}},
