@@ -270,6 +270,13 @@ def test_a_token_that_ends_while_a_file_comes_is_asked_for_again(
     assert len(tokens.asked) > 1
 
 
+@pytest.mark.parametrize("seconds", [-1, 0, 10**400, 1e300])
+def test_how_long_a_token_is_valid_is_bounded(tokens: Tokens, seconds: float) -> None:
+    tokens.valid = 1
+    tokens.answers = [(200, {"access_token": "t1", "expires_in": seconds})]
+    assert files(download(f"oci://{tokens.host}/acme/ocr:v1")) == FILES
+
+
 @pytest.mark.parametrize(
     ("status", "told", "reason"),
     [

@@ -22,8 +22,8 @@ MANIFESTS = ("application/vnd.oci.image.manifest.v1+json", "application/vnd.dock
 LARGEST_MANIFEST = 4 * 1024 * 1024
 """What the specification wants every registry to accept."""
 LARGEST_TOKEN = 64 * 1024
-USUAL_SECONDS = 60
-"""How long a token is valid if the server does not say."""
+USUAL_SECONDS, MOST_SECONDS = 60, 3600
+"""How long a token is valid if the server does not say, and how long one is used at most."""
 MARGIN_SECONDS = 10
 _PARAMETER = re.compile(r'(realm|service)="([\x20\x21\x23-\x7e]{1,1024})"')
 _TOKEN = re.compile(r"[\x21-\x7e]+")
@@ -109,11 +109,12 @@ class Repository:
                 raise ValueError
             told = json.loads(answer)
             token, seconds = told.get("token") or told["access_token"], told.get("expires_in", USUAL_SECONDS)
-            if not _TOKEN.fullmatch(token) or not isinstance(seconds, int):
+            if not _TOKEN.fullmatch(token):
                 raise ValueError
+            seconds = max(USUAL_SECONDS, min(seconds, MOST_SECONDS))
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
             raise self._invalid("names a token server that gives no token") from None
-        self._token, self._expires = token, time.monotonic() + max(seconds, USUAL_SECONDS) - MARGIN_SECONDS
+        self._token, self._expires = token, time.monotonic() + seconds - MARGIN_SECONDS
 
     def _token_refusal(self, answer: BaseHTTPResponse) -> StageError | None:
         if answer.status not in DENIED:
