@@ -43,10 +43,10 @@ class Context:
 
     @property
     def sought(self) -> tuple[str, ...]:
-        """Paths of the models whose format the spec leaves out, in its order, whether it was found yet or not."""
+        """Paths of the models whose format the source shows, in the spec's order, whether it was found yet or not."""
         found = {each.name for each in self.resolved.models if each.format} if self.resolved else set()
         models = self.spec.models
-        return tuple(each.path or "" for each in models if each.format is None or each.name in found)
+        return tuple(each.path or "" for each in models if each.is_sought or each.name in found)
 
     @property
     def graphs(self) -> tuple[str, ...]:

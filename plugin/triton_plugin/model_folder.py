@@ -51,7 +51,10 @@ def read(folder: Path, path: str = "", form: str = "") -> ModelFolder:
 
 def _one(folder: Path, found: list[Model], path: str, form: str) -> Model:
     if not found:
-        kinds = "a Python file that defines get_model, a SavedModel's directory, an .onnx file or a TorchScript file"
+        kinds = (
+            "a Python file that defines get_model, a SavedModel's directory, an .onnx file, a TorchScript file or a"
+            " folder with the config.pbtxt of a Triton repository"
+        )
         raise FolderError(
             f"{folder} contains no model. A model is {kinds} (docs/formats.md). A checkpoint alone is not enough:"
             " get_model builds the model that it belongs to (docs/user-files.md)"

@@ -164,6 +164,8 @@ def margin(row: CandidateStatus) -> str:
     if not row.binding_constraint:
         return ""
     metric, kind, bound = row.binding_constraint.split(" ", 2)
+    if not row.margin_percent:
+        return f"{metric} was not measured, so it does not meet the {kind} of {bound}"
     is_broken = row.margin_percent.startswith("-")
     side = "above" if is_broken == (kind == "maximum") else "below"
     return f"{metric} is {row.margin_percent.removeprefix('-')} % {side} the {kind} of {bound}"

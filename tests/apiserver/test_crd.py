@@ -1,5 +1,6 @@
 """What the API server takes and what it refuses, in the words users see."""
 
+import json
 import re
 from typing import Any
 
@@ -8,9 +9,12 @@ import pytest
 from tests.apiserver.custom_resources import FULL, MINIMAL, changed, named
 from tests.apiserver.kubectl import Kubectl, KubectlError
 from tests.conftest import Attack
+from tests.simulation.answers import repository
 from tests.simulation.deployments import an_ensemble
+from triton_converters.contract.backend_parameters import PARAMETERS
 from triton_converters.contract.formats import DECLARING, ENSEMBLE, FORMATS, HPS, SOURCES
-from triton_operator.api.backend_settings import OPTIONS, PARAMETERS
+from triton_operator.api.backend_settings import OPTIONS
+from triton_operator.api.resolved import FromRepository
 
 MODEL = "spec.models.0"
 CONVERTED = [name for name in SOURCES if name not in (HPS, ENSEMBLE)]
@@ -153,7 +157,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "no dataloader for code": (
         {"spec.dataloader": ..., "spec.metrics": ..., "spec.accuracy": ...},
-        "inputs can be generated only for a single model of format onnx or tf-savedmodel",
+        "inputs can be generated only for a single model of format onnx, tf-savedmodel or repository",
     ),
     "metrics without a dataloader": (
         {"spec.dataloader": ..., **A_FILE},
@@ -558,6 +562,27 @@ def test_a_graph_needs_no_dataloader(kubectl_shared: Kubectl, form: str) -> None
     model = {"name": "m", "format": form, "path": "model.bin"}
     body = changed(MINIMAL, {"spec.models": [model], "spec.dataloader": ...})
     assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
+
+
+FOLDER = {"name": "ocr", "format": "repository", "path": "ocr"}
+REPOSITORY_SPEC = {"source": {"uri": "pvc://models"}, "models": [FOLDER]}
+
+
+@pytest.mark.parametrize("fields", [{"entrypoint": "model.py"}, {"arguments": {"a": "b"}}], ids=["code", "arguments"])
+def test_a_model_of_a_repository_is_a_folder(kubectl_shared: Kubectl, fields: dict[str, Any]) -> None:
+    spec = {**REPOSITORY_SPEC, "models": [FOLDER | fields]}
+    message = refusal(kubectl_shared, {**MINIMAL, "spec": spec})
+    assert "set path, and remove entrypoint and arguments" in message
+
+
+def test_the_status_keeps_what_a_repository_says(kubectl: Kubectl) -> None:
+    kubectl("create", "--validate=strict", "-f", "-", body={**MINIMAL, "spec": REPOSITORY_SPEC})
+    told = FromRepository.of(repository("repository/ocr.onnx"))  # type: ignore[arg-type]
+    said = told.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    resolved = {"models": [{"name": "ocr", "format": "onnx", "maxBatchSize": 8, "repository": said}]}
+    patch = json.dumps({"status": {"resolved": resolved}})
+    kubectl("patch", "td", "digits", "--subresource=status", "--type=merge", "-p", patch)
+    assert kubectl.get("td", "digits")["status"]["resolved"] == resolved
 
 
 def test_every_setting_of_a_backend_is_taken(kubectl_shared: Kubectl) -> None:

@@ -31,6 +31,7 @@ from tests.e2e import (
     prober,
     repair,
     running,
+    served_already,
     smallest,
     workbench,
 )
@@ -60,6 +61,7 @@ LANES: dict[str, Callable[[Suite], Any]] = {
     "from_configmap": configmap.run,
     "smallest_object": smallest.run,
     "ran": running.run,
+    "served_already": served_already.run,
 }
 """By the fixture that gives its outcome; those that take longest come first."""
 LANES_AT_A_TIME = 4
@@ -247,6 +249,12 @@ def from_configmap(lanes: dict[str, "Future[Any]"]) -> configmap.FromConfigMap:
 def ran(lanes: dict[str, "Future[Any]"]) -> running.Ran:
     """Outcome of the lane."""
     return lanes["ran"].result()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="package", name="served_already")
+def served_already_object(lanes: dict[str, "Future[Any]"]) -> served_already.ServedAlready:
+    """Outcome of the lane."""
+    return lanes["served_already"].result()  # type: ignore[no-any-return]
 
 
 @pytest.fixture(scope="package")

@@ -2,7 +2,7 @@
 
 import queue
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from datetime import datetime
@@ -100,7 +100,7 @@ def run_case(host: Applied, case: BadInput) -> Outcome:
     return Outcome(
         host=host.name,
         state=seen.state,
-        reported_after_seconds=delay(host, first_report(host, case, generation) or seen, since),
+        reported_after_seconds=delay(host.children("pods"), (first_report(host, case, generation) or seen).time, since),
         revision_before=before,
         selector_before=selector,
         selector_after=service_selector(host),
@@ -142,15 +142,18 @@ def first_report(host: Applied, case: BadInput, generation: int) -> Sighting | N
     return next((each for each in of_generation if each.state.says(case.condition, case.reason)), None)
 
 
-def delay(host: Applied, reported: Sighting, since: float) -> float | None:
-    """Seconds from the end of the first pod that failed since then, and is still there, to the report."""
+def delay(pods: Iterable[Object], reported: float, since: float) -> float | None:
+    """Seconds to the report from the end of the first pod that failed since then; None if none is there any more.
+
+    A source is tried again with another pod, which may fail after the report, and in place of the one it is about.
+    """
     ends = [
         ended
-        for pod in host.children("pods")
+        for pod in pods
         for container in pod["status"].get("containerStatuses", [])
-        if (ended := _end(container)) >= since - 1
+        if since - 1 <= (ended := _end(container)) <= reported
     ]
-    return reported.time - min(ends) if ends else None
+    return reported - min(ends) if ends else None
 
 
 def _end(container: Object) -> float:

@@ -12,7 +12,8 @@ from hack.imagebuild.pod import free_ports
 from tests.images.server import ROOT, RUN, Server, wait_ready
 from triton_operator.resources.server import RESTRICTIONS
 
-sys.path.insert(0, str(ROOT / "images" / "tritonserver-cpu" / "runtimes"))
+IMAGE = ROOT / "images" / "tritonserver-cpu"
+sys.path[:0] = [str(IMAGE / "runtimes"), str(IMAGE)]
 
 
 @pytest.fixture(scope="session")

@@ -48,7 +48,8 @@ def graph(
     nodes: list[onnx.NodeProto], inputs: list, outputs: list, initializers: list | None = None
 ) -> onnx.ModelProto:
     made = helper.make_graph(nodes, "graph", inputs, outputs, initializers or [])
-    return helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    operators = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    return helper.make_model(made, opset_imports=operators, ir_version=8)
 
 
 def value(name: str, type_: int = TensorProto.FLOAT, dims: list | None = None) -> onnx.ValueInfoProto:
@@ -96,6 +97,40 @@ class Lookup(torch.nn.Module):
 class Identity(torch.nn.Module):
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return tuple(tensor.clone() for tensor in tensors)
+
+
+def strings() -> onnx.ModelProto:
+    """What exporters of scikit-learn make of text."""
+
+    def ml(operator: str, source: str, result: str, **attributes: object) -> onnx.NodeProto:
+        return helper.make_node(operator, [source], [result], domain="ai.onnx.ml", **attributes)
+
+    known, shape = ["no", "grün"], ["batch", 3]
+    pairs = {"mode": "TF", "min_gram_length": 2, "max_gram_length": 2, "max_skip_count": 0, "ngram_counts": [0, 0]}
+    return graph(
+        [
+            helper.make_node("Identity", ["words"], ["echo"]),
+            ml("LabelEncoder", "words", "numbers", keys_strings=known, values_int64s=[0, 1], default_int64=-1),
+            ml("LabelEncoder", "numbers", "names", keys_int64s=[0, 1], values_strings=known, default_string="日本"),
+            ml("OneHotEncoder", "words", "ones", cats_strings=known, zeros=1),
+            helper.make_node(
+                "TfIdfVectorizer",
+                ["words"],
+                ["pairs"],
+                **pairs,
+                ngram_indexes=[0, 1],
+                pool_strings=["no", "no", "grün", "no"],
+            ),
+        ],
+        [value("words", TensorProto.STRING, shape)],
+        [
+            value("echo", TensorProto.STRING, shape),
+            value("numbers", TensorProto.INT64, shape),
+            value("names", TensorProto.STRING, shape),
+            value("ones", TensorProto.FLOAT, ["batch", 3, 2]),
+            value("pairs", TensorProto.FLOAT, ["batch", 2]),
+        ],
+    )
 
 
 BATCHING = "dynamic_batching { preferred_batch_size: [8] max_queue_delay_microseconds: 300000 }"
@@ -155,6 +190,24 @@ def good(root: Path) -> None:
         tuple(torch.zeros(1, 2, dtype=dtype) for dtype in dtypes),
     )
 
+    write(
+        root / "onnxruntime_strings",
+        config(
+            "onnxruntime",
+            [tensor("words", "STRING", "3")],
+            [
+                tensor("echo", "STRING", "3"),
+                tensor("numbers", "INT64", "3"),
+                tensor("names", "STRING", "3"),
+                tensor("ones", "FP32", "3, 2"),
+                tensor("pairs", "FP32", "2"),
+            ],
+            8,
+            BATCHING,
+        ),
+        strings(),
+    )
+
     scalar = graph(
         [helper.make_node("Mul", ["x", "scale"], ["y"])],
         [value("x", dims=["rows", 3]), value("scale", dims=[])],
@@ -209,6 +262,7 @@ def bad(root: Path) -> None:
         write(root / f"onnxruntime_{name}", config("onnxruntime", inputs, outputs, batch), double)
     string = [tensor("x", "STRING", "4")]
     write(root / "onnxruntime_string", config("onnxruntime", string, Y, 8), double)
+    write(root / "pytorch_string", config("pytorch", string, Y, 8), Double(), examples)
     threads = 'parameters { key: "intra_op_thread_count" value { string_value: "many" } }'
     write(root / "onnxruntime_parameter", config("onnxruntime", X, Y, 8, threads), double)
     accelerator = 'optimization { execution_accelerators { cpu_execution_accelerator: [{ name: "openvino" }] } }'

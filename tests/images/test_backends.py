@@ -108,6 +108,40 @@ def test_every_type_arrives_and_returns(good: Server, model: str, names: str, ty
         assert got.dtype == sample(name).dtype
 
 
+def words(*rows: list[str | bytes]) -> triton.InferInput:
+    encoded = [[item if isinstance(item, bytes) else item.encode() for item in row] for row in rows]
+    return tensor("words", np.array(encoded, dtype=object), "BYTES")
+
+
+def texts(answer: triton.InferResult, name: str) -> list[list[str]]:
+    return [[item.decode() for item in row] for row in answer.as_numpy(name)]
+
+
+def test_strings_arrive_and_return(good: Server) -> None:
+    rows = [["no", "grün", "no"], ["", "日本" * 5000, "no"], ["no", "no", "no"]]
+    answer = good.client().infer("onnxruntime_strings", [words(*rows)])
+    assert texts(answer, "echo") == rows
+    np.testing.assert_array_equal(answer.as_numpy("numbers"), [[0, 1, 0], [-1, -1, 0], [0, 0, 0]])
+    assert texts(answer, "names") == [["no", "grün", "no"], ["日本", "日本", "no"], ["no", "no", "no"]]
+    np.testing.assert_array_equal(answer.as_numpy("ones")[:2], [[[1, 0], [0, 1], [1, 0]], [[0, 0], [0, 0], [1, 0]]])
+    np.testing.assert_array_equal(answer.as_numpy("pairs"), [[0, 1], [0, 0], [2, 0]])
+
+
+def test_only_the_request_without_utf_8_is_refused(good: Server) -> None:
+    client = good.client()
+    before = good.metric("nv_inference_exec_count", "onnxruntime_strings")[""]
+    requests = [words(["no", b"\xff", "no"])] + [words([f"{number}", "", "no\0cut"]) for number in range(7)]
+    with ThreadPoolExecutor(len(requests)) as pool:
+        first, *others = [pool.submit(client.infer, "onnxruntime_strings", [request]) for request in requests]
+    error = first.exception()
+    assert isinstance(error, InferenceServerException)
+    assert error.status() == "StatusCode.INVALID_ARGUMENT"
+    assert "input 'words' holds a string that is not UTF-8" in (error.message() or "")
+    assert [texts(each.result(), "echo") for each in others] == [[[f"{number}", "", "no"]] for number in range(7)]
+    executions = good.metric("nv_inference_exec_count", "onnxruntime_strings")[""] - before
+    assert executions < len(requests), "no requests were batched"
+
+
 def test_models_without_batch_dimension(good: Server) -> None:
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     np.testing.assert_array_equal(ask(good, "pytorch_unbatched", x=x).as_numpy("y"), 2 * x)

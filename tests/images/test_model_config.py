@@ -47,7 +47,6 @@ def test_parse() -> None:
         ({"batch_input": [{}]}, "batch_input is not supported"),
         ({"model_operations": {"op_library_filename": ["a.so"]}}, "op_library_filename is not supported"),
         ({"input": [{"name": "x", "data_type": "TYPE_FP32", "allow_ragged_batch": True}]}, "ragged input 'x'"),
-        ({"output": [{"name": "y", "data_type": "TYPE_STRING", "dims": [1]}]}, "TYPE_STRING of 'y'"),
     ],
 )
 def test_what_is_not_served_is_refused(part: dict[str, Any], message: str) -> None:

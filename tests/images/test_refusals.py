@@ -28,12 +28,13 @@ MESSAGES = {
     "onnxruntime_output_name": "unexpected inference output 'wrong', allowed outputs are: y",
     "onnxruntime_output_type": "configuration expects datatype TYPE_INT32 for output 'y', model provides TYPE_FP32",
     "onnxruntime_parameter": "parameter 'intra_op_thread_count' with value 'many'",
-    "onnxruntime_string": "datatype TYPE_STRING of 'x' is not supported by this backend for CPUs",
+    "onnxruntime_string": "configuration expects datatype TYPE_STRING for input 'x', model provides TYPE_FP32",
     "onnxruntime_unbatched": r"expects 2 dimensions \(shape \[-1,4\]\) but the model configuration specifies 1 dim",
     "pytorch_bf16": "unsupported datatype TYPE_BF16 for input 'x'",
     "pytorch_corrupt": "failed to load model 'pytorch_corrupt': ",
     "pytorch_inputs": "configuration expects 2 inputs, model provides 1",
     "pytorch_missing": "unable to find '/models/pytorch_missing/1/model.pt'",
+    "pytorch_string": "unsupported datatype TYPE_STRING for input 'x' for model 'pytorch_string'",
     "pytorch_output_index": "output OUTPUT__1 in the model configuration refers to an output index which doesn't exist",
 }
 

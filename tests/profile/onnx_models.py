@@ -17,6 +17,7 @@ from onnx.helper import (
 from triton_converters.claim_store.dump import Array
 
 FLOAT, INT64, BOOL = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64, onnx.TensorProto.BOOL
+STRING = onnx.TensorProto.STRING
 Shape = Sequence[str | int]
 
 
@@ -27,10 +28,11 @@ def value(name: str, shape: Shape, kind: int = FLOAT) -> ValueInfoProto:
 def model(
     nodes: list[NodeProto], inputs: list[ValueInfoProto], outputs: list[ValueInfoProto], constants: dict[str, Array]
 ) -> bytes:
-    """A file of operator set 17."""
+    """A file of operator set 17, and 3 of ai.onnx.ml."""
     initializers = [numpy_helper.from_array(array, name) for name, array in constants.items()]
     graph = make_graph(nodes, "test", inputs, outputs, initializers)
-    made = make_model(graph, opset_imports=[make_opsetid("", 17)], ir_version=8)
+    operators = [make_opsetid("", 17), make_opsetid("ai.onnx.ml", 3)]
+    made = make_model(graph, opset_imports=operators, ir_version=8)
     onnx.checker.check_model(made)
     return bytes(made.SerializeToString())
 
@@ -84,6 +86,25 @@ def doubling(shape: Shape) -> bytes:
     nodes = [make_node("Mul", ["X", "two"], ["Y"])]
     constants = {"two": numpy.array(2, dtype=numpy.float32)}
     return model(nodes, [value("X", shape)], [value("Y", shape)], constants)
+
+
+def translation(known: dict[str, str]) -> bytes:
+    """Words in, and out as they are and translated; for a word that is not known, nothing."""
+    keys, values = list(known), list(known.values())
+    nodes = [
+        make_node("Identity", ["WORDS"], ["SAME"]),
+        make_node(
+            "LabelEncoder",
+            ["WORDS"],
+            ["FOREIGN"],
+            domain="ai.onnx.ml",
+            keys_strings=keys,
+            values_strings=values,
+            default_string="",
+        ),
+    ]
+    outputs = [value(name, ["N", 2], STRING) for name in ("SAME", "FOREIGN")]
+    return model(nodes, [value("WORDS", ["N", 2], STRING)], outputs, {})
 
 
 def bumpy() -> bytes:

@@ -39,7 +39,11 @@ class MetricsCalculator:
 VARYING = Signature((Tensor("X", "FP32", (-1,)),), (Tensor("Y", "FP32", (-1,)),), 4)
 WHOLE = Signature((Tensor("X", "FP32", (-1, 3)),), (Tensor("Y", "FP32", (-1, 3)),), 0)
 BUMPY = Signature((Tensor("ROUNDS", "INT64", (1,)),), (Tensor("DONE", "FP32", (1,)),), 1)
-REFERENCES = {"linear": SIGNATURE, "varying": VARYING, "whole": WHOLE, "bumpy": BUMPY}
+WORDS = Signature(
+    (Tensor("WORDS", "BYTES", (2,)),), (Tensor("SAME", "BYTES", (2,)), Tensor("FOREIGN", "BYTES", (2,))), 4
+)
+KNOWN = {"red": "rot", "green": "grün", "a" * 500: "ä" * 3000}
+REFERENCES = {"linear": SIGNATURE, "varying": VARYING, "whole": WHOLE, "bumpy": BUMPY, "words": WORDS}
 BUMPY_ROUNDS = (20,) * 7 + (2000,)
 """One request in eight takes a hundred times as long as the others."""
 
@@ -54,6 +58,9 @@ def build(root: Path) -> Path:
     rounds = numpy.array(BUMPY_ROUNDS).reshape(-1, 1)
     done = {"DONE": rounds.astype(numpy.float32)}
     _reference(root, "bumpy", [Batch(numpy.arange(len(rounds)), {"ROUNDS": rounds}, {}, done)])
+    pairs = numpy.array([["red", "green"], ["green", ""], ["größer", "red"], ["a" * 500, "red"], ["", "red"]])
+    foreign = numpy.array([[KNOWN.get(word, "") for word in pair] for pair in pairs.tolist()])
+    _reference(root, "words", [Batch(numpy.arange(5), {"WORDS": pairs}, {}, {"SAME": pairs, "FOREIGN": foreign})])
     source = layout.source_directory(SOURCE, root)
     source.mkdir(parents=True)
     (source / "metrics.py").write_text(METRICS)
@@ -70,6 +77,8 @@ def build(root: Path) -> Path:
         ("varying", onnx_models.doubling(["N", "L"]), VARYING),
         ("whole", onnx_models.doubling(["L", 3]), WHOLE),
         ("bumpy", onnx_models.bumpy(), BUMPY),
+        ("words", onnx_models.translation(KNOWN), WORDS),
+        ("misread", onnx_models.translation(KNOWN | {"red": "blau"}), WORDS),
     ):
         _model(root, name, content, signature)
     (root / "measurements").mkdir()

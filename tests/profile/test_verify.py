@@ -204,3 +204,17 @@ def test_a_declaration_that_differs_is_named(declared: Signature, words: str) ->
     with pytest.raises(StageError, match=words) as error:
         check_signature(declared, SIGNATURE, MAX_BATCH_SIZE)
     assert error.value.reason is Reason.SIGNATURE_MISMATCH
+
+
+def test_the_longest_text_of_a_sample_counts_not_the_average_of_its_request() -> None:
+    """perf_analyzer reserves that many bytes for each sample, and a longer answer would not fit."""
+    signature = Signature((Tensor("X", "INT32", (1,)),), (Tensor("WORDS", "BYTES", (1,)),), 4)
+    words = numpy.array([["a"], ["b"], ["c"], ["größer" * 10]])
+    batch = Batch(numpy.arange(4), {"X": numpy.arange(4, dtype=numpy.int32)[:, None]}, {}, {"WORDS": words})
+
+    def infer(inputs: Arrays, outputs: tuple[str, ...]) -> dict[str, Array]:
+        return {"WORDS": words[inputs["X"][:, 0]]}
+
+    served = serve(infer, [batch], signature, FP32)
+    check(served, "fp32", FP32)
+    assert served.output_bytes == {"WORDS": 4 + 10 * len("größer".encode())}

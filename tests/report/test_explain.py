@@ -6,6 +6,7 @@ import pytest
 
 from hack.docs import advice as generate_advice
 from tests.report.subjects import golden, ready
+from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import candidate
 from triton_converters.contract.reasons import Reason
 from triton_plugin.explain import DOCS, explain
@@ -41,6 +42,16 @@ def test_what_the_operator_filled_in_is_told() -> None:
     words = "Filled in, because the spec leaves it out:\n  digits: format onnx; maxBatchSize 4; candidates onnx-fp32"
     assert f"\n\n{words}\n\n" in explain(parse(body, results))
     assert "Filled in" not in explain(ready())
+
+
+def test_what_was_taken_of_a_config_of_the_users_is_told() -> None:
+    folder = "repository/ocr.onnx"
+    cluster = Cluster({"source": {"uri": "pvc://models"}, "models": [{"name": "digits", "path": folder}]})
+    cluster.settle()
+    text = explain(parse(cluster.body(), None))
+    assert f"  digits: format onnx; maxBatchSize 8; file {folder}/1/model.onnx; input INPUT__0 FP32[1, 8, 8];" in text
+    assert 'instances 2; dynamicBatching {"preferredBatchSizes": [4], "maxQueueDelayMicroseconds": 100};' in text
+    assert "overrides dynamic_batching { default_queue_policy { max_queue_size: 16 } }" in text
 
 
 def test_generated_inputs_are_said_to_judge_no_accuracy() -> None:

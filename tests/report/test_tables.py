@@ -100,6 +100,11 @@ def test_what_all_rows_have_in_common_is_said_once() -> None:
         ("P99LatencyMicroseconds maximum 4000", "-25.0", "P99LatencyMicroseconds is 25.0 % above the maximum of 4000"),
         ("Throughput minimum 80", "20.0", "Throughput is 20.0 % above the minimum of 80"),
         ("Throughput minimum 80", "-20.0", "Throughput is 20.0 % below the minimum of 80"),
+        (
+            "UsedMemoryBytes maximum 8589934592",
+            "",
+            "UsedMemoryBytes was not measured, so it does not meet the maximum of 8589934592",
+        ),
         ("", "", ""),
     ],
 )

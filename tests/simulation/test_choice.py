@@ -369,3 +369,12 @@ def test_another_configuration_of_the_same_source_is_not_compared(serving: Clust
     serving.edit(models=[a_model(config={"maxBatchSize": 16, "dynamicBatching": {}})], **regression(block=True))
     serving.settle()
     assert reasons(serving, "Ready", "PerformanceMeasured") == [("True", "Ready"), ("True", "Measured")]
+
+
+def test_memory_that_was_not_measured_is_said_to_be_so() -> None:
+    cluster = Cluster(a_spec(selection={"constraints": {"memory": "8Gi"}}))
+    cluster.settle()
+    message = cluster.condition("Selected")["message"]
+    assert "UsedMemoryBytes was not measured, maximum 8589934592; relax the constraint" in message
+    assert "inf " not in json.dumps(cluster.status)
+    assert {each.get("marginPercent") for each in cluster.status["candidates"]} == {None}

@@ -326,6 +326,31 @@ def test_tensorflow_runs_where_it_is_needed_and_nowhere_else(models: list[Body],
     assert cluster.status["images"]["converterTensorflow"] == "example/converter-tensorflow:1"
 
 
+@pytest.mark.parametrize(
+    ("models", "conversion", "container", "told"),
+    [
+        (file_model("tf-savedmodel", "onnx-fp32"), {}, "run", True),
+        (file_model("tf-savedmodel", "onnx-fp32"), {}, "prepare", False),
+        (file_model("tf-savedmodel", "onnx-fp32"), {"image": "example/mine:1"}, "run", False),
+        (file_model("onnx", "onnx-fp32"), {}, "run", False),
+    ],
+    ids=["ours", "the converter's", "the user's", "no TensorFlow"],
+)
+def test_the_image_of_tensorflow_that_cannot_be_pulled_says_where_it_comes_from(
+    models: list[Body], conversion: Body, container: str, told: bool
+) -> None:
+    state = {"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image"}}
+    pending = {"phase": "Pending", "initContainerStatuses": [{"name": container, "state": state}]}
+    cluster = Cluster(a_spec(models=models, conversion=conversion), when("reference", Fate(pending=pending)))
+    cluster.run(25)
+    ready = cluster.condition("Ready")
+    assert ready["reason"] == "ImagePullFailed"
+    assert (
+        "the Helm value converter.tensorflowImage; docs/tensorflow.md says how to build it" in ready["message"]
+    ) is told
+    assert ("change spec.source.revision too" in ready["message"]) is told
+
+
 def test_an_image_of_the_users_is_for_the_framework_alone() -> None:
     cluster = Cluster(a_spec(conversion={"image": "example/mine:1"}))
     cluster.settle()

@@ -51,7 +51,9 @@ def test_less_memory_is_better() -> None:
 def test_memory_that_was_not_measured_meets_no_bound_and_wins_nothing() -> None:
     unknown = replace(ROW, memory_bytes=0)
     assert score(unknown, [Objective("UsedMemoryBytes", 1)]) == -inf
-    assert distance(unknown, [Constraint("UsedMemoryBytes", None, 2**40)]) == inf
+    at_most = [Constraint("UsedMemoryBytes", None, 2**40)]
+    assert distance(unknown, at_most) == inf
+    assert str(violation(unknown, at_most)) == "UsedMemoryBytes was not measured, maximum 1099511627776"
 
 
 def test_a_constraint_comes_before_every_objective() -> None:

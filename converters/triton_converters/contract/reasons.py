@@ -136,6 +136,14 @@ class Reason(StrEnum):
         "FormatNotFound",
         "The spec leaves out the model's format, and its content is of no format that can be served.",
     )
+    MODEL_CONFIG_REFUSED = (
+        "ModelConfigRefused",
+        "config.pbtxt of the model repository cannot be read, or asks for something that the operator does not serve.",
+    )
+    MODEL_CONFIG_MISMATCH = (
+        "ModelConfigMismatch",
+        "config.pbtxt of the model repository declares other inputs or outputs than the model's file has.",
+    )
     PICKLE_REFUSED = (
         "PickleRefused",
         "The checkpoint is a pickle that holds more than weights; it was not executed.",

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from triton_converters.contract.document import Document
-from triton_converters.contract.results import Tensor, Tuning
+from triton_converters.contract.results import Signature, Tensor, Tuning
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,8 @@ class ModelCode:
     """Samples; 0: the model has no batch dimension."""
     ensemble: "EnsembleCode | None" = None
     """The models of an ensemble (format ``ensemble``), whose own entrypoint is empty."""
+    declared: Signature | None = None
+    """The inputs and outputs that the user's config.pbtxt declares; None: there is none, or it declares none."""
 
 
 @dataclass(frozen=True)

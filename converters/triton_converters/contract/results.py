@@ -1,5 +1,6 @@
 """The results of the Jobs, one type for each stage. Standard library only."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from triton_converters.contract.document import Document
@@ -78,6 +79,29 @@ class Environment(Document):
 
 
 @dataclass(frozen=True)
+class RepositoryModel(Document):
+    """A model of a Triton repository: its file, and what is taken of its config.pbtxt."""
+
+    file: str
+    """Path of the model's file or directory, below the source."""
+    max_batch_size: int | None
+    """Samples; None: the graph shows it, because config.pbtxt declares neither inputs nor outputs."""
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    """What config.pbtxt declares; empty: nothing."""
+    instances: int | None
+    """None: not said."""
+    dynamic_batching: bool
+    preferred_batch_sizes: tuple[int, ...]
+    max_queue_delay_microseconds: int
+    cuda_graphs: bool
+    parameters: Mapping[str, str]
+    """Values by name, which are allowed for the model's backend."""
+    overrides: str
+    """A piece of config.pbtxt that ``contract.overrides`` allows."""
+
+
+@dataclass(frozen=True)
 class SourceResult(Document):
     """The published source."""
 
@@ -92,6 +116,9 @@ class SourceResult(Document):
     downloaded."""
     batched: tuple[bool, ...] = ()
     """Whether each of the request's ``graphs`` has a batch dimension, in its order."""
+    repositories: tuple[RepositoryModel | None, ...] = ()
+    """For each of the request's ``models``, in its order, what its Triton repository says; None: it is in none. Empty:
+    none of them is."""
 
 
 @dataclass(frozen=True)

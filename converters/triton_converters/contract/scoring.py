@@ -7,7 +7,7 @@ comparison of pairs, this one is an order (transitive), so that neither the cand
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, log
+from math import inf, isfinite, log
 
 from triton_converters.contract.request import Constraint, Objective
 from triton_converters.contract.results import Row, SearchPoint
@@ -37,11 +37,12 @@ class Violation:
 
     def __str__(self) -> str:
         """Return the metric, its value and the bound in words."""
+        figure = f"{self.value:g}" if isfinite(self.value) else "was not measured"
         minimum, maximum = self.constraint.minimum, self.constraint.maximum
         bound = f"maximum {maximum:.15g}" if maximum is not None else ""
         if minimum is not None and self.value < minimum:
             bound = f"minimum {minimum:.15g}"
-        return f"{self.constraint.metric} {self.value:g}, {bound}"
+        return f"{self.constraint.metric} {figure}, {bound}"
 
 
 def value(row: Row, metric: str) -> float:

@@ -109,7 +109,7 @@ def serve(
             agreement = _compare(tensor, group, answer[tensor.name], batched, tolerance)
             known = served.agreements.get(tensor.name)
             served.agreements[tensor.name] = agreement if known is None else known + agreement
-            largest = -(-wire_bytes(answer[tensor.name]) // len(group))
+            largest = max(wire_bytes(sample) for sample in answer[tensor.name])
             served.output_bytes[tensor.name] = max(served.output_bytes.get(tensor.name, 0), largest)
         for index, sample in enumerate(group):
             if sample.number not in kept:

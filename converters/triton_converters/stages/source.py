@@ -15,14 +15,18 @@ from triton_converters.claim_store.digest import SourceFile, digest_of, is_intac
 from triton_converters.claim_store.publish import publish_directory, resumable_directory, temporary_directory
 from triton_converters.contract import layout, uris
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.formats import FORMATS
+from triton_converters.contract.model_repository import CONFIG
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import SourceRequest
-from triton_converters.contract.results import SourceResult
+from triton_converters.contract.results import RepositoryModel, SourceResult
 from triton_converters.contract.uris import Uri
 from triton_converters.fetch import credentials
 from triton_converters.fetch.remote import FILES, Fetched, Remote, wanted
+from triton_converters.found import repository
 from triton_converters.found.batches import has_batch_dimension
 from triton_converters.found.formats import found_format
+from triton_converters.model_config import given
 
 SERVICE_ACCOUNT = "SOURCE_SERVICE_ACCOUNT"
 """Environment variable with the name of the ServiceAccount by which a cloud knows the pod."""
@@ -32,7 +36,7 @@ def run(request: SourceRequest) -> SourceResult:
     """Publish ``sources/<digest>/`` unless it exists with just that content.
 
     Raises StageError: SourceNotFound, SourceInvalid (a link that leaves the source, a special or unreadable file),
-    DigestMismatch, what ``found_format`` raises, and for a download what ``fetch`` raises. OSError: the claim is full.
+    DigestMismatch, what ``_model`` raises, and for a download what ``fetch`` raises. OSError: the claim is full.
     """
     try:
         uri = uris.split(request.uri)
@@ -122,9 +126,31 @@ def _result(request: SourceRequest, digest: str, files: list[SourceFile], resolv
         if not (target / file.name).exists():
             os.link(next(target.iterdir()), target / file.name)
     total = sum((target / file.name).stat().st_size for file in files)
-    formats = tuple(found_format(target, path) for path in request.models)
-    batched = tuple(has_batch_dimension(target, path) for path in request.graphs)
-    return SourceResult(digest, len(files), total, formats, resolved, batched)
+    models = {path: _model(target, path) for path in request.models}
+    repositories = {path: each for path, (_, each) in models.items() if each is not None}
+    graphs = (repositories[path].file if path in repositories else path for path in request.graphs)
+    return SourceResult(
+        digest=digest,
+        files=len(files),
+        total_bytes=total,
+        formats=tuple(models[path][0] for path in request.models),
+        resolved=resolved,
+        batched=tuple(has_batch_dimension(target, path) for path in graphs),
+        repositories=tuple(map(repositories.get, request.models)) if repositories else (),
+    )
+
+
+def _model(source: Path, path: str) -> tuple[str, RepositoryModel | None]:
+    """Return the format of a model and, for a folder of a Triton repository, what its config.pbtxt says."""
+    if not repository.is_model(source, path):
+        return found_format(source, path), None
+    try:
+        with (source / path / CONFIG).open("rb") as text:
+            config = given.read(text.read(given.LONGEST + 1))
+        file, form = repository.model_file(source, path, config.backend, config.file, config.versions)
+        return form, config.taken(file, FORMATS[form].backend)
+    except given.RefusedError as error:
+        raise repository.refused(path, str(error)) from error
 
 
 def _locate(request: SourceRequest) -> Path:

@@ -79,7 +79,8 @@ class TritonDeploymentSpec(ApiType):
     """Python file with `get_dataloader_fn(**arguments)`, which returns a generator function. Each item that this yields
     is a batch `(ids, inputs, labels)`: a sequence of sample ids, a dict of arrays by input name, and a dict of expected
     arrays by name, which may be empty if there are no thresholds. Default: none; inputs are generated from what the
-    graph of a single model of format `onnx` or `tf-savedmodel` declares, and accuracy is not judged."""
+    graph of a single model of format `onnx` or `tf-savedmodel`, or its config.pbtxt, declares, and accuracy is not
+    judged."""
     metrics: UserEntrypoint | None = None
     """Python file with `class MetricsCalculator`, which computes the metrics of `accuracy.thresholds`. Default: none;
     served outputs are only compared with the reference, element by element."""

@@ -148,7 +148,7 @@ class CandidateStatus(StatusType):
     margin, such as "P99LatencyMicroseconds maximum 10000"."""
     margin_percent: str = ""
     """Distance between the best measurement and the bound of `bindingConstraint`, in percent of the bound, as a decimal
-    string. It is negative if the measurement breaks the constraint."""
+    string. It is negative if the measurement breaks the constraint, and absent if the metric was not measured."""
     rank: int | None = None
     """Rank of the candidate; 1 is the best. Absent if it is not ranked."""
     pareto: bool | None = None

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import exp, inf
+from math import exp, inf, isinf
 
 from triton_converters.contract import scoring
 from triton_converters.contract.request import Constraint
@@ -124,6 +124,11 @@ def improvement(one: Choice, other: Choice) -> float:
         return 0.0
     difference = one.score - other.score
     return (exp(difference) - 1) * 100 if difference < 700 else inf
+
+
+def percent(value: float) -> str:
+    """An improvement in words. It is infinite over a figure that was not measured."""
+    return "far" if isinf(value) else f"{value:.1f} %"
 
 
 def noise(one: Choice, other: Choice) -> float:

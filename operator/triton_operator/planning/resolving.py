@@ -14,7 +14,7 @@ from triton_converters.contract.formats import DECLARING
 from triton_converters.contract.results import SourceResult
 from triton_operator import names
 from triton_operator.api.model import Candidate, Model, SourceFormat
-from triton_operator.api.resolved import Resolved, ResolvedModel
+from triton_operator.api.resolved import FromRepository, ModelOfRepository, Resolved, ResolvedModel
 from triton_operator.candidates.defaults import default_candidates, takes_defaults
 from triton_operator.context import Context
 from triton_operator.stages import source
@@ -37,10 +37,15 @@ def resolved(context: Context) -> Context:
     pinned, told = _pinned(context, digest), source.told(context, source.source_work(context))
     if told is None and (context.sought or context.graphs):
         return replace(context, resolved=pinned)
-    formats, batched = _formats(context, told), _batched(context, told)
-    found = Resolved(models=[ResolvedModel(name=name, format=form) for name, form in formats.items()])
+    repositories = _repositories(context, told)
+    formats, batched = _formats(context, told, repositories), _batched(context, told)
+    found = Resolved(
+        models=[
+            ResolvedModel(name=name, format=form, repository=repositories.get(name)) for name, form in formats.items()
+        ]
+    )
     spec = found.applied_to(context.spec)
-    if any(model.format is None for model in spec.models):
+    if any(model.is_sought for model in spec.models):
         return replace(context, resolved=pinned)
     kept = {each.name: each for each in pinned.models if each.format == formats.get(each.name)} if pinned else {}
 
@@ -51,7 +56,11 @@ def resolved(context: Context) -> Context:
             candidates = old.candidates or list(default_candidates(spec, model, context.images.server))
         batch = _batch(model, batched[model.name], old) if model.name in batched else None
         return ResolvedModel(
-            name=model.name, format=formats.get(model.name), max_batch_size=batch, candidates=candidates
+            name=model.name,
+            format=formats.get(model.name),
+            max_batch_size=batch,
+            candidates=candidates,
+            repository=repositories.get(model.name),
         )
 
     models = [each for each in map(filled, spec.models) if each != ResolvedModel(name=each.name)]
@@ -61,11 +70,29 @@ def resolved(context: Context) -> Context:
     return replace(context, deployment=replace(context.deployment, spec=chosen.applied_to(spec)), resolved=chosen)
 
 
-def _formats(context: Context, told: SourceResult | None) -> Mapping[str, SourceFormat]:
-    """Return the formats that were found, by the names of the models whose spec leaves them out."""
-    sought = [model.name for model in context.spec.models if model.format is None]
+def _formats(
+    context: Context, told: SourceResult | None, repositories: Mapping[str, FromRepository]
+) -> Mapping[str, SourceFormat]:
+    """Return the formats that were found, by the names of the models whose format the source shows."""
+    sought = [model for model in context.spec.models if model.is_sought]
     found = zip(sought, told.formats if told else (), strict=False)
-    return {name: known for name, form in found for known in FOUND if known == form}
+    return {
+        model.name: known
+        for model, form in found
+        for known in FOUND
+        if known == form and (model.format is None or model.name in repositories)
+    }
+
+
+def _repositories(context: Context, told: SourceResult | None) -> Mapping[str, FromRepository]:
+    """Return what the Triton repositories say, by the names of the models that lie in one."""
+    sought = [model.name for model in context.spec.models if model.is_sought]
+    pairs = zip(sought, told.repositories if told else (), strict=False)
+    try:
+        return {name: FromRepository.of(each) for name, each in pairs if each is not None}
+    except ValidationError:
+        # No Job of ours tells what a spec could not say.
+        return {}
 
 
 def _batched(context: Context, told: SourceResult | None) -> Mapping[str, bool | None]:
@@ -76,6 +103,8 @@ def _batched(context: Context, told: SourceResult | None) -> Mapping[str, bool |
 
 def _batch(model: Model, batched: bool | None, old: ResolvedModel) -> int:
     """Return `maxBatchSize` of a model whose spec leaves it out."""
+    if isinstance(model, ModelOfRepository) and model.config.max_batch_size is not None:
+        return model.config.max_batch_size
     if batched is None or model.format not in DECLARING:
         return 1
     return (old.max_batch_size or BATCH) if batched else 0

@@ -1,6 +1,7 @@
 """Makes the status from the progress of a pass. Pure."""
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
 from triton_converters.contract.accuracy import Accuracy
@@ -121,7 +122,7 @@ def _standing(choice: Choice) -> dict[str, Any]:
         "load": choice.load,
         "satisfies_constraints": choice.violation is None,
         "binding_constraint": str(binding or ""),
-        "margin_percent": f"{binding.margin * 100:.1f}" if binding else "",
+        "margin_percent": f"{binding.margin * 100:.1f}" if binding and isfinite(binding.margin) else "",
         "rank": choice.rank,
         "pareto": choice.pareto,
         "stable": row.stable,

@@ -157,7 +157,7 @@ def served_code(spec: TritonDeploymentSpec) -> ModelCode:
 def model_code(spec: TritonDeploymentSpec, model: Model) -> ModelCode:
     """The code and format of one model, as a Job gets them; the format is empty as long as it is not known."""
     code = Entrypoint(model.code, _arguments(spec, model.arguments))
-    return ModelCode(model.format or "", code, model.config.largest_batch)
+    return ModelCode(model.format or "", code, model.config.largest_batch, declared=model.declared)
 
 
 def entrypoint(spec: TritonDeploymentSpec, given: UserEntrypoint) -> Entrypoint:

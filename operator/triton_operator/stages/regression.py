@@ -13,7 +13,7 @@ from triton_converters.contract.document import Document
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Environment, MeasureResult, ProfileResult, Row, SourceResult
 from triton_operator.candidates.environments import differences
-from triton_operator.candidates.ranking import best_row, improvement
+from triton_operator.candidates.ranking import best_row, improvement, percent
 from triton_operator.context import Context
 from triton_operator.stages.source import data_digest, weights_digest
 
@@ -73,7 +73,9 @@ def compared(
     new = best_row([by_load[_load(old.row)]], selection.objectives, selection.constraints.asked())
     change = improvement(new, old)
     beyond = (new.distance - old.distance) * 100
-    words = f"{abs(change):.1f} % {'worse' if change < 0 else 'better'} than {name}, {scenario.lower()} at {old.load}"
+    words = (
+        f"{percent(abs(change))} {'worse' if change < 0 else 'better'} than {name}, {scenario.lower()} at {old.load}"
+    )
     if new.violation is not None and beyond > 0:
         words += f", which breaks a constraint: {new.violation}"
     regressed = max(-change, beyond) > asked.maximum_percent

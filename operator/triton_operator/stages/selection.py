@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 
 from triton_converters.contract.reasons import Reason
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.environments import differences
-from triton_operator.candidates.ranking import Choice, comparison, improvement, within_noise
+from triton_operator.candidates.ranking import Choice, comparison, improvement, percent, within_noise
 from triton_operator.context import Context
 from triton_operator.observed.pods import Trouble
 from triton_operator.stages.searching import Searched
@@ -97,7 +98,9 @@ def _decide(context: Context, ranking: _Ranking) -> _Decision:
     if choice is None:
         return found
     if choice.violation is not None:
-        beyond = f"{choice.name} at {choice.load}: {choice.violation} ({choice.distance * 100:.1f} % beyond the bound)"
+        beyond = f"{choice.name} at {choice.load}: {choice.violation}"
+        if isfinite(choice.distance):
+            beyond += f" ({choice.distance * 100:.1f} % beyond the bound)"
         if selection.fallback == "None":
             message = (
                 f"no candidate meets every constraint; the closest is {beyond}; relax the constraint, add candidates,"
@@ -165,7 +168,7 @@ def _lead(ranking: _Ranking) -> str:
         return text
     gain = improvement(ranking.best, second)
     if gain >= 0 and not within_noise(ranking.best, second):
-        return f"{text}; {gain:.1f} % better than {second.name}"
+        return f"{text}; {percent(gain)} better than {second.name}"
     return f"{text}; {second.name} is {comparison(ranking.best, second)}"
 
 

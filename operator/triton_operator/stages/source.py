@@ -15,6 +15,8 @@ from triton_converters.contract.records import record_name
 from triton_converters.contract.request import SourceRequest
 from triton_converters.contract.results import SourceResult
 from triton_operator import names
+from triton_operator.api.model import Model
+from triton_operator.api.resolved import ModelOfRepository
 from triton_operator.api.source import Source
 from triton_operator.api.status import Condition
 from triton_operator.context import Context
@@ -62,9 +64,16 @@ def _found(context: Context, result: SourceResult) -> Iterator[str]:
     for path, form in zip(context.sought, result.formats, strict=False):
         yield f"{path} is of format {form}"
     for model in context.spec.models:
-        if model.path in context.graphs and model.format in DECLARING:
+        if isinstance(model, ModelOfRepository):
+            taken = ", ".join(model.repository.config.model_dump(by_alias=True, exclude_unset=True)) or "nothing"
+            yield f"config.pbtxt in {model.path} sets {taken}"
+        if model.path in context.graphs and model.format in DECLARING and not _says_batch(model):
             batch = model.config.largest_batch
             yield f"{model.path} has {'a' if batch else 'no'} batch dimension, so maxBatchSize is {batch}"
+
+
+def _says_batch(model: Model) -> bool:
+    return isinstance(model, ModelOfRepository) and model.repository.config.max_batch_size is not None
 
 
 def _published(work: Work, this: Run) -> tuple[str, SourceResult]:

@@ -11,7 +11,7 @@ from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.observed.failures import Damage, Failure
 from triton_operator.observed.jobs import JobView, Record
-from triton_operator.observed.pods import Trouble
+from triton_operator.observed.pods import RUN, Trouble
 from triton_operator.resources.jobs import Work, job
 
 UNSEEN_SECONDS = 10.0
@@ -170,10 +170,26 @@ def is_unseen(context: Context, job: JobView) -> bool:
 def waiting(work: str, run: Run, context: Context) -> tuple[Reason, str]:
     """Reason and message of work that has neither a record nor a failure yet."""
     if run.pending is not None:
-        return run.pending.reason, run.pending.message
+        return run.pending.reason, f"{run.pending.message}{_where_from(context, run.pending)}"
     if not run.active and context.spec.suspend:
         return Reason.SUSPENDED, f"{work} does not start, because spec.suspend is true"
     return Reason.RUNNING, f"{work} runs"
+
+
+def _where_from(context: Context, pending: Trouble) -> str:
+    """What to do about the image of TensorFlow: an installation may lack it, because no other model needs it."""
+    lacks_image = pending.reason is Reason.IMAGE_PULL_FAILED and f"container {RUN}:" in pending.message
+    if (
+        not lacks_image
+        or context.spec.conversion.image
+        or context.framework_image != context.images.converter_tensorflow
+    ):
+        return ""
+    return (
+        ". Only models of TensorFlow need this image, the Helm value converter.tensorflowImage; docs/tensorflow.md says"
+        " how to build it. The object goes on by itself once its nodes can pull the image. If you change the value,"
+        " change spec.source.revision too, because an object keeps its images"
+    )
 
 
 def _stays(context: Context, failed: JobView) -> bool:

@@ -94,11 +94,6 @@ def _tensor(model: str, io: Mapping[str, Any]) -> Tensor:
         raise ModelError(
             f"unable to load model '{model}', ragged input '{io['name']}' is not supported by this backend for CPUs"
         )
-    if io["data_type"] == "TYPE_STRING":
-        raise ModelError(
-            f"unable to load model '{model}', datatype TYPE_STRING of '{io['name']}' is not supported by this backend "
-            "for CPUs"
-        )
     # With a reshape, that is the shape the model sees; the server applies it to requests and responses.
     dims = io["reshape"].get("shape", []) if "reshape" in io else io.get("dims", [])
     return Tensor(io["name"], io["data_type"], tuple(int(dim) for dim in dims), bool(io.get("optional")))

@@ -41,13 +41,17 @@ class Instance:
 
     def execute(self, requests: list[Any]) -> list[Any]:
         """Answer the requests, in their order."""
-        inputs: list[Arrays] = [
-            {tensor.name(): exchange.received(tensor) for tensor in request.inputs()} for request in requests
-        ]
         responses: list[Any] = [None] * len(requests)
+        readable: dict[int, Arrays] = {}
+        for number, request in enumerate(requests):
+            try:
+                readable[number] = {tensor.name(): exchange.received(tensor) for tensor in request.inputs()}
+            except RunError as error:
+                responses[number] = _failed(error)
+        numbers, inputs = list(readable), list(readable.values())
         for group in batch.groups(inputs, self._batched):
             for index, response in zip(group, self._answer([inputs[index] for index in group]), strict=True):
-                responses[index] = response
+                responses[numbers[index]] = response
         return responses
 
     def finalize(self) -> None:
@@ -62,9 +66,13 @@ class Instance:
             outputs = self._session.run(batch.join(inputs))
             parts = batch.split(outputs, batch.sizes(inputs)) if self._batched else [outputs]
         except (RunError, BatchError) as error:
-            invalid = isinstance(error, RunError) and error.invalid
-            code = pb_utils.TritonError.INVALID_ARG if invalid else pb_utils.TritonError.INTERNAL
-            return [pb_utils.InferenceResponse(error=pb_utils.TritonError(str(error), code)) for _ in inputs]
+            return [_failed(error) for _ in inputs]
         return [
             pb_utils.InferenceResponse([exchange.sent(name, array) for name, array in part.items()]) for part in parts
         ]
+
+
+def _failed(error: RunError | BatchError) -> Any:
+    invalid = isinstance(error, RunError) and error.invalid
+    code = pb_utils.TritonError.INVALID_ARG if invalid else pb_utils.TritonError.INTERNAL
+    return pb_utils.InferenceResponse(error=pb_utils.TritonError(str(error), code))

@@ -19,6 +19,7 @@ DATA_TYPES = {
     "tensor(float16)": "TYPE_FP16",
     "tensor(float)": "TYPE_FP32",
     "tensor(double)": "TYPE_FP64",
+    "tensor(string)": "TYPE_STRING",
 }
 
 

@@ -1,6 +1,5 @@
 """TorchScript models through PyTorch."""
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,9 +33,6 @@ SWITCHES = {
     "ENABLE_JIT_PROFILING": torch._C._jit_set_profiling_mode,
     "ENABLE_TENSOR_FUSER": torch._C._jit_set_texpr_fuser_enabled,
 }
-
-# Requests lie in shared memory that numpy takes for read-only; the native backend lets models write there too.
-warnings.filterwarnings("ignore", "The given NumPy array is not writable")
 
 
 class TorchSession:
