@@ -59,7 +59,7 @@ def test_only_the_job_that_downloads_the_data_gets_the_secret_and_is_let_out() -
     assert [request(each)["uri"] for each in out] == [DATA]
 
 
-def test_only_the_users_code_reads_them_and_only_reads() -> None:
+def test_only_the_users_code_reads_it_and_only_reads() -> None:
     cluster = with_data()
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
