@@ -97,6 +97,9 @@ class Settings:
     """ALLOWED_IMAGES, separated by commas: how the images begin that a spec may name; empty: anyhow."""
     allowed_claims: tuple[str, ...] = ()
     """ALLOWED_CLAIMS, separated by commas: names of the claims that a spec may name, with *; empty: any."""
+    allowed_service_accounts: tuple[str, ...] = ()
+    """ALLOWED_SERVICE_ACCOUNTS, separated by commas: those that a spec may name for its downloads, as NAMESPACE/NAME;
+    empty: none."""
     verification: Verification = "Stat"
     """REPOSITORY_VERIFICATION: what a server's pod compares before the server starts. ``Stat``: the attributes of the
     revision's files, and their content only if those differ. ``Content``: the content each time. A server that runs
@@ -136,6 +139,7 @@ class Settings:
             ),
             allowed_images=_list(environment, "ALLOWED_IMAGES"),
             allowed_claims=_list(environment, "ALLOWED_CLAIMS"),
+            allowed_service_accounts=_list(environment, "ALLOWED_SERVICE_ACCOUNTS"),
         )
 
 

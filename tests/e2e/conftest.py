@@ -71,7 +71,7 @@ LANES_AT_A_TIME = 4
 BEGAN = time.time()
 CRD = "crds/tritondeployments.triton-operator.dev.yaml"
 """Helm keeps it, as it should for a user."""
-LAST = ("test_rest", "test_clients", "test_rights")
+LAST = ("test_rest", "test_clients", "test_downloads", "test_rights")
 """What comes to rest does so while the other tests run; then the installation's values change, for every object; and at
 the end one looks at all that the operator has asked for."""
 EXAMPLES = "test_examples"

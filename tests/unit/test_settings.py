@@ -83,11 +83,14 @@ def test_what_the_installation_demands_and_allows() -> None:
         "USER_CODE_HOST_USERS": "false",
         "ALLOWED_IMAGES": "registry.example/team/, registry.example/nvidia/",
         "ALLOWED_CLAIMS": "team-*",
+        "ALLOWED_SERVICE_ACCOUNTS": "vision/models-reader",
     }
     settings = Settings.from_environment(IMAGES | given)
     assert (settings.user_code_runtime_class, settings.user_code_host_users) == ("gvisor", False)
     assert settings.allowed_images == ("registry.example/team/", "registry.example/nvidia/")
     assert settings.allowed_claims == ("team-*",)
+    assert settings.allowed_service_accounts == ("vision/models-reader",)
+    assert Settings.from_environment(IMAGES).allowed_service_accounts == ()
     assert Settings.from_environment(IMAGES).user_code_host_users is None
     with pytest.raises(SettingsError, match="USER_CODE_HOST_USERS"):
         Settings.from_environment(IMAGES | {"USER_CODE_HOST_USERS": "no"})

@@ -127,6 +127,8 @@ class ReferenceRequest(Document):
     """Digest of the weights; empty: the spec has none of its own."""
     packages: str = ""
     """Key of the installed Python packages; empty: the spec names no requirements file."""
+    data: str = ""
+    """Digest of the published data; empty: there is none, or it is mounted from a claim."""
 
     @property
     def largest_batch_size(self) -> int:
@@ -219,6 +221,8 @@ class ConvertRequest(Document):
     """Digest of the weights; empty: the spec has none of its own."""
     packages: str = ""
     """Key of the installed Python packages; empty: the spec names no requirements file."""
+    data: str = ""
+    """Digest of the published data; empty: there is none, or it is mounted from a claim."""
 
 
 @dataclass(frozen=True)
@@ -339,6 +343,8 @@ class MetricsRequest(Document):
     """Digest of the weights; empty: the spec has none of its own."""
     packages: str = ""
     """Key of the installed Python packages; empty: the spec names no requirements file."""
+    data: str = ""
+    """Digest of the published data; empty: there is none, or it is mounted from a claim."""
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,7 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
             history = history.advanced(state, deployment.spec.repository.revision_history_limit)
         effects += cleaning.clean(context, history)
     objects = [body for body in (claim(context), jobs_policy(context)) if body is not None]
-    if deployment.spec.conversion.requirements or any(work.downloads for work in source.works(context)):
+    if deployment.spec.conversion.requirements or any(work.downloads for work in source.works(context).values()):
         objects.append(sources_policy(context))
     if observed.servers or any(each["kind"] == "Deployment" for each in effects.objects):
         objects += server_policies(context)

@@ -76,6 +76,8 @@ class Work:
     """The candidate whose revision the private server serves."""
     downloads: bool = False
     """Whether it downloads a source or packages, and so may reach the network as the installation says."""
+    service_account: str = ""
+    """The ServiceAccount whose identity a cloud gives to the pod; empty: the namespace's default, which has none."""
     tensorrt_version: str = ""
     """TensorRT version of the engine, which is compared with the server's before it starts. Empty: no engine."""
 
@@ -179,6 +181,9 @@ def _pod(context: Context, work: Work) -> dict[str, Any]:
     spec = pod.pod_spec(context, _placement(context, work), work.stage, gpu=work.gpu or work.sidecar is not None)
     if work.user_code:
         spec |= _isolation(context.settings)
+    if work.service_account:
+        # No token of the cluster is mounted, nor for any other pod: a cloud mounts its own, or knows the pod.
+        spec["serviceAccountName"] = work.service_account
     spec |= {
         "restartPolicy": "Never",
         # The Job's own deadline would also count the time in which no node takes the pod.
@@ -342,6 +347,7 @@ def _environment(context: Context, work: Work, runs: bool) -> list[dict[str, str
             "SOURCE_CA_BUNDLE": settings.sources_ca_bundle,
             "HF_ENDPOINT": settings.sources_hub,
             "PIP_INDEX_URL": settings.sources_package_index,
+            "SOURCE_SERVICE_ACCOUNT": work.service_account,
         }
     if cpus := amount(context.spec.job_pod.resources.limits.get("cpu")):
         # torch would start a thread for each of the node's cores and be throttled.

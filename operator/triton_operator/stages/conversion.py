@@ -24,7 +24,7 @@ from triton_operator.stages.packages import packages_key
 from triton_operator.stages.reference import Dump, Referred, examples_key, model_code, served_code, user_volumes
 from triton_operator.stages.repairing import given_up, revision_key
 from triton_operator.stages.skipping import no_product, patience, refused
-from triton_operator.stages.source import weights_digest
+from triton_operator.stages.source import data_digest, weights_digest
 from triton_operator.stages.step import Effects, Round, Verdict, run, waiting
 
 SERVED = ("accelerator", "config", "engine_cache", "hps", "gpu_count")
@@ -139,6 +139,7 @@ def _model_request(context: Context, dump: Dump, member: Member, tuning: Tuning 
         source=dump.source.digest,
         weights=weights_digest(context),
         packages=packages_key(context, dump.source),
+        data=data_digest(context),
         reference="",
         model_name=model.name,
         model=model_code(context.spec, model),

@@ -35,7 +35,7 @@ from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, serving_input
 from triton_operator.stages.packages import packages_key
 from triton_operator.stages.reference import Dump, Referred, entrypoint, served_code, surroundings, user_volumes
 from triton_operator.stages.repairing import damage
-from triton_operator.stages.source import weights_digest
+from triton_operator.stages.source import data_digest, weights_digest
 from triton_operator.stages.step import Effects, Round, Verdict, run, waiting
 
 DEFAULT_TOLERANCES = {"fp32": Tolerance(1e-4, 1e-4), "fp16": Tolerance(1e-2, 1e-2)}
@@ -124,6 +124,7 @@ def metrics_work(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> W
         source=dump.source.digest,
         weights=weights_digest(context),
         packages=packages_key(context, dump.source),
+        data=data_digest(context),
         reference=dump.key,
         model_format=served_code(spec).format,
         max_batch_size=spec.max_batch_size,

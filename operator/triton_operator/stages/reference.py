@@ -19,7 +19,7 @@ from triton_operator.context import Context
 from triton_operator.resources.jobs import Work, claim_volume
 from triton_operator.resources.pod import input_mount
 from triton_operator.stages.packages import packages_key
-from triton_operator.stages.source import Sourced, weights_digest
+from triton_operator.stages.source import Sourced, data_digest, weights_digest
 from triton_operator.stages.step import Verdict, run, waiting
 
 LABELS = ("needs_labels",)
@@ -94,17 +94,22 @@ def examples_key(context: Context, source: SourceResult) -> str:
 
 def basis(spec: TritonDeploymentSpec) -> str:
     """A digest of what the spec says of the examples: of everything that changes every conversion."""
-    # Who may read the source does not change it.
-    sources = [each.model_copy(update={"secret_ref": None}) for each in (spec.source, spec.weights) if each is not None]
+    # Who may read the files does not change them.
+    given = [each for each in (spec.source, spec.weights, spec.data) if each is not None]
+    sources = [each.model_copy(update={"secret_ref": None, "service_account_name": None}) for each in given]
     left_out = (model.name for model in spec.models if spec.follows_graph(model))
     own = [spec.conversion.image, *spec.job_pod.env, *left_out, *filter(None, [spec.conversion.requirements])]
-    return names.result_key("basis", _request(spec, ""), *sources, spec.data, spec.device, *own, without=LABELS)
+    return names.result_key("basis", _request(spec, ""), *sources, spec.device, *own, without=LABELS)
 
 
 def _full_request(context: Context, source: SourceResult) -> ReferenceRequest:
     """The request without its key, with all that is published of what it needs."""
-    request = _request(context.spec, source.digest)
-    return replace(request, weights=weights_digest(context), packages=packages_key(context, source))
+    return replace(
+        _request(context.spec, source.digest),
+        weights=weights_digest(context),
+        packages=packages_key(context, source),
+        data=data_digest(context),
+    )
 
 
 def _request(spec: TritonDeploymentSpec, source: str) -> ReferenceRequest:
@@ -121,8 +126,11 @@ def _request(spec: TritonDeploymentSpec, source: str) -> ReferenceRequest:
 
 
 def surroundings(context: Context) -> list[Any]:
-    """What changes what the user's code computes, besides the request. Data have a revision instead of a digest."""
-    return [context.spec.data, *context.framework]
+    """What changes what the user's code computes, besides the request.
+
+    Data that is mounted from a claim has a revision instead of a digest.
+    """
+    return [context.spec.mounted_data, *context.framework]
 
 
 def request_sizes(spec: TritonDeploymentSpec) -> tuple[int, ...]:
@@ -169,8 +177,8 @@ def entrypoint(spec: TritonDeploymentSpec, given: UserEntrypoint) -> Entrypoint:
 def _arguments(spec: TritonDeploymentSpec, given: Mapping[str, str]) -> dict[str, str]:
     """Replace $(DATA) and $(WEIGHTS) by the paths at which spec.data and spec.weights are mounted."""
     data = layout.DATA_MOUNT
-    if spec.data is not None:
-        data /= uris.split(spec.data.uri).path
+    if spec.mounted_data is not None:
+        data /= uris.split(spec.mounted_data.uri).path
     weights = str(layout.WEIGHTS_MOUNT)
     return {name: value.replace("$(DATA)", str(data)).replace("$(WEIGHTS)", weights) for name, value in given.items()}
 
@@ -180,11 +188,13 @@ def user_volumes(
 ) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
     """Volumes of spec.data, and mounts of spec.data, spec.weights and the packages, as far as the spec has them."""
     volumes, mounts = [], []
-    if context.spec.data is not None:
-        volume, mount = claim_volume("data", context.spec.data.uri, layout.DATA_MOUNT)
+    if context.spec.mounted_data is not None:
+        volume, mount = claim_volume("data", context.spec.mounted_data.uri, layout.DATA_MOUNT)
         volumes, mounts = [volume], [mount]
-    if weights := weights_digest(context):
-        mounts.append(input_mount(layout.source_directory(weights)) | {"mountPath": str(layout.WEIGHTS_MOUNT)})
+    published = ((weights_digest(context), layout.WEIGHTS_MOUNT), (data_digest(context), layout.DATA_MOUNT))
+    for digest, place in published:
+        if digest:
+            mounts.append(input_mount(layout.source_directory(digest)) | {"mountPath": str(place)})
     if packages := packages_key(context, source):
         mounts.append(input_mount(layout.installed_packages(packages)) | {"mountPath": str(layout.PACKAGES_MOUNT)})
     return tuple(volumes), tuple(mounts)
