@@ -49,7 +49,7 @@ def published_source(digest: str) -> Path:
 
 
 def check_inputs(request: ReferenceRequest | ConvertRequest | MetricsRequest) -> None:
-    """Raise StageError(ResultMissing) if the source, the weights, the data or the packages are no longer on the claim."""
+    """Raise StageError(ResultMissing) if the source, weights, data or packages are no longer on the claim."""
     for digest in filter(None, (request.source, request.weights, request.data)):
         published_source(digest)
     if request.packages and not layout.installed_packages(request.packages).is_dir():
