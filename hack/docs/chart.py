@@ -38,7 +38,8 @@ def values() -> list[Value]:
     A mapping in block style is a group; one in flow style is a value. Raises ValueError for a value without a comment.
     """
     text = VALUES.read_text(encoding="utf-8")
-    found = list(_below(yaml.compose(text, yaml.SafeLoader), (), text.splitlines(), yaml.safe_load(text)))
+    root = yaml.compose(text, yaml.SafeLoader)
+    found = list(_below(root, (), text.splitlines(), yaml.safe_load(text)))
     if silent := [each.name for each in found if not each.is_group and not each.comment]:
         raise ValueError(f"{VALUES.name} has no comment above {', '.join(silent)}")
     return found
@@ -54,7 +55,7 @@ def pages() -> dict[Path, str]:
     return {PAGE: f"{before}{BEGIN}\n{HEAD}{rows}\n{END}{after}"}
 
 
-def _below(node: yaml.Node, path: tuple[str, ...], lines: list[str], data: Any) -> Iterator[Value]:
+def _below(node: Any, path: tuple[str, ...], lines: list[str], data: Any) -> Iterator[Value]:
     for key, below in node.value:
         here, given = (*path, key.value), data[key.value]
         comment = _comment(lines, key.start_mark.line)
