@@ -47,7 +47,7 @@ cluster-up: ## Start a single-node Kubernetes on this machine, unless KUBECONFIG
 cluster-down: ## Remove that cluster, and what killed clusters left behind
 	python3 -m hack.devcluster down
 
-cluster-binaries: ## Build Kubernetes, etcd, CoreDNS, Helm, kubeconform and an S3 server into the cache
+cluster-binaries: ## Build Kubernetes, etcd, CoreDNS, Helm, kubeconform, an S3 server and a registry into the cache
 	python3 -m hack.devcluster binaries
 
 .PHONY: demo examples bench bench-latency

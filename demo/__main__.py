@@ -8,7 +8,7 @@ from tritonclient.utils import InferenceServerException
 
 from demo import endpoint, inference
 from examples import diagnosis, verdict
-from examples.example import Example, apply, build, read, remove
+from examples.example import Example, apply, build, drift, read, remove
 from examples.waiting import ExampleError, Watcher
 from hack.deploy.command import CommandError, TargetCluster
 from hack.deploy.environment import set_up
@@ -61,7 +61,7 @@ def demonstrate(cluster: TargetCluster, digits: Example, console: Console) -> No
     show(cluster, digits, status, console)
     answer(cluster, digits, console)
     spec = TritonDeploymentSpec.model_validate(digits.deployment["spec"])
-    faults = verdict.failures(status) + verdict.faults(spec, status)
+    faults = verdict.failures(status) + verdict.faults(spec, status) + drift(cluster, digits, images)
     if faults:
         raise ExampleError("; ".join(faults))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from examples import diagnosis, verdict
-from examples.example import Example, apply, build, find, read, remove, train
+from examples.example import Example, apply, build, drift, find, read, remove, train
 from examples.line import heading, line
 from examples.recording import record
 from examples.waiting import ExampleError, Watcher
@@ -72,6 +72,7 @@ def run(cluster: TargetCluster, example: Example, console: Console, folder: Path
     for failure in verdict.failures(status):
         console.print(failure, markup=False, soft_wrap=True)
     faults = verdict.faults(TritonDeploymentSpec.model_validate(example.deployment["spec"]), status)
+    faults += drift(cluster, example, images)
     if faults:
         raise ExampleError("; ".join(faults))
     console.print(text, markup=False, soft_wrap=True)

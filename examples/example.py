@@ -3,14 +3,15 @@
 import os
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from hack.deploy.command import ROOT, TargetCluster, executable
+from hack.deploy.command import ROOT, CommandError, TargetCluster, executable
 from hack.deploy.images import load
 from triton_operator.api.status import TritonDeploymentStatus
 
@@ -111,6 +112,23 @@ def apply(cluster: TargetCluster, example: Example, images: Mapping[str, str], p
 
     Returns kubectl's output. Raises CommandError.
     """
+    with _overlay(example, images, patches) as folder:
+        return cluster.run("kubectl", "apply", "--kustomize", folder)
+
+
+def drift(cluster: TargetCluster, example: Example, images: Mapping[str, str]) -> list[str]:
+    """Return one sentence for each way in which a second apply is not a change of nothing, as GitOps tools ask for."""
+    with _overlay(example, images) as folder:
+        try:
+            cluster.run("kubectl", "diff", "--kustomize", folder)
+        except CommandError as error:
+            return [f"an applied example differs from its manifests: {error}"]
+        lines = cluster.run("kubectl", "apply", "--kustomize", folder).splitlines()
+    return [f"a second apply changed something: {line}" for line in lines if not line.endswith(" unchanged")]
+
+
+@contextmanager
+def _overlay(example: Example, images: Mapping[str, str], patches: Patches = ()) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as overlay:
         kustomization = {
             "apiVersion": "kustomize.config.k8s.io/v1beta1",
@@ -120,7 +138,7 @@ def apply(cluster: TargetCluster, example: Example, images: Mapping[str, str], p
             "patches": list(patches),
         }
         Path(overlay, "kustomization.yaml").write_text(yaml.safe_dump(kustomization), encoding="utf-8")
-        return cluster.run("kubectl", "apply", "--kustomize", overlay)
+        yield overlay
 
 
 def remove(cluster: TargetCluster, example: Example) -> None:

@@ -43,7 +43,9 @@ def _parser() -> argparse.ArgumentParser:
     load = verbs.add_parser("load-image", help="import docker-archives for the kubelet")
     load.add_argument("archives", nargs="+", type=Path, metavar="ARCHIVE")
     binaries = verbs.add_parser("binaries", help="build the programs that are not in the cache")
-    binaries.add_argument("modules", nargs="*", metavar="MODULE", help=f"of {', '.join(MODULES)}; all by default")
+    binaries.add_argument(
+        "modules", nargs="*", metavar="MODULE", help=f"of {', '.join(MODULES)}; by default all that `make test` needs"
+    )
     for verb, text in (
         ("apiserver-up", "start an API server alone"),
         ("apiserver-down", "end it, empty its folder"),

@@ -32,6 +32,8 @@ class GoModule:
     """How long the build takes on two cores."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Go string variable -> value set at link time; `{version}`, `{major}` and `{minor}` are filled in."""
+    for_integrations: bool = False
+    """Whether only tests with other projects' programs need it: it is built if it is named, or asked for."""
 
     @property
     def folder(self) -> Path:
@@ -134,6 +136,48 @@ MODULES = {
             {"versitygw": "github.com/versity/versitygw/cmd/versitygw"},
             "1 min",
         ),
+        # A registry of images and artifacts, for the tests of downloads and of a release.
+        GoModule(
+            "registry",
+            "github.com/distribution/distribution/v3",
+            {"registry": "github.com/distribution/distribution/v3/cmd/registry"},
+            "90 s",
+        ),
+        GoModule(
+            "cosign",
+            "github.com/sigstore/cosign/v3",
+            {"cosign": "github.com/sigstore/cosign/v3/cmd/cosign"},
+            "4 min",
+            for_integrations=True,
+        ),
+        GoModule(
+            "prometheus",
+            "github.com/prometheus/prometheus",
+            {name: f"github.com/prometheus/prometheus/cmd/{name}" for name in ("prometheus", "promtool")},
+            "3 min",
+            for_integrations=True,
+        ),
+        GoModule(
+            "kueue",
+            "sigs.k8s.io/kueue",
+            {"kueue": "sigs.k8s.io/kueue/cmd/kueue"},
+            "3 min",
+            for_integrations=True,
+        ),
+        GoModule(
+            "keda",
+            "github.com/kedacore/keda/v2",
+            {name: f"github.com/kedacore/keda/v2/cmd/{name}" for name in ("operator", "adapter")},
+            "9 min",
+            for_integrations=True,
+        ),
+        GoModule(
+            "traefik",
+            "github.com/traefik/traefik/v3",
+            {"traefik": "github.com/traefik/traefik/v3/cmd/traefik"},
+            "6 min",
+            for_integrations=True,
+        ),
     )
 }
 PROGRAMS = {program: module for module in MODULES.values() for program in module.packages}
@@ -187,7 +231,7 @@ def download_all(names: Sequence[str]) -> None:
 
 
 def build_all(names: Sequence[str] = ()) -> list[Path]:
-    """Build the named modules, all by default; returns their folders of programs.
+    """Build the named modules, by default all but those of integrations; returns their folders of programs.
 
     One is compiled after the other, for each uses all cores; the sources of the later ones arrive meanwhile.
 
@@ -198,7 +242,7 @@ def build_all(names: Sequence[str] = ()) -> list[Path]:
     unknown = sorted(set(names) - set(MODULES))
     if unknown:
         raise ClusterError(f"no module {', '.join(unknown)}: there are {', '.join(MODULES)}")
-    chosen = [MODULES[name] for name in names or MODULES]
+    chosen = [MODULES[name] for name in names] or [each for each in MODULES.values() if not each.for_integrations]
     with ThreadPoolExecutor(len(chosen)) as pool:
         sources = [pool.submit(download, module) for module in chosen]
         folders = []

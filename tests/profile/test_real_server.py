@@ -190,9 +190,10 @@ def test_a_model_without_batch_dimension_is_verified_and_measured(pod: Pod) -> N
 def test_a_point_that_never_settles_gives_a_row_that_says_so(pod: Pod) -> None:
     request = profile_request("bumpy", "bumpy", pod.ports, "bumpy")
     nowhere = Sweep((), (), False)
+    # On a quiet machine three windows may agree within a percent; in every digit they never do.
     found = profile(
         pod,
-        replace(request, load=load(pod.ports, 1), offline=nowhere, online=Sweep((1,), (1,), False)),
+        replace(request, load=load(pod.ports, 0), offline=nowhere, online=Sweep((1,), (1,), False)),
     )
     (row,) = found.online
     assert not row.stable

@@ -1,6 +1,7 @@
 """Every example and every overlay: the API knows all of it, and what the operator makes of it is what is written."""
 
 import subprocess
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,10 @@ import yaml
 from google.protobuf import text_format  # type: ignore[import-untyped]
 from tritonclient.grpc import model_config_pb2
 
-from examples.example import FOLDER, apply, find, read, render, train
+from examples.example import FOLDER, apply, drift, find, read, render, train
 from examples.line import heading, line
+from hack.deploy.command import CommandError, executable
 from hack.deploy.command import TargetCluster as Tools
-from hack.deploy.command import executable
 from tests.e2e.test_examples import EXAMPLES, patches
 from tests.simulation.answers import GOOD, Fate
 from tests.simulation.cluster import Cluster
@@ -223,6 +224,38 @@ def test_an_example_trains_first_and_is_smaller_in_the_suite(name: str) -> None:
     containers = [*pod.get("initContainers", ()), *pod["containers"]]
     assert {container["image"] for container in containers} == {"image:1"}
     assert tuple(containers[0]["command"][len(containers[0]["command"]) - len(small.arguments) :]) == small.arguments
+
+
+@dataclass(frozen=True)
+class Applied(Tools):
+    """Answers for an example that is in the cluster already."""
+
+    difference: str
+    applied: str
+
+    def run(self, *argv: str, **_: Any) -> str:
+        assert argv[2] == "--kustomize"
+        if argv[1] == "diff" and self.difference:
+            raise CommandError(self.difference)
+        return self.applied if argv[1] == "apply" else ""
+
+
+@pytest.mark.parametrize(
+    ("difference", "applied", "found"),
+    [
+        ("", "namespace/a unchanged\njob.batch/a unchanged\n", []),
+        (
+            "-  replicas: 2",
+            "namespace/a unchanged\n",
+            ["an applied example differs from its manifests: -  replicas: 2"],
+        ),
+        ("", "namespace/a unchanged\ntd/a configured\n", ["a second apply changed something: td/a configured"]),
+    ],
+)
+def test_a_second_apply_of_an_example_must_change_nothing(difference: str, applied: str, found: list[str]) -> None:
+    example = read("resnet50-pyt")
+    cluster = Applied(Path("kubeconfig"), difference, applied)
+    assert drift(cluster, example, dict.fromkeys(example.images, "image:1")) == found
 
 
 def test_an_example_is_one_line_under_its_heading() -> None:
