@@ -143,7 +143,11 @@ def test_further_labels_and_annotations_never_replace_the_charts() -> None:
         "metrics": {"service": {"labels": {"scrape": "yes"}, "annotations": {"example.com/c": "d"}}},
     }
     settings = [part for name, value in given.items() for part in ("--set-json", f"{name}={json.dumps(value)}")]
-    bodies = [each for each in rendered(*settings) if each["kind"] not in ("CustomResourceDefinition", "Pod")]
+    found = rendered(*settings)
+    # The pod of `helm test` has another name, because the Service would take it for a replica.
+    (test,) = [each["metadata"]["labels"] for each in found if each["kind"] == "Pod"]
+    assert (test["app.kubernetes.io/name"], test["team"]) == ("triton-operator-test", "platform")
+    bodies = [each for each in found if each["kind"] not in ("CustomResourceDefinition", "Pod")]
     for body in bodies:
         labels = body["metadata"]["labels"]
         assert (labels["app.kubernetes.io/name"], labels["team"], labels["tier"]) == (
