@@ -73,21 +73,18 @@ bench-service: venv ## Measure three examples in the profile's pod, through the 
 	python3 -m bench.service
 
 .PHONY: generate verify-generated lint
-RENDER := helm template triton-operator charts/triton-operator --namespace triton-operator
+# The chart of the source tree names no images.
+RENDER := helm template triton-operator charts/triton-operator --namespace triton-operator --values hack/lint/images.yaml
 # Programs that devcluster built come first: they are of known versions.
 WITH_PROGRAMS = eval "$$(python3 -m hack.devcluster env)"
 
-generate: venv ## The CRD, its copy in the chart, manifests/install.yaml and the generated documentation
+generate: venv ## The CRD, its copy in the chart and the generated documentation
 	python3 -m triton_operator.crdgen
 	python3 -m hack.docs
-	python3 -m hack.devcluster binaries helm
-	python3 -m hack.lint.install_manifest
 
 verify-generated: venv ## Fail if a generated file differs from what `make generate` writes
 	python3 -m triton_operator.crdgen --check
 	python3 -m hack.docs --check
-	python3 -m hack.devcluster binaries helm
-	python3 -m hack.lint.install_manifest --check
 
 # Named by what they are made from: another version or CRD makes others.
 SCHEMAS = $(CACHE)/schemas-$(shell cat hack/devcluster/modules/kubernetes/go.mod crds/*.yaml hack/lint/kubernetes_schemas.py | sha256sum | cut -c1-12)
@@ -100,11 +97,11 @@ lint: venv verify-generated ## Run ruff, mypy --strict, the import layers, helm 
 	lint-imports
 	python3 -m hack.devcluster binaries
 	python3 -m hack.lint.kubernetes_schemas $(SCHEMAS)
-	$(WITH_PROGRAMS); helm lint --strict charts/triton-operator
+	$(WITH_PROGRAMS); helm lint --strict charts/triton-operator --values hack/lint/images.yaml
 	$(WITH_PROGRAMS); $(RENDER) | $(KUBECONFORM) -
 	# PodMonitor is the Prometheus operator's: no schema of it is here.
 	$(WITH_PROGRAMS); $(RENDER) --values hack/lint/all-values.yaml | $(KUBECONFORM) -skip PodMonitor -
-	$(WITH_PROGRAMS); $(KUBECONFORM) crds manifests/install.yaml
+	$(WITH_PROGRAMS); $(KUBECONFORM) crds
 	$(WITH_PROGRAMS); for example in $$(find manifests/examples -name kustomization.yaml -printf '%h\n'); do kubectl kustomize $$example | $(KUBECONFORM) -; done
 
 .PHONY: test test-fast test-report test-torch test-tensorflow test-images test-apiserver test-attacks test-chaos test-chaos-node test-cluster test-e2e

@@ -40,8 +40,8 @@ class Conversion(ApiType):
     image: Image = ""
     """Image of the containers that run your code, in reference, conversion and metrics Jobs. It needs Python 3.11 or
     later, the framework, and the packages that your code imports; the operator copies its converters into the container
-    when it starts. Default: the image in the operator's Helm values, `converter.image` or
-    `converter.tensorflowImage`."""
+    when it starts. Default: the image in the operator's Helm values, `images.converter` or
+    `images.converterTensorflow`."""
     pod: Pod = Field(default_factory=Pod)
     """Settings of the pods of all Jobs, laid over `spec.pod`: maps and `env` are merged by key, and any other field
     replaces that of `spec.pod` whole. `resources` applies to each container of a Job except a server's. The pods of
