@@ -50,6 +50,10 @@ cluster-down: ## Remove that cluster, and what killed clusters left behind
 cluster-binaries: ## Build Kubernetes, etcd, CoreDNS, Helm, kubeconform, an S3 server and a registry into the cache
 	python3 -m hack.devcluster binaries
 
+.PHONY: release
+release: venv ## Build, push and sign a release: REGISTRY=HOST/PATH VERSION=X.Y.Z KEY=cosign.key; see docs/releasing.md
+	python3 -m hack.release --registry "$(REGISTRY)" --version "$(VERSION)" $(if $(KEYLESS),--keyless,--key "$(KEY)")
+
 .PHONY: demo examples bench bench-latency
 demo: ## Convert, measure and serve a model of handwritten digits, and send it a request
 	@$(MAKE) --no-print-directory --silent --jobs 2 venv cluster-prepare
@@ -114,7 +118,7 @@ test: venv ## Run all tests, including their set-up, and print how long each sui
 	  took+=$$(printf '%-12s %3d min %02d s' $$suite $$((SECONDS / 60)) $$((SECONDS % 60)))$$'\n'; done; printf '\n%s' "$$took"
 
 test-fast: venv ## Run the tests that need neither images nor a cluster: minutes
-	pytest $(EACH_CORE) -m "not (apiserver or chaos or chromium or cluster or e2e or examples or gpu or images or tensorflow or torch)" tests
+	pytest $(EACH_CORE) -m "not (apiserver or chaos or chromium or cluster or e2e or examples or gpu or images or release or tensorflow or torch)" tests
 
 test-report: venv ## Test reports of recorded runs in a headless Chromium, which it installs from Debian
 	type chromium chromedriver > /dev/null || { apt-get update -qq; DEBIAN_FRONTEND=noninteractive \
@@ -167,6 +171,10 @@ test-e2e: venv ## Test the operator on a real cluster, as users see it
 .PHONY: test-examples
 test-examples: venv ## Run the examples with one candidate each on the cluster: minutes each; not part of `make test`
 	pytest -m examples tests/e2e
+
+.PHONY: test-release
+test-release: venv ## Release to a registry on this machine, install, upgrade and roll back; not part of `make test`
+	pytest -m release tests/release
 
 .PHONY: test-zoo
 test-zoo: venv ## Serve other projects' models by the smallest object on the cluster, and print a table; NAME="a b" runs some

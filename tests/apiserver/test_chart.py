@@ -83,7 +83,9 @@ def test_two_replicas_may_not_be_evicted_together() -> None:
 
 def test_the_cpu_server_is_used_if_the_values_say_so() -> None:
     bodies = rendered("--set", "server.cpu=true,images.serverCpu.repository=r.example/s,images.serverCpu.tag=v1")
-    (container,) = next(each for each in bodies if each["kind"] == "Deployment")["spec"]["template"]["spec"]["containers"]
+    (container,) = next(each for each in bodies if each["kind"] == "Deployment")["spec"]["template"]["spec"][
+        "containers"
+    ]
     assert {"name": "SERVER_IMAGE", "value": "r.example/s:v1"} in container["env"]
 
 
@@ -91,8 +93,14 @@ def test_the_cpu_server_is_used_if_the_values_say_so() -> None:
     ("settings", "missing"),
     [
         ((), "images.operator, images.converter, images.converterTensorflow"),
-        (("--set", "server.cpu=true"), "images.operator, images.converter, images.converterTensorflow, images.serverCpu"),
-        (("--set", "images.operator.repository=r.example/operator"), "images.operator, images.converter, images.converterTensorflow"),
+        (
+            ("--set", "server.cpu=true"),
+            "images.operator, images.converter, images.converterTensorflow, images.serverCpu",
+        ),
+        (
+            ("--set", "images.operator.repository=r.example/operator"),
+            "images.operator, images.converter, images.converterTensorflow",
+        ),
     ],
 )
 def test_a_chart_without_images_says_what_to_set(settings: tuple[str, ...], missing: str) -> None:
