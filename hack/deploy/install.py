@@ -14,19 +14,23 @@ CHART = "charts/triton-operator"
 IMAGES = ("operator", "converter", "tritonserver-cpu")
 LATER = "converter-tensorflow"
 """The image that only TensorFlow's models need. It has 900 MB, so an example that needs it loads it."""
+CHART_IMAGES = {
+    "operator": "operator",
+    "converter": "converter",
+    "converter-tensorflow": "converterTensorflow",
+    "tritonserver-cpu": "serverCpu",
+}
+"""The chart's value in `images` by the name of the image."""
 READY_SECONDS = 180
 
 
 def values(references: dict[str, str]) -> dict[str, object]:
     """The chart's values for images that were loaded into the node, on a cluster whose servers run on CPU."""
-    return {
-        "image": references["operator"],
-        "converter": {
-            "image": references["converter"],
-            "tensorflowImage": references["converter-tensorflow"],
-        },
-        "server": {"image": references["tritonserver-cpu"], "instanceGroupKind": "Auto"},
-    }
+    images = {}
+    for name, value in CHART_IMAGES.items():
+        repository, _, tag = references[name].rpartition(":")
+        images[value] = {"repository": repository, "tag": tag}
+    return {"images": images, "server": {"cpu": True, "instanceGroupKind": "Auto"}}
 
 
 def install(kubeconfig: str | Path, more: Mapping[str, object] | None = None) -> None:

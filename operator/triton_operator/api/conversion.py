@@ -56,7 +56,8 @@ class Conversion(ApiType):
     image: Image = ""
     """Image of the containers that run your code, in reference, conversion and metrics Jobs. docs/user-files.md says
     what it needs; the operator copies its converters into the container when it starts. Default: the image in the
-    operator's Helm values, `converter.image` or `converter.tensorflowImage`."""
+    operator's Helm values, `images.converter` or
+    `images.converterTensorflow`."""
     requirements: RequirementsFile = ""
     """Path of a requirements file in the source, such as `requirements.txt`: Python packages that your code imports. A
     Job installs those that the operator's image lacks, as wheels, from the package index of the Helm value
