@@ -177,7 +177,7 @@ def test_a_module_in_training_mode_is_named(write_source: WriteSource, model: st
     assert name in error.message
 
 
-def test_a_model_that_needs_a_gpu_says_so_on_cpu(write_source: WriteSource) -> None:
+def test_a_model_that_needs_a_gpu_says_so_where_nothing_is_rehearsed(write_source: WriteSource) -> None:
     source = write_source({"model.py": f"{HEADER}def get_model():\n    return nn.Linear(3, 2).eval().cuda(), NAMES"})
     error = refusal(source)
     assert error.reason is Reason.USER_CODE_FAILED
