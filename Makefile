@@ -175,6 +175,10 @@ test-examples: venv ## Run the examples with one candidate each on the cluster: 
 test-zoo: venv ## Serve other projects' models by the smallest object on the cluster, and print a table; NAME="a b" runs some
 	python3 -m tests.zoo $(NAME)
 
+.PHONY: test-user-files
+test-user-files: venv ## Run the user files of NVIDIA's examples in the images: CHECKOUT=, DLLOGGER= are clones, EXTRA= a folder of packages; NAME="a b"
+	python3 -m tests.user_files --checkout "$(CHECKOUT)" --dllogger "$(DLLOGGER)" --extra "$(EXTRA)" $(NAME)
+
 # Not in the lock file: gigabytes, and of no use without a GPU. For another version: make test-gpu TENSORRT=tensorrt==10.13.3.9
 TENSORRT := tensorrt
 GPU_PACKAGES = $(CACHE)/gpu-$(TENSORRT)
