@@ -61,7 +61,8 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             commit, found = _run(project, options, Path(folder))
         for row in found:
-            console.print(f"{project.name}: {row.step}: {row.words}", markup=False, highlight=False, soft_wrap=True)
+            words = f"{row.words} (rehearsed)" if row.rehearsed else row.words
+            console.print(f"{project.name}: {row.step}: {words}", markup=False, highlight=False, soft_wrap=True)
         rows += found
     if not options.names:
         _write(rows, commit)

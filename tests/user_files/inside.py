@@ -96,7 +96,10 @@ def _agreement(request: ConvertRequest, signature: Signature, precision: str) ->
     if request.format not in SOURCES or not SOURCES[request.format].is_file:
         return True, "converted; no runtime of this format is here"
     code = ModelCode(request.format, Entrypoint(FORMATS[request.format].file, {}), signature.max_batch_size)
-    runtime = framework.load(directory, code, request.format)
+    try:
+        runtime = framework.load(directory, code, request.format)
+    except StageError as error:
+        return False, f"converted, but not compared: {error.message}"
     found: dict[str, agreement.Agreement] = {}
     for batch in read_batches(layout.reference_directory(request.reference)):
         answers = comparison._run(runtime, batch.inputs, signature)

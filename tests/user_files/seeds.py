@@ -6,6 +6,7 @@ import sys
 import wave
 from collections import OrderedDict
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -45,9 +46,8 @@ def calibrate(model: Any, size: int) -> None:
 def resnet50(source: Path, data: Path) -> None:
     """ResNet-50 v1.5 of 1,000 classes, and pictures."""
     import torch
-    from image_classification import models
 
-    model = models.resnet50(pretrained=False)
+    model = import_module("image_classification.models").resnet50(pretrained=False)
     calibrate(model, 224)
     torch.save(model.state_dict(), source / CHECKPOINT)
     pictures(data, 6, 256, "{}")
@@ -56,9 +56,12 @@ def resnet50(source: Path, data: Path) -> None:
 def gpunet(source: Path, data: Path) -> None:
     """GPUNet-0, as a checkpoint with averaged weights, and pictures."""
     import torch
-    from models.gpunet_builder import GPUNet_Builder
 
-    model = GPUNet_Builder().get_model(json.loads((source / "configs/batch1/GV100/0.65ms.json").read_text()))
+    model = (
+        import_module("models.gpunet_builder")
+        .GPUNet_Builder()
+        .get_model(json.loads((source / "configs/batch1/GV100/0.65ms.json").read_text()))
+    )
     calibrate(model, 320)
     torch.save({"state_dict": model.state_dict(), "state_dict_ema": model.state_dict()}, source / CHECKPOINT)
     pictures(data / "validation", 6, 400, "n{:08}")
@@ -69,7 +72,6 @@ def fastpitch(source: Path, data: Path) -> None:
     import argparse
     import importlib.util
 
-    import models
     import torch
 
     specification = importlib.util.spec_from_file_location("nvidias_model", source / "triton/model.py")
@@ -77,7 +79,7 @@ def fastpitch(source: Path, data: Path) -> None:
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
-    parser = argparse.ArgumentParser()
+    models, parser = import_module("models"), argparse.ArgumentParser()
     module.update_argparser(parser)
     arguments = parser.parse_args(["--output-format", "ts-trace"])
     config = models.get_model_config(model_name="FastPitch", args=arguments)
@@ -115,13 +117,14 @@ def bert(source: Path, data: Path) -> None:
     The usual one calls a function of NVIDIA's own PyTorch of 2021: `gelu(approximate=True)`.
     """
     import torch
-    from modeling import BertConfig, BertForQuestionAnswering
+
+    modeling = import_module("modeling")
 
     small = json.loads((source / "bert_configs/base.json").read_text()) | {"num_hidden_layers": 2, "hidden_act": "relu"}
     (source / "bert_configs/tiny.json").write_text(json.dumps(small))
-    config = BertConfig.from_json_file(str(source / "bert_configs/tiny.json"))
+    config = modeling.BertConfig.from_json_file(str(source / "bert_configs/tiny.json"))
     config.vocab_size += -config.vocab_size % 8
-    torch.save({"model": BertForQuestionAnswering(config).state_dict()}, source / CHECKPOINT)
+    torch.save({"model": modeling.BertForQuestionAnswering(config).state_dict()}, source / CHECKPOINT)
     (source / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS]))
     context = " ".join(WORDS)
     questions = [{"id": str(each), "question": WORDS[each], "answers": []} for each in range(6)]
@@ -138,14 +141,10 @@ def tft(source: Path, data: Path, plain: bool = False) -> None:
     import pickle
 
     os.environ["TFT_SCRIPTING"] = "True"  # as NVIDIA's model.py has it
-    import pandas
     import torch
-    from configuration import ElectricityConfig
-    from modeling import TemporalFusionTransformer
-    from sklearn.preprocessing import StandardScaler
 
-    config = ElectricityConfig()
-    model = TemporalFusionTransformer(config)
+    config = import_module("configuration").ElectricityConfig()
+    model = import_module("modeling").TemporalFusionTransformer(config)
     kept = _plain(config) if plain else config
     batch = {
         "s_cat": torch.zeros(1, config.example_length, 1, dtype=torch.int64), "s_cont": None,
@@ -155,14 +154,14 @@ def tft(source: Path, data: Path, plain: bool = False) -> None:
     model(batch)  # makes the lazy embeddings
     torch.save({"model": model.state_dict(), "config": kept}, source / "checkpoint/checkpoint.pt")
     random, rows = numpy.random.default_rng(SEED), config.example_length + 5
-    frame = pandas.DataFrame({
+    frame = import_module("pandas").DataFrame({
         "id": numpy.zeros(rows, int), "hours_from_start": numpy.arange(rows) / rows,
         "power_usage": random.normal(size=rows), "hour": numpy.arange(rows) % 24 / 24,
         "day_of_week": numpy.arange(rows) // 24 % 7 / 7, "categorical_id": numpy.zeros(rows, int),
     })  # fmt: skip
     data.mkdir(exist_ok=True)
     frame.to_csv(data / "test.csv")
-    scaler = StandardScaler().fit(random.normal(size=(9, 1)))
+    scaler = import_module("sklearn.preprocessing").StandardScaler().fit(random.normal(size=(9, 1)))
     (data / "tgt_scalers.bin").write_bytes(pickle.dumps({0: scaler, "": scaler}))
 
 

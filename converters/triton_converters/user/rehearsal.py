@@ -63,7 +63,7 @@ def _start() -> object:
 
     to_cuda, pinned = torch.Tensor.cuda, {torch.Tensor.pin_memory, torch.Tensor.record_stream}
 
-    class OnCpu(TorchFunctionMode):
+    class OnCpu(TorchFunctionMode):  # type: ignore[misc]
         """Calls each function of PyTorch with the CPU in place of any CUDA device."""
 
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -83,7 +83,7 @@ def _start() -> object:
 
     def _is_cuda(value: Any) -> bool:
         if isinstance(value, torch.device):
-            return value.type == "cuda"
+            return bool(value.type == "cuda")
         return isinstance(value, str) and CUDA.fullmatch(value) is not None
 
     def restored(storage: Any, location: str) -> Any:
