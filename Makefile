@@ -180,6 +180,10 @@ test-release: venv ## Release to a registry on this machine, install, upgrade an
 test-zoo: venv ## Serve other projects' models by the smallest object on the cluster; NAME="a b" runs some, OUTPUT=file keeps the rows
 	python3 -m tests.zoo $(NAME) $(if $(OUTPUT),--output $(OUTPUT))
 
+.PHONY: test-user-files
+test-user-files: venv ## Run the user files of NVIDIA's examples in the images: CHECKOUT=, DLLOGGER= are clones, EXTRA= a folder of packages; NAME="a b"
+	python3 -m tests.user_files --checkout "$(CHECKOUT)" --dllogger "$(DLLOGGER)" --extra "$(EXTRA)" $(NAME)
+
 # Not in the lock file: gigabytes, and of no use without a GPU. For another version: make test-gpu TENSORRT=tensorrt==10.13.3.9
 TENSORRT := tensorrt
 GPU_PACKAGES = $(CACHE)/gpu-$(TENSORRT)

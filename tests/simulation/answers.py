@@ -117,6 +117,8 @@ class Fate:
     """Names of the metrics that are computed; empty: those with a threshold."""
     speed: float = 1.0
     """Of every measured row, relative to what it is by default."""
+    rehearsed: bool = False
+    """Whether the user's code fell back to the CPU."""
 
 
 GOOD = Fate()
@@ -199,11 +201,10 @@ def _result(stage: str, candidate: str, request: Any, fate: Fate) -> Document:
         return PackagesResult(("compass==1.1",), 1, 1000)
     if stage == "reference":
         signature = Signature((INPUT,), (OUTPUT,), request.model.max_batch_size)
-        return ReferenceResult(signature, 64, 8, 1.0, () if request.dataloader else (GENERATED,))
+        return ReferenceResult(signature, 64, 8, 1.0, () if request.dataloader else (GENERATED,), fate.rehearsed)
     if stage == "convert":
-        return ConvertResult(
-            "e" * 64, 1000, ("FP32",), 1.0, (), TENSORRT if request.format == "trt" else "", 1e-6, CONTENT
-        )
+        tensorrt = TENSORRT if request.format == "trt" else ""
+        return ConvertResult("e" * 64, 1000, ("FP32",), 1.0, (), tensorrt, 1e-6, CONTENT, fate.rehearsed)
     if stage == "clean":
         return CleanResult(1, 0)
     if stage == "measure":

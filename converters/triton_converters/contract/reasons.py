@@ -80,6 +80,12 @@ class Reason(StrEnum):
         " those in status.resolved.",
     )
 
+    REHEARSED = (
+        "Rehearsed",
+        "The user's code asked for a GPU and ran on the CPU, because its Jobs have none. Nothing of it is served on a"
+        " GPU.",
+    )
+
     # The operator's own fault.
     INTERNAL_ERROR = "InternalError", "The operator itself failed; it tries again and leaves the active revision alone."
 
@@ -196,6 +202,10 @@ class Reason(StrEnum):
     REFERENCE_CONSTANT = (
         "ReferenceConstant",
         "An output is the same for every sample, so agreement would prove nothing.",
+    )
+    REHEARSAL_NOT_SERVED = (
+        "RehearsalNotServed",
+        "The user's code asked for a GPU and ran on the CPU, but the servers have a GPU.",
     )
     APPROVAL_INVALID = (
         "ApprovalInvalid",

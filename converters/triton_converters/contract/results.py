@@ -144,6 +144,8 @@ class ReferenceResult(Document):
     seconds: float
     warnings: tuple[str, ...] = ()
     """What the user should know of generated inputs and of the answers to them."""
+    rehearsed: bool = False
+    """Whether user code asked for a GPU and got the CPU, because the Job had none."""
 
 
 @dataclass(frozen=True)
@@ -166,6 +168,8 @@ class ConvertResult(Document):
     """
     content: str = ""
     """Digest of everything that the revision holds; empty: this describes a converted file and no revision yet."""
+    rehearsed: bool = False
+    """Whether user code asked for a GPU and got the CPU, because the Job had none."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,15 @@ from triton_operator.context import Context
 from triton_operator.observed.pods import Trouble
 from triton_operator.resources.jobs import Work
 from triton_operator.stages.packages import packages_key
-from triton_operator.stages.reference import Dump, Referred, examples_key, model_code, served_code, user_volumes
+from triton_operator.stages.reference import (
+    Dump,
+    Referred,
+    examples_key,
+    model_code,
+    rehearsal_refused,
+    served_code,
+    user_volumes,
+)
 from triton_operator.stages.repairing import given_up, revision_key
 from triton_operator.stages.skipping import no_product, patience, refused
 from triton_operator.stages.source import data_digest, weights_digest
@@ -66,7 +74,10 @@ def converted(context: Context, dump: Dump, candidates: Sequence[Combination]) -
         if this.record is not None:
             result = this.record.outcome.result
             assert isinstance(result, ConvertResult)
-            attempts.append(replace(attempt, conversion=result).now("Converted"))
+            if refusal := rehearsal_refused(context, result):
+                attempts.append(attempt.now("Failed", refusal))
+            else:
+                attempts.append(replace(attempt, conversion=result).now("Converted"))
         elif this.failure is not None:
             skipped = this.failure.reason is Reason.UNSCHEDULABLE
             attempts.append(attempt.now("Skipped" if skipped else "Failed", this.failure))

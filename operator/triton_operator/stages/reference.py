@@ -9,15 +9,17 @@ from typing import Any
 
 from triton_converters.contract import layout, uris
 from triton_converters.contract.formats import ENSEMBLE
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import EnsembleCode, Entrypoint, ModelCode, ReferenceRequest, Step
-from triton_converters.contract.results import ReferenceResult, SourceResult, Tensor
+from triton_converters.contract.results import ConvertResult, ReferenceResult, SourceResult, Tensor
 from triton_operator import names
 from triton_operator.api.model import Model
 from triton_operator.api.source import UserEntrypoint
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.context import Context
+from triton_operator.observed.pods import Trouble
 from triton_operator.resources.jobs import Work, claim_volume
-from triton_operator.resources.pod import input_mount
+from triton_operator.resources.pod import input_mount, servers_have_gpu
 from triton_operator.stages.packages import packages_key
 from triton_operator.stages.source import Sourced, data_digest, weights_digest
 from triton_operator.stages.step import Verdict, run, waiting
@@ -54,6 +56,9 @@ def refer(context: Context, progress: Sourced) -> Sourced:
     if this.record is not None:
         result = this.record.outcome.result
         assert isinstance(result, ReferenceResult)
+        if refusal := rehearsal_refused(context, result):
+            verdict = Verdict("Converted", False, refusal.reason, f"reference: {refusal.message}")
+            return progress.waiting(verdict, this.effects, stalled=True)
         return Referred(
             attempts=progress.attempts,
             verdicts=progress.verdicts,
@@ -66,6 +71,23 @@ def refer(context: Context, progress: Sourced) -> Sourced:
         return progress.waiting(verdict, this.effects, stalled=True)
     reason, message = waiting("the reference Job", this, context)
     return progress.waiting(Verdict("Converted", False, reason, message), this.effects)
+
+
+def rehearsal_refused(context: Context, result: ReferenceResult | ConvertResult) -> Trouble | None:
+    """Why a rehearsed result is not used; None: it is not rehearsed, or served on the CPU too.
+
+    The keys of results tell Jobs with a GPU from those without one (`TritonDeploymentSpec.device`), so this is for
+    servers that have a GPU by their own limits, and for Jobs whose GPU the image does not see.
+    """
+    if not result.rehearsed or not servers_have_gpu(context):
+        return None
+    fault = (
+        "spec.gpu is set, but PyTorch found no GPU in the Job: use an image and a node with NVIDIA's driver"
+        if context.spec.gpu_count
+        else "set spec.gpu, so that the Jobs have one too, or remove the GPU from serving.pod.resources"
+    )
+    message = f"the user's code asked for a GPU and ran on the CPU, but the servers have a GPU; {fault}"
+    return Trouble(Reason.REHEARSAL_NOT_SERVED, message)
 
 
 def reference_work(context: Context, source: SourceResult) -> Work:

@@ -19,7 +19,7 @@ from triton_converters.load.ensemble import Ensemble, Passage
 from triton_converters.load.framework import Framework
 from triton_converters.load.graph_inputs import DeclaresInputs
 from triton_converters.stages.reference import evidence, generated
-from triton_converters.user import dataloader
+from triton_converters.user import dataloader, rehearsal
 
 
 def run(request: ReferenceRequest, missing: tuple[str, ...], incoming: Path) -> None:
@@ -37,7 +37,7 @@ def run(request: ReferenceRequest, missing: tuple[str, ...], incoming: Path) -> 
         _record_members(model, request, incoming)
         members = tuple(_names(member.model) for member in model.members)
     seconds = round(time.monotonic() - started, 3)
-    documents.write(incoming, documents.DUMP, Dump(_names(model), members, seconds))
+    documents.write(incoming, documents.DUMP, Dump(_names(model), members, seconds, rehearsal.used()))
 
 
 def _names(model: Framework) -> Names:

@@ -41,7 +41,8 @@ def run(request: ReferenceRequest, incoming: Path) -> ReferenceResult:
         if request.model.ensemble is not None:
             signature = members.declared(request.model.ensemble, signature)
             members.record(request, dump.members, incoming, directory)
-        return ReferenceResult(signature, samples, batches, documents.amount(dump.seconds), warnings)
+        seconds = documents.amount(dump.seconds)
+        return ReferenceResult(signature, samples, batches, seconds, warnings, dump.rehearsed)
 
     return publish_result(layout.reference_directory(request.key), STAGE, request.key, ReferenceResult, fill)
 
