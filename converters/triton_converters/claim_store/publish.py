@@ -111,9 +111,12 @@ def _remove_unused(lock: Path) -> None:
             os.rename(lock.with_name(CONTENT), lock.with_name(SWEPT))
         # The lock goes last, so that the next publisher goes on where this one is killed.
         shutil.rmtree(lock.with_name(SWEPT), ignore_errors=True)
-        shutil.rmtree(lock.parent)
+        shutil.rmtree(lock.parent, ignore_errors=True)
     finally:
         os.close(descriptor)
+    # NFS and FUSE keep a file that is open under another name, and so its directory.
+    if not lock.exists():
+        lock.parent.rmdir()
 
 
 def link_or_copy(source: Path, target: Path) -> None:
