@@ -118,7 +118,7 @@ test: venv ## Run all tests, including their set-up, and print how long each sui
 	  took+=$$(printf '%-12s %3d min %02d s' $$suite $$((SECONDS / 60)) $$((SECONDS % 60)))$$'\n'; done; printf '\n%s' "$$took"
 
 test-fast: venv ## Run the tests that need neither images nor a cluster: minutes
-	pytest $(EACH_CORE) -m "not (apiserver or chaos or chromium or cluster or e2e or examples or gpu or images or release or tensorflow or torch)" tests
+	pytest $(EACH_CORE) -m "not (apiserver or chaos or chromium or cluster or e2e or examples or gpu or images or nodes or release or tensorflow or torch)" tests
 
 test-report: venv ## Test reports of recorded runs in a headless Chromium, which it installs from Debian
 	type chromium chromedriver > /dev/null || { apt-get update -qq; DEBIAN_FRONTEND=noninteractive \

@@ -76,7 +76,7 @@ def _kubelet_identity(each: Node) -> Identity:
     return Identity(each.numbered("kubelet"), f"system:node:{each.name}", "system:nodes", alternative_names)
 
 
-def _of_node(each: Node) -> tuple[Daemon, ...]:
+def daemons_of(each: Node) -> tuple[Daemon, ...]:
     """What runs on each node, besides its containerd."""
     return (
         node.kubelet(program("kubelet"), each),
@@ -238,7 +238,7 @@ class DevCluster:
             kube_scheduler(program("kube-scheduler"), self.place, configuration / "kube-scheduler.kubeconfig"),
             node.coredns(program("coredns"), paths),
             addons.local_path_provisioner(program("local-path-provisioner"), paths),
-            *(daemon for each in nodes for daemon in _of_node(each)),
+            *(daemon for each in nodes for daemon in daemons_of(each)),
         )
         for daemon in daemons:
             self._run(daemon)

@@ -10,7 +10,7 @@ from hack.devcluster.commands import run
 from hack.devcluster.paths import ClusterPaths
 
 MOST_NODES = 4
-"""As many as the pods' addresses are shared out to."""
+"""The pods' addresses are divided among so many."""
 NAMESPACE_PREFIX = "triton-dev-"
 
 

@@ -11,7 +11,7 @@ import tarfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from ipaddress import collapse_addresses, ip_address, ip_network
+from ipaddress import IPv4Network, collapse_addresses, ip_address
 from pathlib import Path
 
 import pytest
@@ -280,8 +280,8 @@ def test_nodes_share_neither_names_nor_addresses_nor_folders() -> None:
     nodes = all_nodes(cluster_paths(), MOST_NODES)
     for field in ("name", "address", "gateway", "namespace", "cgroup", "paths"):
         assert len({getattr(each, field) for each in nodes}) == MOST_NODES
-    ranges = [ip_network(each.pod_range) for each in nodes]
-    assert list(collapse_addresses(ranges)) == [ip_network(POD_RANGE)]
+    ranges = [IPv4Network(each.pod_range) for each in nodes]
+    assert list(collapse_addresses(ranges)) == [IPv4Network(POD_RANGE)]
     assert all(ip_address(each.gateway) in network for each, network in zip(nodes, ranges, strict=True))
     assert (nodes[0].name, nodes[0].address, nodes[0].gateway) == (NODE_NAME, NODE_ADDRESS, POD_GATEWAY)
     assert [each.numbered("kubelet") for each in nodes[:2]] == ["kubelet", "kubelet-2"]
