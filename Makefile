@@ -102,8 +102,8 @@ lint: venv verify-generated ## Run ruff, mypy --strict, the import layers, helm 
 	python3 -m hack.lint.kubernetes_schemas $(SCHEMAS)
 	$(WITH_PROGRAMS); helm lint --strict charts/triton-operator
 	$(WITH_PROGRAMS); $(RENDER) | $(KUBECONFORM) -
-	# PodMonitor is the Prometheus operator's: no schema of it is here.
-	$(WITH_PROGRAMS); $(RENDER) --values hack/lint/all-values.yaml | $(KUBECONFORM) -skip PodMonitor -
+	# These kinds are the Prometheus operator's: no schema of them is here.
+	$(WITH_PROGRAMS); $(RENDER) --values hack/lint/all-values.yaml | $(KUBECONFORM) -skip PodMonitor,ServiceMonitor -
 	$(WITH_PROGRAMS); $(KUBECONFORM) crds manifests/install.yaml
 	$(WITH_PROGRAMS); for example in $$(find manifests/examples -name kustomization.yaml -printf '%h\n'); do kubectl kustomize $$example | $(KUBECONFORM) -; done
 

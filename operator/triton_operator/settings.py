@@ -58,6 +58,8 @@ class Settings:
     --allow-client-shm=true since server 2.68."""
     namespaces: tuple[str, ...] = ()
     """WATCH_NAMESPACES, separated by commas; empty: all."""
+    architecture: str = ""
+    """ARCHITECTURE: value of the label kubernetes.io/arch of nodes for Jobs and servers; empty: any."""
     log_format: Literal["text", "json"] = "text"
     """LOG_FORMAT: the format of log lines."""
     metrics_port: int = 8080
@@ -110,6 +112,7 @@ class Settings:
             instance_group_kind=cast(InstanceGroupKind, _one_of(environment, "INSTANCE_GROUP_KIND", ("Gpu", "Auto"))),
             server_arguments=_arguments(environment),
             namespaces=_list(environment, "WATCH_NAMESPACES"),
+            architecture=environment.get("ARCHITECTURE", ""),
             log_format=cast(Literal["text", "json"], _one_of(environment, "LOG_FORMAT", ("text", "json"))),
             metrics_port=_number(environment, "METRICS_PORT", Settings.metrics_port, 1, 65535),
             unschedulable_seconds=_number(

@@ -55,10 +55,15 @@ def install_account(admin: Kubectl, folder: Path, *settings: str, namespace: str
     kinds = ("ServiceAccount", "Role", "ClusterRole", "ValidatingAdmissionPolicy")
     rules = [body for body in bodies if body["kind"].startswith(kinds)]
     admin("apply", "-f", "-", body=[{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}, *rules])
-    token = admin.within(namespace)("create", "token", "triton-operator", "--duration=3h").strip()
+    return account(admin, folder, namespace, "triton-operator")
+
+
+def account(admin: Kubectl, folder: Path, namespace: str, name: str) -> Path:
+    """A kubeconfig that acts as a ServiceAccount."""
+    token = admin.within(namespace)("create", "token", name, "--duration=3h").strip()
     config = json.loads(admin("config", "view", "--raw", "--flatten", "-o", "json"))
     config["users"][0]["user"] = {"token": token}
-    kubeconfig = folder / "operator-kubeconfig"
+    kubeconfig = folder / f"{name}-kubeconfig"
     kubeconfig.write_text(json.dumps(config))
     return kubeconfig
 

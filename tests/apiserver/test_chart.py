@@ -96,7 +96,7 @@ def test_the_pod_is_restricted() -> None:
 def test_the_environment_is_what_the_settings_read() -> None:
     values = (
         "image=i,converter.image=c:1,converter.tensorflowImage=t:1,server.image=s:2,server.instanceGroupKind=Auto,"
-        "server.arguments={--a=1,--b},watchNamespaces={blue,green},logFormat=text,metrics.port=9090,"
+        "server.arguments={--a=1,--b},watchNamespaces={blue,green},architecture=arm64,logFormat=text,metrics.port=9090,"
         "unschedulableSeconds=60,repository.verification=Content,servers.resources.requests=null,servers.resources.limits.memory=8Gi,"
         "userCode.runtimeClassName=gvisor,userCode.hostUsers=false,allowed.images={r.example/a/,r.example/b},"
         "allowed.claims={team-*},sources.proxy=http://proxy.example:3128,sources.noProxy={models.example,10.0.0.1},"
@@ -122,6 +122,7 @@ def test_the_environment_is_what_the_settings_read() -> None:
         instance_group_kind="Auto",
         server_arguments=("--a=1", "--b"),
         namespaces=("blue", "green"),
+        architecture="arm64",
         log_format="text",
         metrics_port=9090,
         unschedulable_seconds=60,

@@ -40,7 +40,8 @@ runtime is the node's default."""
 
 def pod_spec(context: Context, pod: Pod, component: str, gpu: bool) -> dict[str, Any]:
     """A pod's spec without containers and volumes. With ``gpu`` it needs a node with the spec's GPU product."""
-    selector = dict(pod.node_selector)
+    installed = context.settings.architecture
+    selector = ({names.ARCHITECTURE_LABEL: installed} if installed else {}) | pod.node_selector
     if gpu and context.spec.gpu is not None and context.spec.gpu.product:
         selector[names.GPU_PRODUCT_LABEL] = context.spec.gpu.product
     spec: dict[str, Any] = {
