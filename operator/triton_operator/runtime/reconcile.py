@@ -40,9 +40,10 @@ from triton_operator.kube.kinds import (
     kind_of,
 )
 from triton_operator.kube.ownership import Control
-from triton_operator.names import GPU_PRODUCT_LABEL, MANAGED_BY_LABEL
+from triton_operator.names import GPU_PRODUCT_LABEL, MANAGED_BY_LABEL, STAGE_LABEL
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.plan import Event, Plan, plan
+from triton_operator.runtime import log_fields
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.queue import Result
 from triton_operator.runtime.store import Key, Store
@@ -91,7 +92,7 @@ class Reconciler:
 
     def reconcile(self, key: Key) -> Result:
         """Make one pass; never raises."""
-        with self._metrics.reconcile_seconds.time():
+        with self._metrics.reconcile_seconds.time(), log_fields.fields(namespace=key.namespace, object=key.name):
             try:
                 return self._pass(key)
             except UnavailableError as error:
@@ -118,6 +119,7 @@ class Reconciler:
             # The garbage collector deletes the children.
             self._writing_passes.pop(key, None)
             return Result()
+        log_fields.add(generation=owner["metadata"]["generation"])
         now = self._clock()
         known = self._store.children(key)
         children = ownership.ours(owner, known)
@@ -312,7 +314,9 @@ class Reconciler:
     def _wrote(self, owner: Body, verb: str, body: Body, difference: str) -> None:
         name = f"{owner['metadata']['namespace']}/{owner['metadata']['name']}"
         what = f"{verb} {body['kind']} {body['metadata']['name']}"
-        log.info("%s: %s%s", name, what, f" ({difference})" if difference else "")
+        stage = body["metadata"].get("labels", {}).get(STAGE_LABEL)
+        extra = {"stage": stage} if stage else {}
+        log.info("%s: %s%s", name, what, f" ({difference})" if difference else "", extra=extra)
         self._metrics.writes.labels(verb, body["kind"]).inc()
 
     def _count_error(self, error: ClusterError) -> None:
