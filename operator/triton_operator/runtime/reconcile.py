@@ -118,6 +118,7 @@ class Reconciler:
         if owner is None or "deletionTimestamp" in owner["metadata"]:
             # The garbage collector deletes the children.
             self._writing_passes.pop(key, None)
+            self._metrics.forget(key)
             return Result()
         log_fields.add(generation=owner["metadata"]["generation"])
         now = self._clock()
@@ -127,7 +128,9 @@ class Reconciler:
             deployment = parse(owner)
         except InvalidSpecError as error:
             self._stall(owner, parse_status(owner), Reason.INVALID_SPEC, str(error), now)
+            self._metrics.objects.seen(key, None, parse_status(self._store.deployment(key) or owner))
             return Result()
+        self._metrics.objects.seen(key, deployment.spec, deployment.status)
         events = [body for body in known if kind_of(body) is EVENT]
         product = product_asked(deployment.spec)
         exists = self._cluster.has_node(GPU_PRODUCT_LABEL, product) if product else None
@@ -141,6 +144,9 @@ class Reconciler:
         if observed.unreadable:
             entries = f"{names.results(deployment.name)}: {', '.join(observed.unreadable)}"
             log.warning("%s: nothing is removed from the claim: unreadable entries in ConfigMap %s", key, entries)
+        for ended in self._metrics.stages.seen(key, observed.jobs.values(), now):
+            words = f"{key}: Job {ended.job.name} ended after %.0f s: %s"
+            log.info(words, ended.seconds, ended.reason, extra={"stage": ended.job.stage})
         intent = plan(deployment, observed, self._settings, now)
         refusals = _Refusals()
         by_name = _by_name(children)
