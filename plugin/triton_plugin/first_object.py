@@ -165,6 +165,9 @@ def _pods(folder: ModelFolder) -> Iterator[str]:
     if folder.model.format == "tf-estimator":
         yield f"    # {TODO}: an image with TensorFlow 2.15, the last release with Estimators (docs/tensorflow.md)."
         yield f"    image: {TODO}"
+    elif folder.requirements:
+        yield "    # Python packages that the files import; what the image lacks is installed (docs/user-files.md)."
+        yield f"    requirements: {folder.requirements}"
     yield f"    pod: {{{RESOURCES}}}"
     yield f"  serving: {{pod: {{{RESOURCES}}}}}"
 

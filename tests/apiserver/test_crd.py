@@ -128,6 +128,18 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {f"{CANDIDATES}.0.format": "trt-plan"},
         'supported values: "ts-trace", "ts-script", "onnx", "trt", "tf-savedmodel", "tf-trt"',
     ),
+    "requirements for an image of the user's": (
+        {"spec.conversion": {"requirements": "requirements.txt", "image": "example/mine:1"}},
+        "requirements are installed for the operator's own images",
+    ),
+    "a requirements file outside the source": (
+        {"spec.conversion": {"requirements": "../requirements.txt"}},
+        "spec.conversion.requirements in body should match",
+    ),
+    "an index without requirements": (
+        {"spec.conversion": {"indexSecretRef": {"name": "our-index"}}},
+        "indexSecretRef is only for the packages of requirements",
+    ),
     "unknown precision": ({f"{CANDIDATES}.0.precision": "int8"}, 'supported values: "fp32", "fp16"'),
     "unknown accelerator": ({f"{CANDIDATES}.0.accelerator": "gpu"}, 'supported values: "none", "cuda", "trt", "amp"'),
     "unknown exporter": ({f"{MODEL}.onnx.exporter": "dynamo"}, 'supported values: "Dynamo", "TorchScript"'),
@@ -170,6 +182,22 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "source with a query": ({"spec.source.uri": "https://host/a.onnx?X-Signature=1"}, "put credentials into a Secret"),
     "source with credentials": ({"spec.source.uri": "https://user:pw@host/a.onnx"}, "put credentials into a Secret"),
     "Secret for a claim": ({"spec.source.secretRef": {"name": "mine"}}, "secretRef is only for files that are"),
+    "artifact without a tag": ({"spec.source.uri": "oci://host/acme/ocr"}, "uri must be one of pvc://CLAIM/PATH"),
+    "artifact in capitals": ({"spec.source.uri": "oci://host/Acme/ocr:v1"}, "uri must be one of pvc://CLAIM/PATH"),
+    "artifact with credentials": ({"spec.source.uri": "oci://u:pw@host/ocr:v1"}, "put credentials into a Secret"),
+    "ServiceAccount for no bucket": (
+        {"spec.source": {"uri": "https://host/a.onnx", "serviceAccountName": "reader"}},
+        "serviceAccountName is only for buckets: remove it, or set uri to one of s3://BUCKET/PREFIX",
+    ),
+    "Secret for data on a claim": (
+        {"spec.data": {"uri": "pvc://datasets/a", "secretRef": {"name": "mine"}}},
+        "spec.data: Invalid value",
+    ),
+    "digest of data on a claim": (
+        {"spec.data": {"uri": "pvc://datasets/a", "sha256": "0" * 64}},
+        "data on a claim is mounted as it is, without a digest: remove sha256 and include",
+    ),
+    "data of an unknown scheme": ({"spec.data": {"uri": "ftp://host/a"}}, "uri must be one of pvc://CLAIM/PATH"),
     "digest not hexadecimal": ({"spec.source.sha256": "x" * 64}, "spec.source.sha256 in body should match"),
     "entrypoint not Python": ({f"{MODEL}.entrypoint": "model.sh"}, "entrypoint in body should match"),
     "argument's name": ({f"{MODEL}.arguments": {"a b": "1"}}, "argument names must begin with a letter or _"),
@@ -435,6 +463,35 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "pull secret": ({"spec.pod.imagePullSecrets": [{"name": "a/b"}]}, "imagePullSecrets[0].name in body"),
 }
+
+
+DIGEST = "sha256:" + "0" * 64
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "configmap://code",
+        "https://host/a.onnx",
+        "hf://acme/ocr",
+        "oci://host:5000/a/b_c/d.e:v1.2",
+        f"oci://host/a@{DIGEST}",
+    ],
+)
+def test_source_weights_and_data_take_every_scheme(kubectl_shared: Kubectl, uri: str) -> None:
+    for field in ("source", "weights", "data"):
+        body = changed(FULL, {f"spec.{field}": {"uri": uri, "sha256": "0" * 64, "include": ["*"]}})
+        assert "created" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
+
+
+def test_data_on_a_claim_is_taken_with_a_revision(kubectl_shared: Kubectl) -> None:
+    body = changed(FULL, {"spec.data": {"uri": "pvc://datasets/a", "revision": "v2"}})
+    assert "created" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
+
+
+def test_a_bucket_is_taken_with_a_serviceaccount(kubectl_shared: Kubectl) -> None:
+    body = changed(FULL, {"spec.source": {"uri": "gs://models/a", "serviceAccountName": "reader"}})
+    assert "created" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
 
 
 @pytest.mark.parametrize("case", REFUSED)

@@ -1,4 +1,4 @@
-"""`helm test` on a cluster, in a namespace that accepts restricted pods alone, as manifests/install.yaml makes it."""
+"""`helm test` on a cluster, in a namespace that accepts restricted pods alone."""
 
 from pathlib import Path
 

@@ -67,6 +67,19 @@ def test_generated_inputs_are_said_to_judge_no_accuracy() -> None:
     assert "Verified:" not in explain(ready())
 
 
+def test_a_rehearsal_is_said_wherever_figures_are_shown() -> None:
+    body, results = copy.deepcopy(golden("ready"))
+    words = "the user's code asked for a GPU and ran on the CPU (the reference)"
+    conditions = body["status"]["conditions"]
+    conditions.append(conditions[0] | {"type": "Rehearsed", "status": "True", "reason": "Rehearsed", "message": words})
+    subject = parse(body, results)
+    assert f"Note: Rehearsed: {words}." in explain(subject)
+    assert "To serve on a GPU, set spec.gpu" in explain(subject)
+    assert f"**Rehearsed**: {words}." in as_markdown(report(subject), with_plots=False)
+    assert "<strong>Rehearsed</strong> the user" in as_html(report(subject))
+    assert "Rehearsed" not in as_html(report(ready()))
+
+
 def test_several_objectives_are_what_pareto_optimal_is_said_to_be_about() -> None:
     body, results = copy.deepcopy(golden("ready"))
     body["spec"]["selection"]["objectives"] = [{"metric": "Throughput"}, {"metric": "AverageLatencyMicroseconds"}]

@@ -50,6 +50,18 @@ def test_the_object_of_every_source_is_what_validate_takes(
     assert "candidates" not in model
 
 
+def test_a_requirements_file_is_named_where_python_files_are(tmp_path: Path) -> None:
+    for form, requirements in (("pyt", "requirements.txt"), ("onnx", None)):
+        folder = tmp_path / form
+        folder.mkdir()
+        FOLDERS[form](folder)
+        assert "requirements" not in first(folder)[0]["conversion"]
+        write(folder, {"requirements.txt": "timm==1.0.9\n"})
+        for name in ("dataloader.py", "metrics.py"):
+            (folder / name).unlink(missing_ok=True)
+        assert first(folder)[0]["conversion"].get("requirements") == requirements
+
+
 def test_no_source_of_the_api_is_left_out() -> None:
     assert set(FORMATS) - {"ts-trace"} == set(FOLDERS)
 

@@ -14,6 +14,7 @@ from triton_converters.contract.request import (
     ConvertRequest,
     MeasureRequest,
     MetricsRequest,
+    PackagesRequest,
     ProfileRequest,
     ReferenceRequest,
     SearchRequest,
@@ -26,6 +27,7 @@ from triton_converters.contract.results import (
     Environment,
     MeasureResult,
     MetricsResult,
+    PackagesResult,
     ProfileResult,
     ReferenceResult,
     RepositoryModel,
@@ -40,6 +42,7 @@ from triton_converters.contract.results import (
 
 REQUESTS: dict[str, Any] = {
     "source": SourceRequest,
+    "packages": PackagesRequest,
     "reference": ReferenceRequest,
     "convert": ConvertRequest,
     "profile": ProfileRequest,
@@ -114,6 +117,8 @@ class Fate:
     """Names of the metrics that are computed; empty: those with a threshold."""
     speed: float = 1.0
     """Of every measured row, relative to what it is by default."""
+    rehearsed: bool = False
+    """Whether the user's code fell back to the CPU."""
 
 
 GOOD = Fate()
@@ -182,6 +187,7 @@ def _result(stage: str, candidate: str, request: Any, fate: Fate) -> Document:
     environment = replace(ENVIRONMENT, cpu=fate.cpu, perf_analyzer=(fate.command,))
     if stage == "source":
         digest = hashlib.sha256(request.uri.encode()).hexdigest()
+        requirements = hashlib.sha256(request.requirements.encode()).hexdigest() if request.requirements else ""
         return SourceResult(
             digest=digest,
             files=3,
@@ -189,14 +195,16 @@ def _result(stage: str, candidate: str, request: Any, fate: Fate) -> Document:
             formats=tuple(FOUND[PurePosixPath(path).suffix] for path in request.models),
             batched=tuple(FIXED not in path for path in request.graphs),
             repositories=tuple(map(repository, request.models)) if any(map(repository, request.models)) else (),
+            requirements=requirements,
         )
+    if stage == "packages":
+        return PackagesResult(("compass==1.1",), 1, 1000)
     if stage == "reference":
         signature = Signature((INPUT,), (OUTPUT,), request.model.max_batch_size)
-        return ReferenceResult(signature, 64, 8, 1.0, () if request.dataloader else (GENERATED,))
+        return ReferenceResult(signature, 64, 8, 1.0, () if request.dataloader else (GENERATED,), fate.rehearsed)
     if stage == "convert":
-        return ConvertResult(
-            "e" * 64, 1000, ("FP32",), 1.0, (), TENSORRT if request.format == "trt" else "", 1e-6, CONTENT
-        )
+        tensorrt = TENSORRT if request.format == "trt" else ""
+        return ConvertResult("e" * 64, 1000, ("FP32",), 1.0, (), tensorrt, 1e-6, CONTENT, fate.rehearsed)
     if stage == "clean":
         return CleanResult(1, 0)
     if stage == "measure":

@@ -116,9 +116,22 @@ class SourceResult(Document):
     downloaded."""
     batched: tuple[bool, ...] = ()
     """Whether each of the request's ``graphs`` has a batch dimension, in its order."""
+    requirements: str = ""
+    """SHA-256 of the requirements file that the request names; empty: it names none."""
     repositories: tuple[RepositoryModel | None, ...] = ()
     """For each of the request's ``models``, in its order, what its Triton repository says; None: it is in none. Empty:
     none of them is."""
+
+
+@dataclass(frozen=True)
+class PackagesResult(Document):
+    """The installed Python packages."""
+
+    packages: tuple[str, ...]
+    """The first of them in the order of their names, each as NAME==VERSION."""
+    count: int
+    """How many there are."""
+    total_bytes: int
 
 
 @dataclass(frozen=True)
@@ -131,6 +144,8 @@ class ReferenceResult(Document):
     seconds: float
     warnings: tuple[str, ...] = ()
     """What the user should know of generated inputs and of the answers to them."""
+    rehearsed: bool = False
+    """Whether user code asked for a GPU and got the CPU, because the Job had none."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +168,8 @@ class ConvertResult(Document):
     """
     content: str = ""
     """Digest of everything that the revision holds; empty: this describes a converted file and no revision yet."""
+    rehearsed: bool = False
+    """Whether user code asked for a GPU and got the CPU, because the Job had none."""
 
 
 @dataclass(frozen=True)
@@ -258,6 +275,7 @@ class CleanResult(Document):
 
 RESULTS: dict[str, type[Document]] = {
     "source": SourceResult,
+    "packages": PackagesResult,
     "reference": ReferenceResult,
     "convert": ConvertResult,
     "profile": ProfileResult,

@@ -28,6 +28,11 @@ def check(context: Context, progress: Sourced) -> Sourced:
     return progress.waiting(Verdict("Converted", False, reason, message), stalled=True)
 
 
+def batching_fits(context: Context) -> bool:
+    """Whether everything that the spec says of batches fits the models' batch sizes."""
+    return next(_batching(context), None) is None
+
+
 def _misfits(context: Context, told: SourceResult) -> Iterator[tuple[Reason, str]]:
     """Yield reasons and messages; the messages are those of the CRD's rules where it has one."""
     spec = context.spec

@@ -29,7 +29,7 @@ def run(request: ReferenceRequest, incoming: Path) -> ReferenceResult:
     """Publish ``references/<key>/``.
 
     Raises StageError: that with which the user's code ended, FrameworkFailed, ReferenceNotFinite,
-    ReferenceNotReproducible, ReferenceConstant; Crashed and StorageFull for what is not published.
+    ReferenceNotReproducible, BatchingUnsupported, ReferenceConstant; Crashed and StorageFull for what is not published.
     """
     documents.check_end(incoming)
     dump = documents.read(incoming, documents.DUMP, Dump)
@@ -41,7 +41,8 @@ def run(request: ReferenceRequest, incoming: Path) -> ReferenceResult:
         if request.model.ensemble is not None:
             signature = members.declared(request.model.ensemble, signature)
             members.record(request, dump.members, incoming, directory)
-        return ReferenceResult(signature, samples, batches, documents.amount(dump.seconds), warnings)
+        seconds = documents.amount(dump.seconds)
+        return ReferenceResult(signature, samples, batches, seconds, warnings, dump.rehearsed)
 
     return publish_result(layout.reference_directory(request.key), STAGE, request.key, ReferenceResult, fill)
 
