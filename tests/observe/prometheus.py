@@ -98,4 +98,8 @@ def pod_scrape(monitor: JSON, kubeconfig: Path) -> JSON:
         "honor_labels": endpoint.get("honorLabels", False),
         "kubernetes_sd_configs": [{"role": "pod", "kubeconfig_file": str(kubeconfig)}],
         "relabel_configs": [*selected, port, *usual, *own],
+        "metric_relabel_configs": [
+            {"source_labels": each["sourceLabels"], "regex": each["regex"], "action": each["action"]}
+            for each in endpoint.get("metricRelabelings", ())
+        ],
     }

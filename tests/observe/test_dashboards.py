@@ -8,9 +8,11 @@ chart's PodMonitor.
 import json
 import math
 import re
+import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -53,11 +55,18 @@ def monitoring() -> list[JSON]:
 
 
 @pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The operator's log."""
+    return tmp_path_factory.mktemp("operator") / "log"
+
+
+@pytest.fixture(scope="module")
 def prometheus(
     apiserver: ApiServer,
     cluster_kubectl: Kubectl,
     operator_kubeconfig: Path,
     monitoring: list[JSON],
+    log: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Prometheus]:
     """Prometheus, with an object that serves, and one that is stalled."""
@@ -68,8 +77,7 @@ def prometheus(
     (rule,) = [each for each in monitoring if each["kind"] == "PrometheusRule"]
     with ExitStack() as stack:
         metrics = stack.enter_context(served(tmp_path_factory.mktemp("server"), MODEL))
-        log = tmp_path_factory.mktemp("operator") / "log"
-        operator = stack.enter_context(Operator(operator_kubeconfig, log, ALLOWED_CLAIMS="models"))
+        operator = stack.enter_context(Operator(operator_kubeconfig, log, ALLOWED_CLAIMS="models", LOG_FORMAT="json"))
         operator.wait_ready()
         target = {"targets": [f"127.0.0.1:{operator.port}"], "labels": {"namespace": "triton-operator", "pod": "a"}}
         of_operator = {
@@ -146,6 +154,53 @@ def test_the_servers_series_have_the_labels_of_the_operators(prometheus: Prometh
     (found,) = eventually(joined)
     assert (found["metric"]["namespace"], found["metric"]["object"]) == (NAMESPACE, "digits")
     assert float(found["value"][1]) > 0
+
+
+def test_a_server_cannot_speak_for_the_operator_or_another_object(
+    apiserver: ApiServer, prometheus: Prometheus, monitoring: list[JSON], tmp_path: Path
+) -> None:
+    """Another program answers in the place of the pod's server."""
+    (pods,) = [each for each in monitoring if each["kind"] == "PodMonitor"]
+    scrape = pod_scrape(pods, apiserver.kubeconfig)
+    hostile = (
+        'triton_operator_stalled{namespace="other"} 1\n'
+        "triton_operator_leads 1\n"
+        'nv_inference_count{namespace="other",object="other",revision="other"} 1\n'
+    )
+    with answering(hostile) as port:
+        scrape["relabel_configs"].append({"target_label": "__address__", "replacement": f"127.0.0.1:{port}"})
+        with Prometheus(tmp_path, [scrape], []) as other:
+            (found,) = eventually(partial(other.query, "nv_inference_count"))
+            assert other.query('{__name__=~"triton_operator_.*"}') == []
+    (true,) = prometheus.query("nv_inference_count")
+    for label in ("namespace", "object", "revision"):
+        assert found["metric"][label] == true["metric"][label]
+
+
+@contextmanager
+def answering(metrics: str) -> Iterator[int]:
+    """A server that answers every request with these metrics; its port."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain; version=0.0.4")
+            self.end_headers()
+            self.wfile.write(metrics.encode())
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
+
+
+def test_lines_of_the_operators_log_name_object_generation_and_stage(prometheus: Prometheus, log: Path) -> None:
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    own = [each for each in lines if each.get("object") == "digits"]
+    assert {(each["namespace"], each["generation"]) for each in own} == {(NAMESPACE, 1)}
+    ended = [(each["stage"], each["message"]) for each in own if " ended after " in each["message"]]
+    assert [stage for stage, _ in ended] == ["source", "reference", "convert", "profile", "measure"]
+    assert all(message.endswith(": Succeeded") for _, message in ended)
 
 
 def test_every_metric_of_every_alert_is_scraped(prometheus: Prometheus, monitoring: list[JSON]) -> None:
