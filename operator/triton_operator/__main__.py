@@ -23,7 +23,9 @@ def main() -> None:
         settings = Settings.from_environment(os.environ)
     except SettingsError as error:
         sys.exit(f"triton-operator: {error}; the chart sets it")
-    kopf.configure(log_format=kopf.LogFormat.JSON if settings.log_format == "json" else kopf.LogFormat.FULL)
+    log_format = kopf.LogFormat.JSON if settings.log_format == "json" else kopf.LogFormat.FULL
+    # kopf's reference to an object has several fields; by default it has the name of our field with the object's name.
+    kopf.configure(log_format=log_format, log_refkey="reference")
     protect(logging.getLogger())
     for handler in logging.getLogger().handlers:
         handler.addFilter(FieldsFilter())

@@ -145,8 +145,8 @@ class Reconciler:
             entries = f"{names.results(deployment.name)}: {', '.join(observed.unreadable)}"
             log.warning("%s: nothing is removed from the claim: unreadable entries in ConfigMap %s", key, entries)
         for ended in self._metrics.stages.seen(key, observed.jobs.values(), now):
-            words = f"{key}: Job {ended.job.name} ended after %.0f s: %s"
-            log.info(words, ended.seconds, ended.reason, extra={"stage": ended.job.stage})
+            words, job = "%s: Job %s ended after %.0f s: %s", ended.job
+            log.info(words, key, job.name, ended.seconds, ended.reason, extra={"stage": job.stage})
         intent = plan(deployment, observed, self._settings, now)
         refusals = _Refusals()
         by_name = _by_name(children)
