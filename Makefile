@@ -104,11 +104,11 @@ lint: venv verify-generated ## Run ruff, mypy --strict, the import layers, helm 
 	$(WITH_PROGRAMS); helm lint --strict charts/triton-operator --values hack/lint/images.yaml
 	$(WITH_PROGRAMS); $(RENDER) | $(KUBECONFORM) -
 	# These kinds are the Prometheus operator's: no schema of them is here.
-	$(WITH_PROGRAMS); $(RENDER) --values hack/lint/all-values.yaml | $(KUBECONFORM) -skip PodMonitor,ServiceMonitor -
+	$(WITH_PROGRAMS); $(RENDER) --values hack/lint/all-values.yaml | $(KUBECONFORM) -skip PodMonitor,PrometheusRule,ServiceMonitor -
 	$(WITH_PROGRAMS); $(KUBECONFORM) crds
 	$(WITH_PROGRAMS); for example in $$(find manifests/examples -name kustomization.yaml -printf '%h\n'); do kubectl kustomize $$example | $(KUBECONFORM) -; done
 
-.PHONY: test test-fast test-report test-torch test-tensorflow test-images test-apiserver test-attacks test-chaos test-chaos-node test-cluster test-e2e
+.PHONY: test test-fast test-observe test-report test-torch test-tensorflow test-images test-apiserver test-attacks test-chaos test-chaos-node test-cluster test-e2e
 # Fast ones first, and one after the other: they share two cores and one cluster.
 # In a suite that measures nothing a worker for each core, four at most: each has an API server, and takes whole modules.
 EACH_CORE := -n auto --maxprocesses 4 --dist loadscope
@@ -118,7 +118,11 @@ test: venv ## Run all tests, including their set-up, and print how long each sui
 	  took+=$$(printf '%-12s %3d min %02d s' $$suite $$((SECONDS / 60)) $$((SECONDS % 60)))$$'\n'; done; printf '\n%s' "$$took"
 
 test-fast: venv ## Run the tests that need neither images nor a cluster: minutes
-	pytest $(EACH_CORE) -m "not (apiserver or chaos or chromium or cluster or e2e or examples or gpu or images or nodes or release or tensorflow or torch)" tests
+	pytest $(EACH_CORE) -m "not (apiserver or chaos or chromium or cluster or e2e or examples or gpu or images or nodes or observe or release or tensorflow or torch)" tests
+
+test-observe: venv ## Test alerts and dashboards with the real Prometheus, a real operator and a real tritonserver: minutes
+	python3 -m hack.devcluster binaries prometheus kubernetes etcd helm
+	pytest -m observe tests/observe
 
 test-report: venv ## Test reports of recorded runs in a headless Chromium, which it installs from Debian
 	type chromium chromedriver > /dev/null || { apt-get update -qq; DEBIAN_FRONTEND=noninteractive \

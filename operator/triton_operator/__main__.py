@@ -11,6 +11,7 @@ from triton_operator.kube.cluster import Cluster, ClusterError, NotFoundError
 from triton_operator.kube.kinds import TRITON_DEPLOYMENT
 from triton_operator.runtime import handlers
 from triton_operator.runtime.controller import Controller
+from triton_operator.runtime.log_fields import FieldsFilter
 from triton_operator.runtime.metrics import Metrics, serve
 from triton_operator.runtime.printable_log import protect
 from triton_operator.settings import Settings, SettingsError
@@ -22,8 +23,12 @@ def main() -> None:
         settings = Settings.from_environment(os.environ)
     except SettingsError as error:
         sys.exit(f"triton-operator: {error}; the chart sets it")
-    kopf.configure(log_format=kopf.LogFormat.JSON if settings.log_format == "json" else kopf.LogFormat.FULL)
+    log_format = kopf.LogFormat.JSON if settings.log_format == "json" else kopf.LogFormat.FULL
+    # kopf's reference to an object has several fields; by default it has the name of our field with the object's name.
+    kopf.configure(log_format=log_format, log_refkey="reference")
     protect(logging.getLogger())
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(FieldsFilter())
     # kopf would log that the handler succeeded, for every event.
     logging.getLogger("kopf.objects").setLevel(logging.WARNING)
     metrics = Metrics()

@@ -1,6 +1,7 @@
 """The chart's values, one by one: each is described, checked by the schema, and changes what is rendered."""
 
 import json
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -195,12 +196,15 @@ def test_servers_are_scraped_in_the_namespaces_of_the_release(settings: tuple[st
     on = ("--set", "servers.podMonitor.enabled=true,servers.podMonitor.labels.release=prometheus")
     spec = monitor("PodMonitor", "triton-operator-servers", *on, *settings)
     assert spec["namespaceSelector"] == namespaces
-    assert spec["podMetricsEndpoints"] == [{"port": "metrics"}]
+    (endpoint,) = spec["podMetricsEndpoints"]
+    assert endpoint["port"] == "metrics"
     server = yaml.safe_load((ROOT / "tests/golden/ready/expected.yaml").read_text())["objects"]
     (template,) = [each["spec"]["template"] for each in server if each["kind"] == "Deployment"]
     labels = template["metadata"]["labels"]
     assert labels.items() >= spec["selector"]["matchLabels"].items()
-    assert labels.keys() >= set(spec["podTargetLabels"])
+    names = {"__meta_kubernetes_pod_label_" + re.sub(r"\W", "_", label) for label in labels}
+    assert [each["targetLabel"] for each in endpoint["relabelings"]] == ["object", "revision"]
+    assert names >= {label for each in endpoint["relabelings"] for label in each["sourceLabels"]}
     ports = [port["name"] for each in template["spec"]["containers"] for port in each.get("ports", ())]
     assert "metrics" in ports
 

@@ -106,6 +106,28 @@ def test_target_is_shown_only_while_it_is_not_what_serves(serving: Cluster) -> N
     assert "target" not in serving.status
 
 
+def test_events_tell_a_second_rollout_in_order(serving: Cluster) -> None:
+    before, told = serving.status["serving"]["revision"], len(serving.events)
+    serving.edit(source={"uri": "pvc://models/other"})
+    serving.settle()
+    after = serving.status["serving"]["revision"]
+    events = serving.events[told:]
+    assert {event.type for event in events} == {"Normal"}
+    assert [event.reason for event in events] == [
+        *("Running", "Resolved", "Running", "Converted", "Running", "Verified", "Selected"),
+        *("RollingOut", "Running", "Measured", "Available", "Ready"),
+    ]
+    (start,) = [event.message for event in events if event.reason == "RollingOut"]
+    (flip,) = [event.message for event in events if event.reason == "Available"]
+    assert (
+        start
+        == f"Available: revision {after} (candidate onnx-fp32) starts; revision {before} serves until it was measured"
+    )
+    assert (
+        flip == f"Available: revision {after} (candidate onnx-fp32) replaces revision {before}, and is the active one"
+    )
+
+
 def test_going_back_runs_no_stage_again(serving: Cluster) -> None:
     first = serving.serving()
     serving.edit(models=WIDER)

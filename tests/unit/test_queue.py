@@ -16,17 +16,17 @@ from triton_operator.runtime.queue import LONGEST_BACKOFF_SECONDS, Result, Sched
 def test_keys_come_out_in_the_order_they_were_woken() -> None:
     schedule: Schedule[str] = Schedule()
     for key in ("b", "a", "c", "a", "b"):
-        schedule.wake(key)
+        schedule.wake(key, 0.0)
     assert [schedule.take(0.0) for _ in range(4)] == ["b", "a", "c", None]
 
 
 def test_a_key_woken_while_worked_on_comes_again_once_and_last() -> None:
     schedule: Schedule[str] = Schedule()
-    schedule.wake("a")
+    schedule.wake("a", 0.0)
     assert schedule.take(0.0) == "a"
-    schedule.wake("b")
-    schedule.wake("a")
-    schedule.wake("a")
+    schedule.wake("b", 0.0)
+    schedule.wake("a", 0.0)
+    schedule.wake("a", 0.0)
     assert schedule.take(0.0) == "b"
     assert schedule.take(0.0) is None
     schedule.succeeded("a", 0.0, again_after=100.0)
@@ -37,38 +37,58 @@ def test_a_key_woken_while_worked_on_comes_again_once_and_last() -> None:
 
 def test_a_key_is_due_again_after_its_pause_and_a_wake_replaces_the_pause() -> None:
     schedule: Schedule[str] = Schedule()
-    schedule.wake("a")
+    schedule.wake("a", 0.0)
     schedule.take(0.0)
     schedule.succeeded("a", 0.0, again_after=5.0)
     assert schedule.next_time() == 5.0
     assert schedule.take(4.9) is None
-    schedule.wake("a")
+    schedule.wake("a", 0.0)
     assert schedule.next_time() is None
     assert schedule.take(4.9) == "a"
     schedule.succeeded("a", 4.9, again_after=None)
     assert schedule.take(5.0) is None
 
 
+def test_how_long_a_key_waits_counts_from_when_it_became_due() -> None:
+    schedule: Schedule[str] = Schedule()
+    assert schedule.oldest_due() is None
+    schedule.wake("a", 1.0)
+    schedule.wake("b", 2.0)
+    schedule.wake("a", 3.0)
+    assert schedule.oldest_due() == 1.0, "another wake does not begin anew"
+    assert schedule.take(4.0) == "a"
+    assert schedule.oldest_due() == 2.0
+    assert schedule.take(4.0) == "b"
+    schedule.succeeded("a", 5.0, again_after=0.0)
+    schedule.succeeded("b", 6.0, again_after=4.0)
+    assert schedule.oldest_due() == 5.0, "one that has to finish waits too, and one that pauses does not"
+    assert [schedule.take(20.0), schedule.take(20.0)] == ["b", "a"]
+    schedule.wake("b", 21.0)
+    assert schedule.oldest_due() is None, "it is worked on"
+    schedule.succeeded("b", 22.0, again_after=None)
+    assert schedule.oldest_due() == 22.0
+
+
 def test_what_only_has_to_be_finished_comes_after_all_that_was_woken() -> None:
     schedule: Schedule[str] = Schedule()
     for key in ("a", "b", "c"):
-        schedule.wake(key)
+        schedule.wake(key, 0.0)
     for key in ("a", "b"):
         assert schedule.take(0.0) == key
         schedule.succeeded(key, 0.0, again_after=0.0)
     assert len(schedule) == 3
-    schedule.wake("b")
+    schedule.wake("b", 0.0)
     assert [schedule.take(0.0) for _ in range(4)] == ["c", "b", "a", None]
-    schedule.wake("a")
+    schedule.wake("a", 0.0)
     schedule.succeeded("a", 0.0, again_after=0.0)
-    schedule.wake("d")
+    schedule.wake("d", 0.0)
     assert [schedule.take(0.0) for _ in range(3)] == ["a", "d", None]
 
 
 def test_pauses_double_up_to_the_cap_and_success_resets_them() -> None:
     schedule: Schedule[str] = Schedule()
     pauses, now = [], 0.0
-    schedule.wake("a")
+    schedule.wake("a", 0.0)
     for _ in range(1200):
         assert schedule.take(now) == "a"
         pauses.append(schedule.failed("a", now))
@@ -77,7 +97,7 @@ def test_pauses_double_up_to_the_cap_and_success_resets_them() -> None:
     assert pauses[-1] == LONGEST_BACKOFF_SECONDS
     assert schedule.take(now) == "a"
     schedule.succeeded("a", now, again_after=None)
-    schedule.wake("a")
+    schedule.wake("a", 0.0)
     schedule.take(now)
     assert schedule.failed("a", now) == 0.5
 
@@ -96,7 +116,7 @@ class ScheduleMachine(RuleBasedStateMachine):
 
     @rule(key=keys)
     def wake(self, key: str) -> None:
-        self.schedule.wake(key)
+        self.schedule.wake(key, self.now)
         self.wanted[key] = self.now
 
     @rule(seconds=st.floats(0, 20))

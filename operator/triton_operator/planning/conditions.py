@@ -137,7 +137,8 @@ def _summary(context: Context, progress: Progress, stages: Sequence[Verdict]) ->
 
 
 def transitions(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str]]:
-    """Type, reason and message of an Event for each condition and candidate that changed."""
+    """Type, reason and message of an Event for each condition, candidate and revision that changed."""
+    yield from _switch(old, new)
     known = {each.type: (each.status, each.reason) for each in old.conditions}
     for each in new.conditions:
         if each.type in SUMMARY and (each.status != "True" or each.type == "Reconciling"):
@@ -152,3 +153,26 @@ def transitions(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Ite
         if candidate.state in ("Failed", "Skipped") and states.get(candidate.name) != candidate.state:
             kind = "Warning" if candidate.state == "Failed" else "Normal"
             yield kind, candidate.reason, f"candidate {candidate.name}: {candidate.message}"
+    yield from _start(old, new)
+
+
+def _start(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str]]:
+    """The start of a target revision's server, of which no condition tells while another revision serves."""
+    target, active = new.target, new.active
+    if target is not None and active is not None and target != old.target:
+        message = (
+            f"Available: revision {target.revision} (candidate {target.candidate}) starts; revision {active.revision}"
+            " serves until it was measured"
+        )
+        yield "Normal", Reason.ROLLING_OUT, message
+
+
+def _switch(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str]]:
+    """The change of the active revision, which the condition Available outlives."""
+    before, after = old.active, new.active
+    if before is not None and after is not None and before.revision != after.revision:
+        message = (
+            f"Available: revision {after.revision} (candidate {after.candidate}) replaces revision {before.revision},"
+            " and is the active one"
+        )
+        yield "Normal", Reason.AVAILABLE, message

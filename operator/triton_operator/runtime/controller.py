@@ -78,6 +78,7 @@ class Controller:
             queue.wake(key)
         self._queue = queue
         self._metrics.queue_depth.set_function(lambda: len(queue))
+        self._metrics.queue_age.set_function(queue.oldest_wait_seconds)
         self._tasks = [asyncio.create_task(queue.run()), asyncio.create_task(self._list_forever(queue))]
         if self._lease is not None:
             self._tasks.append(asyncio.create_task(self._hold_forever(self._lease, queue)))
@@ -145,6 +146,7 @@ class Controller:
                 await asyncio.get_running_loop().run_in_executor(self._lease_thread, lease.renew)
                 if not lease.held():
                     self._leads = False
+                    self._metrics.stand_by()
                 elif not self._leads and (taking_over is None or taking_over.done()):
                     taking_over = group.create_task(self._take_over(lease, queue))
                 await asyncio.sleep(RENEW_SECONDS)

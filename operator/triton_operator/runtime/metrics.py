@@ -15,7 +15,9 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 
-from triton_operator.runtime.store import Store
+from triton_operator.runtime.object_metrics import ObjectMetrics
+from triton_operator.runtime.stage_metrics import StageMetrics
+from triton_operator.runtime.store import Key, Store
 
 Problem = Callable[[], str]
 """Returns what is wrong; empty: nothing."""
@@ -41,6 +43,9 @@ class Metrics:
             ["reason"],
             registry=self.registry,
         )
+        for reason in ("Bug", "Conflict", "Fight", "Unavailable"):
+            # A series that begins with 1 has no increase.
+            self.reconcile_errors.labels(reason)
         self.writes = Counter(
             "triton_operator_writes",
             "Requests that change something, by verb and kind; there are none at rest.",
@@ -50,7 +55,14 @@ class Metrics:
         self.queue_depth = Gauge(
             "triton_operator_queue_depth", "TritonDeployments that wait for a worker.", registry=self.registry
         )
-
+        self.queue_age = Gauge(
+            "triton_operator_queue_age_seconds",
+            "How long the TritonDeployment that has waited longest for a worker has waited.",
+            registry=self.registry,
+        )
+        self.stages = StageMetrics(self.registry)
+        self.objects = ObjectMetrics()
+        self.registry.register(self.objects)
         self.leads = Gauge(
             "triton_operator_leads", "1 in the replica that works, 0 in those that stand by.", registry=self.registry
         )
@@ -58,6 +70,16 @@ class Metrics:
     def watch(self, store: Store) -> None:
         """Count the TritonDeployments of a store by the reason of their Ready condition."""
         self.registry.register(_Deployments(store))
+
+    def forget(self, key: Key) -> None:
+        """Forget a TritonDeployment that is gone."""
+        self.stages.forget(key)
+        self.objects.forget(key)
+
+    def stand_by(self) -> None:
+        """Forget all TritonDeployments, because another replica tells of them."""
+        self.stages.clear()
+        self.objects.clear()
 
 
 class _Deployments(Collector):

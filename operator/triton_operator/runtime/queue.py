@@ -6,6 +6,7 @@
 import asyncio
 import heapq
 import logging
+import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
@@ -38,9 +39,9 @@ class Schedule(Generic[Key]):
     """
 
     def __init__(self) -> None:
-        # Both are sets that keep their order.
-        self._due: OrderedDict[Key, None] = OrderedDict()
-        self._finishing: OrderedDict[Key, None] = OrderedDict()
+        # Each key with the time at which it became due.
+        self._due: OrderedDict[Key, float] = OrderedDict()
+        self._finishing: OrderedDict[Key, float] = OrderedDict()
         self._working: dict[Key, float] = {}
         self._woken: set[Key] = set()
         self._timers: dict[Key, float] = {}
@@ -56,21 +57,21 @@ class Schedule(Generic[Key]):
         """How many keys are being worked on."""
         return len(self._working)
 
-    def wake(self, key: Key) -> None:
+    def wake(self, key: Key, now: float) -> None:
         """Make a key due now, whatever it waited for."""
         self._timers.pop(key, None)
         if key in self._working:
             self._woken.add(key)
         else:
             self._finishing.pop(key, None)
-            self._due[key] = None
+            self._due.setdefault(key, now)
 
     def take(self, now: float) -> Key | None:
         """Return the key that has been due for longest and mark it as worked on; None if none is due."""
         while self._heap and self._heap[0][0] <= now:
             time, _, key = heapq.heappop(self._heap)
             if self._timers.get(key) == time:
-                self.wake(key)
+                self.wake(key, time)
         first = self._due or self._finishing
         if not first:
             return None
@@ -83,9 +84,9 @@ class Schedule(Generic[Key]):
         self._failures.pop(key, None)
         if again_after == 0.0 and key not in self._woken:
             del self._working[key]
-            self._finishing[key] = None
+            self._finishing[key] = now
         else:
-            self._ended(key, None if again_after is None else now + again_after)
+            self._ended(key, now, None if again_after is None else now + again_after)
 
     def failed(self, key: Key, now: float, at_least: float = 0.0) -> float:
         """The work on a key failed: it is due again after a pause that doubles each time. Returns the pause."""
@@ -93,7 +94,7 @@ class Schedule(Generic[Key]):
         self._failures[key] = failures + 1
         # The exponent is bounded before the power is taken: 2.0 ** 1100 overflows.
         pause = max(at_least, min(FIRST_BACKOFF_SECONDS * 2.0 ** min(failures, 30), LONGEST_BACKOFF_SECONDS))
-        self._ended(key, now + pause)
+        self._ended(key, now, now + pause)
         return pause
 
     def next_time(self) -> float | None:
@@ -106,11 +107,15 @@ class Schedule(Generic[Key]):
         """When the longest running work began; None if nothing is worked on."""
         return min(self._working.values(), default=None)
 
-    def _ended(self, key: Key, due: float | None) -> None:
+    def oldest_due(self) -> float | None:
+        """When the key that has been due for longest became due; None if none is due. Any thread may ask."""
+        return min([*self._due.values(), *self._finishing.values()], default=None)
+
+    def _ended(self, key: Key, now: float, due: float | None) -> None:
         del self._working[key]
         if key in self._woken:
             self._woken.remove(key)
-            self.wake(key)
+            self.wake(key, now)
         elif due is not None:
             self._timers[key] = due
             self._sequence += 1
@@ -121,7 +126,7 @@ class WorkQueue(Generic[Key]):
     """Runs `process` for every key that is due, on at most `workers` keys at a time.
 
     If `process` raises, the traceback is logged and the key comes back as after a failure. All methods belong to the
-    event loop's thread.
+    event loop's thread, unless they say otherwise.
     """
 
     def __init__(self, process: Callable[[Key], Awaitable[Result]], workers: int) -> None:
@@ -135,8 +140,13 @@ class WorkQueue(Generic[Key]):
 
     def wake(self, key: Key) -> None:
         """Make a key due now."""
-        self._schedule.wake(key)
+        self._schedule.wake(key, asyncio.get_running_loop().time())
         self._changed.set()
+
+    def oldest_wait_seconds(self) -> float:
+        """How long the key that has waited longest for a worker has been due; 0 if none waits. Any thread may ask."""
+        due = self._schedule.oldest_due()
+        return 0.0 if due is None else max(0.0, time.monotonic() - due)
 
     def oldest_pass_seconds(self) -> float:
         """How long the longest running `process` has run; 0 if none runs."""

@@ -40,9 +40,10 @@ from triton_operator.kube.kinds import (
     kind_of,
 )
 from triton_operator.kube.ownership import Control
-from triton_operator.names import GPU_PRODUCT_LABEL, MANAGED_BY_LABEL
+from triton_operator.names import GPU_PRODUCT_LABEL, MANAGED_BY_LABEL, STAGE_LABEL
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.plan import Event, Plan, plan
+from triton_operator.runtime import log_fields
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.queue import Result
 from triton_operator.runtime.store import Key, Store
@@ -91,7 +92,7 @@ class Reconciler:
 
     def reconcile(self, key: Key) -> Result:
         """Make one pass; never raises."""
-        with self._metrics.reconcile_seconds.time():
+        with self._metrics.reconcile_seconds.time(), log_fields.fields(namespace=key.namespace, object=key.name):
             try:
                 return self._pass(key)
             except UnavailableError as error:
@@ -117,7 +118,9 @@ class Reconciler:
         if owner is None or "deletionTimestamp" in owner["metadata"]:
             # The garbage collector deletes the children.
             self._writing_passes.pop(key, None)
+            self._metrics.forget(key)
             return Result()
+        log_fields.add(generation=owner["metadata"]["generation"])
         now = self._clock()
         known = self._store.children(key)
         children = ownership.ours(owner, known)
@@ -125,7 +128,9 @@ class Reconciler:
             deployment = parse(owner)
         except InvalidSpecError as error:
             self._stall(owner, parse_status(owner), Reason.INVALID_SPEC, str(error), now)
+            self._metrics.objects.seen(key, None, parse_status(self._store.deployment(key) or owner))
             return Result()
+        self._metrics.objects.seen(key, deployment.spec, deployment.status)
         events = [body for body in known if kind_of(body) is EVENT]
         product = product_asked(deployment.spec)
         exists = self._cluster.has_node(GPU_PRODUCT_LABEL, product) if product else None
@@ -139,6 +144,9 @@ class Reconciler:
         if observed.unreadable:
             entries = f"{names.results(deployment.name)}: {', '.join(observed.unreadable)}"
             log.warning("%s: nothing is removed from the claim: unreadable entries in ConfigMap %s", key, entries)
+        for ended in self._metrics.stages.seen(key, observed.jobs.values(), now):
+            words, job = "%s: Job %s ended after %.0f s: %s", ended.job
+            log.info(words, key, job.name, ended.seconds, ended.reason, extra={"stage": job.stage})
         intent = plan(deployment, observed, self._settings, now)
         refusals = _Refusals()
         by_name = _by_name(children)
@@ -312,7 +320,9 @@ class Reconciler:
     def _wrote(self, owner: Body, verb: str, body: Body, difference: str) -> None:
         name = f"{owner['metadata']['namespace']}/{owner['metadata']['name']}"
         what = f"{verb} {body['kind']} {body['metadata']['name']}"
-        log.info("%s: %s%s", name, what, f" ({difference})" if difference else "")
+        stage = body["metadata"].get("labels", {}).get(STAGE_LABEL)
+        extra = {"stage": stage} if stage else {}
+        log.info("%s: %s%s", name, what, f" ({difference})" if difference else "", extra=extra)
         self._metrics.writes.labels(verb, body["kind"]).inc()
 
     def _count_error(self, error: ClusterError) -> None:

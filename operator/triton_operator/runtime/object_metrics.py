@@ -1,0 +1,158 @@
+"""What each TritonDeployment promises and was measured to do, as metrics to compare with its servers' own.
+
+The labels `namespace`, `object` and `revision` are those that the chart's PodMonitor gives the servers' series, and
+`model` is Triton's: the model, or the ensemble, that clients ask for. Of each object there is one active revision, so
+the number of series is bounded by the rows of its sweep.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import chain
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from triton_operator.api.duration import microseconds
+from triton_operator.api.selection import Constraints
+from triton_operator.api.spec import TritonDeploymentSpec
+from triton_operator.api.status import RowStatus, TritonDeploymentStatus
+from triton_operator.runtime.store import Key
+
+MICROSECOND = 1e-6
+OBJECT = ("namespace", "object")
+REVISION = (*OBJECT, "model", "revision")
+ROW = (*REVISION, "batch_size", "concurrency")
+FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "triton_operator_stalled": (
+        "1 for a TritonDeployment that is stalled, with the reason of its Stalled condition.",
+        (*OBJECT, "reason"),
+    ),
+    "triton_operator_active_revision": (
+        "1 for the active revision of a TritonDeployment.",
+        (*REVISION, "candidate", "format", "precision"),
+    ),
+    "triton_operator_latency_limit_seconds": (
+        "Highest latency that spec.selection.constraints allow, by statistic: average, p50, p90, p95 or p99.",
+        (*OBJECT, "model", "statistic"),
+    ),
+    "triton_operator_measured_throughput": (
+        "Inferences (samples) per second of the active revision's best measurement through the Service.",
+        REVISION,
+    ),
+    "triton_operator_measured_p99_latency_seconds": (
+        "P99 latency of the active revision's best measurement through the Service.",
+        REVISION,
+    ),
+    "triton_operator_replica_throughput": (
+        "Inferences (samples) per second of the active revision's best measurement as a candidate, on one replica.",
+        REVISION,
+    ),
+    "triton_operator_sweep_throughput": (
+        "Inferences (samples) per second of each measurement of the active revision's online sweep.",
+        ROW,
+    ),
+    "triton_operator_sweep_p99_latency_seconds": (
+        "P99 latency, seen by the client, of each measurement of the active revision's online sweep.",
+        ROW,
+    ),
+    "triton_operator_sweep_server_latency_seconds": (
+        "Mean time in the server, queue included, of each measurement of the active revision's online sweep.",
+        ROW,
+    ),
+}
+"""Name of each metric: what it says, and its labels."""
+
+Sample = tuple[str, tuple[str, ...], float]
+"""Name of the metric, values of its labels, value."""
+
+
+class ObjectMetrics(Collector):
+    """The metrics of all TritonDeployments, as the last passes saw them.
+
+    Passes are made by the replica that leads, so no series is there twice.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._samples: dict[Key, tuple[Sample, ...]] = {}
+
+    def seen(self, key: Key, spec: TritonDeploymentSpec | None, status: TritonDeploymentStatus) -> None:
+        """Take in an object; without a spec if that is invalid."""
+        found = tuple(samples(key, spec, status))
+        with self._lock:
+            self._samples[key] = found
+
+    def forget(self, key: Key) -> None:
+        """Forget an object that is gone."""
+        with self._lock:
+            self._samples.pop(key, None)
+
+    def clear(self) -> None:
+        """Forget all objects."""
+        with self._lock:
+            self._samples.clear()
+
+    def describe(self) -> Iterator[GaugeMetricFamily]:
+        """Yield the families, empty."""
+        for name, (words, labels) in FAMILIES.items():
+            yield GaugeMetricFamily(name, words, labels=labels)
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield the families with all samples."""
+        families = {family.name: family for family in self.describe()}
+        with self._lock:
+            known = list(self._samples.values())
+        for name, labels, value in chain.from_iterable(known):
+            families[name].add_metric(labels, value)
+        yield from families.values()
+
+
+def samples(key: Key, spec: TritonDeploymentSpec | None, status: TritonDeploymentStatus) -> Iterator[Sample]:
+    """Yield the samples of one object."""
+    for each in status.conditions:
+        if each.type == "Stalled" and each.status == "True":
+            yield "triton_operator_stalled", (*key, each.reason), 1.0
+    if spec is not None:
+        for statistic, limit in _limits(spec.selection.constraints):
+            yield "triton_operator_latency_limit_seconds", (*key, spec.served_name, statistic), limit
+        yield from _revision(key, spec.served_name, status)
+
+
+def _limits(constraints: Constraints) -> Iterator[tuple[str, float]]:
+    """Yield each bounded latency and its bound in seconds."""
+    for statistic in ("average", "p50", "p90", "p95", "p99"):
+        if bound := getattr(constraints, f"{statistic}_latency"):
+            yield statistic, microseconds(bound) * MICROSECOND
+
+
+def _revision(key: Key, model: str, status: TritonDeploymentStatus) -> Iterator[Sample]:
+    active = status.active
+    if active is None:
+        return
+    labels = (*key, model, active.revision)
+    yield "triton_operator_active_revision", (*labels, active.candidate, active.format, active.precision), 1.0
+    yield from _throughput("triton_operator_measured_throughput", labels, active.throughput)
+    if active.p99_latency_microseconds is not None:
+        p99 = active.p99_latency_microseconds * MICROSECOND
+        yield "triton_operator_measured_p99_latency_seconds", labels, p99
+    for candidate in status.candidates:
+        if candidate.key == active.revision:
+            yield from _throughput("triton_operator_replica_throughput", labels, candidate.throughput)
+    rows = status.performance.online if status.performance is not None else ()
+    # The last one, if a sweep has two of the same load: a series has one value.
+    for load, row in {(str(row.batch_size), str(row.concurrency)): row for row in rows}.items():
+        yield from _row((*labels, *load), row)
+
+
+def _row(labels: tuple[str, ...], row: RowStatus) -> Iterator[Sample]:
+    server = row.queue + row.compute_input + row.compute_infer + row.compute_output
+    yield from _throughput("triton_operator_sweep_throughput", labels, row.throughput)
+    yield "triton_operator_sweep_p99_latency_seconds", labels, row.p99 * MICROSECOND
+    yield "triton_operator_sweep_server_latency_seconds", labels, server * MICROSECOND
+
+
+def _throughput(name: str, labels: tuple[str, ...], text: str) -> Iterator[Sample]:
+    """Yield nothing for a text that is no number: anybody who may write a status can put one there."""
+    with suppress(ValueError):
+        yield name, labels, float(text)

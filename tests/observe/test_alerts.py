@@ -1,0 +1,59 @@
+"""The alerts of the chart's PrometheusRule, by promtool: each fires where it should, and is silent where it should."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from hack.devcluster.binaries import program
+from tests.apiserver.operator_process import rendered
+
+CASES = Path(__file__).parent / "alerts.test.yaml"
+Rule = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def groups() -> list[dict[str, Any]]:
+    """The groups of rules as the chart renders them."""
+    (body,) = [
+        each for each in rendered("--set", "metrics.prometheusRule.enabled=true") if each["kind"] == "PrometheusRule"
+    ]
+    found: list[dict[str, Any]] = body["spec"]["groups"]
+    return found
+
+
+def promtool(*arguments: str, folder: Path) -> str:
+    argv = [str(program("promtool")), *arguments]
+    outcome = subprocess.run(argv, cwd=folder, capture_output=True, text=True)
+    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+    return outcome.stdout
+
+
+def test_promtool_accepts_every_rule(groups: list[dict[str, Any]], tmp_path: Path) -> None:
+    (tmp_path / "alerts.yaml").write_text(yaml.safe_dump({"groups": groups}))
+    said = promtool("check", "rules", "--lint=all", "--lint-fatal", "alerts.yaml", folder=tmp_path)
+    assert f"SUCCESS: {sum(len(group['rules']) for group in groups)} rules found" in said
+
+
+def test_each_alert_fires_where_it_should_and_nowhere_else(groups: list[dict[str, Any]], tmp_path: Path) -> None:
+    """Without annotations, which promtool would compare word by word."""
+    rules = [{**group, "rules": [{**rule, "annotations": {}} for rule in group["rules"]]} for group in groups]
+    (tmp_path / "alerts.yaml").write_text(yaml.safe_dump({"groups": rules}))
+    shutil.copy(CASES, tmp_path)
+    assert "SUCCESS" in promtool("test", "rules", CASES.name, folder=tmp_path)
+
+
+def test_every_alert_is_tried_both_ways_and_has_the_labels_that_its_words_name(groups: list[dict[str, Any]]) -> None:
+    tries = [each for case in yaml.safe_load(CASES.read_text())["tests"] for each in case["alert_rule_test"]]
+    for rule in (rule for group in groups for rule in group["rules"]):
+        own = [each for each in tries if each["alertname"] == rule["alert"]]
+        firing = [alert for each in own for alert in each.get("exp_alerts", ())]
+        assert firing, f"{rule['alert']} fires in no test"
+        assert [each for each in own if not each.get("exp_alerts")], f"{rule['alert']} is silent in no test"
+        named = set(re.findall(r"\$labels\.(\w+)", " ".join(rule["annotations"].values())))
+        for alert in firing:
+            assert named <= set(alert["exp_labels"]), f"{rule['alert']} names a label that it has not"

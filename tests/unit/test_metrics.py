@@ -1,0 +1,158 @@
+"""What the operator tells Prometheus of stages and objects."""
+
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from tests.simulation.answers import FINAL, REQUESTS, Fate, when
+from tests.simulation.cluster import STEP, Cluster
+from tests.simulation.deployments import a_spec
+from triton_converters.contract.reasons import Reason
+from triton_operator.api.deployment import parse
+from triton_operator.observed.snapshot import observe
+from triton_operator.runtime.metrics import Metrics
+from triton_operator.runtime.object_metrics import FAMILIES, samples
+from triton_operator.runtime.stage_metrics import STAGES, StageMetrics
+from triton_operator.runtime.store import Key
+
+DIGITS = Key("vision", "digits")
+LIMITED = {"selection": {"constraints": {"p99Latency": "20ms", "averageLatency": "800us"}}}
+
+
+def told(cluster: Cluster) -> dict[str, list[tuple[tuple[str, ...], Any]]]:
+    """Samples of the object by metric."""
+    deployment = parse(cluster.body())
+    found: dict[str, list[tuple[tuple[str, ...], Any]]] = {name: [] for name in FAMILIES}
+    for name, labels, value in samples(DIGITS, deployment.spec, deployment.status):
+        assert len(labels) == len(FAMILIES[name][1])
+        found[name].append((labels, pytest.approx(value)))
+    return found
+
+
+def outcomes(registry: CollectorRegistry) -> dict[tuple[str, str], float]:
+    """How many Jobs ended, by stage and reason, without zeros."""
+    return {
+        (sample.labels["stage"], sample.labels["reason"]): sample.value
+        for family in registry.collect()
+        for sample in family.samples
+        if sample.name == "triton_operator_stage_outcomes_total" and sample.value
+    }
+
+
+def watched(cluster: Cluster, stages: StageMetrics, steps: int = 80) -> list[tuple[str, str]]:
+    """Stage and reason of each Job that ended while the cluster ran."""
+    ended = []
+    for _ in range(steps):
+        cluster.act()
+        seen = observe("digits", cluster.objects.values())
+        ended += [(each.job.stage, each.reason) for each in stages.seen(DIGITS, seen.jobs.values(), cluster.now)]
+        cluster.step()
+    return ended
+
+
+def test_the_known_stages_are_those_of_the_contract() -> None:
+    assert set(STAGES) == set(REQUESTS)
+
+
+def test_each_job_is_counted_once_with_its_stage_and_reason() -> None:
+    registry = CollectorRegistry()
+    cluster = Cluster(
+        a_spec(), when("convert", Fate(exit_code=FINAL.exit_code, reason=Reason.CONVERSION_FAILED), "onnx-fp16")
+    )
+    ended = watched(cluster, StageMetrics(registry))
+    assert ended[:2] == [("source", "Succeeded"), ("reference", "Succeeded")]
+    assert outcomes(registry) == {
+        ("source", "Succeeded"): 1,
+        ("reference", "Succeeded"): 1,
+        ("convert", "Succeeded"): 3,
+        ("convert", "ConversionFailed"): 1,
+        ("profile", "Succeeded"): 3,
+        ("metrics", "Succeeded"): 1,
+        ("measure", "Succeeded"): 1,
+    }
+    assert registry.get_sample_value("triton_operator_stage_seconds_count", {"stage": "convert"}) == 4
+    seconds = registry.get_sample_value("triton_operator_stage_seconds_sum", {"stage": "source"})
+    assert seconds is not None
+    assert 0 < seconds <= 10 * STEP.total_seconds()
+
+
+def test_a_job_that_had_ended_before_is_not_counted_by_the_next_process() -> None:
+    cluster = Cluster(a_spec())
+    watched(cluster, StageMetrics(CollectorRegistry()))
+    assert watched(cluster, StageMetrics(CollectorRegistry()), 3) == []
+
+
+def test_a_label_that_names_no_stage_makes_no_series() -> None:
+    cluster, registry = Cluster(a_spec()), CollectorRegistry()
+    cluster.act()
+    stages = StageMetrics(registry)
+    for _ in range(20):
+        for job in cluster.of_kind("Job"):
+            job["metadata"]["labels"]["triton-operator.dev/stage"] = "mine"
+        stages.seen(DIGITS, observe("digits", cluster.objects.values()).jobs.values(), cluster.now)
+        cluster.step()
+    assert outcomes(registry) == {}
+
+
+def test_an_object_tells_its_limits_before_it_serves() -> None:
+    found = told(Cluster(a_spec(**LIMITED)))
+    assert found.pop("triton_operator_latency_limit_seconds") == [
+        (("vision", "digits", "digits", "average"), 0.0008),
+        (("vision", "digits", "digits", "p99"), 0.02),
+    ]
+    assert not any(found.values())
+
+
+def test_the_active_revision_tells_what_was_measured() -> None:
+    cluster = Cluster(a_spec())
+    cluster.settle()
+    found, status = told(cluster), cluster.status
+    active = status["serving"]
+    labels = ("vision", "digits", "digits", active["revision"])
+    assert found["triton_operator_active_revision"] == [((*labels, "onnx-fp32", "onnx", "fp32"), 1)]
+    assert found["triton_operator_measured_throughput"] == [(labels, float(active["throughput"]))]
+    assert found["triton_operator_measured_p99_latency_seconds"] == [(labels, active["p99LatencyMicroseconds"] / 1e6)]
+    (candidate,) = [each for each in status["candidates"] if each["state"] == "Selected"]
+    assert found["triton_operator_replica_throughput"] == [(labels, float(candidate["throughput"]))]
+    rows = status["performance"]["online"]
+    assert [each[0][4:] for each in found["triton_operator_sweep_throughput"]] == [
+        (str(row["batchSize"]), str(row["concurrency"])) for row in rows
+    ]
+    assert [each[1] for each in found["triton_operator_sweep_server_latency_seconds"]] == [
+        (row["queue"] + row["computeInput"] + row["computeInfer"] + row["computeOutput"]) / 1e6 for row in rows
+    ]
+    assert found["triton_operator_stalled"] == []
+
+
+def test_a_stalled_object_tells_why() -> None:
+    cluster = Cluster(a_spec(), when("reference", Fate(exit_code=FINAL.exit_code, reason=Reason.USER_CODE_FAILED)))
+    cluster.settle()
+    assert told(cluster)["triton_operator_stalled"] == [(("vision", "digits", "UserCodeFailed"), 1)]
+
+
+def test_a_figure_that_is_no_number_is_left_out() -> None:
+    cluster = Cluster(a_spec())
+    cluster.settle()
+    cluster.status["serving"]["throughput"] = "fast"
+    found = told(cluster)
+    assert found["triton_operator_measured_throughput"] == []
+    assert found["triton_operator_active_revision"] != []
+
+
+def test_an_object_that_is_gone_and_a_replica_that_stands_by_tell_nothing() -> None:
+    cluster, metrics = Cluster(a_spec()), Metrics()
+    cluster.settle()
+    deployment = parse(cluster.body())
+
+    def series() -> list[str]:
+        lines: list[Any] = generate_latest(metrics.registry).decode().splitlines()
+        return [line for line in lines if 'object="' in line]
+
+    metrics.objects.seen(DIGITS, deployment.spec, deployment.status)
+    metrics.objects.seen(Key("vision", "other"), deployment.spec, deployment.status)
+    both = series()
+    metrics.forget(DIGITS)
+    assert 0 < len(series()) == len(both) / 2
+    metrics.stand_by()
+    assert series() == []
