@@ -24,7 +24,7 @@ DEPLOYMENT_LABEL = f"{GROUP}/deployment"
 COMPONENT_LABEL = "app.kubernetes.io/component"
 STAGE_LABEL = f"{GROUP}/stage"
 MEASURING = ("profile", "search", "measure")
-"""The stages that measure. No two Jobs of them run on one node, whichever objects they belong to."""
+"""The stages that measure. On one node, those of two objects exclude each other."""
 KEY_LABEL = f"{GROUP}/key"
 CANDIDATE_LABEL = f"{GROUP}/candidate"
 REVISION_LABEL = f"{GROUP}/revision"

@@ -27,8 +27,10 @@ class Ran:
     end: datetime
 
     def overlaps(self, other: "Ran") -> bool:
-        """Whether both ran at once on one node."""
-        return self.node == other.node and self.begin < other.end and other.begin < self.end
+        """Whether two objects measured at once on one node."""
+        if self.owner == other.owner or self.node != other.node:
+            return False
+        return self.begin < other.end and other.begin < self.end
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,18 @@ from triton_operator import names
 Body = dict[str, Any]
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 TAKEN = "0/3 nodes are available: 1 node(s) didn't match pod anti-affinity rules, 2 Insufficient cpu."
-NO_OTHER = {
-    "labelSelector": {
-        "matchExpressions": [
-            {"key": "triton-operator.dev/stage", "operator": "In", "values": ["profile", "search", "measure"]}
-        ]
+MEASURES = {"key": "triton-operator.dev/stage", "operator": "In", "values": ["profile", "search", "measure"]}
+ANOTHER = {"key": "triton-operator.dev/deployment", "operator": "NotIn", "values": ["digits"]}
+ELSEWHERE = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["vision"]}
+NO_OTHER = [
+    {"labelSelector": {"matchExpressions": [MEASURES, ANOTHER]}, "topologyKey": "kubernetes.io/hostname"},
+    {
+        "labelSelector": {"matchExpressions": [MEASURES]},
+        "namespaceSelector": {"matchExpressions": [ELSEWHERE]},
+        "topologyKey": "kubernetes.io/hostname",
     },
-    "namespaceSelector": {},
-    "topologyKey": "kubernetes.io/hostname",
-}
+]
+"""Of other objects in the namespace, and of all in other namespaces."""
 
 
 def a_wait(message: str = TAKEN) -> Fate:
@@ -53,7 +56,7 @@ def test_only_what_measures_demands_a_node_without_another_measurement() -> None
                 found[labels[names.COMPONENT_LABEL]] = apart(each["spec"]["template"]["spec"])
         cluster.run(1)
     assert cluster.condition("Ready")["status"] == "True"
-    measuring = {stage for stage, terms in found.items() if terms == [NO_OTHER]}
+    measuring = {stage for stage, terms in found.items() if terms == NO_OTHER}
     assert measuring == {"profile", "search", "measure"}
     assert all(found[stage] == [] for stage in found.keys() - measuring)
     assert found.keys() >= {"reference", "convert", "server"}
@@ -66,7 +69,7 @@ def test_the_users_own_anti_affinity_stays() -> None:
     while not cluster.active("profile"):
         cluster.run(1)
     (profile,) = (each for each in cluster.of_kind("Job") if "-profile-" in each["metadata"]["name"])
-    assert apart(profile["spec"]["template"]["spec"]) == [own, NO_OTHER]
+    assert apart(profile["spec"]["template"]["spec"]) == [own, *NO_OTHER]
     cluster.run(5)
     # The scheduler does not say which of the two it means.
     assert cluster.condition("Ready")["reason"] == "Unschedulable"

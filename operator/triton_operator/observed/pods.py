@@ -336,7 +336,8 @@ def _waits_for_measurement(pod: Mapping[str, Any], condition: Mapping[str, Any])
     if pod["metadata"].get("labels", {}).get(STAGE_LABEL) not in MEASURING:
         return False
     terms = pod["spec"].get("affinity", {}).get("podAntiAffinity", {}).get(REQUIRED, [])
-    return len(terms) == 1 and "anti-affinity" in condition.get("message", "")
+    ours = all(STAGE_LABEL in str(term.get("labelSelector")) for term in terms)
+    return bool(terms) and ours and "anti-affinity" in condition.get("message", "")
 
 
 def _hint(condition: Mapping[str, Any]) -> str:

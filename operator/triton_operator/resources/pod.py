@@ -38,14 +38,9 @@ runtime is the node's default."""
 
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 NODE = "kubernetes.io/hostname"
-NO_OTHER = {
-    "labelSelector": {
-        "matchExpressions": [{"key": names.STAGE_LABEL, "operator": "In", "values": list(names.MEASURING)}]
-    },
-    "namespaceSelector": {},
-    "topologyKey": NODE,
-}
-"""Keeps a measurement from a node on which another runs, of any object in any namespace: it would disturb both."""
+NAMESPACE_NAME = "kubernetes.io/metadata.name"
+"""The label of a namespace that the API server sets to its name."""
+MEASURES = {"key": names.STAGE_LABEL, "operator": "In", "values": list(names.MEASURING)}
 
 
 def pod_spec(context: Context, pod: Pod, component: str, gpu: bool) -> dict[str, Any]:
@@ -226,7 +221,7 @@ def _spread(context: Context, spread: TopologySpread, component: str) -> dict[st
 
 
 def _affinity(context: Context, pod: Pod, component: str) -> dict[str, Any]:
-    """The user's affinity and the claim's, because a ReadWriteOnce volume is attached to one node, and NO_OTHER.
+    """The user's affinity, the claim's, because a ReadWriteOnce volume is attached to one node, and a measurement's.
 
     The claim requires affinity to the object's own pods; the first pod matches itself and is scheduled. For a user's
     claim the access mode is not known, so the affinity is only preferred.
@@ -238,9 +233,26 @@ def _affinity(context: Context, pod: Pod, component: str) -> dict[str, Any]:
         affinity = _with_term(affinity, "podAffinity", REQUIRED, own)
     elif shared is None:
         affinity = _with_term(affinity, "podAffinity", PREFERRED, {"weight": 100, "podAffinityTerm": own})
-    if component in names.MEASURING:
-        affinity = _with_term(affinity, "podAntiAffinity", REQUIRED, NO_OTHER)
+    for term in _other_measurements(context) if component in names.MEASURING else []:
+        affinity = _with_term(affinity, "podAntiAffinity", REQUIRED, term)
     return affinity
+
+
+def _other_measurements(context: Context) -> list[dict[str, Any]]:
+    """The measurements of other objects, in this namespace and in all others, that would disturb one on their node.
+
+    Those of one object follow each other: the next need not wait until the server of the last one has shut down.
+    """
+    another = {"key": names.DEPLOYMENT_LABEL, "operator": "NotIn", "values": [context.name]}
+    elsewhere = {"key": NAMESPACE_NAME, "operator": "NotIn", "values": [context.deployment.namespace]}
+    return [
+        {"labelSelector": {"matchExpressions": [MEASURES, another]}, "topologyKey": NODE},
+        {
+            "labelSelector": {"matchExpressions": [MEASURES]},
+            "namespaceSelector": {"matchExpressions": [elsewhere]},
+            "topologyKey": NODE,
+        },
+    ]
 
 
 def _with_term(affinity: dict[str, Any], kind: str, field: str, term: dict[str, Any]) -> dict[str, Any]:
