@@ -4,7 +4,7 @@ from triton_plugin.subject import printable
 
 LINES = {
     "source": ("download ",),
-    "profile": ("gates: ", "offline ", "online "),
+    "profile": ("gates: ", "offline ", "online ", "request rate "),
     "search": ("search ",),
     "measure": ("online ",),
 }
