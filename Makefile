@@ -50,6 +50,10 @@ cluster-down: ## Remove that cluster, and what killed clusters left behind
 cluster-binaries: ## Build Kubernetes, etcd, CoreDNS, Helm, kubeconform, an S3 server and a registry into the cache
 	python3 -m hack.devcluster binaries
 
+.PHONY: release
+release: venv ## Build, push and sign a release: REGISTRY=HOST/PATH VERSION=X.Y.Z KEY=cosign.key; see docs/releasing.md
+	python3 -m hack.release --registry "$(REGISTRY)" --version "$(VERSION)" $(if $(KEYLESS),--keyless,--key "$(KEY)")
+
 .PHONY: demo examples bench bench-latency
 demo: ## Convert, measure and serve a model of handwritten digits, and send it a request
 	@$(MAKE) --no-print-directory --silent --jobs 2 venv cluster-prepare
@@ -73,21 +77,18 @@ bench-service: venv ## Measure three examples in the profile's pod, through the 
 	python3 -m bench.service
 
 .PHONY: generate verify-generated lint
-RENDER := helm template triton-operator charts/triton-operator --namespace triton-operator
+# The chart of the source tree names no images.
+RENDER := helm template triton-operator charts/triton-operator --namespace triton-operator --values hack/lint/images.yaml
 # Programs that devcluster built come first: they are of known versions.
 WITH_PROGRAMS = eval "$$(python3 -m hack.devcluster env)"
 
-generate: venv ## The CRD, its copy in the chart, manifests/install.yaml and the generated documentation
+generate: venv ## The CRD, its copy in the chart and the generated documentation
 	python3 -m triton_operator.crdgen
 	python3 -m hack.docs
-	python3 -m hack.devcluster binaries helm
-	python3 -m hack.lint.install_manifest
 
 verify-generated: venv ## Fail if a generated file differs from what `make generate` writes
 	python3 -m triton_operator.crdgen --check
 	python3 -m hack.docs --check
-	python3 -m hack.devcluster binaries helm
-	python3 -m hack.lint.install_manifest --check
 
 # Named by what they are made from: another version or CRD makes others.
 SCHEMAS = $(CACHE)/schemas-$(shell cat hack/devcluster/modules/kubernetes/go.mod crds/*.yaml hack/lint/kubernetes_schemas.py | sha256sum | cut -c1-12)
@@ -100,11 +101,11 @@ lint: venv verify-generated ## Run ruff, mypy --strict, the import layers, helm 
 	lint-imports
 	python3 -m hack.devcluster binaries
 	python3 -m hack.lint.kubernetes_schemas $(SCHEMAS)
-	$(WITH_PROGRAMS); helm lint --strict charts/triton-operator
+	$(WITH_PROGRAMS); helm lint --strict charts/triton-operator --values hack/lint/images.yaml
 	$(WITH_PROGRAMS); $(RENDER) | $(KUBECONFORM) -
-	# PodMonitor is the Prometheus operator's: no schema of it is here.
-	$(WITH_PROGRAMS); $(RENDER) --values hack/lint/all-values.yaml | $(KUBECONFORM) -skip PodMonitor -
-	$(WITH_PROGRAMS); $(KUBECONFORM) crds manifests/install.yaml
+	# These kinds are the Prometheus operator's: no schema of them is here.
+	$(WITH_PROGRAMS); $(RENDER) --values hack/lint/all-values.yaml | $(KUBECONFORM) -skip PodMonitor,ServiceMonitor -
+	$(WITH_PROGRAMS); $(KUBECONFORM) crds
 	$(WITH_PROGRAMS); for example in $$(find manifests/examples -name kustomization.yaml -printf '%h\n'); do kubectl kustomize $$example | $(KUBECONFORM) -; done
 
 .PHONY: test test-fast test-report test-torch test-tensorflow test-images test-apiserver test-attacks test-chaos test-chaos-node test-cluster test-e2e
@@ -117,7 +118,7 @@ test: venv ## Run all tests, including their set-up, and print how long each sui
 	  took+=$$(printf '%-12s %3d min %02d s' $$suite $$((SECONDS / 60)) $$((SECONDS % 60)))$$'\n'; done; printf '\n%s' "$$took"
 
 test-fast: venv ## Run the tests that need neither images nor a cluster: minutes
-	pytest $(EACH_CORE) -m "not (apiserver or chaos or chromium or cluster or e2e or examples or gpu or images or tensorflow or torch)" tests
+	pytest $(EACH_CORE) -m "not (apiserver or chaos or chromium or cluster or e2e or examples or gpu or images or release or tensorflow or torch)" tests
 
 test-report: venv ## Test reports of recorded runs in a headless Chromium, which it installs from Debian
 	type chromium chromedriver > /dev/null || { apt-get update -qq; DEBIAN_FRONTEND=noninteractive \
@@ -171,9 +172,17 @@ test-e2e: venv ## Test the operator on a real cluster, as users see it
 test-examples: venv ## Run the examples with one candidate each on the cluster: minutes each; not part of `make test`
 	pytest -m examples tests/e2e
 
+.PHONY: test-release
+test-release: venv ## Release to a registry on this machine, install, upgrade and roll back; not part of `make test`
+	pytest -m release tests/release
+
 .PHONY: test-zoo
-test-zoo: venv ## Serve other projects' models by the smallest object on the cluster, and print a table; NAME="a b" runs some
-	python3 -m tests.zoo $(NAME)
+test-zoo: venv ## Serve other projects' models by the smallest object on the cluster; NAME="a b" runs some, OUTPUT=file keeps the rows
+	python3 -m tests.zoo $(NAME) $(if $(OUTPUT),--output $(OUTPUT))
+
+.PHONY: test-user-files
+test-user-files: venv ## Run the user files of NVIDIA's examples in the images: CHECKOUT=, DLLOGGER= are clones, EXTRA= a folder of packages; NAME="a b"
+	python3 -m tests.user_files --checkout "$(CHECKOUT)" --dllogger "$(DLLOGGER)" --extra "$(EXTRA)" $(NAME)
 
 # Not in the lock file: gigabytes, and of no use without a GPU. For another version: make test-gpu TENSORRT=tensorrt==10.13.3.9
 TENSORRT := tensorrt

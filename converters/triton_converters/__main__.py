@@ -34,6 +34,7 @@ from triton_converters.contract.request import (
     ConvertRequest,
     MeasureRequest,
     MetricsRequest,
+    PackagesRequest,
     ProfileRequest,
     ReferenceRequest,
     SearchRequest,
@@ -68,6 +69,7 @@ class Stage:
 
 STAGES = {
     "source": Stage(SourceRequest, "triton_converters.stages.source", None),
+    "packages": Stage(PackagesRequest, "triton_converters.stages.packages", layout.packages_directory),
     "reference": Stage(ReferenceRequest, "triton_converters.stages.reference", layout.reference_directory, True),
     "convert": Stage(ConvertRequest, "triton_converters.stages.convert", layout.revision_directory, True),
     "profile": Stage(ProfileRequest, "triton_converters.stages.profile", layout.measurement_directory),
@@ -156,7 +158,11 @@ def _produce(name: str) -> int:
     stage, incoming = STAGES[name], layout.INCOMING_MOUNT
     try:
         order = documents.read(incoming, documents.ORDER, documents.Order)
-        stage.part(PRODUCE).run(stage.request.from_value(order.request), order.missing, incoming)
+        request = stage.request.from_value(order.request)
+        if getattr(request, "packages", ""):
+            # Last, so that they replace nothing of the image or of Python itself; and no .pth file in there is read.
+            sys.path.append(str(layout.PACKAGES_MOUNT))
+        stage.part(PRODUCE).run(request, order.missing, incoming)
         end = documents.End()
     except (Exception, SystemExit) as error:
         failure = failure_of(error, incoming)

@@ -38,8 +38,8 @@ def failure_of(error: Exception | SystemExit, mount: Path | None = None) -> Fail
         return Failure(Reason.USER_CODE_EXITED, message, final=True)
     if isinstance(error, ModuleNotFoundError):
         message = (
-            f"the image lacks the Python package {error.name}; install it in spec.conversion.image;"
-            " docs/converters.md names the packages that every such image needs"
+            f"the image lacks the Python package {error.name}; add it to the file of spec.conversion.requirements, or"
+            " install it in spec.conversion.image; docs/converters.md names the packages that every such image needs"
         )
         return Failure(Reason.CRASHED, message, final=True)
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):

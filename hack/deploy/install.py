@@ -1,5 +1,6 @@
 """Installs the operator of this working tree into a cluster: images, then the Helm chart."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import yaml
@@ -13,23 +14,29 @@ CHART = "charts/triton-operator"
 IMAGES = ("operator", "converter", "tritonserver-cpu")
 LATER = "converter-tensorflow"
 """The image that only TensorFlow's models need. It has 900 MB, so an example that needs it loads it."""
+CHART_IMAGES = {
+    "operator": "operator",
+    "converter": "converter",
+    "converter-tensorflow": "converterTensorflow",
+    "tritonserver-cpu": "serverCpu",
+}
+"""The chart's value in `images` by the name of the image."""
 READY_SECONDS = 180
 
 
 def values(references: dict[str, str]) -> dict[str, object]:
     """The chart's values for images that were loaded into the node, on a cluster whose servers run on CPU."""
-    return {
-        "image": references["operator"],
-        "converter": {
-            "image": references["converter"],
-            "tensorflowImage": references["converter-tensorflow"],
-        },
-        "server": {"image": references["tritonserver-cpu"], "instanceGroupKind": "Auto"},
-    }
+    images = {}
+    for name, value in CHART_IMAGES.items():
+        repository, _, tag = references[name].rpartition(":")
+        images[value] = {"repository": repository, "tag": tag}
+    return {"images": images, "server": {"cpu": True, "instanceGroupKind": "Auto"}}
 
 
-def install(kubeconfig: str | Path) -> None:
+def install(kubeconfig: str | Path, more: Mapping[str, object] | None = None) -> None:
     """Build and load the images, install or upgrade the release, and wait until the operator is ready.
+
+    ``more``: values of the chart besides those that this tree needs.
 
     Doing it again with nothing changed leaves the running operator alone.
     Raises deploy.command.CommandError where a step fails.
@@ -40,7 +47,7 @@ def install(kubeconfig: str | Path) -> None:
         cluster.run(
             "helm", "upgrade", RELEASE, CHART, "--install", "--namespace", NAMESPACE, "--create-namespace",
             "--take-ownership", "--values", "-", "--wait", "--timeout", f"{READY_SECONDS}s",
-            stdin=yaml.safe_dump(values(references)), timeout=READY_SECONDS + 60,
+            stdin=yaml.safe_dump({**values(references), **(more or {})}), timeout=READY_SECONDS + 60,
         )  # fmt: skip
     except CommandError as error:
         raise CommandError(f"{error}\nThe operator's log ends:\n{_last_words(cluster)}") from error

@@ -114,7 +114,7 @@ def _load_images(archives: Sequence[Path], paths: ClusterPaths) -> None:
     if not context.startswith("kind-"):
         raise ClusterError(
             f"KUBECONFIG={foreign} names {context}, which is not kind: "
-            "push the images to a registry that cluster pulls from"
+            "make a release into a registry that its nodes reach (docs/releasing.md), and install that"
         )
     for archive in archives:
         run(["kind", "load", "image-archive", archive, "--name", context.removeprefix("kind-")], timeout=600)

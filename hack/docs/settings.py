@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from triton_converters.contract.backend_parameters import PARAMETERS
 from triton_converters.contract.formats import FORMATS
 from triton_converters.contract.overrides import ALLOWED
-from triton_operator.api.backend_settings import OPTIONS, PARAMETERS
+from triton_operator.api.backend_settings import OPTIONS
 
 PAGE = Path(__file__).parents[2] / "docs/formats.md"
 BLOCK = re.compile(

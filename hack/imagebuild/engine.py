@@ -43,6 +43,16 @@ class Engine:
         form = ["--format", "docker-archive"] if self.program == "podman" else []
         return [*self.command, "save", *form, "--output", str(archive), reference]
 
+    def push(self, reference: str, target: str, digest: Path, *, plain_http: bool) -> list[list[str]]:
+        """Push the image to a registry as `target`, and write its digest there into the file `digest`.
+
+        docker writes none: it prints the digest, and takes plain HTTP for a registry on this machine by itself.
+        """
+        if self.program == "docker":
+            return [[*self.command, "tag", reference, target], [*self.command, "push", target]]
+        plain = ["--tls-verify=false"] if plain_http else []
+        return [[*self.command, "push", *plain, "--digestfile", str(digest), reference, f"docker://{target}"]]
+
     def remove(self, reference: str) -> list[str]:
         """Remove the image's tag, and the layers that nothing else needs."""
         return [*self.command, "rmi", reference]

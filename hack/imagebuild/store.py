@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -26,10 +27,14 @@ USUAL = {
     "digits-trainer": "30 s",
 }
 """How long a step takes; the images after the converter share its large layer."""
+DIGEST = re.compile(r"(?:^|digest: )(sha256:[0-9a-f]{64})")
+"""A file with the digest alone, or what docker prints."""
+MOST_PRINTED = 2**20
+"""Bytes of a push's log."""
 
 
 class BuildError(Exception):
-    """An image could not be built; the message holds the end of the log."""
+    """An image could not be built or pushed; the message holds the end of the log."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,23 @@ class Store:
                 if not self._exists(image.reference):
                     self._build(image)
         return image
+
+    def push(self, name: str, target: str, *, plain_http: bool) -> str:
+        """Push the image to a registry as `target`, built if need be; return the digest of its manifest, `sha256:...`.
+
+        The digest is what this machine computed. Raises BuildError, FileNotFoundError.
+        """
+        image = self.ensure(name)
+        self.cache.mkdir(parents=True, exist_ok=True)
+        with self._step(f"{name} push") as (work, log):
+            digest = work / "digest"
+            for argv in self.engine.push(image.reference, target, digest, plain_http=plain_http):
+                subprocess.run(argv, check=True, stdout=log, stderr=log)  # noqa: S603
+            written = digest.read_bytes() if digest.is_file() else os.pread(log, MOST_PRINTED, 0)
+        found = DIGEST.search(written.decode(errors="replace"))
+        if found is None:
+            raise BuildError(f"{name}: pushed as {target}, but {self.engine.program} names no digest: see {self.cache}")
+        return found.group(1)
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:

@@ -43,10 +43,10 @@ class Context:
 
     @property
     def sought(self) -> tuple[str, ...]:
-        """Paths of the models whose format the spec leaves out, in its order, whether it was found yet or not."""
+        """Paths of the models whose format the source shows, in the spec's order, whether it was found yet or not."""
         found = {each.name for each in self.resolved.models if each.format} if self.resolved else set()
         models = self.spec.models
-        return tuple(each.path or "" for each in models if each.format is None or each.name in found)
+        return tuple(each.path or "" for each in models if each.is_sought or each.name in found)
 
     @property
     def graphs(self) -> tuple[str, ...]:
@@ -62,11 +62,15 @@ class Context:
         return self.pins.model_copy(update={"server": server}) if server else self.pins
 
     @property
+    def own_framework_image(self) -> str:
+        """The converter image for the model's framework."""
+        tensorflow = any(model.format in OF_TENSORFLOW for model in self.spec.models)
+        return self.images.converter_tensorflow if tensorflow else self.images.converter
+
+    @property
     def framework_image(self) -> str:
         """Image of the Jobs that run the model's framework: the spec's, or the converter for that framework."""
-        tensorflow = any(model.format in OF_TENSORFLOW for model in self.spec.models)
-        ours = self.images.converter_tensorflow if tensorflow else self.images.converter
-        return self.spec.conversion.image or ours
+        return self.spec.conversion.image or self.own_framework_image
 
     @property
     def framework(self) -> list[Any]:

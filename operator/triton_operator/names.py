@@ -32,6 +32,8 @@ RETRY_ANNOTATION = f"{GROUP}/retry"
 """On a TritonDeployment: each new value asks for another try of what failed."""
 DOWNLOADS_LABEL = f"{GROUP}/downloads"
 """On the pods that download a source. The policy that lets them out selects them by it."""
+ARCHITECTURE_LABEL = "kubernetes.io/arch"
+"""The label of a node's processor, which its kubelet sets."""
 GPU_PRODUCT_LABEL = "nvidia.com/gpu.product"
 """The label that NVIDIA's GPU feature discovery sets on nodes."""
 

@@ -58,6 +58,8 @@ class Settings:
     --allow-client-shm=true since server 2.68."""
     namespaces: tuple[str, ...] = ()
     """WATCH_NAMESPACES, separated by commas; empty: all."""
+    architecture: str = ""
+    """ARCHITECTURE: value of the label kubernetes.io/arch of nodes for Jobs and servers; empty: any."""
     log_format: Literal["text", "json"] = "text"
     """LOG_FORMAT: the format of log lines."""
     metrics_port: int = 8080
@@ -79,6 +81,8 @@ class Settings:
     """SOURCES_CA_BUNDLE: certificates in PEM that downloads trust besides the usual authorities."""
     sources_hub: str = ""
     """SOURCES_HUB: URL of a server with the API of the Hugging Face hub; empty: the hub."""
+    sources_package_index: str = ""
+    """SOURCES_PACKAGE_INDEX: URL of the package index for spec.conversion.requirements; empty: PyPI."""
     lease: tuple[str, str] | None = None
     """LEASE, as NAMESPACE/NAME: only one replica with the same Lease works at a time. None: this process is alone."""
     holder: str = ""
@@ -95,6 +99,9 @@ class Settings:
     """ALLOWED_IMAGES, separated by commas: how the images begin that a spec may name; empty: anyhow."""
     allowed_claims: tuple[str, ...] = ()
     """ALLOWED_CLAIMS, separated by commas: names of the claims that a spec may name, with *; empty: any."""
+    allowed_service_accounts: tuple[str, ...] = ()
+    """ALLOWED_SERVICE_ACCOUNTS, separated by commas: those that a spec may name for its downloads, as NAMESPACE/NAME;
+    empty: none."""
     verification: Verification = "Stat"
     """REPOSITORY_VERIFICATION: what a server's pod compares before the server starts. ``Stat``: the attributes of the
     revision's files, and their content only if those differ. ``Content``: the content each time. A server that runs
@@ -110,6 +117,7 @@ class Settings:
             instance_group_kind=cast(InstanceGroupKind, _one_of(environment, "INSTANCE_GROUP_KIND", ("Gpu", "Auto"))),
             server_arguments=_arguments(environment),
             namespaces=_list(environment, "WATCH_NAMESPACES"),
+            architecture=environment.get("ARCHITECTURE", ""),
             log_format=cast(Literal["text", "json"], _one_of(environment, "LOG_FORMAT", ("text", "json"))),
             metrics_port=_number(environment, "METRICS_PORT", Settings.metrics_port, 1, 65535),
             unschedulable_seconds=_number(
@@ -121,7 +129,8 @@ class Settings:
             sources_proxy=_proxy(environment, "SOURCES_PROXY"),
             sources_no_proxy=_list(environment, "SOURCES_NO_PROXY"),
             sources_ca_bundle=_certificates(environment, "SOURCES_CA_BUNDLE"),
-            sources_hub=_hub(environment, "SOURCES_HUB"),
+            sources_hub=_server(environment, "SOURCES_HUB"),
+            sources_package_index=_server(environment, "SOURCES_PACKAGE_INDEX"),
             verification=cast(Verification, _one_of(environment, "REPOSITORY_VERIFICATION", ("Stat", "Content"))),
             lease=_lease(environment),
             holder=environment.get("POD_NAME") or gethostname(),
@@ -133,6 +142,7 @@ class Settings:
             ),
             allowed_images=_list(environment, "ALLOWED_IMAGES"),
             allowed_claims=_list(environment, "ALLOWED_CLAIMS"),
+            allowed_service_accounts=_list(environment, "ALLOWED_SERVICE_ACCOUNTS"),
         )
 
 
@@ -192,7 +202,7 @@ def _proxy(environment: Mapping[str, str], name: str) -> str:
     return value
 
 
-def _hub(environment: Mapping[str, str], name: str) -> str:
+def _server(environment: Mapping[str, str], name: str) -> str:
     value = environment.get(name, "").rstrip("/")
     if value and not re.fullmatch(r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._-]+)*", value):
         raise SettingsError(f"{name} is no URL https://HOST/PATH without credentials")

@@ -1,8 +1,10 @@
 """Explains an object in sentences: the outcome, the selection, the other candidates, and what to do. Pure."""
 
+import json
 from collections.abc import Iterator
 
 from triton_converters.contract.reasons import Reason
+from triton_operator.api.resolved import FromRepository
 from triton_operator.api.status import NOTICES, RISKS, CandidateStatus
 from triton_plugin.advice import advice
 from triton_plugin.columns import SWEEPS
@@ -110,9 +112,21 @@ def _resolved(subject: Subject) -> str:
     for each in subject.status.resolved.models if subject.status.resolved else ():
         words = [f"format {each.format}"] if each.format else []
         words += [f"maxBatchSize {each.max_batch_size}"] if each.max_batch_size is not None else []
+        words += list(_taken(each.repository)) if each.repository else []
         words += [f"candidates {', '.join(one.name for one in each.candidates)}"] if each.candidates else []
         lines.append(f"  {each.name}: {'; '.join(words)}")
     return "\n".join(["Filled in, because the spec leaves it out:", *lines]) if lines else ""
+
+
+def _taken(found: FromRepository) -> Iterator[str]:
+    """What was taken of the user's config.pbtxt."""
+    yield f"file {found.file}"
+    for side, tensors in (("input", found.inputs), ("output", found.outputs)):
+        yield from (f"{side} {each.name} {each.data_type}{each.dims}" for each in tensors)
+    for name, value in found.config.model_dump(by_alias=True, exclude_unset=True).items():
+        # It is named before, with those that the graph shows.
+        if name != "maxBatchSize":
+            yield f"{name} {' '.join(value.split()) if isinstance(value, str) else json.dumps(value)}"
 
 
 def _unjudged(subject: Subject) -> str:

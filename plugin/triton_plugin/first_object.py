@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from triton_converters.contract.formats import DECLARING, SOURCES
+from triton_converters.contract.formats import DECLARING, REPOSITORY, SOURCES
 from triton_converters.contract.text import printable
 from triton_operator.crdgen import NAME_PATTERN
 from triton_operator.names import API_VERSION, KIND
@@ -31,6 +31,7 @@ INPUTS = {
     "onnx": "those of the graph",
     "ts-trace": "INPUT__0, INPUT__1, ... in the order of forward's parameters, and OUTPUT__0, ... of what it returns",
     "ts-script": "INPUT__0, INPUT__1, ... in the order of forward's parameters, and OUTPUT__0, ... of what it returns",
+    REPOSITORY: "those of config.pbtxt or, if it names none, of the graph",
 }
 """The tensor names that a dataloader must use, by source format."""
 
@@ -111,7 +112,8 @@ def _data(folder: ModelFolder, known: Known, name: str) -> Iterator[str]:
 
 def _user_files(folder: ModelFolder) -> Iterator[str]:
     if not folder.dataloaders and folder.model.format in DECLARING:
-        yield "  # Inputs are generated from what the model's graph declares, and accuracy is not judged."
+        what = "config.pbtxt or the graph" if folder.model.format == REPOSITORY else "the model's graph"
+        yield f"  # Inputs are generated from what {what} declares, and accuracy is not judged."
         yield "  # For real inputs, write a dataloader (docs/user-files.md)."
         return
     yield f"  # Input and label names in the dataloader: {INPUTS[folder.model.format]}."
@@ -142,6 +144,10 @@ def _model(folder: ModelFolder, known: Known, name: str) -> Iterator[str]:
         yield f"    format: {model.format}"
     yield f"    {'path' if source.is_file else 'entrypoint'}: {json.dumps(model.path)}"
     yield from _arguments(model.asks, model.declares, folder)
+    if model.format == REPOSITORY and known.max_batch_size is None:
+        yield "    # The settings of config.pbtxt in that folder are taken. Those in `config` here would come first."
+        yield "    # The candidate is the file as it is. To try other formats, list `candidates` (docs/formats.md)."
+        return
     if _follows_graph(folder, known):
         yield "    # The graph shows whether it has a batch dimension; config.maxBatchSize is then 4, and otherwise 0."
     else:
@@ -159,6 +165,9 @@ def _pods(folder: ModelFolder) -> Iterator[str]:
     if folder.model.format == "tf-estimator":
         yield f"    # {TODO}: an image with TensorFlow 2.15, the last release with Estimators (docs/tensorflow.md)."
         yield f"    image: {TODO}"
+    elif folder.requirements:
+        yield "    # Python packages that the files import; what the image lacks is installed (docs/user-files.md)."
+        yield f"    requirements: {folder.requirements}"
     yield f"    pod: {{{RESOURCES}}}"
     yield f"  serving: {{pod: {{{RESOURCES}}}}}"
 

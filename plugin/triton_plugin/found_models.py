@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_converters.contract.formats import ENSEMBLE, HPS, SOURCES
+from triton_converters.contract.formats import ENSEMBLE, HPS, REPOSITORY, SOURCES
+from triton_converters.contract.model_repository import CONFIG
 from triton_plugin.python_files import Entrypoint, FolderError, Modules, attributes, below, defined, imports, is_hidden
 
 CODE = tuple(name for name, source in SOURCES.items() if not source.is_file and name not in (HPS, ENSEMBLE))
@@ -67,10 +68,18 @@ def _of_code(modules: Modules, entrypoint: Entrypoint) -> Model:
 
 
 def _files(folder: Path) -> Iterator[Model]:
-    for path, name in below(folder):
-        if is_hidden(name) or not path.is_file():
+    files = [(path, name) for path, name in below(folder) if not is_hidden(name) and path.is_file()]
+    served = {name.parent for _, name in files if name.name == CONFIG}
+    for path, name in files:
+        if name.name == CONFIG:
+            if len(name.parts) == 1:
+                message = f"{folder} is itself a model of a Triton repository, but spec.models[].path names a folder"
+                raise FolderError(f"{message} below the source; pass the folder that contains it")
+            yield Model(str(name.parent), REPOSITORY, (REPOSITORY,))
+        elif served & set(name.parents):
+            # It belongs to the model of the repository.
             continue
-        if path.name == SAVED_MODEL:
+        elif path.name == SAVED_MODEL:
             if len(name.parts) == 1:
                 message = f"{folder} is itself a SavedModel, but spec.models[].path names a directory below the source"
                 raise FolderError(f"{message}; move it into another folder, next to a dataloader, and pass that folder")

@@ -7,6 +7,7 @@ from triton_converters.contract.formats import CONVERTER_TENSORFLOW, SOURCES
 from triton_plugin.found_models import Model, models
 from triton_plugin.python_files import Entrypoint, FolderError, below, defined, parse
 
+REQUIREMENTS = "requirements.txt"
 CHECKPOINTS = (".safetensors", ".pt", ".pth", ".ckpt", ".bin")
 TENSORFLOW_CHECKPOINTS = (".safetensors", ".h5", ".keras")
 """Suffixes in the order of preference: only the first cannot contain code."""
@@ -25,6 +26,8 @@ class ModelFolder:
     """Relative to the folder, the likeliest first."""
     suffixes: tuple[str, ...]
     """The suffixes of checkpoints that were searched for."""
+    requirements: str = ""
+    """The requirements file of the user's Python files; empty: there is none in the folder's root."""
 
 
 def read(folder: Path, path: str = "", form: str = "") -> ModelFolder:
@@ -38,20 +41,26 @@ def read(folder: Path, path: str = "", form: str = "") -> ModelFolder:
     modules = parse(folder)
     model = _one(folder, models(folder, modules), path and PurePosixPath(path).as_posix(), form)
     tensorflow = SOURCES[model.format].image == CONVERTER_TENSORFLOW
+    dataloaders, metrics = tuple(defined(modules, "get_dataloader_fn")), tuple(defined(modules, "MetricsCalculator"))
+    runs_code = bool(dataloaders or metrics or not SOURCES[model.format].is_file)
     suffixes = TENSORFLOW_CHECKPOINTS if tensorflow else CHECKPOINTS
     return ModelFolder(
         name=folder.resolve().name if folder.is_dir() else folder.stem,
         model=model,
-        dataloaders=tuple(defined(modules, "get_dataloader_fn")),
-        metrics=tuple(defined(modules, "MetricsCalculator")),
+        dataloaders=dataloaders,
+        metrics=metrics,
         checkpoints=tuple(_checkpoints(folder, suffixes)),
         suffixes=suffixes,
+        requirements=REQUIREMENTS if runs_code and (folder / REQUIREMENTS).is_file() else "",
     )
 
 
 def _one(folder: Path, found: list[Model], path: str, form: str) -> Model:
     if not found:
-        kinds = "a Python file that defines get_model, a SavedModel's directory, an .onnx file or a TorchScript file"
+        kinds = (
+            "a Python file that defines get_model, a SavedModel's directory, an .onnx file, a TorchScript file or a"
+            " folder with the config.pbtxt of a Triton repository"
+        )
         raise FolderError(
             f"{folder} contains no model. A model is {kinds} (docs/formats.md). A checkpoint alone is not enough:"
             " get_model builds the model that it belongs to (docs/user-files.md)"

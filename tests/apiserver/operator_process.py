@@ -21,6 +21,7 @@ from tests.apiserver.kubectl import Kubectl
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "charts" / "triton-operator"
+IMAGES = ROOT / "hack" / "lint" / "images.yaml"
 NAMESPACE = "triton-operator"
 USER = f"system:serviceaccount:{NAMESPACE}:triton-operator"
 Found = TypeVar("Found")
@@ -45,6 +46,7 @@ def eventually(look: Callable[[], Found], within: float = 60.0) -> Found:
 def rendered(*settings: str, namespace: str = NAMESPACE) -> list[dict[str, Any]]:
     """The chart's objects."""
     argv = [str(program("helm")), "template", "triton-operator", str(CHART), f"--namespace={namespace}"]
+    argv += ["--values", str(IMAGES)]
     outcome = subprocess.run([*argv, *settings], capture_output=True, text=True, check=True)
     return [body for body in yaml.safe_load_all(outcome.stdout) if body]
 
@@ -55,10 +57,15 @@ def install_account(admin: Kubectl, folder: Path, *settings: str, namespace: str
     kinds = ("ServiceAccount", "Role", "ClusterRole", "ValidatingAdmissionPolicy")
     rules = [body for body in bodies if body["kind"].startswith(kinds)]
     admin("apply", "-f", "-", body=[{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}, *rules])
-    token = admin.within(namespace)("create", "token", "triton-operator", "--duration=3h").strip()
+    return account(admin, folder, namespace, "triton-operator")
+
+
+def account(admin: Kubectl, folder: Path, namespace: str, name: str) -> Path:
+    """A kubeconfig that acts as a ServiceAccount."""
+    token = admin.within(namespace)("create", "token", name, "--duration=3h").strip()
     config = json.loads(admin("config", "view", "--raw", "--flatten", "-o", "json"))
     config["users"][0]["user"] = {"token": token}
-    kubeconfig = folder / "operator-kubeconfig"
+    kubeconfig = folder / f"{name}-kubeconfig"
     kubeconfig.write_text(json.dumps(config))
     return kubeconfig
 

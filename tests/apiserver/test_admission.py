@@ -61,10 +61,25 @@ def test_everything_that_a_plan_creates_is_allowed(as_operator: Kubectl) -> None
     as_operator("create", "--dry-run=server", "--validate=false", "-f", "-", body=renamed(bodies))
 
 
-def test_the_job_of_a_download_may_mount_its_secret(as_operator: Kubectl) -> None:
+@pytest.mark.parametrize("stage", ["source", "packages"])
+def test_the_job_of_a_download_may_mount_its_secret(as_operator: Kubectl, stage: str) -> None:
     body = one("Job")
     credentials(body)
+    pod(body)["containers"][0]["args"][0] = stage
     assert refused(as_operator, body) == ""
+
+
+def test_the_job_of_a_download_may_have_a_serviceaccount_that_the_installation_names(
+    as_operator: Kubectl, kubectl: Kubectl
+) -> None:
+    body = one("Job")
+    credentials(body)
+    pod(body)["serviceAccountName"] = "models-reader"
+    assert refused(as_operator, body) == ""
+    said = refused(as_operator.within(kubectl.namespace), body)
+    assert f"name {kubectl.namespace}/models-reader in the Helm value allowed.serviceAccounts" in said
+    mounted_token(body)
+    assert "does not mount the token" in refused(as_operator, body)
 
 
 def renamed(bodies: list[Body]) -> list[Body]:
@@ -87,6 +102,13 @@ def another_manager(body: Body) -> None:
 
 def another_account(body: Body) -> None:
     pod(body)["serviceAccountName"] = "cluster-admin"
+
+
+def account_of_downloads(body: Body) -> None:
+    """An allowed ServiceAccount, in a pod that does not download."""
+    if "args" in pod(body)["containers"][0]:
+        pod(body)["containers"][0]["args"][0] = "profile"
+    pod(body)["serviceAccountName"] = "models-reader"
 
 
 def mounted_token(body: Body) -> None:
@@ -175,6 +197,7 @@ JOB_ATTACKS = [
     (unlabelled, "has not the labels of an object of a TritonDeployment"),
     (another_manager, "has not the labels of an object of a TritonDeployment"),
     (another_account, "the ServiceAccount cluster-admin is not one that the operator may use"),
+    (account_of_downloads, "name default/models-reader in the Helm value allowed.serviceAccounts, for source Jobs"),
     (mounted_token, "does not mount the token"),
     (default_token, "does not mount the token"),
     (projected_token, "mounts only emptyDir, persistentVolumeClaim and configMap"),

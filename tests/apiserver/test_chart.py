@@ -1,17 +1,19 @@
 """The chart against the code: the rules are the verbs that are used, the environment is what the settings read."""
 
 import json
+import subprocess
 from dataclasses import fields
 from typing import Any
 
 import pytest
 
-from hack.lint import install_manifest
-from tests.apiserver.operator_process import ROOT, rendered
+from hack.devcluster.binaries import program
+from tests.apiserver.operator_process import CHART, rendered
 from triton_operator.kube.kinds import ALL, LEASE, NODE, Kind
 from triton_operator.settings import Peer, Resources, Settings
 
 Rules = set[tuple[str, str, str]]
+DIGEST = "sha256:" + "0" * 64
 
 
 def verbs(rules: list[dict[str, Any]]) -> Rules:
@@ -79,6 +81,35 @@ def test_two_replicas_may_not_be_evicted_together() -> None:
     assert budgets("--set", "replicas=1") == []
 
 
+def test_the_cpu_server_is_used_if_the_values_say_so() -> None:
+    bodies = rendered("--set", "server.cpu=true,images.serverCpu.repository=r.example/s,images.serverCpu.tag=v1")
+    (container,) = next(each for each in bodies if each["kind"] == "Deployment")["spec"]["template"]["spec"][
+        "containers"
+    ]
+    assert {"name": "SERVER_IMAGE", "value": "r.example/s:v1"} in container["env"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "missing"),
+    [
+        ((), "images.operator, images.converter, images.converterTensorflow"),
+        (
+            ("--set", "server.cpu=true"),
+            "images.operator, images.converter, images.converterTensorflow, images.serverCpu",
+        ),
+        (
+            ("--set", "images.operator.repository=r.example/operator"),
+            "images.operator, images.converter, images.converterTensorflow",
+        ),
+    ],
+)
+def test_a_chart_without_images_says_what_to_set(settings: tuple[str, ...], missing: str) -> None:
+    argv = [str(program("helm")), "template", "triton-operator", str(CHART), *settings]
+    outcome = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert outcome.returncode != 0
+    assert f"set the repository and the digest (or the tag) of {missing}: " in outcome.stderr
+
+
 def test_the_pod_is_restricted() -> None:
     deployment = next(body for body in rendered() if body["kind"] == "Deployment")
     pod = deployment["spec"]["template"]["spec"]
@@ -95,12 +126,13 @@ def test_the_pod_is_restricted() -> None:
 
 def test_the_environment_is_what_the_settings_read() -> None:
     values = (
-        "image=i,converter.image=c:1,converter.tensorflowImage=t:1,server.image=s:2,server.instanceGroupKind=Auto,"
-        "server.arguments={--a=1,--b},watchNamespaces={blue,green},logFormat=text,metrics.port=9090,"
+        "images.converter.repository=r.example:5000/c,images.converterTensorflow.repository=t,"
+        f"images.server.tag=26.07-py3,images.server.digest={DIGEST},server.instanceGroupKind=Auto,"
+        "server.arguments={--a=1,--b},watchNamespaces={blue,green},architecture=arm64,logFormat=text,metrics.port=9090,"
         "unschedulableSeconds=60,repository.verification=Content,servers.resources.requests=null,servers.resources.limits.memory=8Gi,"
         "userCode.runtimeClassName=gvisor,userCode.hostUsers=false,allowed.images={r.example/a/,r.example/b},"
         "allowed.claims={team-*},sources.proxy=http://proxy.example:3128,sources.noProxy={models.example,10.0.0.1},"
-        "sources.hub=https://mirror.example/hub"
+        "sources.hub=https://mirror.example/hub,sources.packageIndex=https://mirror.example/simple"
     )
     vision: Peer = {"namespaceSelector": {"matchLabels": {"team": "vision"}}, "podSelector": {}}
     inside: Peer = {"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]}}
@@ -116,12 +148,13 @@ def test_the_environment_is_what_the_settings_read() -> None:
     environment = {variable["name"]: variable.get("value", "pod-0") for variable in container["env"]}
     lease = ("triton-operator", "triton-operator")
     expected = Settings(
-        converter_image="c:1",
-        server_image="s:2",
+        converter_image="r.example:5000/c:1",
+        server_image=f"nvcr.io/nvidia/tritonserver:26.07-py3@{DIGEST}",
         converter_tensorflow_image="t:1",
         instance_group_kind="Auto",
         server_arguments=("--a=1", "--b"),
         namespaces=("blue", "green"),
+        architecture="arm64",
         log_format="text",
         metrics_port=9090,
         unschedulable_seconds=60,
@@ -131,6 +164,7 @@ def test_the_environment_is_what_the_settings_read() -> None:
         sources_proxy="http://proxy.example:3128",
         sources_no_proxy=("models.example", "10.0.0.1"),
         sources_hub="https://mirror.example/hub",
+        sources_package_index="https://mirror.example/simple",
         lease=lease,
         holder="pod-0",
         job_resources=Resources(
@@ -156,7 +190,3 @@ def test_the_crd_is_installed_and_kept_as_asked(settings: tuple[str, ...], kept:
     assert len(crds) == installed
     for crd in crds:
         assert (crd["metadata"].get("annotations") == {"helm.sh/resource-policy": "keep"}) is kept
-
-
-def test_the_install_manifest_is_the_chart_with_its_defaults() -> None:
-    assert (ROOT / "manifests" / "install.yaml").read_text() == install_manifest.rendered(), "run `make generate`"

@@ -1,5 +1,6 @@
 """What the API server takes and what it refuses, in the words users see."""
 
+import json
 import re
 from typing import Any
 
@@ -8,9 +9,12 @@ import pytest
 from tests.apiserver.custom_resources import FULL, MINIMAL, changed, named
 from tests.apiserver.kubectl import Kubectl, KubectlError
 from tests.conftest import Attack
+from tests.simulation.answers import repository
 from tests.simulation.deployments import an_ensemble
+from triton_converters.contract.backend_parameters import PARAMETERS
 from triton_converters.contract.formats import DECLARING, ENSEMBLE, FORMATS, HPS, SOURCES
-from triton_operator.api.backend_settings import OPTIONS, PARAMETERS
+from triton_operator.api.backend_settings import OPTIONS
+from triton_operator.api.resolved import FromRepository
 
 MODEL = "spec.models.0"
 CONVERTED = [name for name in SOURCES if name not in (HPS, ENSEMBLE)]
@@ -124,6 +128,18 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {f"{CANDIDATES}.0.format": "trt-plan"},
         'supported values: "ts-trace", "ts-script", "onnx", "trt", "tf-savedmodel", "tf-trt"',
     ),
+    "requirements for an image of the user's": (
+        {"spec.conversion": {"requirements": "requirements.txt", "image": "example/mine:1"}},
+        "requirements are installed for the operator's own images",
+    ),
+    "a requirements file outside the source": (
+        {"spec.conversion": {"requirements": "../requirements.txt"}},
+        "spec.conversion.requirements in body should match",
+    ),
+    "an index without requirements": (
+        {"spec.conversion": {"indexSecretRef": {"name": "our-index"}}},
+        "indexSecretRef is only for the packages of requirements",
+    ),
     "unknown precision": ({f"{CANDIDATES}.0.precision": "int8"}, 'supported values: "fp32", "fp16"'),
     "unknown accelerator": ({f"{CANDIDATES}.0.accelerator": "gpu"}, 'supported values: "none", "cuda", "trt", "amp"'),
     "unknown exporter": ({f"{MODEL}.onnx.exporter": "dynamo"}, 'supported values: "Dynamo", "TorchScript"'),
@@ -153,7 +169,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "no dataloader for code": (
         {"spec.dataloader": ..., "spec.metrics": ..., "spec.accuracy": ...},
-        "inputs can be generated only for a single model of format onnx or tf-savedmodel",
+        "inputs can be generated only for a single model of format onnx, tf-savedmodel or repository",
     ),
     "metrics without a dataloader": (
         {"spec.dataloader": ..., **A_FILE},
@@ -166,6 +182,22 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "source with a query": ({"spec.source.uri": "https://host/a.onnx?X-Signature=1"}, "put credentials into a Secret"),
     "source with credentials": ({"spec.source.uri": "https://user:pw@host/a.onnx"}, "put credentials into a Secret"),
     "Secret for a claim": ({"spec.source.secretRef": {"name": "mine"}}, "secretRef is only for files that are"),
+    "artifact without a tag": ({"spec.source.uri": "oci://host/acme/ocr"}, "uri must be one of pvc://CLAIM/PATH"),
+    "artifact in capitals": ({"spec.source.uri": "oci://host/Acme/ocr:v1"}, "uri must be one of pvc://CLAIM/PATH"),
+    "artifact with credentials": ({"spec.source.uri": "oci://u:pw@host/ocr:v1"}, "put credentials into a Secret"),
+    "ServiceAccount for no bucket": (
+        {"spec.source": {"uri": "https://host/a.onnx", "serviceAccountName": "reader"}},
+        "serviceAccountName is only for buckets: remove it, or set uri to one of s3://BUCKET/PREFIX",
+    ),
+    "Secret for data on a claim": (
+        {"spec.data": {"uri": "pvc://datasets/a", "secretRef": {"name": "mine"}}},
+        "spec.data: Invalid value",
+    ),
+    "digest of data on a claim": (
+        {"spec.data": {"uri": "pvc://datasets/a", "sha256": "0" * 64}},
+        "data on a claim is mounted as it is, without a digest: remove sha256 and include",
+    ),
+    "data of an unknown scheme": ({"spec.data": {"uri": "ftp://host/a"}}, "uri must be one of pvc://CLAIM/PATH"),
     "digest not hexadecimal": ({"spec.source.sha256": "x" * 64}, "spec.source.sha256 in body should match"),
     "entrypoint not Python": ({f"{MODEL}.entrypoint": "model.sh"}, "entrypoint in body should match"),
     "argument's name": ({f"{MODEL}.arguments": {"a b": "1"}}, "argument names must begin with a letter or _"),
@@ -446,6 +478,35 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+DIGEST = "sha256:" + "0" * 64
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "configmap://code",
+        "https://host/a.onnx",
+        "hf://acme/ocr",
+        "oci://host:5000/a/b_c/d.e:v1.2",
+        f"oci://host/a@{DIGEST}",
+    ],
+)
+def test_source_weights_and_data_take_every_scheme(kubectl_shared: Kubectl, uri: str) -> None:
+    for field in ("source", "weights", "data"):
+        body = changed(FULL, {f"spec.{field}": {"uri": uri, "sha256": "0" * 64, "include": ["*"]}})
+        assert "created" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
+
+
+def test_data_on_a_claim_is_taken_with_a_revision(kubectl_shared: Kubectl) -> None:
+    body = changed(FULL, {"spec.data": {"uri": "pvc://datasets/a", "revision": "v2"}})
+    assert "created" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
+
+
+def test_a_bucket_is_taken_with_a_serviceaccount(kubectl_shared: Kubectl) -> None:
+    body = changed(FULL, {"spec.source": {"uri": "gs://models/a", "serviceAccountName": "reader"}})
+    assert "created" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
+
+
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_refused_and_why(kubectl_shared: Kubectl, case: str) -> None:
     changes, expected = REFUSED[case]
@@ -526,6 +587,27 @@ def test_a_graph_needs_no_dataloader(kubectl_shared: Kubectl, form: str) -> None
     model = {"name": "m", "format": form, "path": "model.bin"}
     body = changed(MINIMAL, {"spec.models": [model], "spec.dataloader": ...})
     assert "digits" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
+
+
+FOLDER = {"name": "ocr", "format": "repository", "path": "ocr"}
+REPOSITORY_SPEC = {"source": {"uri": "pvc://models"}, "models": [FOLDER]}
+
+
+@pytest.mark.parametrize("fields", [{"entrypoint": "model.py"}, {"arguments": {"a": "b"}}], ids=["code", "arguments"])
+def test_a_model_of_a_repository_is_a_folder(kubectl_shared: Kubectl, fields: dict[str, Any]) -> None:
+    spec = {**REPOSITORY_SPEC, "models": [FOLDER | fields]}
+    message = refusal(kubectl_shared, {**MINIMAL, "spec": spec})
+    assert "set path, and remove entrypoint and arguments" in message
+
+
+def test_the_status_keeps_what_a_repository_says(kubectl: Kubectl) -> None:
+    kubectl("create", "--validate=strict", "-f", "-", body={**MINIMAL, "spec": REPOSITORY_SPEC})
+    told = FromRepository.of(repository("repository/ocr.onnx"))  # type: ignore[arg-type]
+    said = told.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    resolved = {"models": [{"name": "ocr", "format": "onnx", "maxBatchSize": 8, "repository": said}]}
+    patch = json.dumps({"status": {"resolved": resolved}})
+    kubectl("patch", "td", "digits", "--subresource=status", "--type=merge", "-p", patch)
+    assert kubectl.get("td", "digits")["status"]["resolved"] == resolved
 
 
 def test_every_setting_of_a_backend_is_taken(kubectl_shared: Kubectl) -> None:

@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 
 from hack.devcluster.apiserver import ApiServer
+from hack.devcluster.binaries import program
 from tests.apiserver.conftest import CRD
 from tests.apiserver.custom_resources import MINIMAL
-from tests.apiserver.kubectl import Kubectl
-from tests.apiserver.operator_process import Operator, eventually, install_account
+from tests.apiserver.kubectl import Kubectl, KubectlError
+from tests.apiserver.operator_process import CHART, Operator, account, eventually, install_account, rendered
 from tests.apiserver.test_operator import created
+from triton_operator.installed import NotInstalledError, api_is_served, object_is_accepted, operator_answers
+from triton_operator.kube.connection import Connection, configuration
 
 
 def test_in_some_namespaces_with_rules_there_only(cluster_kubectl: Kubectl, tmp_path: Path) -> None:
@@ -38,6 +41,40 @@ def test_in_some_namespaces_with_rules_there_only(cluster_kubectl: Kubectl, tmp_
     assert not any(line["severity"] in ("warn", "error") for line in lines), lines
 
 
+def test_with_rights_in_its_namespaces_alone(apiserver: ApiServer, cluster_kubectl: Kubectl, tmp_path: Path) -> None:
+    """Who installs may do everything in two namespaces and nothing on the cluster; so may the operator."""
+    for name in ("operators", "vision"):
+        cluster_kubectl("create", "namespace", name)
+        binding = ("create", "rolebinding", "installer", "--clusterrole=cluster-admin", "--user=installer")
+        cluster_kubectl.within(name)(*binding)
+    helm = (
+        str(program("helm")), "install", "triton-operator", str(CHART), "--namespace=operators",
+        "--kubeconfig", str(apiserver.kubeconfig), "--kube-as-user=installer",
+    )  # fmt: skip
+    refused = subprocess.run([*helm, "--skip-crds"], capture_output=True, text=True, check=False)
+    assert "at the cluster scope" in refused.stderr
+    namespaced = ("--set", "rbac.scope=Namespaced,crds.install=false,watchNamespaces={vision}")
+    notes = subprocess.run([*helm, *namespaced], capture_output=True, text=True, check=True).stdout
+    assert "triton-operator works in vision." in notes
+    assert "this release does not install it" in notes
+    deployment = cluster_kubectl.within("operators").get("deployment", "triton-operator")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    given = {each["name"]: each["value"] for each in container["env"] if "value" in each}
+    kept = {name: given[name] for name in ("WATCH_NAMESPACES", "LEASE", "ARCHITECTURE")}
+    credentials = account(cluster_kubectl, tmp_path, "operators", "triton-operator")
+    with Operator(credentials, tmp_path / "log", **kept) as operator:
+        operator.wait_ready()
+        created(cluster_kubectl.within("vision"))
+        (job,) = cluster_kubectl.within("vision").items("jobs")
+        assert job["spec"]["template"]["spec"]["nodeSelector"] == {"kubernetes.io/arch": "amd64"}
+        assert cluster_kubectl.within("operators").items("leases")
+    assert "forbidden" not in operator.log.read_text()
+    for right in (("list", "nodes"), ("list", "td"), ("get", "secrets"), ("list", "customresourcedefinitions")):
+        with pytest.raises(KubectlError):
+            Kubectl(credentials)("auth", "can-i", *right, "--all-namespaces")
+    cluster_kubectl.within("vision")("delete", "td", "--all")
+
+
 def test_the_operator_waits_for_its_crd(tmp_path: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="apiserver-") as folder, ApiServer(Path(folder)) as server:
         admin = Kubectl(server.kubeconfig, "default")
@@ -45,9 +82,47 @@ def test_the_operator_waits_for_its_crd(tmp_path: Path) -> None:
             eventually(lambda: "install the CRD first" in operator.log.read_text())
             assert operator.answer("/readyz") == (503, "the API server's objects are not listed yet\n")
             assert operator.answer("/healthz")[0] == 200
+            with pytest.raises(NotInstalledError, match="install the CustomResourceDefinition"):
+                api_is_served(connection(server.kubeconfig))
             admin("create", "-f", str(CRD))
             operator.wait_ready()
             created(admin)
+
+
+def connection(kubeconfig: Path) -> Connection:
+    return Connection(configuration(str(kubeconfig)), "test", 5)
+
+
+@pytest.fixture(scope="module")
+def tester(cluster_kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The ServiceAccount of `helm test`."""
+    cluster_kubectl("create", "namespace", "tested")
+    hooks = [each for each in rendered(namespace="tested") if each["metadata"]["name"] == "triton-operator-test"]
+    cluster_kubectl("create", "-f", "-", body=[each for each in hooks if each["kind"] != "Pod"])
+    return account(cluster_kubectl, tmp_path_factory.mktemp("tester"), "tested", "triton-operator-test")
+
+
+def test_helm_test_asks_the_operator_and_the_api_server(operator: Operator, tester: Path) -> None:
+    argv = [sys.executable, "-m", "triton_operator.installed", f"http://127.0.0.1:{operator.port}", "tested"]
+    environment = os.environ | {"KUBECONFIG": str(tester)}
+    ended = subprocess.run(argv, env=environment, capture_output=True, text=True, check=False, timeout=30)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.splitlines() == [
+        f"the operator at http://127.0.0.1:{operator.port} is ready",
+        "the API server serves triton-operator.dev/v1alpha1",
+        "the API server accepts a TritonDeployment in namespace tested (dry run)",
+    ]
+
+
+def test_helm_test_says_what_is_wrong(tester: Path, cluster_kubectl: Kubectl) -> None:
+    with pytest.raises(NotInstalledError, match=r"is not ready: .*refused.*; look at its pods and their log"):
+        operator_answers("http://127.0.0.1:9", within=0)
+    assert api_is_served(connection(tester))
+    with pytest.raises(
+        NotInstalledError, match=r"refuses the smallest TritonDeployment in namespace default: .*forbid"
+    ):
+        object_is_accepted(connection(tester), "default")
+    assert cluster_kubectl.within("tested").items("td") == []
 
 
 IMAGES = {"CONVERTER_IMAGE": "c", "CONVERTER_TENSORFLOW_IMAGE": "t", "SERVER_IMAGE": "s"}

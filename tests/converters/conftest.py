@@ -38,6 +38,8 @@ def mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     incoming.mkdir()
     for locate in (
         layout.source_directory,
+        layout.packages_directory,
+        layout.installed_packages,
         layout.reference_directory,
         layout.candidate_directory,
         layout.revision_directory,
@@ -52,6 +54,7 @@ def mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(layout, "INCOMING_MOUNT", incoming)
     monkeypatch.setattr(layout, "CONVERTERS_MOUNT", tmp_path / "converters")
     monkeypatch.setattr(layout, "SOURCE_MOUNT", tmp_path / "source")
+    monkeypatch.setattr(layout, "PACKAGES_MOUNT", tmp_path / "packages")
     monkeypatch.setattr(layout, "CREDENTIALS_MOUNT", tmp_path / "credentials")
     return root
 

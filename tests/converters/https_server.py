@@ -12,13 +12,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, ClassVar
-
-from tests.converters.cloud_server import Cloud
-from tests.converters.hub_server import Hub
+from typing import Any, ClassVar, Protocol
 
 HOST = "127.0.0.1"
 TAG = '"version-1"'
+
+
+class Answering(Protocol):
+    """A server with an API of its own."""
+
+    def answer(self, path: str, authorization: str, /) -> tuple[int, dict[str, str], bytes]:
+        """Return status, headers and body for a request."""
 
 
 @dataclass
@@ -40,7 +44,7 @@ class Behaviour:
     """The Authorization header that is asked for; empty: none."""
     honest_ranges: bool = True
     """False: a range begins one byte late."""
-    hub: Hub | Cloud | None = None
+    hub: Answering | None = None
     """Answers in place of all this."""
     seen: list[dict[str, str]] = field(default_factory=list)
     """The headers of each request, and its path."""
@@ -54,6 +58,9 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def do_POST(self) -> None:
         self.do_GET()
 
     def do_GET(self) -> None:
@@ -106,17 +113,18 @@ class Server:
 
     port: int
     behaviour: Behaviour
+    address: str = HOST
 
     @property
     def host(self) -> str:
-        return f"{HOST}:{self.port}"
+        return f"{self.address}:{self.port}"
 
     def uri(self, path: str = "models/ocr.onnx") -> str:
         return f"https://{self.host}/{path}"
 
 
-def make_authority(folder: Path) -> tuple[Path, Path]:
-    """Make an authority, and a certificate of loopback with its key; return the authority's and the certificate's."""
+def make_authority(folder: Path, names: str = f"IP:{HOST}") -> tuple[Path, Path]:
+    """Make an authority, and a certificate of ``names`` with its key; return the authority's and the certificate's."""
     openssl = shutil.which("openssl")
     assert openssl
 
@@ -126,8 +134,8 @@ def make_authority(folder: Path) -> tuple[Path, Path]:
     new = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
     run("req", "-x509", *new, "-keyout", "ca.key", "-out", "ca.pem", "-days", "2", "-subj", "/CN=an authority",
         "-addext", "keyUsage=critical,keyCertSign")  # fmt: skip
-    run("req", *new, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=loopback")
-    (folder / "names").write_text(f"subjectAltName=IP:{HOST}\n")
+    run("req", *new, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=a server")
+    (folder / "names").write_text(f"subjectAltName={names}\n")
     run("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-out", "server.crt", "-days", "2",
         "-extfile", "names")  # fmt: skip
     (folder / "server.pem").write_text((folder / "server.crt").read_text() + (folder / "server.key").read_text())
@@ -135,31 +143,31 @@ def make_authority(folder: Path) -> tuple[Path, Path]:
 
 
 @contextmanager
-def serving(certificate: Path, behaviour: Behaviour | None = None) -> Iterator[Server]:
+def serving(certificate: Path, behaviour: Behaviour | None = None, address: str = HOST) -> Iterator[Server]:
     """Run a server until the end of the block."""
     handler = type("Handler", (_Handler,), {"behaviour": behaviour or Behaviour()})
-    server = ThreadingHTTPServer((HOST, 0), handler)
+    server = ThreadingHTTPServer((address, 0), handler)
     server.daemon_threads = True
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:
-        yield Server(server.server_address[1], handler.behaviour)
+        yield Server(server.server_address[1], handler.behaviour, address)
     finally:
         server.shutdown()
         server.server_close()
 
 
 @contextmanager
-def proxying(breaks: Sequence[int] = ()) -> Iterator[tuple[str, list[str]]]:
+def proxying(breaks: Sequence[int] = (), address: str = HOST) -> Iterator[tuple[str, list[str]]]:
     """Run a proxy until the end of the block; yield its URL and the list of the hosts that it connected to.
 
     ``breaks``: for each of the first connections, the bytes from the server after which it is closed.
     """
     limits = list(breaks)
     connected: list[str] = []
-    listener = socket.create_server((HOST, 0))
+    listener = socket.create_server((address, 0))
 
     def pump(source: socket.socket, sink: socket.socket, most: int = 2**62) -> None:
         with suppress(OSError):
@@ -189,6 +197,6 @@ def proxying(breaks: Sequence[int] = ()) -> Iterator[tuple[str, list[str]]]:
 
     threading.Thread(target=accept, daemon=True).start()
     try:
-        yield f"http://{HOST}:{listener.getsockname()[1]}", connected
+        yield f"http://{address}:{listener.getsockname()[1]}", connected
     finally:
         listener.close()

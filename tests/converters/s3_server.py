@@ -39,22 +39,22 @@ class Bucket:
 
 
 @contextmanager
-def serving(folder: Path, certificate: Path) -> Iterator[Bucket]:
+def serving(folder: Path, certificate: Path, address: str = HOST) -> Iterator[Bucket]:
     """Run the server until the end of the block. ``certificate``: in PEM, with its key."""
-    with socket.create_server((HOST, 0)) as listener:
+    with socket.create_server((address, 0)) as listener:
         port = listener.getsockname()[1]
-    bucket = Bucket(f"https://{HOST}:{port}", folder / "data" / "models", folder / "side" / "models")
+    bucket = Bucket(f"https://{address}:{port}", folder / "data" / "models", folder / "side" / "models")
     bucket.folder.mkdir(parents=True)
     bucket.metadata.mkdir(parents=True)
     command = [
-        str(program("versitygw")), "--port", f"{HOST}:{port}", "--cert", str(certificate), "--key", str(certificate),
+        str(program("versitygw")), "--port", f"{address}:{port}", "--cert", str(certificate), "--key", str(certificate),
         "--quiet", "posix", "--sidecar", str(folder / "side"), str(folder / "data"),
     ]  # fmt: skip
     environment = {"ROOT_ACCESS_KEY": KEY, "ROOT_SECRET_KEY": SECRET}
     output = (folder / "output").open("w")
     server = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT)
     try:
-        _wait(server, port, folder / "output")
+        _wait(server, (address, port), folder / "output")
         yield bucket
     finally:
         server.kill()
@@ -62,10 +62,10 @@ def serving(folder: Path, certificate: Path) -> Iterator[Bucket]:
         output.close()
 
 
-def _wait(server: subprocess.Popen[bytes], port: int, output: Path) -> None:
+def _wait(server: subprocess.Popen[bytes], place: tuple[str, int], output: Path) -> None:
     for _ in range(600):
         with socket.socket() as client:
-            if client.connect_ex((HOST, port)) == 0:
+            if client.connect_ex(place) == 0:
                 return
         assert server.poll() is None, output.read_text()
         time.sleep(0.05)

@@ -152,7 +152,7 @@ def test_another_version_begins_anew(models: Bucket, monkeypatch: pytest.MonkeyP
     place = layout.ROOT / "sources" / ".tmp-0123456789abcdef-download"
     place.mkdir(parents=True)
     models.put("model.bin", b"x" * 100_000)
-    partial.Partial(place, "s3://models/model.bin").write([b"y" * 50_000], '"another"', 0, None)
+    partial.Partial(place, "s3://models/model.bin", "model.bin").write([b"y" * 50_000], '"another"', 0, None)
     error = failure("s3://models/model.bin")
     assert (error.reason, error.final) == (Reason.SOURCE_TRUNCATED, False)
     assert files(download("s3://models/model.bin")) == {"model.bin": b"x" * 100_000}
@@ -288,3 +288,55 @@ def test_a_container_of_azure(server: Server, key: dict[str, str], capfd: pytest
     server.behaviour.hub = Cloud({}, "/acme/models")
     failure("azure://models/ocr")
     assert SECRET not in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize("scheme", ["s3", "azure"])
+def test_a_serviceaccount_without_an_identity_never_asks_the_node_for_its_own(
+    mount: Path, scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(source.SERVICE_ACCOUNT, "models-reader")
+    with_secret(**({"AZURE_STORAGE_ACCOUNT_NAME": "acme"} if scheme == "azure" else {}))
+    error = failure(f"{scheme}://models/ocr")
+    assert (error.reason, error.final) == (Reason.SOURCE_ACCESS_DENIED, True)
+    assert "the cloud gave the pod no identity of ServiceAccount models-reader" in error.message
+
+
+class Tokens:
+    """The server of a cloud that gives keys to a pod with a token of its ServiceAccount, or refuses."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+        self.asked: list[str] = []
+
+    def answer(self, path: str, authorization: str) -> tuple[int, dict[str, str], bytes]:
+        self.asked.append(path)
+        keys = (
+            f"<AccessKeyId>{KEY}</AccessKeyId><SecretAccessKey>{SECRET}</SecretAccessKey>"
+            "<SessionToken></SessionToken><Expiration>2099-01-01T00:00:00Z</Expiration>"
+        )
+        body = (
+            "<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult>"
+            f"<Credentials>{keys}</Credentials>"
+            "</AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>"
+        )
+        return self.status, {}, body.encode() if self.status == 200 else b""
+
+
+@pytest.mark.parametrize("status", [200, 403])
+def test_a_bucket_of_amazon_knows_the_serviceaccount(
+    models: Bucket, server: Server, tmp_path: Path, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cloud = server.behaviour.hub = Tokens(status)
+    (tmp_path / "token").write_text("the-pods-token")
+    monkeypatch.setenv(source.SERVICE_ACCOUNT, "models-reader")
+    monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(tmp_path / "token"))
+    monkeypatch.setenv("AWS_ROLE_ARN", "arn:aws:iam::1:role/reader")
+    monkeypatch.setenv("AWS_ENDPOINT_URL_STS", f"https://{server.host}")
+    with_secret(AWS_ENDPOINT_URL=models.url)
+    if status == 200:
+        assert files(download()) == FILES
+    else:
+        error = failure()
+        assert error.reason is Reason.SOURCE_ACCESS_DENIED
+        assert "ServiceAccount models-reader" in error.message
+    assert "WebIdentityToken=the-pods-token" in cloud.asked[0]

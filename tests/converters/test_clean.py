@@ -26,6 +26,7 @@ from triton_converters.contract.results import (
     ConvertResult,
     Environment,
     MeasureResult,
+    PackagesResult,
     ReferenceResult,
     SearchResult,
     Signature,
@@ -44,6 +45,7 @@ ENVIRONMENT = Environment("", "", "", "", "", ())
 CONVERTED = ConvertResult("e", 1, (), 1.0, (), "", 0.0)
 REFERRED = ReferenceResult(Signature((), (), 1), 1, 1, 1.0)
 MEASURED = MeasureResult((), ENVIRONMENT)
+INSTALLED = PackagesResult(("compass==1.1",), 1, 1)
 SEARCHED = SearchResult(MARKED, (), "Converged", 1, 1.0, ENVIRONMENT)
 
 
@@ -76,6 +78,8 @@ def make_root(home: Path) -> Path:
     root = home / "claim"
     for key, conversion in ((MARKED, OF_MARKED), (UNMARKED, OF_UNMARKED)):
         converted(root, key, conversion)
+        write_result(layout.packages_directory(key, root), "packages", key, INSTALLED)
+        layout.installed_packages(key, root).mkdir()
         write_result(layout.reference_directory(key, root), "reference", key, REFERRED)
         write_result(layout.measurement_directory(key, root), "measure", key, MEASURED)
         tuning = Tuning(1, 1, True, (), 0, False)
@@ -109,6 +113,7 @@ def make_marks(home: Path) -> Path:
     mark(marks, "theirs", "search", "part", SEARCHED)
     mark(marks, "theirs", "measure", MARKED, MEASURED)
     mark(marks, "theirs", "reference", MARKED, REFERRED)
+    mark(marks, "theirs", "packages", MARKED, INSTALLED)
     (marks / "mine" / "claim").write_text("0a1b")
     (marks / "mine" / f"finished.convert.{MARKED}").write_text("2026-11-21T12:00:00Z")
     (marks / "mine" / f"image.profile.{MARKED}").write_text(f"example/server@sha256:{'0' * 64}")
@@ -132,9 +137,9 @@ def names(root: Path) -> set[str]:
 
 
 def test_what_is_marked_stays_and_what_is_not_goes(root: Path, marks: Path) -> None:
-    parents = ("references", "revisions", "measurements", "searches")
+    parents = ("packages", "references", "revisions", "measurements", "searches")
     kept = {f"{parent}/{MARKED}" for parent in parents} | {f"candidates/{OF_MARKED}", f"sources/{DIGEST[:16]}"}
-    assert run(REQUEST, root, marks) == CleanResult(directories=6, temporary=0)
+    assert run(REQUEST, root, marks) == CleanResult(directories=7, temporary=0)
     assert names(root) == kept
     assert (root / "revisions" / MARKED / "model.onnx").read_text() == "weights"
     assert run(REQUEST, root, marks) == CleanResult(0, 0)
@@ -218,7 +223,7 @@ def test_what_a_history_names_stays_without_its_record(root: Path, marks: Path) 
     (marks / "theirs" / "history").write_text(json.dumps({"served": [needed], "dropped": 0}))
     before = names(root)
     run(REQUEST, root, marks)
-    assert before - names(root) == {f"references/{UNMARKED}"}
+    assert before - names(root) == {f"packages/{UNMARKED}", f"references/{UNMARKED}"}
 
 
 UNKNOWN = {
@@ -289,7 +294,7 @@ def test_what_a_search_measured_is_ours_too(root: Path, marks: Path) -> None:
     points.mkdir()
     (points / "online-batch1-concurrency1.csv").write_text("Concurrency\n")
     grow_old(root)
-    assert run(REQUEST, root, marks).directories == 6
+    assert run(REQUEST, root, marks).directories == 7
     assert not points.parent.exists()
 
 
@@ -299,7 +304,7 @@ def test_caches_and_what_nfs_keeps_are_left_alone(root: Path, marks: Path) -> No
         (root / name).write_text("compiled")
     (root / layout.MARKER).write_text("{}")
     grow_old(root)
-    assert run(REQUEST, root, marks) == CleanResult(directories=6, temporary=0)
+    assert run(REQUEST, root, marks) == CleanResult(directories=7, temporary=0)
     assert (root / "caches/NVIDIA-L4/10.9/engine").exists()
 
 
@@ -307,7 +312,7 @@ def test_what_the_kubelet_made_for_a_lost_revision_goes(root: Path, marks: Path)
     empty = root / "revisions" / ("0" * 16)
     empty.mkdir()
     grow_old(root)
-    assert run(REQUEST, root, marks).directories == 7
+    assert run(REQUEST, root, marks).directories == 8
     assert not empty.exists()
 
 

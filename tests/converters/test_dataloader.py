@@ -32,12 +32,17 @@ def items(*texts: str) -> str:
 
 
 def load(
-    source: Path, max_batch_size: int = 4, max_samples: int = 256, needs_labels: bool = False, **arguments: str
+    source: Path,
+    max_batch_size: int = 4,
+    max_samples: int = 256,
+    needs_labels: bool = False,
+    doubles: tuple[str, ...] = (),
+    **arguments: str,
 ) -> list[Batch]:
     code = ModelCode("pyt", Entrypoint("model.py", {}), max_batch_size)
     loader = Entrypoint("loader.py", arguments)
     request = ReferenceRequest("k" * 16, "d" * 64, code, loader, max_samples, needs_labels)
-    return list(batches(request, source, ("x",)))
+    return list(batches(request, source, ("x",), doubles=doubles))
 
 
 def refusal(source: Path, max_batch_size: int = 4, needs_labels: bool = False) -> StageError:
@@ -104,6 +109,11 @@ def test_a_wrong_item_says_what_is_wrong(write_source: WriteSource, text: str, w
     assert error.reason is Reason.DATALOADER_INVALID
     assert error.message.startswith("loader.py: ")
     assert all(word in error.message for word in words), error.message
+
+
+def test_double_precision_is_taken_where_the_graph_declares_it(write_source: WriteSource) -> None:
+    source = write_source({"loader.py": HEADER + items("([0, 1], {'x': np.zeros((2, 3))}, None)")})
+    assert [batch.inputs["x"].dtype.name for batch in load(source, doubles=("x",))] == ["float64"]
 
 
 @pytest.mark.parametrize(

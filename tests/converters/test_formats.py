@@ -5,10 +5,12 @@ from itertools import product
 
 import pytest
 
-from triton_converters.contract.formats import FORMATS, SOURCES, THROUGH, refusal, unserved
+from triton_converters.contract.formats import FORMATS, REPOSITORY, SOURCES, THROUGH, refusal, unserved
 from triton_converters.contract.reasons import Reason
 
-MODULES = sorted({module for each in SOURCES.values() for module in (each.loader, *each.converters.values())})
+LOADED = [each for name, each in SOURCES.items() if name != REPOSITORY]
+"""A model of a repository has another format before it is loaded."""
+MODULES = sorted({module for each in LOADED for module in (each.loader, *each.converters.values())})
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -107,6 +107,11 @@ def test_the_source_says_the_formats_in_the_request_s_order(published: Callable[
     assert published(files).formats == ()
 
 
+def test_a_savedmodel_may_hold_any_asset(published: Callable[..., source.SourceResult]) -> None:
+    files = {"b/saved_model.pb": b"\x08\x01\x12\x00", "b/assets/config.pbtxt": b"", "b/1/a": b""}
+    assert published(files, "b").formats == ("tf-savedmodel",)
+
+
 @pytest.mark.parametrize(
     ("content", "reason", "words"),
     [

@@ -61,13 +61,18 @@ def test_a_weight_that_is_cast_before_its_use_is_what_it_is_cast_to(tmp_path: Pa
     assert caught.value.reason is Reason.PRECISION_MISMATCH
 
 
-@pytest.mark.parametrize(("kind", "asked"), [("float32", "fp16"), ("float16", "fp32"), ("float64", "fp32")])
+@pytest.mark.parametrize(("kind", "asked"), [("float32", "fp16"), ("float16", "fp32"), ("float64", "fp16")])
 def test_another_precision_than_the_label_is_refused(tmp_path: Path, kind: str, asked: str) -> None:
     path = write(tmp_path, [IDENTITY], initializer("w", kind, 4, 4))
     with pytest.raises(StageError) as caught:
         check_precision(path, "onnx", asked)
     assert caught.value.reason is Reason.PRECISION_MISMATCH
     assert asked in caught.value.message
+
+
+def test_double_precision_passes_for_fp32(tmp_path: Path) -> None:
+    path = write(tmp_path, [IDENTITY], initializer("w", "float64", 4, 4))
+    assert check_precision(path, "onnx", "fp32") == ("FP64",)
 
 
 @pytest.mark.parametrize(("asked", "passes"), [("fp16", True), ("fp32", False)])

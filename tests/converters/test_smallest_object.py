@@ -8,7 +8,7 @@ import numpy
 import onnx
 import pytest
 from google.protobuf import text_format
-from onnx import TensorProto
+from onnx import TensorProto, helper
 from tritonclient.grpc import model_config_pb2
 
 from tests.converters.https_server import Server
@@ -105,6 +105,26 @@ def test_a_file_on_a_web_server_needs_nothing_else(
     verified = cluster.condition("Verified")
     assert verified["reason"] == "GeneratedInputs"
     assert "inputs were generated: images FP32[" in verified["message"]
+
+
+def test_a_classifier_of_scikit_learn_is_served_with_its_probabilities_as_a_tensor(server: Server) -> None:
+    classes = {"domain": "ai.onnx.ml", "classlabels_int64s": [0, 1, 2]}
+    zipped = helper.make_node("ZipMap", ["scores"], ["probabilities"], **classes)
+    dictionary = helper.make_map_type_proto(TensorProto.INT64, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
+    graph = helper.make_graph(
+        [helper.make_node("Softmax", ["x"], ["scores"]), zipped],
+        "classifier",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [None, 3])],
+        [helper.make_value_info("probabilities", helper.make_sequence_type_proto(dictionary))],
+    )
+    operators = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    server.behaviour.content = helper.make_model(graph, opset_imports=operators, ir_version=8).SerializeToString()
+    cluster, ran = deployed(server)
+    assert cluster.condition("Ready")["status"] == "True", cluster.condition("Stalled")
+    assert cluster.status["signature"]["maxBatchSize"] == 4
+    assert cluster.status["signature"]["outputs"] == [{"name": "probabilities", "dataType": "FP32", "dims": [3]}]
+    (batch, *_) = read_batches(layout.reference_directory(ran.requests["reference"].key))
+    assert numpy.allclose(batch.outputs["probabilities"].sum(axis=1), 1)
 
 
 def test_what_is_no_model_says_so_before_anything_is_run(server: Server) -> None:

@@ -1,9 +1,11 @@
 """The source stage: digest, safety of the copy, idempotence."""
 
+import hashlib
 import os
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -62,6 +64,19 @@ def test_a_directory_is_published_under_the_digest_that_the_documented_command_p
         "weights.safetensors",
     ]
     assert (published / "weights.safetensors").read_bytes() == (mounted / "weights.safetensors").read_bytes()
+
+
+def test_the_digest_of_the_requirements_file_is_told(mounted: Path) -> None:
+    (mounted / "nested" / "requirements.txt").write_text("timm==1.0.9\n")
+    result = source.run(replace(request(), requirements="nested/requirements.txt"))
+    assert result.requirements == hashlib.sha256(b"timm==1.0.9\n").hexdigest()
+    assert source.run(request()).requirements == ""
+
+
+def test_a_requirements_file_that_is_not_there_is_named_with_those_that_are(mounted: Path) -> None:
+    with pytest.raises(StageError, match=r"no file requirements\.txt.*nested/Zebra\.txt") as caught:
+        source.run(replace(request(), requirements="requirements.txt"))
+    assert caught.value.reason is Reason.REQUIREMENTS_MISSING
 
 
 names = st.text(st.characters(blacklist_characters="/\\", blacklist_categories=("Cc", "Cs")), min_size=1, max_size=12)

@@ -125,6 +125,41 @@ def test_what_user_code_produced_is_published(incoming: Path) -> None:
     assert sorted(path.name for path in files) == ["config.pbtxt", "model.onnx", "result.json"]
 
 
+PACKAGES = "abcdef0123456789"
+
+
+def install(files: dict[str, str]) -> None:
+    """Publish packages, and mount them as the container with user code has them."""
+    site = layout.installed_packages(PACKAGES)
+    site.mkdir(parents=True)
+    for name, text in files.items():
+        (site / name).write_text(text)
+    layout.PACKAGES_MOUNT.symlink_to(site)
+
+
+def test_user_code_imports_the_packages_after_everything_else(incoming: Path) -> None:
+    ran = "open({!r}, 'w')"
+    install(
+        {
+            "surveyor.py": "",
+            "onnxruntime.py": "raise AssertionError('the image has it')",
+            "now.pth": f"import os; {ran.format(str(incoming / 'pth'))}",
+            "sitecustomize.py": ran.format(str(incoming / "site")),
+        }
+    )
+    (layout.source_directory(SOURCE) / "loader.py").write_text(f"import surveyor, onnxruntime\n{LOADER}")
+    prepare_and_produce("reference", replace(REFER, packages=PACKAGES))
+    assert publish("reference", REFER).result is not None
+    assert not {path.name for path in incoming.iterdir()} & {"pth", "site"}
+
+
+def test_packages_that_are_gone_are_told_before_user_code_runs(incoming: Path) -> None:
+    code, outcome = step("prepare", "reference", replace(REFER, packages=PACKAGES).to_json())
+    assert outcome is not None
+    assert (code, outcome.reason) == (1, Reason.RESULT_MISSING)
+    assert "is no longer on the repository claim" in outcome.message
+
+
 @pytest.mark.parametrize("stage", ["reference", "convert"])
 def test_what_is_on_the_claim_is_not_produced_again(incoming: Path, stage: str) -> None:
     request = REFER if stage == "reference" else CONVERT
@@ -352,7 +387,7 @@ def test_a_reference_that_user_code_tampered_with_is_not_published(incoming: Pat
 
 JUDGED: dict[str, tuple[Callable[[Any], Any], Reason]] = {
     "NaN": (lambda y: y * numpy.float32("nan"), Reason.REFERENCE_NOT_FINITE),
-    "double precision": (lambda y: y.astype(numpy.float64), Reason.FRAMEWORK_FAILED),
+    "half precision": (lambda y: y.astype(numpy.float16), Reason.FRAMEWORK_FAILED),
     "another number of samples": (lambda y: y[:2], Reason.FRAMEWORK_FAILED),
     "other answers": (lambda y: y + 1, Reason.REFERENCE_NOT_REPRODUCIBLE),
 }

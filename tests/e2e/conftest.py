@@ -19,6 +19,7 @@ from hack.deploy.images import load
 from hack.deploy.install import NAMESPACE, RELEASE, install
 from hack.devcluster.binaries import program
 from hack.devcluster.paths import cluster_paths
+from tests.converters.https_server import make_authority
 from tests.e2e import (
     attacks,
     configmap,
@@ -30,7 +31,9 @@ from tests.e2e import (
     last_words,
     prober,
     repair,
+    requiring,
     running,
+    served_already,
     smallest,
     workbench,
 )
@@ -60,13 +63,15 @@ LANES: dict[str, Callable[[Suite], Any]] = {
     "from_configmap": configmap.run,
     "smallest_object": smallest.run,
     "ran": running.run,
+    "required": requiring.run,
+    "served_already": served_already.run,
 }
 """By the fixture that gives its outcome; those that take longest come first."""
 LANES_AT_A_TIME = 4
 BEGAN = time.time()
 CRD = "crds/tritondeployments.triton-operator.dev.yaml"
 """Helm keeps it, as it should for a user."""
-LAST = ("test_rest", "test_clients", "test_rights")
+LAST = ("test_rest", "test_clients", "test_downloads", "test_rights")
 """What comes to rest does so while the other tests run; then the installation's values change, for every object; and at
 the end one looks at all that the operator has asked for."""
 EXAMPLES = "test_examples"
@@ -98,11 +103,17 @@ def began() -> float:
 
 
 @pytest.fixture(scope="session")
-def installed(kubeconfig: Path) -> Iterator[str]:
+def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The certificate of an authority, and that of a server named `index`, with its key."""
+    return make_authority(tmp_path_factory.mktemp("authority"), "DNS:index")
+
+
+@pytest.fixture(scope="session")
+def installed(kubeconfig: Path, authority: tuple[Path, Path]) -> Iterator[str]:
     """The operator of this tree, installed as a user would; gives the converter's image."""
     cluster = TargetCluster(kubeconfig)
     before = cluster.run("helm", "list", "--namespace", NAMESPACE, "--short").split()
-    install(kubeconfig)
+    install(kubeconfig, {"sources": {"caBundle": authority[0].read_text()}})
     yield load(cluster, "converter")["converter"]
     if RELEASE not in before:
         cluster.run("helm", "uninstall", RELEASE, "--namespace", NAMESPACE, "--wait")
@@ -117,7 +128,7 @@ def cluster(kubeconfig: Path) -> Kubectl:
 
 
 @pytest.fixture(scope="package")
-def suite(cluster: Kubectl, installed: str) -> Iterator[Suite]:
+def suite(cluster: Kubectl, installed: str, authority: tuple[Path, Path]) -> Iterator[Suite]:
     """Two fresh namespaces, removed at the end with all that is in them."""
     run = f"e2e-{secrets.token_hex(3)}"
     busy, quiet = cluster.within(f"{run}-busy"), cluster.within(f"{run}-quiet")
@@ -130,7 +141,7 @@ def suite(cluster: Kubectl, installed: str) -> Iterator[Suite]:
         bench = workbench.start(busy, installed)
         bench.fill()
         asking = prober.start(busy, installed, MODELS)
-        yield Suite(busy, quiet, watch, bench, asking, kubelet, installed)
+        yield Suite(busy, quiet, watch, bench, asking, kubelet, authority[1], installed)
     finally:
         watch.stop()
         cluster.run("delete", "namespace", busy.namespace, quiet.namespace, "--ignore-not-found", timeout=300)
@@ -249,6 +260,12 @@ def ran(lanes: dict[str, "Future[Any]"]) -> running.Ran:
     return lanes["ran"].result()  # type: ignore[no-any-return]
 
 
+@pytest.fixture(scope="package", name="served_already")
+def served_already_object(lanes: dict[str, "Future[Any]"]) -> served_already.ServedAlready:
+    """Outcome of the lane."""
+    return lanes["served_already"].result()  # type: ignore[no-any-return]
+
+
 @pytest.fixture(scope="package")
 def smallest_object(lanes: dict[str, "Future[Any]"]) -> State:
     """Outcome of the lane."""
@@ -259,3 +276,9 @@ def smallest_object(lanes: dict[str, "Future[Any]"]) -> State:
 def scorer(lanes: dict[str, "Future[Any]"]) -> ensemble.Scorer:
     """Outcome of the lane."""
     return lanes["scorer"].result()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="package")
+def required(lanes: dict[str, "Future[Any]"]) -> requiring.Required:
+    """Outcome of the lane."""
+    return lanes["required"].result()  # type: ignore[no-any-return]

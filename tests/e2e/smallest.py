@@ -15,12 +15,16 @@ FILE = "detector.onnx"
 
 def run(suite: Suite) -> State:
     """Put the file into a ConfigMap, apply the object and wait for Ready."""
-    encoded = base64.b64encode(detector()).decode()
-    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": NAME}, "binaryData": {FILE: encoded}}
-    suite.busy.apply(body)
+    suite.busy.apply(files())
     applied = suite.new(NAME)
     applied.base = smallest()
     return applied.wait_ready(applied.apply()).state
+
+
+def files() -> Object:
+    """Return the ConfigMap with the file."""
+    encoded = base64.b64encode(detector()).decode()
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": NAME}, "binaryData": {FILE: encoded}}
 
 
 def smallest() -> Object:

@@ -22,6 +22,8 @@ class Suite:
     prober: Prober
     kubelet: Path
     """The kubelet's root directory on the node."""
+    certificate: Path
+    """Of a server named `index`, with its key. The installation's source and packages Jobs trust its authority."""
     image: str
     """Of the converter: it holds torch, onnx and tritonclient."""
 

@@ -52,6 +52,11 @@ def active(stage: str, count: int = 1) -> Callable[[Cluster], bool]:
     return lambda cluster: len(cluster.active(stage)) == count
 
 
+def config_of_a_repository_read() -> Cluster:
+    spec = {"source": {"uri": "pvc://models"}, "models": [{"name": "digits", "path": "repository/digits.onnx"}]}
+    return until(Cluster(spec), active("reference"))
+
+
 def ready() -> Cluster:
     return until(Cluster(a_spec()), has("Ready"))
 
@@ -158,6 +163,7 @@ MOMENTS: dict[str, Moment] = {
     "candidate-failed": candidate_failed,
     "constraint-broken-in-the-preview": constraint_broken_in_the_preview,
     "closest-selected": closest_selected,
+    "config-of-a-repository-read": config_of_a_repository_read,
     "computing-the-metrics": lambda: until(Cluster(a_spec()), active("metrics")),
     "converting-in-parallel": lambda: until(Cluster(a_spec()), active("convert", 2)),
     "ensemble-profiling": lambda: until(Cluster(an_ensemble("onnx-fp32", "ts-trace-fp32")), active("profile")),

@@ -110,6 +110,10 @@ with open(pathlib.Path(__file__).with_name("calls"), "a") as file:
     file.write(json.dumps(sys.argv[1:]) + chr(10))
 if sys.argv[1] == "save":
     pathlib.Path(sys.argv[sys.argv.index("--output") + 1]).write_text("archive")
+if sys.argv[1] == "push" and "--digestfile" in sys.argv:
+    pathlib.Path(sys.argv[sys.argv.index("--digestfile") + 1]).write_text("sha256:" + "1" * 64)
+elif sys.argv[1] == "push":
+    print("The push refers to repository [sha256:" + "0" * 64 + "]" + chr(10) + "1.2.3: digest: sha256:" + "1" * 64)
 if sys.argv[1] == "build" and pathlib.Path(__file__).with_name("broken").exists():
     print("step 3 failed"); sys.exit(7)
 """
@@ -149,6 +153,14 @@ def test_failed_build_shows_the_end_of_the_log(tmp_path: Path, podman: Engine) -
         store.BuildError, match=r"operator: .*podman exited with 7; .*operator.log ends:\nstep 3 failed"
     ):
         store.Store(podman, tmp_path / "cache").build("operator")
+
+
+@pytest.mark.parametrize("program", ["podman", "docker"])
+def test_a_push_returns_the_digest_that_the_builder_names(tmp_path: Path, podman: Engine, program: str) -> None:
+    podman.program = program
+    images = store.Store(podman, tmp_path / "cache")
+    assert images.push("operator", "registry.example/operator:1.2.3", plain_http=False) == "sha256:" + "1" * 64
+    assert calls(tmp_path)[-1][-1].endswith("registry.example/operator:1.2.3")
 
 
 def test_old_archives_are_removed(tmp_path: Path, podman: Engine) -> None:

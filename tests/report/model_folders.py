@@ -67,6 +67,10 @@ def _torchscript(folder: Path) -> None:
     state_dict(folder / "weights.pt")
 
 
+def _repository(folder: Path) -> None:
+    write(folder, {"ocr/config.pbtxt": 'backend: "onnxruntime"', "ocr/1/model.onnx": "", "ocr/1/labels.pt": ""})
+
+
 FOLDERS: dict[str, Callable[[Path], None]] = {
     "pyt": _pyt,
     "tf-keras": _keras,
@@ -74,5 +78,6 @@ FOLDERS: dict[str, Callable[[Path], None]] = {
     "tf-savedmodel": _savedmodel,
     "onnx": _onnx,
     "ts-script": _torchscript,
+    "repository": _repository,
 }
 """By the source format that is told."""

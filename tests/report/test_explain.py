@@ -6,6 +6,7 @@ import pytest
 
 from hack.docs import advice as generate_advice
 from tests.report.subjects import golden, ready, saturated
+from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import candidate
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.status import SaturationStatus
@@ -70,6 +71,16 @@ def test_what_the_operator_filled_in_is_told() -> None:
     assert "Filled in" not in explain(ready())
 
 
+def test_what_was_taken_of_a_config_of_the_users_is_told() -> None:
+    folder = "repository/ocr.onnx"
+    cluster = Cluster({"source": {"uri": "pvc://models"}, "models": [{"name": "digits", "path": folder}]})
+    cluster.settle()
+    text = explain(parse(cluster.body(), None))
+    assert f"  digits: format onnx; maxBatchSize 8; file {folder}/1/model.onnx; input INPUT__0 FP32[1, 8, 8];" in text
+    assert 'instances 2; dynamicBatching {"preferredBatchSizes": [4], "maxQueueDelayMicroseconds": 100};' in text
+    assert "overrides dynamic_batching { default_queue_policy { max_queue_size: 16 } }" in text
+
+
 def test_generated_inputs_are_said_to_judge_no_accuracy() -> None:
     body, results = copy.deepcopy(golden("ready"))
     verified = next(each for each in body["status"]["conditions"] if each["type"] == "Verified")
@@ -81,6 +92,19 @@ def test_generated_inputs_are_said_to_judge_no_accuracy() -> None:
     assert f"## Accuracy\n\n{words}." in as_markdown(made, with_plots=False)
     assert f"<p>{words}.</p>" in as_html(made)
     assert "Verified:" not in explain(ready())
+
+
+def test_a_rehearsal_is_said_wherever_figures_are_shown() -> None:
+    body, results = copy.deepcopy(golden("ready"))
+    words = "the user's code asked for a GPU and ran on the CPU (the reference)"
+    conditions = body["status"]["conditions"]
+    conditions.append(conditions[0] | {"type": "Rehearsed", "status": "True", "reason": "Rehearsed", "message": words})
+    subject = parse(body, results)
+    assert f"Note: Rehearsed: {words}." in explain(subject)
+    assert "To serve on a GPU, set spec.gpu" in explain(subject)
+    assert f"**Rehearsed**: {words}." in as_markdown(report(subject), with_plots=False)
+    assert "<strong>Rehearsed</strong> the user" in as_html(report(subject))
+    assert "Rehearsed" not in as_html(report(ready()))
 
 
 def test_several_objectives_are_what_pareto_optimal_is_said_to_be_about() -> None:

@@ -50,6 +50,18 @@ def test_the_object_of_every_source_is_what_validate_takes(
     assert "candidates" not in model
 
 
+def test_a_requirements_file_is_named_where_python_files_are(tmp_path: Path) -> None:
+    for form, requirements in (("pyt", "requirements.txt"), ("onnx", None)):
+        folder = tmp_path / form
+        folder.mkdir()
+        FOLDERS[form](folder)
+        assert "requirements" not in first(folder)[0]["conversion"]
+        write(folder, {"requirements.txt": "timm==1.0.9\n"})
+        for name in ("dataloader.py", "metrics.py"):
+            (folder / name).unlink(missing_ok=True)
+        assert first(folder)[0]["conversion"].get("requirements") == requirements
+
+
 def test_no_source_of_the_api_is_left_out() -> None:
     assert set(FORMATS) - {"ts-trace"} == set(FOLDERS)
 
@@ -137,6 +149,15 @@ def test_a_graph_shows_its_batch_dimension_itself(tmp_path: Path, form: str) -> 
     assert spec["performance"]["offline"] == {"batchSizes": [1, 16]}
 
 
+def test_a_model_of_a_repository_says_everything_itself(tmp_path: Path) -> None:
+    FOLDERS["repository"](tmp_path)
+    spec, text = first(tmp_path)
+    assert spec["models"] == [{"name": spec["models"][0]["name"], "path": "ocr"}]
+    assert "offline" not in spec["performance"]
+    assert "# The settings of config.pbtxt in that folder are taken." in text
+    assert "Inputs are generated from what config.pbtxt or the graph declares" in text
+
+
 def test_data_that_any_file_asks_for_is_mounted(tmp_path: Path) -> None:
     write(tmp_path, {"model.py": "import torch\ndef get_model(dataset_path, data_format): ...\n"})
     spec, text = first(tmp_path)
@@ -175,7 +196,8 @@ def test_what_a_source_wants_of_its_user_is_said(tmp_path: Path, form: str, word
 
 
 def test_files_are_found_where_they_lie(tmp_path: Path) -> None:
-    for form, path in (("tf-savedmodel", "export/1"), ("onnx", "net.onnx"), ("ts-script", "net.pt")):
+    paths = {"tf-savedmodel": "export/1", "onnx": "net.onnx", "ts-script": "net.pt", "repository": "ocr"}
+    for form, path in paths.items():
         folder = tmp_path / form
         folder.mkdir()
         FOLDERS[form](folder)
@@ -234,8 +256,10 @@ SEVERAL = {
         ({"a.py": "def get_model(): ..."}, "choose --format pyt or --format tf-keras or --format tf-estimator"),
         ({"a.py": "import torch, keras\ndef get_model(): ..."}, "choose --format pyt or"),
         ({"saved_model.pb": ""}, "is itself a SavedModel"),
+        ({"config.pbtxt": "", "1/model.onnx": ""}, "is itself a model of a Triton repository.*pass the folder that"),
+        ({"a/config.pbtxt": "", "b/config.pbtxt": ""}, r"several models: a \(repository\), b \(repository\)"),
     ],
-    ids=["empty", "checkpoint", "several", "broken", "neither", "both", "a SavedModel"],
+    ids=["empty", "checkpoint", "several", "broken", "neither", "both", "a SavedModel", "a repository", "two served"],
 )
 def test_a_folder_that_does_not_tell_says_what_is_missing_or_which_option_tells(
     tmp_path: Path, files: dict[str, str], words: str

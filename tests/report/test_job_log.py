@@ -85,7 +85,9 @@ def test_the_newest_running_jobs_last_point_is_told(api: Api) -> None:
     assert pods == "/api/v1/namespaces/vision/pods"
     assert selected["fieldSelector"] == ["status.phase=Running"]
     (selector,) = selected["labelSelector"]
-    assert selector == f"{names.DEPLOYMENT_LABEL}=digits,{names.STAGE_LABEL} in (source,profile,search,measure)"
+    assert (
+        selector == f"{names.DEPLOYMENT_LABEL}=digits,{names.STAGE_LABEL} in (source,packages,profile,search,measure)"
+    )
     assert log == "/api/v1/namespaces/vision/pods/new/log"
     assert (wanted["container"], wanted["tailLines"]) == (["search"], ["40"])
 

@@ -14,6 +14,7 @@ from triton_converters.contract.request import (
     ConvertRequest,
     MeasureRequest,
     MetricsRequest,
+    PackagesRequest,
     ProfileRequest,
     ReferenceRequest,
     SearchRequest,
@@ -26,8 +27,10 @@ from triton_converters.contract.results import (
     Environment,
     MeasureResult,
     MetricsResult,
+    PackagesResult,
     ProfileResult,
     ReferenceResult,
+    RepositoryModel,
     Row,
     SearchPoint,
     SearchResult,
@@ -41,6 +44,7 @@ from triton_converters.measuring.sweep import rates
 
 REQUESTS: dict[str, Any] = {
     "source": SourceRequest,
+    "packages": PackagesRequest,
     "reference": ReferenceRequest,
     "convert": ConvertRequest,
     "profile": ProfileRequest,
@@ -75,6 +79,8 @@ FOUND = {".onnx": "onnx", ".pt": "ts-script", "": "tf-savedmodel"}
 FIXED = "fixed"
 """A part of the name of a graph without a batch dimension."""
 INPUT, OUTPUT = Tensor("INPUT__0", "FP32", (1, 8, 8)), Tensor("OUTPUT__0", "FP32", (10,))
+REPOSITORY = "repository"
+"""A part of the path of a model's folder in a Triton repository; the rest is that of its file."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +121,8 @@ class Fate:
     """Names of the metrics that are computed; empty: those with a threshold."""
     speed: float = 1.0
     """Of every measured row, relative to what it is by default."""
+    rehearsed: bool = False
+    """Whether the user's code fell back to the CPU."""
 
 
 GOOD = Fate()
@@ -160,19 +168,47 @@ def row(concurrency: int, throughput: float, p99: int, batch_size: int = 1) -> R
     return Row(batch_size, concurrency, throughput, 10, 20, 30, 1, 40, 1, 10, half, p99 - 2, p99 - 1, p99, half, True)
 
 
+def repository(path: str) -> RepositoryModel | None:
+    """What the config.pbtxt of a model's folder says; None: the path is no such folder."""
+    if REPOSITORY not in path:
+        return None
+    return RepositoryModel(
+        file=f"{path}/1/model{PurePosixPath(path).suffix}",
+        max_batch_size=8,
+        inputs=(INPUT,),
+        outputs=(OUTPUT,),
+        instances=2,
+        dynamic_batching=True,
+        preferred_batch_sizes=(4,),
+        max_queue_delay_microseconds=100,
+        cuda_graphs=False,
+        parameters={},
+        overrides="dynamic_batching {\n  default_queue_policy {\n    max_queue_size: 16\n  }\n}\n",
+    )
+
+
 def _result(stage: str, candidate: str, request: Any, fate: Fate) -> Document:
     environment = replace(ENVIRONMENT, cpu=fate.cpu, perf_analyzer=(fate.command,))
     if stage == "source":
-        formats = tuple(FOUND[PurePosixPath(path).suffix] for path in request.models)
         digest = hashlib.sha256(request.uri.encode()).hexdigest()
-        return SourceResult(digest, 3, 1000, formats, batched=tuple(FIXED not in path for path in request.graphs))
+        requirements = hashlib.sha256(request.requirements.encode()).hexdigest() if request.requirements else ""
+        return SourceResult(
+            digest=digest,
+            files=3,
+            total_bytes=1000,
+            formats=tuple(FOUND[PurePosixPath(path).suffix] for path in request.models),
+            batched=tuple(FIXED not in path for path in request.graphs),
+            repositories=tuple(map(repository, request.models)) if any(map(repository, request.models)) else (),
+            requirements=requirements,
+        )
+    if stage == "packages":
+        return PackagesResult(("compass==1.1",), 1, 1000)
     if stage == "reference":
         signature = Signature((INPUT,), (OUTPUT,), request.model.max_batch_size)
-        return ReferenceResult(signature, 64, 8, 1.0, () if request.dataloader else (GENERATED,))
+        return ReferenceResult(signature, 64, 8, 1.0, () if request.dataloader else (GENERATED,), fate.rehearsed)
     if stage == "convert":
-        return ConvertResult(
-            "e" * 64, 1000, ("FP32",), 1.0, (), TENSORRT if request.format == "trt" else "", 1e-6, CONTENT
-        )
+        tensorrt = TENSORRT if request.format == "trt" else ""
+        return ConvertResult("e" * 64, 1000, ("FP32",), 1.0, (), tensorrt, 1e-6, CONTENT, fate.rehearsed)
     if stage == "clean":
         return CleanResult(1, 0)
     if stage == "measure":

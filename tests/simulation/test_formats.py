@@ -346,7 +346,7 @@ def test_the_image_of_tensorflow_that_cannot_be_pulled_says_where_it_comes_from(
     ready = cluster.condition("Ready")
     assert ready["reason"] == "ImagePullFailed"
     assert (
-        "the Helm value converter.tensorflowImage; docs/tensorflow.md says how to build it" in ready["message"]
+        "the Helm value images.converterTensorflow; docs/tensorflow.md says how to build it" in ready["message"]
     ) is told
     assert ("change spec.source.revision too" in ready["message"]) is told
 

@@ -4,11 +4,16 @@ from typing import Any
 
 import pytest
 
+from tests.simulation.answers import Fate
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model, a_spec, candidate
 from tests.simulation.test_found_formats import SMALLEST, a_file, requests
+from triton_converters.contract.envelope import EXIT_FINAL
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import ConvertRequest, ProfileRequest, ReferenceRequest, SourceRequest
 from triton_operator.planning import resolving
+
+MIXED = Fate(exit_code=EXIT_FINAL, reason=Reason.BATCHING_UNSUPPORTED, message="sample 0 gives other outputs")
 
 
 def served(spec: dict[str, Any]) -> Cluster:
@@ -46,6 +51,60 @@ def test_a_graph_of_one_size_is_served_without_a_batch_dimension() -> None:
     assert model["maxBatchSize"] == 0
     message = cluster.condition("SourceResolved")["message"]
     assert message.endswith("; fixed.onnx has no batch dimension, so maxBatchSize is 0")
+
+
+def batches_fail(stage: str, candidate: str, request: Any) -> Fate:
+    """The fate of each Job, where the model answers a sample in a batch otherwise than alone."""
+    if stage == "reference" and request.model.max_batch_size > 1:
+        return MIXED
+    return Fate()
+
+
+def test_a_batch_that_the_operator_chose_and_the_model_does_not_take_becomes_one_sample() -> None:
+    cluster = Cluster(a_graph(), batches_fail)
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True", cluster.condition("Stalled")
+    assert cluster.story[:4] == ["source", "reference", "reference", "convert onnx-fp32"]
+    assert batching(cluster) == [(1, False)]
+    assert cluster.status["resolved"]["models"][0]["maxBatchSize"] == 1
+    words = (
+        "has a batch dimension, but answers a sample in a batch otherwise than alone, or not at all, so maxBatchSize is"
+    )
+    assert cluster.condition("SourceResolved")["message"].endswith(f"; ocr.onnx {words} 1")
+
+
+def test_one_sample_stays_chosen_when_the_failed_job_is_gone() -> None:
+    cluster = Cluster(a_graph(), batches_fail)
+    cluster.settle()
+    before = list(cluster.story)
+    for job in cluster.of_kind("Job"):
+        cluster.delete("Job", job["metadata"]["name"])
+    cluster.settle()
+    assert cluster.status["resolved"]["models"][0]["maxBatchSize"] == 1
+    assert "reference" not in cluster.story[len(before) :]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        a_graph(config={"maxBatchSize": 4}),
+        a_graph(config={"dynamicBatching": {"preferredBatchSizes": [4]}}),
+        a_graph() | {"performance": {"offline": {"batchSizes": [1, 4]}}},
+    ],
+    ids=["size", "batcher", "sweep"],
+)
+def test_a_batch_that_the_spec_asks_for_is_a_failure(spec: dict[str, Any]) -> None:
+    cluster = Cluster(spec, batches_fail)
+    cluster.settle()
+    assert cluster.condition("Stalled")["reason"] == "BatchingUnsupported"
+    assert cluster.story == ["source", "reference"]
+
+
+def test_a_model_that_answers_a_single_sample_in_two_ways_is_not_tried_for_ever() -> None:
+    cluster = Cluster(a_graph(), lambda stage, *_: MIXED if stage == "reference" else Fate())
+    cluster.settle()
+    assert cluster.condition("Stalled")["reason"] == "BatchingUnsupported"
+    assert cluster.story == ["source", "reference", "reference"]
 
 
 @pytest.mark.parametrize("size", [0, 1, 16])

@@ -29,6 +29,7 @@ from triton_operator.resources.server import server
 from triton_operator.settings import Settings
 from triton_operator.stages.cleaning import clean_work
 from triton_operator.stages.conversion import convert_work
+from triton_operator.stages.packages import packages_work
 from triton_operator.stages.profiling import metrics_work, profile_work
 from triton_operator.stages.reference import Dump, reference_work
 from triton_operator.stages.searching import Budget, search_work
@@ -75,6 +76,8 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     f"{CONFIG}.parameters": ({}, lambda spec: {TUNING[spec["models"][0]["format"]]: "2"}),
     "gpu": (None, GPU, GPU | {"product": "NVIDIA-L40S"}, GPU | {"count": 2}, GPU | {"resourceName": "vendor/gpu"}),
     "conversion.image": ("", "example/mine:1"),
+    "conversion.requirements": ("", "requirements.txt", "more/requirements.txt"),
+    "conversion.indexSecretRef": (None, {"name": "registry"}),
     "conversion.pod.env": ([], [{"name": "A", "value": "1"}], [{"name": "A", "value": "2"}]),
     "pod.env": ([], [{"name": "A", "value": "1"}], [{"name": "B", "value": "1"}]),
     "pod.runAsUser": (1000, 2000),
@@ -157,8 +160,12 @@ def _put(place: Any, path: list[str], value: Any) -> None:
 
 def works(context: Context) -> Iterator[Work]:
     """The work of every stage, as if each went well."""
-    source = SourceResult(context.spec.source.uri.encode().hex()[:64].ljust(64, "0"), 3, 1000)
+    requirements = context.spec.conversion.requirements.encode().hex()
+    source = SourceResult(
+        context.spec.source.uri.encode().hex()[:64].ljust(64, "0"), 3, 1000, requirements=requirements
+    )
     yield source_work(context)
+    yield packages_work(context, source)
     reference = reference_work(context, source)
     yield reference
     signature = Signature((INPUT,), (OUTPUT,), context.spec.max_batch_size)
@@ -217,6 +224,9 @@ def _given(context: Context, work: Work, dumps: Mapping[str, Any]) -> Given:
         # The candidate's name only tells messages apart.
         asked["candidate"] = ""
         _name_dumps(asked, dumps)
+    if work.stage == "packages":
+        # The same file is the same wherever it lies; who may read the index is part of the key alone.
+        del asked["source"], asked["path"]
     if work.stage not in ("source", "clean"):
         parts.append([each["image"] for each in (own, *others)])
         parts.append([pair for each in others if each["name"] in ("run", "tritonserver") for pair in _own_env(each)])

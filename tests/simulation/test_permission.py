@@ -9,7 +9,13 @@ from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_spec
 from triton_operator import names
 
-ALLOWED = replace(SETTINGS, allowed_images=("registry.example/team/",), allowed_claims=("models", "team-*"))
+READER = "vision/models-reader"
+ALLOWED = replace(
+    SETTINGS,
+    allowed_images=("registry.example/team/",),
+    allowed_claims=("models", "team-*"),
+    allowed_service_accounts=(READER, "other/reader"),
+)
 USER_CODE = {"reference", "convert", "metrics"}
 
 
@@ -26,6 +32,16 @@ def image(name: str) -> dict[str, Any]:
         ({"source": {"uri": "pvc://others/m"}}, "spec.source.uri names claim others,", "claims"),
         ({"weights": {"uri": "pvc://others/m"}}, "spec.weights.uri names claim others,", "claims"),
         ({"data": {"uri": "pvc://other-team-a/data"}}, "spec.data.uri names claim other-team-a,", "claims"),
+        (
+            {"source": {"uri": "s3://models/ocr", "serviceAccountName": "admin"}},
+            "spec.source.serviceAccountName names ServiceAccount vision/admin,",
+            "serviceAccounts",
+        ),
+        (
+            {"data": {"uri": "gs://models/ocr", "serviceAccountName": "reader"}},
+            "spec.data.serviceAccountName names ServiceAccount vision/reader,",
+            "serviceAccounts",
+        ),
         ({"repository": {"claimName": "others"}}, "spec.repository.claimName names claim others,", "claims"),
     ],
 )
@@ -58,6 +74,41 @@ def test_what_is_allowed_gets_ready(fields: dict[str, Any]) -> None:
     cluster = Cluster(a_spec(**fields), settings=ALLOWED)
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_no_serviceaccount_is_allowed_unless_the_installation_names_it() -> None:
+    cluster = Cluster(a_spec(source={"uri": "s3://models/ocr", "serviceAccountName": "models-reader"}))
+    cluster.settle()
+    assert cluster.condition("Stalled")["reason"] == "NotAllowed"
+    cluster.settings = ALLOWED
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_only_the_source_job_has_the_serviceaccount_and_no_pod_a_token() -> None:
+    source = {"uri": "s3://models/ocr", "serviceAccountName": "models-reader"}
+    cluster = Cluster(a_spec(source=source, weights={"uri": "s3://models/weights"}), settings=ALLOWED)
+    cluster.settle()
+    pods = {
+        body["metadata"]["name"]: body["spec"]["template"]["spec"]
+        for body in (*cluster.of_kind("Job"), *cluster.of_kind("Deployment"))
+    }
+    assert not [name for name, pod in pods.items() if pod["automountServiceAccountToken"]]
+    (has,) = [pod for pod in pods.values() if "serviceAccountName" in pod]
+    assert has["serviceAccountName"] == "models-reader"
+    assert "s3://models/ocr" in has["containers"][0]["args"][1]
+    named = [pod for pod in pods.values() if "models-reader" in str(pod)]
+    assert named == [has]
+    assert {"name": "SOURCE_SERVICE_ACCOUNT", "value": "models-reader"} in has["containers"][0]["env"]
+
+
+def test_another_serviceaccount_does_nothing_again() -> None:
+    cluster = Cluster(a_spec(source={"uri": "s3://models/ocr"}), settings=ALLOWED)
+    cluster.settle()
+    story = list(cluster.story)
+    cluster.edit(source={"uri": "s3://models/ocr", "serviceAccountName": "models-reader"})
+    cluster.settle()
+    assert cluster.story == story
 
 
 def test_what_serves_goes_on_and_nothing_is_done_again_once_it_is_allowed(serving: Cluster) -> None:

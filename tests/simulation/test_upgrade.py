@@ -200,3 +200,26 @@ def test_other_default_resources_do_nothing_again(serving: Cluster) -> None:
     serving.settle()
     assert serving.story == story
     assert serving.objects["Deployment", serving.serving() or ""] == server
+
+
+def test_an_installation_for_one_architecture_runs_there_unless_the_object_says_otherwise() -> None:
+    label = "kubernetes.io/arch"
+    cluster = Cluster(a_spec(serving={"pod": {"nodeSelector": {label: "arm64"}}}))
+    cluster.settings = replace(SETTINGS, architecture="amd64")
+    cluster.settle()
+    templates = {
+        kind: [each["spec"]["template"]["spec"] for each in cluster.of_kind(kind)] for kind in ("Job", "Deployment")
+    }
+    assert all(templates.values())
+    for job in templates["Job"]:
+        serves = any(each["name"] == "tritonserver" for each in job.get("initContainers", ()))
+        assert job["nodeSelector"] == {label: "arm64" if serves else "amd64"}
+    assert [server["nodeSelector"] for server in templates["Deployment"]] == [{label: "arm64"}]
+
+
+def test_another_architecture_of_the_installation_does_nothing_again(serving: Cluster) -> None:
+    story = list(serving.story)
+    serving.settings = replace(SETTINGS, architecture="amd64")
+    assert serving.act() == 0
+    serving.settle()
+    assert serving.story == story

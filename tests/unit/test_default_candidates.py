@@ -73,4 +73,4 @@ def test_every_choice_can_be_made_and_served(source: str, image: str, gpu: Any, 
 
 
 def test_every_source_format_has_a_choice() -> None:
-    assert set(TARGETS) == set(MODELS) - {formats.HPS}
+    assert set(TARGETS) == set(MODELS) - {formats.HPS, formats.REPOSITORY}

@@ -9,10 +9,12 @@ from hack.docs import api as generate_api
 from tests.apiserver.custom_resources import MINIMAL
 from triton_converters.contract.reasons import Reason
 from triton_plugin.validation.structural import faults
-from triton_plugin.validation.validate import check, schema
+from triton_plugin.validation.validate import check, deployments, schema
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("manifests/**/*.md")])
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("manifests/**/*.md"), *ROOT.glob("charts/**/*.md")]
+)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 # A path of this tree in backticks: a top-level folder, a slash, and no placeholder.
@@ -86,6 +88,20 @@ def test_the_examples_of_the_api_are_valid(section: str) -> None:
     else:
         models = [MINIMAL["spec"]["models"][0] | {"config": {"maxBatchSize": 16}}]
         assert check(MINIMAL | {"spec": MINIMAL["spec"] | {"models": models} | given[part]}) == []
+
+
+YAML = re.compile(r"^```yaml\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def test_every_object_in_a_page_is_valid() -> None:
+    found = {
+        (str(page.relative_to(ROOT)), body["metadata"]["name"]): check(body)
+        for page in PAGES
+        for block in YAML.findall(page.read_text(encoding="utf-8"))
+        for body in deployments(block)
+    }
+    assert {page for page, _ in found} >= {"README.md", "docs/gitops.md"}
+    assert {place: faults for place, faults in found.items() if faults} == {}
 
 
 def test_troubleshooting_names_only_reasons_that_exist() -> None:

@@ -247,6 +247,21 @@ def test_a_namespaces_own_range_of_users_is_that_of_every_pod() -> None:
             assert security["runAsNonRoot"]
 
 
+def test_pods_ask_for_nothing_that_openshift_refuses() -> None:
+    """Its constraints restricted-v2: a user and a group of the namespace's range, and volumes of these types."""
+    own, types = range(1000650000, 1000660000), {"configMap", "emptyDir", "persistentVolumeClaim", "secret"}
+    cluster = Cluster(a_spec(pod={"runAsUser": own[0]}))
+    cluster.settle()
+    for each in (*cluster.of_kind("Job"), *cluster.of_kind("Deployment")):
+        pod = each["spec"]["template"]["spec"]
+        assert {pod["securityContext"]["runAsUser"], pod["securityContext"]["fsGroup"]} <= set(own)
+        assert {name for volume in pod["volumes"] for name in volume if name != "name"} <= types
+        assert not pod.keys() & {"hostNetwork", "hostPID", "hostIPC"}
+        for container in containers(pod):
+            assert "runAsUser" not in container["securityContext"]
+            assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+
+
 def test_servers_spread_over_the_values_of_a_label() -> None:
     cluster = Cluster(a_spec(serving={"pod": {"topologySpreadConstraints": [{"topologyKey": "zone", "maxSkew": 2}]}}))
     cluster.settle()

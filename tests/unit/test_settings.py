@@ -83,11 +83,14 @@ def test_what_the_installation_demands_and_allows() -> None:
         "USER_CODE_HOST_USERS": "false",
         "ALLOWED_IMAGES": "registry.example/team/, registry.example/nvidia/",
         "ALLOWED_CLAIMS": "team-*",
+        "ALLOWED_SERVICE_ACCOUNTS": "vision/models-reader",
     }
     settings = Settings.from_environment(IMAGES | given)
     assert (settings.user_code_runtime_class, settings.user_code_host_users) == ("gvisor", False)
     assert settings.allowed_images == ("registry.example/team/", "registry.example/nvidia/")
     assert settings.allowed_claims == ("team-*",)
+    assert settings.allowed_service_accounts == ("vision/models-reader",)
+    assert Settings.from_environment(IMAGES).allowed_service_accounts == ()
     assert Settings.from_environment(IMAGES).user_code_host_users is None
     with pytest.raises(SettingsError, match="USER_CODE_HOST_USERS"):
         Settings.from_environment(IMAGES | {"USER_CODE_HOST_USERS": "no"})
@@ -158,9 +161,12 @@ def test_a_bundle_that_would_fail_each_download_is_refused(text: str) -> None:
         Settings.from_environment(IMAGES | {"SOURCES_CA_BUNDLE": text})
 
 
-def test_a_mirror_of_the_hub_is_an_https_url() -> None:
-    settings = Settings.from_environment(IMAGES | {"SOURCES_HUB": "https://mirror.example:8443/hub/"})
-    assert settings.sources_hub == "https://mirror.example:8443/hub"
+@pytest.mark.parametrize(
+    ("name", "field"), [("SOURCES_HUB", "sources_hub"), ("SOURCES_PACKAGE_INDEX", "sources_package_index")]
+)
+def test_a_mirror_is_an_https_url(name: str, field: str) -> None:
+    settings = Settings.from_environment(IMAGES | {name: "https://mirror.example:8443/hub/"})
+    assert getattr(settings, field) == "https://mirror.example:8443/hub"
     for wrong in ("http://mirror.example", "https://user:pw@mirror.example", "mirror.example"):
-        with pytest.raises(SettingsError, match="SOURCES_HUB"):
-            Settings.from_environment(IMAGES | {"SOURCES_HUB": wrong})
+        with pytest.raises(SettingsError, match=name):
+            Settings.from_environment(IMAGES | {name: wrong})

@@ -8,7 +8,8 @@ import pytest
 from tests.apiserver.custom_resources import MINIMAL, changed
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import an_ensemble
-from triton_operator.api.backend_settings import OPTIONS, PARAMETERS
+from triton_converters.contract.backend_parameters import PARAMETERS
+from triton_operator.api.backend_settings import OPTIONS
 from triton_operator.api.deployment import LONGEST_SPEC_BYTES, InvalidSpecError, parse
 
 CONFIG = "spec.models.0.config"

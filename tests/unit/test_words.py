@@ -18,7 +18,9 @@ from triton_converters.contract.reasons import Reason
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = ("operator", "converters", "plugin")
 ROOMS = (*SHIPPED, "hack", "demo", "examples", "bench")
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("manifests/**/*.md")])
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("manifests/**/*.md"), *ROOT.glob("charts/**/*.md")]
+)
 CODE = re.compile(r"^```.*?^```|<!--.*?-->|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 GENERATED = re.compile(r"<!-- table: .*?<!-- end -->", re.DOTALL)
 """Tables of recorded runs: what was said then."""

@@ -1,26 +1,40 @@
-"""The list of the zoo's models: each is of a package that is pinned by its hash."""
+"""The list of the zoo's models, each of a package that is pinned by its hash or made by one, and its rows."""
 
+import json
 import re
+from pathlib import Path
 
-from rich.console import Console
-
-from tests.zoo.__main__ import table
-from tests.zoo.fetch import PACKAGES
+from hack.docs.zoo import pages
+from tests.zoo.fetch import CODE, MAKERS, PACKAGES
 from tests.zoo.models import MODELS
-from tests.zoo.run import Outcome, smallest
+from tests.zoo.outcome import Outcome, are_enough, smallest, summary, write
 from triton_plugin.validation.validate import check
+
+READY = Outcome(MODELS[0], True, "GeneratedInputs: ...", "1 of 1", 40.2, 4)
+REFUSED = Outcome(MODELS[1], False, "InputsNotGenerated: it is float64", "", 9.9)
+
+
+def pinned(file: Path) -> list[str]:
+    """Names of a list's packages, each of which has a hash."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    found = [re.fullmatch(r"([a-z0-9-]+)==[0-9a-z.]+ --hash=sha256:[0-9a-f]{64}", line) for line in lines]
+    assert all(found)
+    return sorted(each[1] for each in found if each)
 
 
 def test_every_model_is_of_a_pinned_package_and_every_package_has_a_model() -> None:
-    lines = PACKAGES.read_text(encoding="utf-8").splitlines()
-    pinned = [re.fullmatch(r"([a-z0-9-]+)==[0-9a-z.]+ --hash=sha256:[0-9a-f]{64}", line) for line in lines]
-    assert all(pinned)
-    assert sorted({model.package for model in MODELS}) == sorted(each[1] for each in pinned if each)
+    assert sorted({model.package for model in MODELS if not model.maker}) == pinned(PACKAGES)
+
+
+def test_every_maker_is_there_and_its_packages_are_pinned() -> None:
+    assert {model.maker for model in MODELS} - {""} == {each.stem for each in MAKERS.glob("*.py")}
+    assert {"skl2onnx", "onnxmltools", "transformers"} <= set(pinned(MAKERS / "packages.txt"))
+    assert {model.code for model in MODELS} - {""} == {each.name for each in CODE.iterdir()}
 
 
 def test_names_are_names_of_objects_and_distinct() -> None:
     names = [model.name for model in MODELS]
-    assert len(set(names)) == len(names) >= 25
+    assert len(set(names)) == len(names) >= 60
     assert all(re.fullmatch(r"[a-z0-9][-a-z0-9]{0,40}", name) for name in names)
 
 
@@ -28,13 +42,28 @@ def test_the_smallest_object_is_valid() -> None:
     assert [fault for model in MODELS for fault in check(smallest(model, "model.onnx", "0" * 64))] == []
 
 
-def test_the_table_has_the_reason_of_what_is_not_ready() -> None:
-    ready = Outcome(MODELS[0], True, "GeneratedInputs: ...", "1 of 1", 40.2)
-    refused = Outcome(MODELS[1], False, "InputsNotGenerated: it is float64", "", 9.9)
-    console = Console(width=150)
-    with console.capture() as captured:
-        console.print(table([ready, refused]))
-    first, second = captured.get().splitlines()[1:3]
-    assert first.split()[-5:] == ["yes", "1", "of", "1", "40"]
-    assert "InputsNotGenerated: it is float64" in second
-    assert "GeneratedInputs" not in first
+def test_a_row_has_the_reason_of_what_is_not_ready() -> None:
+    assert READY.line() == f"{MODELS[0].name}  Ready  1 of 1  40 s"
+    assert REFUSED.line() == f"{MODELS[1].name}  InputsNotGenerated: it is float64  10 s"
+
+
+def test_nine_of_ten_are_enough() -> None:
+    assert summary([READY] * 9 + [REFUSED]) == "9 of 10 ready (90 %)"
+    assert are_enough([READY] * 9 + [REFUSED])
+    assert not are_enough([READY] * 8 + [REFUSED])
+    assert not are_enough([])
+
+
+def test_the_rows_are_written_for_the_page(tmp_path: Path) -> None:
+    write(tmp_path / "zoo.json", [READY, REFUSED], "cluster")
+    run = json.loads((tmp_path / "zoo.json").read_text(encoding="utf-8"))
+    assert (run["kind"], run["summary"]) == ("cluster", "1 of 2 ready (50 %)")
+    assert [(row["model"]["name"], row["is_ready"], row["batch"]) for row in run["rows"]] == [
+        (MODELS[0].name, True, 4),
+        (MODELS[1].name, False, None),
+    ]
+
+
+def test_the_page_has_a_row_for_each_model() -> None:
+    (text,) = pages().values()
+    assert [model.name for model in MODELS if f"| `{model.name}` |" not in text] == []

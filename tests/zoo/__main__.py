@@ -2,78 +2,85 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
-from bench.machine import cpu_model
-from hack.deploy.command import ROOT, CommandError, TargetCluster
+from hack.deploy.command import CommandError, TargetCluster
 from hack.deploy.environment import set_up
 from hack.deploy.images import load
 from hack.deploy.install import LATER
 from hack.devcluster.paths import ClusterError
-from tests.zoo.models import MODELS
-from tests.zoo.run import NAMESPACE, Outcome, run
+from tests.zoo.models import MODELS, ZooModel
+from tests.zoo.outcome import MESSAGE_CHARACTERS, Outcome, are_enough, summary, write
+from tests.zoo.rehearsal import rehearse
+from tests.zoo.run import NAMESPACE, run
 
-AT_ONCE = 2
-"""Models at a time: more would not measure anything on two cores."""
-READY_SHARE = 0.9
-WIDTH = 150
+AT_ONCE = 4
+"""Objects at a time. Their sweeps share the cores: the table says what becomes of models, and not how fast they are."""
 
 
 def main() -> int:
     """Run the named models, or all of them. Return the exit status: 0 if enough of them are ready."""
     parser = argparse.ArgumentParser(prog="python3 -m tests.zoo", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="a model; default: all of them")
-    names = parser.parse_args().names
-    chosen = [model for model in MODELS if not names or model.name in names]
-    console = Console()
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the rows into this file, as JSON")
+    parser.add_argument(
+        "--at-once", type=int, default=AT_ONCE, metavar="N", help="objects at a time; default: %(default)s"
+    )
+    parser.add_argument("--rehearse", action="store_true", help="without a cluster, up to the conversion")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.names) - {model.name for model in MODELS}:
+        parser.error(f"no such model: {', '.join(sorted(unknown))}")
+    chosen = [model for model in MODELS if not arguments.names or model.name in arguments.names]
     try:
-        cluster = set_up(LATER)
-        load(cluster, LATER)
-        _namespace(cluster)
-        with ThreadPoolExecutor(AT_ONCE) as threads:
-            outcomes = []
-            for outcome in threads.map(lambda model: run(cluster, model), chosen):
-                console.print(f"{outcome.model.name}: {outcome.reason}", markup=False, highlight=False)
-                outcomes.append(outcome)
+        each = rehearse if arguments.rehearse else _on(_cluster())
     except (CommandError, ClusterError) as error:
-        console.print(f"zoo: {error}", style="red", markup=False, soft_wrap=True)
+        print(f"zoo: {error}", file=sys.stderr)
         return 1
-    ready = sum(outcome.is_ready for outcome in outcomes)
-    console.print(table(outcomes))
-    console.print(f"{ready} of {len(outcomes)} ready")
-    if not names:
-        _write(outcomes, ready)
-    return 0 if ready >= READY_SHARE * len(outcomes) else 1
+    kind = "rehearsal" if arguments.rehearse else "cluster"
+    rows: dict[str, Outcome] = {}
+    start = time.monotonic()
+    for outcome in _ended(each, chosen, arguments.at_once):
+        rows[outcome.model.name] = outcome
+        print(f"{len(rows)}/{len(chosen)}  {outcome.line()}", flush=True)
+        if arguments.output:
+            # After each row: a run that is interrupted leaves those that it has.
+            write(arguments.output, [rows[model.name] for model in chosen if model.name in rows], kind)
+    outcomes = list(rows.values())
+    print(f"{summary(outcomes)} in {(time.monotonic() - start) / 60:.0f} min")
+    return 0 if are_enough(outcomes) else 1
 
 
-def table(outcomes: Sequence[Outcome]) -> Table:
-    """Return a row for each model."""
-    made = Table("model", "kind", "special", "Ready", "candidates", "seconds", "reason", box=None)
-    for each in outcomes:
-        is_ready = "yes" if each.is_ready else "no"
-        made.add_row(
-            each.model.name, each.model.kind, each.model.traits, is_ready, each.passed, f"{each.seconds:.0f}",
-            "" if each.is_ready else each.reason,
-        )  # fmt: skip
-    return made
+def _ended(each: Callable[[ZooModel], Outcome], chosen: list[ZooModel], at_once: int) -> Iterator[Outcome]:
+    """Take the models through, and yield what became of each one when it ends."""
+    with ThreadPoolExecutor(at_once) as threads:
+        for future in as_completed([threads.submit(_outcome, each, model) for model in chosen]):
+            yield future.result()
 
 
-def _namespace(cluster: TargetCluster) -> None:
+def _outcome(each: Callable[[ZooModel], Outcome], model: ZooModel) -> Outcome:
+    """Return what became of a model; an exception ends its row, and not the others'."""
+    start = time.monotonic()
+    try:
+        return each(model)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {str(error)[-MESSAGE_CHARACTERS:]}"
+        return Outcome(model, False, reason, "", time.monotonic() - start)
+
+
+def _cluster() -> TargetCluster:
+    """Return the cluster with this tree's operator, and an empty namespace for the models."""
+    cluster = set_up(LATER)
+    load(cluster, LATER)
     cluster.run("kubectl", "delete", "namespace", NAMESPACE, "--ignore-not-found", "--timeout=180s", timeout=200)
     cluster.run("kubectl", "create", "namespace", NAMESPACE)
+    return cluster
 
 
-def _write(outcomes: Sequence[Outcome], ready: int) -> None:
-    today = datetime.now(UTC).date().isoformat()
-    with (ROOT / f"bench/results/{today}-zoo.txt").open("w", encoding="utf-8") as file:
-        console = Console(file=file, width=WIDTH)
-        console.print(f"make test-zoo on {today}, {cpu_model()}: {ready} of {len(outcomes)} ready", highlight=False)
-        console.print(table(outcomes))
+def _on(cluster: TargetCluster) -> Callable[[ZooModel], Outcome]:
+    return lambda model: run(cluster, model)
 
 
 if __name__ == "__main__":

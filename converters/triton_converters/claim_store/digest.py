@@ -54,3 +54,11 @@ def is_published(directory: Path) -> bool:
     # A single file may have been published under several names.
     contents = set(hashes.values())
     return directory.name in {digest_of(hashes, single=False)} | (contents if len(contents) == 1 else set())
+
+
+def is_intact(directory: Path) -> bool:
+    """Whether the directory exists and holds what its name says."""
+    try:
+        return is_published(directory)
+    except (StageError, OSError):
+        return False

@@ -82,4 +82,5 @@ def _together(parts: Sequence[Part]) -> ConvertResult:
         warnings=tuple(warnings[:WARNINGS]),
         tensorrt_version=versions[0] if versions else "",
         max_absolute_error=max(errors, default=None),
+        rehearsed=any(result.rehearsed for result in results),
     )

@@ -49,10 +49,12 @@ def published_source(digest: str) -> Path:
 
 
 def check_inputs(request: ReferenceRequest | ConvertRequest | MetricsRequest) -> None:
-    """Raise StageError(ResultMissing) if the source or the weights are no longer on the claim."""
-    published_source(request.source)
-    if request.weights:
-        published_source(request.weights)
+    """Raise StageError(ResultMissing) if the source, weights, data or packages are no longer on the claim."""
+    for digest in filter(None, (request.source, request.weights, request.data)):
+        published_source(digest)
+    if request.packages and not layout.installed_packages(request.packages).is_dir():
+        message = f"{layout.installed_packages(request.packages)} is no longer on the repository claim"
+        raise StageError(Reason.RESULT_MISSING, message, final=False)
 
 
 def write_result(directory: Path, stage: str, key: str, result: Document) -> None:

@@ -48,6 +48,9 @@ HPS = "hps"
 """Embedding tables of Merlin's Hierarchical Parameter Server: source and target, only inside an ensemble."""
 ENSEMBLE = "ensemble"
 """Several models served as one; each of them has its own source and target."""
+REPOSITORY = "repository"
+"""A model's folder of a Triton model repository, which holds a file of another format and its config.pbtxt. The source
+Job finds that format, and from then on the model has it."""
 
 FORMATS: Mapping[str, Format] = {
     "ts-trace": Format("model.pt", "pytorch", "pytorch_libtorch", False, "", ("none", "cuda")),
@@ -89,11 +92,12 @@ SOURCES: Mapping[str, Source] = {
     "tf-savedmodel": Source("triton_converters.load.tf_savedmodel", CONVERTER_TENSORFLOW, True, _TENSORFLOW),
     HPS: Source("triton_converters.load.hps", CONVERTER, False, {HPS: "triton_converters.convert.hps"}),
     ENSEMBLE: Source("triton_converters.load.ensemble", CONVERTER, False, {}),
+    REPOSITORY: Source("", CONVERTER, True, _TENSORFLOW | _TORCH | _ONNX),
 }
 """The sources by their names in spec.models[]."""
 
-DECLARING = ("onnx", "tf-savedmodel")
-"""Sources whose graph declares the types and shapes of its inputs, so that inputs can be generated."""
+DECLARING = ("onnx", "tf-savedmodel", REPOSITORY)
+"""Sources whose graph or config.pbtxt declares the types and shapes of its inputs, so that inputs can be generated."""
 
 THROUGH = {"trt": "onnx"}
 """Formats that are made from another one: ``convert.trt`` first converts the source to ONNX."""

@@ -5,6 +5,8 @@ it on the claim is the user's. Every directory of this list is written once, und
 place::
 
     sources/<digest>/                       the user's files
+    packages/<key>/result.json              names and versions
+                   site/                    Python packages that the user's code imports
     references/<key>/result.json            signature, counts
                      batches/00000.npz      ids, inputs/<name>, labels/<name>, outputs/<name> of one batch
                      perf.json              perf_analyzer's --input-data, made of real samples
@@ -44,10 +46,13 @@ SOURCE_MOUNT = Path("/source")
 """Read-only mount path, in the source Job, of the claim or ConfigMap that spec.source names."""
 WEIGHTS_MOUNT = Path("/weights")
 """Read-only mount path of the published spec.weights in the Jobs that run user code."""
+PACKAGES_MOUNT = Path("/packages")
+"""Read-only mount path of installed Python packages in the Jobs that run user code."""
 DATA_MOUNT = Path("/data")
-"""Read-only mount path of spec.data in the Jobs that run user code."""
+"""Read-only mount path of spec.data in the Jobs that run user code: of the claim that holds it, or of what was
+published."""
 CREDENTIALS_MOUNT = Path("/credentials")
-"""Read-only mount path, in the source Job, of the Secret that spec.source.secretRef names: a file for each key."""
+"""Read-only mount path, in a source or packages Job, of the Secret that the spec names for it: a file for each key."""
 INCOMING_MOUNT = Path("/incoming")
 """Mount path, in Jobs with user code, of the volume into which user code writes and from which we publish."""
 CONVERTERS_MOUNT = Path("/converters")
@@ -59,6 +64,16 @@ MARKS_MOUNT = Path("/marks")
 def source_directory(digest: str, root: Path = ROOT) -> Path:
     """Directory of the published source; ``digest`` is 64 hexadecimal digits."""
     return root / "sources" / digest
+
+
+def packages_directory(key: str, root: Path = ROOT) -> Path:
+    """Directory of the result of a packages Job."""
+    return root / "packages" / key
+
+
+def installed_packages(key: str, root: Path = ROOT) -> Path:
+    """Directory of installed Python packages, which is put on the import path."""
+    return packages_directory(key, root) / "site"
 
 
 def reference_directory(key: str, root: Path = ROOT) -> Path:

@@ -80,6 +80,12 @@ class Reason(StrEnum):
         " those in status.resolved.",
     )
 
+    REHEARSED = (
+        "Rehearsed",
+        "The user's code asked for a GPU and ran on the CPU, because its Jobs have none. Nothing of it is served on a"
+        " GPU.",
+    )
+
     # The operator's own fault.
     INTERNAL_ERROR = "InternalError", "The operator itself failed; it tries again and leaves the active revision alone."
 
@@ -121,6 +127,31 @@ class Reason(StrEnum):
         "EntrypointInvalid",
         "The entrypoint's file lacks the required function or class, or does not return what is required.",
     )
+    REQUIREMENTS_MISSING = (
+        "RequirementsMissing",
+        "The source has no file with the name that spec.conversion.requirements gives.",
+    )
+    REQUIREMENTS_INVALID = (
+        "RequirementsInvalid",
+        "The requirements file holds a line that is not a plain requirement; the message names it.",
+    )
+    PACKAGE_NOT_FOUND = (
+        "PackageNotFound",
+        "The package index has no wheel of a required package that fits the converter image.",
+    )
+    PACKAGE_CONFLICT = (
+        "PackageConflict",
+        "The requirements contradict each other, or a version that the converter image has.",
+    )
+    PACKAGE_HASH_MISMATCH = (
+        "PackageHashMismatch",
+        "A package that the index sent has none of the hashes in the requirements file.",
+    )
+    INDEX_ACCESS_DENIED = "IndexAccessDenied", "The package index refused the credentials, or asks for some."
+    INDEX_UNREACHABLE = (
+        "IndexUnreachable",
+        "The package index does not answer, or its certificate is not one that the packages Job trusts.",
+    )
     ARGUMENTS_INVALID = (
         "ArgumentsInvalid",
         "The user's function does not take one of the arguments or its value, or one that it needs is missing.",
@@ -135,6 +166,14 @@ class Reason(StrEnum):
     FORMAT_NOT_FOUND = (
         "FormatNotFound",
         "The spec leaves out the model's format, and its content is of no format that can be served.",
+    )
+    MODEL_CONFIG_REFUSED = (
+        "ModelConfigRefused",
+        "config.pbtxt of the model repository cannot be read, or asks for something that the operator does not serve.",
+    )
+    MODEL_CONFIG_MISMATCH = (
+        "ModelConfigMismatch",
+        "config.pbtxt of the model repository declares other inputs or outputs than the model's file has.",
     )
     PICKLE_REFUSED = (
         "PickleRefused",
@@ -155,10 +194,18 @@ class Reason(StrEnum):
         "ReferenceNotReproducible",
         "The framework's model gives different outputs for the same samples.",
     )
+    BATCHING_UNSUPPORTED = (
+        "BatchingUnsupported",
+        "The framework's model answers a sample in a batch otherwise than alone, or not at all.",
+    )
     REFERENCE_NOT_FINITE = "ReferenceNotFinite", "The framework's own outputs hold NaN or infinity."
     REFERENCE_CONSTANT = (
         "ReferenceConstant",
         "An output is the same for every sample, so agreement would prove nothing.",
+    )
+    REHEARSAL_NOT_SERVED = (
+        "RehearsalNotServed",
+        "The user's code asked for a GPU and ran on the CPU, but the servers have a GPU.",
     )
     APPROVAL_INVALID = (
         "ApprovalInvalid",

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from triton_converters.contract.document import Document
-from triton_converters.contract.results import Tensor, Tuning
+from triton_converters.contract.results import Signature, Tensor, Tuning
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,21 @@ class SourceRequest(Document):
     graphs: tuple[str, ...] = ()
     """Paths below the source of models whose largest batch the spec leaves out; their content shows whether they have a
     batch dimension."""
+    requirements: str = ""
+    """Path below the source of the requirements file, whose SHA-256 is answered; empty: the spec names none."""
+
+
+@dataclass(frozen=True)
+class PackagesRequest(Document):
+    """Install the Python packages that a requirements file of the source names and this image lacks."""
+
+    key: str
+    source: str
+    """Digest of the source."""
+    path: str
+    """Path of the requirements file below the source."""
+    sha256: str
+    """SHA-256 of the requirements file, as 64 hexadecimal digits."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +70,8 @@ class ModelCode:
     """Samples; 0: the model has no batch dimension."""
     ensemble: "EnsembleCode | None" = None
     """The models of an ensemble (format ``ensemble``), whose own entrypoint is empty."""
+    declared: Signature | None = None
+    """The inputs and outputs that the user's config.pbtxt declares; None: there is none, or it declares none."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +125,10 @@ class ReferenceRequest(Document):
     every other size gets one request."""
     weights: str = ""
     """Digest of the weights; empty: the spec has none of its own."""
+    packages: str = ""
+    """Key of the installed Python packages; empty: the spec names no requirements file."""
+    data: str = ""
+    """Digest of the published data; empty: there is none, or it is mounted from a claim."""
 
     @property
     def largest_batch_size(self) -> int:
@@ -198,6 +219,10 @@ class ConvertRequest(Document):
     """Samples in the batch that an engine of format ``trt`` is tuned for; 0: the largest batch."""
     weights: str = ""
     """Digest of the weights; empty: the spec has none of its own."""
+    packages: str = ""
+    """Key of the installed Python packages; empty: the spec names no requirements file."""
+    data: str = ""
+    """Digest of the published data; empty: there is none, or it is mounted from a claim."""
 
 
 @dataclass(frozen=True)
@@ -343,6 +368,10 @@ class MetricsRequest(Document):
     """Names of metrics that must not be dropped if the result is too long: those with a threshold."""
     weights: str = ""
     """Digest of the weights; empty: the spec has none of its own."""
+    packages: str = ""
+    """Key of the installed Python packages; empty: the spec names no requirements file."""
+    data: str = ""
+    """Digest of the published data; empty: there is none, or it is mounted from a claim."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """The results of the Jobs, one type for each stage. Standard library only."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from triton_converters.contract.document import Document
@@ -81,6 +82,29 @@ class Environment(Document):
 
 
 @dataclass(frozen=True)
+class RepositoryModel(Document):
+    """A model of a Triton repository: its file, and what is taken of its config.pbtxt."""
+
+    file: str
+    """Path of the model's file or directory, below the source."""
+    max_batch_size: int | None
+    """Samples; None: the graph shows it, because config.pbtxt declares neither inputs nor outputs."""
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    """What config.pbtxt declares; empty: nothing."""
+    instances: int | None
+    """None: not said."""
+    dynamic_batching: bool
+    preferred_batch_sizes: tuple[int, ...]
+    max_queue_delay_microseconds: int
+    cuda_graphs: bool
+    parameters: Mapping[str, str]
+    """Values by name, which are allowed for the model's backend."""
+    overrides: str
+    """A piece of config.pbtxt that ``contract.overrides`` allows."""
+
+
+@dataclass(frozen=True)
 class SourceResult(Document):
     """The published source."""
 
@@ -95,6 +119,22 @@ class SourceResult(Document):
     downloaded."""
     batched: tuple[bool, ...] = ()
     """Whether each of the request's ``graphs`` has a batch dimension, in its order."""
+    requirements: str = ""
+    """SHA-256 of the requirements file that the request names; empty: it names none."""
+    repositories: tuple[RepositoryModel | None, ...] = ()
+    """For each of the request's ``models``, in its order, what its Triton repository says; None: it is in none. Empty:
+    none of them is."""
+
+
+@dataclass(frozen=True)
+class PackagesResult(Document):
+    """The installed Python packages."""
+
+    packages: tuple[str, ...]
+    """The first of them in the order of their names, each as NAME==VERSION."""
+    count: int
+    """How many there are."""
+    total_bytes: int
 
 
 @dataclass(frozen=True)
@@ -107,6 +147,8 @@ class ReferenceResult(Document):
     seconds: float
     warnings: tuple[str, ...] = ()
     """What the user should know of generated inputs and of the answers to them."""
+    rehearsed: bool = False
+    """Whether user code asked for a GPU and got the CPU, because the Job had none."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +171,8 @@ class ConvertResult(Document):
     """
     content: str = ""
     """Digest of everything that the revision holds; empty: this describes a converted file and no revision yet."""
+    rehearsed: bool = False
+    """Whether user code asked for a GPU and got the CPU, because the Job had none."""
 
 
 @dataclass(frozen=True)
@@ -245,6 +289,7 @@ class CleanResult(Document):
 
 RESULTS: dict[str, type[Document]] = {
     "source": SourceResult,
+    "packages": PackagesResult,
     "reference": ReferenceResult,
     "convert": ConvertResult,
     "profile": ProfileResult,

@@ -15,6 +15,7 @@ _HOST = r"[A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?(:[0-9]{1,5})?"
 _FOLDER = r"[A-Za-z0-9_~+,=:%-][A-Za-z0-9._~+,=:%-]*"
 _BUCKET = r"[a-z0-9][-._a-z0-9]*"
 _OBJECT = r"[A-Za-z0-9_~+,=:-][A-Za-z0-9._~+,=:-]*"
+_IMAGE = r"[a-z0-9]+(([.]|__?|-+)[a-z0-9]+)*"
 MOUNTED = {
     "pvc": rf"pvc://{_NAME}(/{SEGMENT})*/?",
     "configmap": rf"configmap://{_NAME}",
@@ -26,6 +27,7 @@ REMOTE = {
     "s3": rf"s3://{_BUCKET}(/{_OBJECT})*/?",
     "gs": rf"gs://{_BUCKET}(/{_OBJECT})*/?",
     "azure": rf"azure://{_BUCKET}(/{_OBJECT})*/?",
+    "oci": rf"oci://{_HOST}(/{_IMAGE})+(:[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}}|@sha256:[0-9a-f]{{64}})",
 }
 """Regular expression of each scheme whose files the source Job downloads."""
 SHAPES = {
@@ -36,11 +38,12 @@ SHAPES = {
     "s3": "s3://BUCKET/PREFIX",
     "gs": "gs://BUCKET/PREFIX",
     "azure": "azure://CONTAINER/PREFIX",
+    "oci": "oci://REGISTRY/REPOSITORY:TAG",
 }
 """What a URI of each scheme looks like, in words."""
 PATTERNS = MOUNTED | REMOTE
-FORBIDDEN = r"[?#@]"
-"""Characters that begin a query, a fragment or a host after credentials; none of them is in any scheme's pattern."""
+FORBIDDEN = r"[?#]|//[^/]*@"
+"""What begins a query or a fragment, and credentials before a host; nothing of it matches any scheme's pattern."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Uri:
     host: str
     """The claim, the ConfigMap, the host with its port, the repository's owner, or the bucket."""
     path: str
-    """The path without slashes at its ends; may be empty."""
+    """The path without slashes at its ends; may be empty. That of ``oci`` ends with the tag or the digest."""
 
     @property
     def is_remote(self) -> bool:

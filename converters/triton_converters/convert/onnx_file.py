@@ -5,12 +5,14 @@ from pathlib import Path
 from triton_converters.contract.formats import FORMATS
 from triton_converters.convert import onnx_graph
 from triton_converters.convert.task import Task
+from triton_converters.load.onnx_mending import mend
 
 
 def convert(task: Task, directory: Path) -> None:
     """Write model.onnx; raises what ``onnx_graph.convert_file`` and ``onnx_graph.finish`` raise."""
     path, asked = directory / FORMATS["onnx"].file, task.request.onnx_opset
     model = onnx_graph.load(task.framework.source / task.framework.path)
+    mend(model)
     onnx_graph.save(model, path)
     if asked and onnx_graph.opset_of(model) != asked:
         onnx_graph.convert_file(path, asked, f"{task.framework.path} has")

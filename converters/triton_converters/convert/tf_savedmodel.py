@@ -1,5 +1,6 @@
 """Format ``tf-savedmodel``: Triton's ``model.savedmodel`` with the reference's signature."""
 
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,11 +24,15 @@ FLOATING = {tf.float32: "FP32", tf.float16: "FP16", tf.float64: "FP64", tf.bfloa
 def convert(task: Task, directory: Path) -> None:
     """Write model.savedmodel and its inspection.
 
-    fp32: the model with its variables. fp16: a frozen graph with casts after its inputs and before its outputs. Raises
-    StageError: NamingUnsupported, ConversionFailed, ConversionUnsupported (state that does not freeze).
+    fp32: the model with its variables, or the directory of a Triton repository as it is. fp16: a frozen graph with
+    casts after its inputs and before its outputs. Raises StageError: NamingUnsupported, ConversionFailed,
+    ConversionUnsupported (state that does not freeze).
     """
     path = directory / FORMATS["tf-savedmodel"].file
-    write(task, path, half=task.half)
+    if task.request.model.declared is not None and not task.half:
+        shutil.copytree(task.framework.source / task.framework.path, path)
+    else:
+        write(task, path, half=task.half)
     inspection.write(directory, weight_data_types(path), tensors(path))
 
 

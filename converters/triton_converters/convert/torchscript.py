@@ -15,6 +15,7 @@ from triton_converters.convert.task import Task
 from triton_converters.convert.torch_module import framework, served, tensors
 from triton_converters.gates.precision import by_elements
 from triton_converters.model_config.data_types import TRITON_BY_NUMPY
+from triton_converters.model_config.torch_names import positions
 
 
 def trace(task: Task, model: Any, directory: Path) -> None:
@@ -22,32 +23,27 @@ def trace(task: Task, model: Any, directory: Path) -> None:
 
     Raises StageError: NamingUnsupported, ConversionFailed (the file's answers do not fit the signature).
     """
-    check_names([tensor.name for tensor in task.signature.outputs], "output")
     with torch.no_grad():
         traced = torch.jit.trace(served(task, model), tensors(task), check_trace=False)
-    parameters = [argument.name for argument in traced.forward.schema.arguments[1:]]
-    check_names([tensor.name for tensor in task.signature.inputs], "input", parameters)
     path = directory / FORMATS[task.request.format].file
     save(traced, path)
+    accept(task, traced, path)
+
+
+def accept(task: Task, module: Any, path: Path) -> None:
+    """Check a saved file, which holds ``module``, and write its inspection. Raises what ``trace`` raises."""
+    parameters = [argument.name for argument in module.forward.schema.arguments[1:]]
+    check_names([tensor.name for tensor in task.signature.inputs], "input", parameters)
+    check_names([tensor.name for tensor in task.signature.outputs], "output")
     _check_file(task, path)
-    inspection.write(directory, weight_data_types(path))
+    inspection.write(path.parent, weight_data_types(path))
 
 
 def check_names(names: list[str], kind: str, parameters: Sequence[str] = ()) -> None:
-    """Raise StageError(NamingUnsupported) if Triton's PyTorch backend would find tensors at other positions.
-
-    Its rules (libtorch.cc, GetNamingConvention): inputs that are all parameters of forward are passed as such; else
-    names that all have the form NAME__INDEX stand for that position; else the order is config.pbtxt's.
-    """
-    indices = [name.partition("__")[2] or "0" for name in names if "__" in name]
-    if parameters and set(names) <= set(parameters):
-        positions = [parameters.index(name) for name in names]
-    elif len(indices) == len(names) and all(index.isdigit() for index in indices):
-        positions = [int(index) for index in indices]
-    else:
-        return
-    if positions != list(range(len(names))):
-        message = f"Triton's PyTorch backend would take the {kind}s {', '.join(names)} for those at {positions}"
+    """Raise StageError(NamingUnsupported) if Triton's PyTorch backend would find tensors at other positions."""
+    places = positions(names, parameters)
+    if places != list(range(len(names))):
+        message = f"Triton's PyTorch backend would take the {kind}s {', '.join(names)} for those at {places}"
         raise StageError(Reason.NAMING_UNSUPPORTED, f"{message}; rename them in get_model, in the order of forward")
 
 

@@ -17,7 +17,7 @@ from triton_converters.convert.onnx_precision import to_fp16
 from triton_converters.convert.task import Task
 from triton_converters.convert.task import convert as convert_along
 from triton_converters.convert.tensorrt_library import Shapes
-from triton_converters.gates.precision import TYPE_BY_PRECISION
+from triton_converters.gates.precision import TYPES_BY_PRECISION
 
 _TYPES = {"HALF": "FP16", "FP16": "FP16", "FLOAT": "FP32", "FP32": "FP32", "BF16": "BF16", "BFLOAT16": "BF16"}
 _TYPE = re.compile(r"(?:Format/)?Datatype\"?: \"?([^,\"}\]]+)", re.IGNORECASE)
@@ -45,7 +45,7 @@ def convert(task: Task, directory: Path) -> None:
     for path in directory.iterdir():
         path.unlink()
     (directory / FORMATS[task.request.format].file).write_bytes(engine.plan)
-    data_types = computed_types(engine.layers, TYPE_BY_PRECISION[task.request.precision])
+    data_types = computed_types(engine.layers, TYPES_BY_PRECISION[task.request.precision][0])
     inspection.write(directory, data_types, engine.tensors, library.version, task.request.gpu_product)
 
 

@@ -7,11 +7,13 @@ from obstore.store import AzureStore
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch.bucket import Bucket
-from triton_converters.fetch.credentials import https_url, known, refused
+from triton_converters.fetch.credentials import https_url, identified, known, refused
 from triton_converters.fetch.remote import Fetched, Remote
 
 ACCOUNT, KEY, SAS = "AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN"
 ENDPOINT = "AZURE_STORAGE_ENDPOINT"
+IDENTITY = "AZURE_FEDERATED_TOKEN_FILE"
+"""Environment variable that the cloud sets in a pod whose ServiceAccount has an identity."""
 
 
 def fetch(remote: Remote, place: Path) -> Fetched:
@@ -22,6 +24,7 @@ def fetch(remote: Remote, place: Path) -> Fetched:
     secret = known(remote.credentials, ACCOUNT, KEY, SAS, ENDPOINT)
     if ACCOUNT not in secret:
         raise refused(f"lacks the key {ACCOUNT}")
+    has_key = KEY in secret or SAS in secret
     bucket = Bucket(
         remote,
         AzureStore,
@@ -29,6 +32,6 @@ def fetch(remote: Remote, place: Path) -> Fetched:
         account_key=secret.get(KEY),
         sas_key=secret.get(SAS),
         endpoint=https_url(secret, ENDPOINT),
-        skip_signature=not (KEY in secret or SAS in secret),
+        skip_signature=not has_key and not identified(remote.service_account, IDENTITY),
     )
     return bucket.fetch(place)

@@ -118,7 +118,7 @@ class Bucket:
 
     def _download(self, path: str, place: Path, target: Path) -> str:
         """Write an object to ``target`` and return its version or, without one, its entity tag."""
-        partial = Partial(place, f"{self._name}/{path}")
+        partial = Partial(place, f"{self._name}/{path}", target.name)
         version = patiently(lambda: self._try(path, partial), lambda: partial.have()[1])
         partial.complete(target)
         return version
@@ -177,6 +177,12 @@ class Bucket:
                 " spec.source.secretRef, under the key AWS_REGION"
             )
             return StageError(Reason.SOURCE_INVALID, message)
+        if status in connection.DENIED and self._remote.service_account:
+            message = (
+                f"{self._name} answered {status} to ServiceAccount {self._remote.service_account}; let its identity"
+                " read the bucket, then type: kubectl triton retry NAME"
+            )
+            return StageError(Reason.SOURCE_ACCESS_DENIED, message)
         if status:
             return connection.answered(self._name, status, f"/{path}", bool(self._remote.credentials))
         why = next((words for piece, words in _WORDS.items() if piece in text), "the connection broke")

@@ -1,5 +1,6 @@
 """The credentials of a download, from the Secret that the kubelet mounts."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -56,6 +57,21 @@ def https_url(secret: Mapping[str, str], key: str) -> str | None:
     if url is not None and not url.startswith("https://"):
         raise refused(f"has no https URL under {key}")
     return url
+
+
+def identified(service_account: str, *variables: str) -> bool:
+    """Whether the cloud knows the pod by its ServiceAccount, instead of by a Secret.
+
+    ``variables``: one of them is set in a pod that the cloud has given an identity. Without it the library would ask
+    the node for its own. Raises StageError(SourceAccessDenied).
+    """
+    if service_account and not any(map(os.environ.get, variables)):
+        message = (
+            f"the cloud gave the pod no identity of ServiceAccount {service_account}; ask the administrator to bind it"
+            " to a role, or remove spec.source.serviceAccountName; then type: kubectl triton retry NAME"
+        )
+        raise StageError(Reason.SOURCE_ACCESS_DENIED, message)
+    return bool(service_account)
 
 
 def _value(path: Path) -> str:

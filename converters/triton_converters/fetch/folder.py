@@ -32,7 +32,9 @@ class File:
 
     def __post_init__(self) -> None:
         parts = self.name.split("/")
-        if not _NAME.fullmatch(self.name) or any(part in REFUSED or part.startswith("..") for part in parts):
+        # JSON and tar can hold characters that no encoding has.
+        speakable = _NAME.fullmatch(self.name) and self.name.encode(errors="ignore").decode() == self.name
+        if not speakable or any(part in REFUSED or part.startswith("..") for part in parts):
             raise ValueError(NO_NAME)
         if not isinstance(self.bytes, int) or not 0 <= self.bytes < 2**62:
             raise ValueError("a size that no file has")
@@ -42,8 +44,13 @@ def chosen(remote: Remote, files: Sequence[File], what: str) -> list[File]:
     """Return the files that the spec includes. ``what``: the folder in words. Raises StageError(SourceNotFound)."""
     found = [each for each in files if wanted(each.name, remote.include)]
     if not found:
-        raise StageError(Reason.SOURCE_NOT_FOUND, f"{what} has no file that spec.source.include names")
+        raise nothing_chosen(what)
     return found
+
+
+def nothing_chosen(what: str) -> StageError:
+    """Return the failure of a folder of which the spec includes nothing. ``what``: the folder in words."""
+    return StageError(Reason.SOURCE_NOT_FOUND, f"{what} has no file that spec.source.include names")
 
 
 def missing(place: Path, version: str, files: Sequence[File], what: str) -> list[File]:

@@ -16,5 +16,7 @@ def fetch(remote: Remote, place: Path) -> Fetched:
     # Google's files have line breaks, which mean nothing in JSON.
     secret = {name: " ".join(value.split()) for name, value in remote.credentials.items()}
     account = next(iter(choose(secret, (KEY,))), None)
-    bucket = Bucket(remote, GCSStore, service_account_key=account, skip_signature=account is None)
+    # Without a key the library asks the metadata server, which knows the pod's ServiceAccount.
+    skipped = account is None and not remote.service_account
+    bucket = Bucket(remote, GCSStore, service_account_key=account, skip_signature=skipped)
     return bucket.fetch(place)

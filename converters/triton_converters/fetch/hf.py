@@ -44,9 +44,8 @@ def fetch(remote: Remote, place: Path) -> Fetched:
     what = f"{repository} at {commit}"
     files = chosen(remote, files, what)
     for each in missing(place, commit, files, what):
-        download(
-            f"{endpoint}/{repository}/resolve/{commit}/{quote(each.name)}", place, place / FILES / each.name, header
-        )
+        url = f"{endpoint}/{repository}/resolve/{commit}/{quote(each.name)}"
+        download(url, place, place / FILES / each.name, lambda: header)
     return Fetched(commit, single=False, hashes={each.name: each.sha256 for each in files if each.sha256})
 
 

@@ -5,7 +5,7 @@ then has the same strong entity tag (RFC 9110, If-Range). Without such a tag a b
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -20,29 +20,31 @@ from triton_converters.fetch.patience import patiently
 CHUNK_BYTES = 1024 * 1024
 TAG = re.compile(r'"[\x21\x23-\x7e]{1,128}"')
 """A strong entity tag."""
+Header = Callable[[], Mapping[str, str]]
+"""Gives the headers with the credentials, anew for each connection: some are valid for a minute."""
 _RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
 
 
-def download(url: str, place: Path, target: Path, credentials: Mapping[str, str]) -> str:
+def download(url: str, place: Path, target: Path, credentials: Header) -> str:
     """Write the file of a URL to ``target`` and return its entity tag, which may be empty.
 
     ``place``: the directory that keeps what came of a file that is not complete. ``credentials``: headers for the URL's
     host. Raises StageError.
     """
-    partial = Partial(place, url)
+    partial = Partial(place, url, target.name)
     tag = patiently(lambda: _try(partial, credentials), lambda: partial.have()[1])
     partial.complete(target)
     return tag
 
 
-def _try(partial: Partial, credentials: Mapping[str, str]) -> str:
+def _try(partial: Partial, credentials: Header) -> str:
     """Read the file, or what is missing of it, over one connection."""
     tag, have = partial.have()
     # The last byte is asked for again, because nothing at all cannot be asked for.
     start = max(have - 1, 0)
     resume = {"Range": f"bytes={start}-", "If-Range": tag} if start else {}
     host = urlsplit(partial.url).netloc
-    with opened(partial.url, {"Accept-Encoding": "identity", **resume}, credentials) as answer:
+    with opened(partial.url, {"Accept-Encoding": "identity", **resume}, credentials()) as answer:
         if answer.headers.get("Content-Encoding", "identity") != "identity":
             message = f"{host} sends the file compressed although it was asked not to; use a server that does not"
             raise StageError(Reason.SOURCE_INVALID, message)

@@ -13,7 +13,8 @@ def fetch(remote: Remote, place: Path) -> Fetched:
     """Download the file; its version is its entity tag. Raises StageError."""
     uri = remote.uri
     target = place / FILES / uri.path.rpartition("/")[2]
-    tag = download(f"https://{uri.host}/{uri.path}", place, target, _header(remote.credentials))
+    header = _header(remote.credentials)
+    tag = download(f"https://{uri.host}/{uri.path}", place, target, lambda: header)
     return Fetched(tag, single=True)
 
 

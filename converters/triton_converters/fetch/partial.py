@@ -22,7 +22,9 @@ class Partial:
     place: Path
     """The directory that keeps what came."""
     url: str
-    """What the file is called in the state, in the log and in messages, so without a signature."""
+    """What the file is called in the state, so without a signature."""
+    name: str
+    """What it is called in the log and in messages."""
 
     def have(self) -> tuple[str, int]:
         """Return the entity tag and the number of the bytes that are there; 0: none that can be gone on with."""
@@ -39,7 +41,7 @@ class Partial:
         ``tag``: the file's strong entity tag; empty: none, so the bytes cannot be gone on with. ``total``: the file's
         bytes; None: not known. Raises StageError.
         """
-        part, name = self.place / PART, self.url.rpartition("/")[2]
+        part, name = self.place / PART, self.name
         if total is not None:
             check_room(self.place, total - _size(part))
         (self.place / STATE).write_text(json.dumps({"url": self.url, "tag": tag}), encoding="utf-8")

@@ -20,6 +20,8 @@ class Remote:
     revision: str = ""
     """Branch, tag or commit; empty: the scheme's default."""
     include: tuple[str, ...] = ()
+    service_account: str = ""
+    """The ServiceAccount by which a cloud knows the pod; empty: it does not."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Fetched:
     """Whether it is one file, and not a directory."""
     hashes: Mapping[str, str] = field(default_factory=dict)
     """The SHA-256 of files, by their paths, as far as the server told."""
+    published: str = ""
+    """The digest of a source on the claim that has these files, so that none was downloaded; empty: there is none."""
 
 
 def wanted(name: str, include: tuple[str, ...]) -> bool:

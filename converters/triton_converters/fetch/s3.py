@@ -5,11 +5,13 @@ from pathlib import Path
 from obstore.store import S3Store
 
 from triton_converters.fetch.bucket import Bucket
-from triton_converters.fetch.credentials import https_url, known, refused
+from triton_converters.fetch.credentials import https_url, identified, known, refused
 from triton_converters.fetch.remote import Fetched, Remote
 
 KEY, SECRET, TOKEN = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"
 REGION, ENDPOINT = "AWS_REGION", "AWS_ENDPOINT_URL"
+IDENTITY = ("AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_FULL_URI")
+"""Environment variables that the cloud sets in a pod whose ServiceAccount has a role."""
 USUAL_REGION = "us-east-1"
 
 
@@ -18,6 +20,7 @@ def fetch(remote: Remote, place: Path) -> Fetched:
     secret = known(remote.credentials, KEY, SECRET, TOKEN, REGION, ENDPOINT)
     if (KEY in secret) != (SECRET in secret):
         raise refused(f"has only one of {KEY} and {SECRET}")
+    known_by_account = KEY not in secret and identified(remote.service_account, *IDENTITY)
     bucket = Bucket(
         remote,
         S3Store,
@@ -26,6 +29,6 @@ def fetch(remote: Remote, place: Path) -> Fetched:
         secret_access_key=secret.get(SECRET),
         session_token=secret.get(TOKEN),
         endpoint=https_url(secret, ENDPOINT),
-        skip_signature=KEY not in secret,
+        skip_signature=KEY not in secret and not known_by_account,
     )
     return bucket.fetch(place)

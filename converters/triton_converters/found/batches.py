@@ -46,7 +46,13 @@ def _of_onnx(model: Message) -> Iterator[Axis]:
             if value.text(1) not in weights:
                 yield _of_value(value)
         for value in graph.inner(12):
-            yield _of_value(value)
+            if not _is_list(value):
+                yield _of_value(value)
+
+
+def _is_list(value: Message) -> bool:
+    """Whether a ValueInfoProto is a sequence: type (2), sequence_type (4). It becomes a tensor of probabilities."""
+    return any(True for kind in value.inner(2) for _ in kind.inner(4))
 
 
 def _of_value(value: Message) -> Axis:

@@ -10,7 +10,8 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import HPS
 from triton_converters.contract.reasons import Reason
 
-TYPE_BY_PRECISION = {"fp32": "FP32", "fp16": "FP16"}
+TYPES_BY_PRECISION = {"fp32": ("FP32", "FP64"), "fp16": ("FP16",)}
+"""The types that most weights may have. A model with weights in double precision keeps them in an fp32 candidate."""
 
 READABLE = frozenset({"onnx", HPS})
 """Formats whose types can be told from the file by anybody; every other format has an inspection."""
@@ -23,8 +24,8 @@ def check_precision(path: Path, format_name: str, precision: str) -> tuple[str, 
     graph keeps some constants (such as the scales of Resize) and what the model itself casts in fp32. A file without
     floating point weights has no precision and passes.
     """
-    found, wanted = weight_data_types(path, format_name), TYPE_BY_PRECISION[precision]
-    if found and found[0] != wanted:
+    found = weight_data_types(path, format_name)
+    if found and found[0] not in TYPES_BY_PRECISION[precision]:
         message = f"{path.name} should be {precision}, but its weights are {', '.join(found)}"
         raise StageError(Reason.PRECISION_MISMATCH, message)
     return found

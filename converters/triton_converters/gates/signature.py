@@ -1,12 +1,15 @@
 """The signature of a model, derived from its inputs and outputs."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from triton_converters.claim_store.dump import Array
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
+from triton_converters.incoming.documents import Names
 from triton_converters.model_config.data_types import triton_type
 
 
@@ -32,6 +35,39 @@ def _opened(tensor: Tensor, kind: Any, skipped: int) -> Tensor:
         return tensor
     sizes = zip(tensor.dims, kind.shape.dim[skipped:], strict=True)
     return replace(tensor, dims=tuple(dim if size.HasField("dim_value") else -1 for dim, size in sizes))
+
+
+def observed_signature(
+    names: Names, observed: Mapping[str, "Observed"], max_batch_size: int, declared: Signature | None
+) -> Signature:
+    """Return what every candidate serves: the tensors as they were observed or, if it fits them, as it is declared.
+
+    ``declared``: by the user's config.pbtxt; None: there is none. Raises ValueError if a tensor changes its type or
+    rank, StageError(ModelConfigMismatch) if the declaration does not fit.
+    """
+    inputs, outputs = (
+        tuple(observed[name].tensor(names.open_axes.get(name, ())) for name in side)
+        for side in (names.inputs, names.outputs)
+    )
+    if declared is None:
+        return Signature(inputs, outputs, max_batch_size)
+    known = {each.name: each for each in (*declared.inputs, *declared.outputs)}
+    for name in (*names.inputs, *names.outputs):
+        actual = observed[name].tensor()
+        if name not in known or not fits(known[name], actual):
+            was = f"{actual.data_type}{list(actual.dims)}"
+            said = f"{known[name].data_type}{list(known[name].dims)}" if name in known else "nothing"
+            message = f"config.pbtxt declares {name} as {said}, but the model has {was} there: correct config.pbtxt"
+            raise StageError(Reason.MODEL_CONFIG_MISMATCH, message)
+    inputs, outputs = (tuple(known[each.name] for each in side) for side in (inputs, outputs))
+    return Signature(inputs, outputs, max_batch_size)
+
+
+def fits(declared: Tensor, actual: Tensor) -> bool:
+    """Whether a tensor has the declared type and sizes; -1: any size."""
+    return (declared.data_type, len(declared.dims)) == (actual.data_type, len(actual.dims)) and all(
+        wanted in (-1, size) for wanted, size in zip(declared.dims, actual.dims, strict=True)
+    )
 
 
 @dataclass

@@ -80,7 +80,7 @@ def _compare_batching(one: Arrays, other: Arrays, index: int, size: int) -> None
             " the batch or mixes its samples, but the server batches the requests of all clients; set"
             " models[].config.maxBatchSize to 1, or correct the model"
         )
-        raise StageError(Reason.REFERENCE_NOT_REPRODUCIBLE, message)
+        raise StageError(Reason.BATCHING_UNSUPPORTED, message)
 
 
 def disagreement(one: Arrays, other: Arrays) -> str | None:

@@ -70,6 +70,7 @@ class Dump(Document):
     members: tuple[Names, ...]
     """Those of an ensemble's models, in the steps' order."""
     seconds: float
+    rehearsed: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,7 @@ class Converted(Document):
     warnings: tuple[str, ...]
     seconds: float
     max_absolute_error: float | None
+    rehearsed: bool = False
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.formats import SOURCES
 from triton_converters.contract.request import ModelCode
 from triton_converters.incoming.documents import OpenAxes
+from triton_converters.load.declared import as_declared
 
 
 class Framework(Protocol):
@@ -44,6 +45,7 @@ def load(source: Path, model: ModelCode, output_format: str) -> Framework:
     """Load the user's model with its format's loader, which imports the framework; raises what the loader raises.
 
     ``source``: directory of the published source. ``output_format`` is offered to the user's function as an argument.
+    Raises StageError(ModelConfigMismatch) if the user's config.pbtxt declares something else.
     """
     loaded: Framework = importlib.import_module(SOURCES[model.format].loader).load(source, model, output_format)
-    return loaded
+    return loaded if model.declared is None else as_declared(loaded, model.declared)

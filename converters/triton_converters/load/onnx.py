@@ -15,6 +15,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import ModelCode
 from triton_converters.incoming.documents import OpenAxes
 from triton_converters.load.graph_inputs import FLAGS, GraphInput
+from triton_converters.load.onnx_mending import mend
 from triton_converters.load.onnx_tables import rows
 from triton_converters.model_config.data_types import text
 from triton_converters.user.user_code import locate
@@ -71,7 +72,10 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
         options = onnxruntime.SessionOptions()
         # Only what ends the process: exceptions say all else.
         options.log_severity_level = 4
-        session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+        given = graph.SerializeToString() if mend(graph) else str(file)
+        # Where a graph that is not read from its file finds weights that are not in it.
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(file.parent))
+        session = onnxruntime.InferenceSession(given, options, providers=["CPUExecutionProvider"])
     except StageError:
         raise
     except Exception as error:

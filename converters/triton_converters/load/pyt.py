@@ -39,12 +39,7 @@ def load(source: Path, model: ModelCode, output_format: str) -> TorchFramework:
     except StageError as error:
         raise _checkpoint_error(error, source, model.entrypoint) or error from error.__cause__
     module, names = _unpack(returned, path)
-    for name, submodule in module.named_modules():
-        if submodule.training:
-            message = (
-                f"{path}: {name or 'the model'} ({type(submodule).__name__}) is in training mode; call model.eval()"
-            )
-            raise StageError(Reason.MODEL_IN_TRAINING_MODE, message)
+    _check_mode(module, path)
     # The fused attention of evaluation mode has no ONNX operator, and cuts padding off its output.
     torch.backends.mha.set_fastpath_enabled(False)
     device = exact_device()
@@ -59,6 +54,20 @@ def _unpack(returned: Any, path: str) -> tuple[torch.nn.Module, tuple[tuple[str,
     if not isinstance(module, torch.nn.Module):
         raise _invalid(f"{path}: get_model returned {type(module).__name__} as the model, not a torch.nn.Module")
     return module, tensor_names(names, path)
+
+
+def _check_mode(module: torch.nn.Module, path: str) -> None:
+    """Raise StageError(ModelInTrainingMode) if a layer is in training mode.
+
+    A module that was wrapped around a model after that one's ``eval()`` has no layers of its own: it gets the mode of
+    those that it holds.
+    """
+    training = {name: each for name, each in module.named_modules() if each.training}
+    if any(next(each.children(), None) is None for each in training.values()):
+        name, first = next(iter(training.items()))
+        message = f"{path}: {name or 'the model'} ({type(first).__name__}) is in training mode; call model.eval()"
+        raise StageError(Reason.MODEL_IN_TRAINING_MODE, message)
+    module.eval()
 
 
 def _checkpoint_error(error: StageError, source: Path, entrypoint: Entrypoint) -> StageError | None:

@@ -12,6 +12,7 @@ from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.incoming.documents import OpenAxes
+from triton_converters.load.graph_inputs import GraphInput
 from triton_converters.user.user_code import running
 
 
@@ -27,6 +28,8 @@ class TorchFramework:
     source: Path
     path: str
     device: torch.device
+    declared: tuple[GraphInput, ...] = ()
+    """The inputs as a config.pbtxt declares them; a torch module itself declares nothing."""
 
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
         """Return outputs by name for inputs by name.

@@ -1,5 +1,6 @@
 """Formats ``ts-trace`` and ``ts-script``: a TorchScript file, run by torch.jit."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,9 @@ import torch
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import ModelCode
+from triton_converters.load.declared import mismatch
 from triton_converters.load.torch_framework import TorchFramework, exact_device
+from triton_converters.model_config.torch_names import positions
 from triton_converters.user.user_code import locate
 
 
@@ -16,9 +19,9 @@ def load(source: Path, model: ModelCode, output_format: str) -> TorchFramework:
     """Load the file, weights of any type as they are, on the GPU if there is one.
 
     The file names no outputs, and a trace no inputs: they are INPUT__0, INPUT__1, ... in the order of forward's
-    parameters and OUTPUT__0, ... in the order of what it returns. ``output_format`` changes nothing. Raises StageError:
-    EntrypointMissing, CheckpointInvalid (no TorchScript file), EntrypointInvalid (forward takes or returns something
-    other than tensors), ModelInTrainingMode.
+    parameters and OUTPUT__0, ... in the order of what it returns, unless a config.pbtxt names them. ``output_format``
+    changes nothing. Raises StageError: EntrypointMissing, CheckpointInvalid (no TorchScript file), EntrypointInvalid
+    (forward takes or returns something other than tensors), ModelInTrainingMode, ModelConfigMismatch.
     """
     path = model.entrypoint.path
     file = locate(source, path, pattern="*.pt")
@@ -41,14 +44,30 @@ def load(source: Path, model: ModelCode, output_format: str) -> TorchFramework:
             raise StageError(Reason.ENTRYPOINT_INVALID, message)
     for parameter in module.parameters():
         parameter.requires_grad_(False)
+    arguments = [argument.name for argument in schema.arguments[1:]]
+    sides = (model.declared.inputs, model.declared.outputs) if model.declared else ((), ())
     return TorchFramework(
         module,
-        tuple(f"INPUT__{index}" for index in range(len(inputs))),
-        tuple(f"OUTPUT__{index}" for index in range(len(outputs))),
+        _in_order([each.name for each in sides[0]], len(inputs), arguments)
+        or tuple(f"INPUT__{index}" for index in range(len(inputs))),
+        _in_order([each.name for each in sides[1]], len(outputs))
+        or tuple(f"OUTPUT__{index}" for index in range(len(outputs))),
         source,
         path,
         device,
     )
+
+
+def _in_order(names: Sequence[str], count: int, arguments: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return a config.pbtxt's names in the order of the file's ``count`` tensors; empty if there are none.
+
+    Raises StageError(ModelConfigMismatch) if Triton would not find one name for each of them.
+    """
+    places = positions(names, arguments)
+    if names and sorted(places) != list(range(count)):
+        words = f"{', '.join(names)} name the positions {', '.join(map(str, places))}"
+        raise mismatch(f"{words}, but the model's file has {count}, and each needs one name")
+    return tuple(name for _, name in sorted(zip(places, names, strict=True)))
 
 
 def _elements(returned: Any) -> list[Any]:

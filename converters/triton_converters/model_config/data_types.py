@@ -26,8 +26,8 @@ TRITON_BY_NUMPY = {
 }
 """Triton's names of the NumPy types of fixed size that a tensor can have."""
 NUMPY_BY_TRITON = {triton: name for name, triton in TRITON_BY_NUMPY.items()}
-SERVED = frozenset(TRITON_BY_NUMPY) - {"float16", "float64"}
-"""Types that an input or output may have: spec.models[].ioPrecision is fp32, so floating point is float32."""
+SERVED = frozenset(TRITON_BY_NUMPY) - {"float16"}
+"""Types that an input or output may have: spec.models[].ioPrecision is fp32, so floating point has at least 32 bits."""
 
 
 BYTES = "BYTES"

@@ -35,6 +35,7 @@ from triton_converters.search.journal import is_journal
 
 MARKED = {
     "source": layout.source_directory,
+    "packages": layout.packages_directory,
     "reference": layout.reference_directory,
     "convert": layout.revision_directory,
     "profile": layout.measurement_directory,
@@ -46,6 +47,7 @@ MARKED = {
 
 IS_OURS: dict[str, Callable[[Path], bool]] = {
     "sources": is_published,
+    "packages": lambda directory: has_result(directory, "packages", directory.name),
     "references": lambda directory: has_result(directory, "reference", directory.name),
     "candidates": lambda directory: find_conversion(directory, directory.name) is not None,
     "revisions": lambda directory: has_result(directory, "convert", directory.name),

@@ -11,25 +11,32 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from triton_converters.claim_store.digest import SourceFile, digest_of, is_published, sha256_of
+from triton_converters.claim_store.digest import SourceFile, digest_of, is_intact, sha256_of
 from triton_converters.claim_store.publish import publish_directory, resumable_directory, temporary_directory
 from triton_converters.contract import layout, uris
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.formats import FORMATS
+from triton_converters.contract.model_repository import CONFIG
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import SourceRequest
-from triton_converters.contract.results import SourceResult
+from triton_converters.contract.results import RepositoryModel, SourceResult
 from triton_converters.contract.uris import Uri
 from triton_converters.fetch import credentials
 from triton_converters.fetch.remote import FILES, Fetched, Remote, wanted
+from triton_converters.found import repository
 from triton_converters.found.batches import has_batch_dimension
 from triton_converters.found.formats import found_format
+from triton_converters.model_config import given
+
+SERVICE_ACCOUNT = "SOURCE_SERVICE_ACCOUNT"
+"""Environment variable with the name of the ServiceAccount by which a cloud knows the pod."""
 
 
 def run(request: SourceRequest) -> SourceResult:
     """Publish ``sources/<digest>/`` unless it exists with just that content.
 
     Raises StageError: SourceNotFound, SourceInvalid (a link that leaves the source, a special or unreadable file),
-    DigestMismatch, what ``found_format`` raises, and for a download what ``fetch`` raises. OSError: the claim is full.
+    DigestMismatch, what ``_model`` raises, and for a download what ``fetch`` raises. OSError: the claim is full.
     """
     try:
         uri = uris.split(request.uri)
@@ -49,7 +56,7 @@ def _mounted(request: SourceRequest) -> SourceResult:
     digest = _digest(request, files, single)
     target = layout.source_directory(digest)
     # User code of an earlier Job may have made or changed the directory.
-    if not _is_intact(target):
+    if not is_intact(target):
         _publish(files, digest, single, target)
     return _result(request, digest, files)
 
@@ -57,29 +64,33 @@ def _mounted(request: SourceRequest) -> SourceResult:
 def _downloaded(request: SourceRequest, uri: Uri) -> SourceResult:
     """Download the files to the claim, next to where they are published, so that they are only renamed."""
     name = uri.path.rpartition("/")[2]
-    if request.sha256 and _is_intact(layout.source_directory(request.sha256)):
+    if request.sha256 and is_intact(layout.source_directory(request.sha256)):
         print(f"{request.uri} is on the claim already, with the expected SHA-256", flush=True)
-        return _known(request, name)
+        return _known(request, request.sha256, name)
     with resumable_directory(layout.source_directory(request.key).parent, request.key) as place:
         scheme = importlib.import_module(f"triton_converters.fetch.{uri.scheme}")
-        remote = Remote(uri, credentials.read(), request.revision, request.include)
+        account = os.environ.get(SERVICE_ACCOUNT, "")
+        remote = Remote(uri, credentials.read(), request.revision, request.include, account)
         fetched: Fetched = scheme.fetch(remote, place)
+        if fetched.published:
+            _expect(request, fetched.published)
+            print(f"{request.uri} is on the claim already: nothing was downloaded", flush=True)
+            return _known(request, fetched.published, name, fetched.resolved)
         files = list(_files(place / FILES / name if fetched.single else place / FILES, name))
         digest = _digest(request, files, fetched.single, fetched.hashes)
         target = layout.source_directory(digest)
-        if not _is_intact(target):
+        if not is_intact(target):
             for file in files:
                 file.path.chmod(0o444)
-            publish_directory(place / FILES, target, _is_intact)
+            publish_directory(place / FILES, target, is_intact)
         return _result(request, digest, files, fetched.resolved)
 
 
-def _known(request: SourceRequest, name: str) -> SourceResult:
+def _known(request: SourceRequest, digest: str, name: str, resolved: str = "") -> SourceResult:
     """Return the result for a source that is published; ``name``: what the file is called if it is a single one."""
-    digest = request.sha256
     files = list(_files(layout.source_directory(digest), ""))
     single = sha256_of(files[0]) == digest
-    return _result(request, digest, [SourceFile(name, files[0].path)] if single else files)
+    return _result(request, digest, [SourceFile(name, files[0].path)] if single else files, resolved)
 
 
 def _digest(
@@ -97,10 +108,15 @@ def _digest(
             )
             raise StageError(Reason.DIGEST_MISMATCH, message)
     digest = digest_of(hashes, single)
+    _expect(request, digest)
+    return digest
+
+
+def _expect(request: SourceRequest, digest: str) -> None:
+    """Raise StageError(DigestMismatch) if the spec has another digest."""
     if request.sha256 and digest != request.sha256:
         message = f"{request.uri} has SHA-256 {digest}, but spec.source.sha256 is {request.sha256} (see docs/source.md)"
         raise StageError(Reason.DIGEST_MISMATCH, message)
-    return digest
 
 
 def _result(request: SourceRequest, digest: str, files: list[SourceFile], resolved: str = "") -> SourceResult:
@@ -110,9 +126,42 @@ def _result(request: SourceRequest, digest: str, files: list[SourceFile], resolv
         if not (target / file.name).exists():
             os.link(next(target.iterdir()), target / file.name)
     total = sum((target / file.name).stat().st_size for file in files)
-    formats = tuple(found_format(target, path) for path in request.models)
-    batched = tuple(has_batch_dimension(target, path) for path in request.graphs)
-    return SourceResult(digest, len(files), total, formats, resolved, batched)
+    models = {path: _model(target, path) for path in request.models}
+    repositories = {path: each for path, (_, each) in models.items() if each is not None}
+    graphs = (repositories[path].file if path in repositories else path for path in request.graphs)
+    return SourceResult(
+        digest=digest,
+        files=len(files),
+        total_bytes=total,
+        formats=tuple(models[path][0] for path in request.models),
+        resolved=resolved,
+        batched=tuple(has_batch_dimension(target, path) for path in graphs),
+        repositories=tuple(map(repositories.get, request.models)) if repositories else (),
+        requirements=_requirements(request, target, files) if request.requirements else "",
+    )
+
+
+def _model(source: Path, path: str) -> tuple[str, RepositoryModel | None]:
+    """Return the format of a model and, for a folder of a Triton repository, what its config.pbtxt says."""
+    if not repository.is_model(source, path):
+        return found_format(source, path), None
+    try:
+        with (source / path / CONFIG).open("rb") as text:
+            config = given.read(text.read(given.LONGEST + 1))
+        file, form = repository.model_file(source, path, config.backend, config.file, config.versions)
+        return form, config.taken(file, FORMATS[form].backend)
+    except given.RefusedError as error:
+        raise repository.refused(path, str(error)) from error
+
+
+def _requirements(request: SourceRequest, target: Path, files: list[SourceFile]) -> str:
+    """Return the SHA-256 of the requirements file; raises StageError(RequirementsMissing)."""
+    path = request.requirements
+    if all(file.name != path for file in files):
+        texts = ", ".join([file.name for file in files if file.name.endswith(".txt")][:10]) or "none"
+        message = f"{request.uri} has no file {path}, which spec.conversion.requirements names; its text files: {texts}"
+        raise StageError(Reason.REQUIREMENTS_MISSING, message)
+    return sha256_of(SourceFile(path, target / path))
 
 
 def _locate(request: SourceRequest) -> Path:
@@ -178,15 +227,7 @@ def _publish(files: list[SourceFile], digest: str, single: bool, target: Path) -
         if digest_of(copied, single) != digest:
             message = "the source changed while it was copied; the Job tries again"
             raise StageError(Reason.SOURCE_INVALID, message, final=False)
-        publish_directory(directory, target, _is_intact)
-
-
-def _is_intact(target: Path) -> bool:
-    """Whether the directory exists and holds what its name says."""
-    try:
-        return is_published(target)
-    except (StageError, OSError):
-        return False
+        publish_directory(directory, target, is_intact)
 
 
 def _invalid(message: str) -> StageError:

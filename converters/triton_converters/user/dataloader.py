@@ -1,6 +1,6 @@
 """The user's dataloader; every batch is checked before anything is computed with it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,18 @@ NO_OUTPUTS: Mapping[str, Array] = {}
 
 
 def batches(
-    request: ReferenceRequest, source: Path, input_names: tuple[str, ...], batch_size: int | None = None
+    request: ReferenceRequest,
+    source: Path,
+    input_names: tuple[str, ...],
+    batch_size: int | None = None,
+    doubles: Collection[str] = (),
 ) -> Iterator[Batch]:
     """Yield at most ``max_samples`` samples in the dataloader's batches; the last batch is cut to fit.
 
     ``source``: directory of the published source. ``input_names``: the model's. ``batch_size``: the size to ask the
-    dataloader for; None: the largest that is served. Outputs are empty. Raises StageError: DataloaderInvalid,
-    DataloaderEmpty, LabelsMissing, and what ``user_code.call`` raises.
+    dataloader for; None: the largest that is served. ``doubles``: inputs that the graph declares as float64; for
+    others NumPy's default type is a mistake. Outputs are empty. Raises StageError: DataloaderInvalid, DataloaderEmpty,
+    LabelsMissing, and what ``user_code.call`` raises.
     """
     assert request.dataloader is not None
     path, left, first = request.dataloader.path, request.max_samples, None
@@ -34,7 +39,7 @@ def batches(
             item = next(iterator, None)
         if item is None:
             break
-        batch = _checked(item, input_names, batch_dimension, f"{path}: ")
+        batch = _checked(item, input_names, doubles, batch_dimension, f"{path}: ")
         if request.needs_labels and not batch.labels:
             message = f"{path}: accuracy.thresholds are set, but the dataloader yields no labels (the third item)"
             raise StageError(Reason.LABELS_MISSING, message)
@@ -70,7 +75,9 @@ def _iterate(request: ReferenceRequest, source: Path, batch_size: int) -> Iterat
         return iter(generate())
 
 
-def _checked(item: Any, input_names: tuple[str, ...], batch_dimension: bool, where: str) -> Batch:
+def _checked(
+    item: Any, input_names: tuple[str, ...], doubles: Collection[str], batch_dimension: bool, where: str
+) -> Batch:
     """Return one item as a Batch, after checking its arrays against the model's names and each other."""
     if not isinstance(item, tuple | list) or len(item) != 3:
         raise _invalid(f"{where}a batch must be (ids, inputs, labels), not {_describe(item)}")
@@ -81,7 +88,7 @@ def _checked(item: Any, input_names: tuple[str, ...], batch_dimension: bool, whe
         raise _invalid(f"{where}inputs are named {sorted(map(str, inputs))}, but the model's are {sorted(input_names)}")
     batch = Batch(
         _plain(ids, f"{where}ids").reshape(-1),
-        {name: _served(inputs[name], f"{where}input {name}") for name in input_names},
+        {name: _served(inputs[name], name in doubles, f"{where}input {name}") for name in input_names},
         {str(name): _plain(array, f"{where}label {name}") for name, array in (labels or {}).items()},
         NO_OUTPUTS,
     )
@@ -114,10 +121,10 @@ def _check_alike(first: Batch, batch: Batch, where: str) -> None:
         raise _invalid(f"{where}a batch has labels {sorted(batch.labels)}, but the first had {sorted(first.labels)}")
 
 
-def _served(value: Any, where: str) -> Array:
+def _served(value: Any, is_double: bool, where: str) -> Array:
     """Return an array whose type an input may have; no type is changed silently."""
     array = _plain(value, where)
-    if is_served(array.dtype):
+    if is_served(array.dtype) and (is_double or array.dtype != numpy.float64):
         return array
     if array.dtype.name in TRITON_BY_NUMPY:
         raise _invalid(f"{where} is {array.dtype}, but ioPrecision is fp32; add .astype(numpy.float32)")

@@ -15,7 +15,7 @@ from typing import Any
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import Entrypoint
-from triton_converters.user import toolkit
+from triton_converters.user import rehearsal, toolkit
 from triton_converters.user.arguments import Offer, harvest
 
 CHECKPOINT_ARGUMENTS = frozenset({"checkpoint", "checkpoint_path", "checkpoint_file", "checkpoint_dir"})
@@ -46,9 +46,11 @@ def call(
 def load(source: Path, path: str) -> ModuleType:
     """Import the file ``path`` of the source; a second import returns the same module.
 
-    The file's folder comes first on sys.path, as for a script, and the source's directory comes last.
+    The file's folder comes first on sys.path, as for a script, and the source's directory comes last. From the first
+    file on, CUDA falls back to the CPU if the Job has no GPU.
     """
     file = locate(source, path)
+    rehearsal.begin()
     toolkit.install(source)
     if str(file.parent) not in sys.path:
         sys.path.insert(0, str(file.parent))
@@ -90,7 +92,10 @@ def running(source: Path, path: str, reason: Reason = Reason.USER_CODE_FAILED) -
         message = f"{where}: the code ended the process with {error.code!r} instead of returning"
         raise StageError(Reason.USER_CODE_EXITED, message) from error
     except ModuleNotFoundError as error:
-        advice = "add it to the source or to the image in spec.conversion.image"
+        advice = (
+            "add it to the source, to the file that spec.conversion.requirements names, or to the image in"
+            " spec.conversion.image"
+        )
         message = f"{location(error, source, path)}: {error}; {advice}"
         raise StageError(reason, message) from error
     except Exception as error:

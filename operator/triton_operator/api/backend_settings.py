@@ -11,47 +11,10 @@ hps_backend/src/model_state.cpp of hugectr_backend.
 
 from collections.abc import Iterable, Mapping
 
+from triton_converters.contract.backend_parameters import PARAMETERS
 from triton_converters.contract.formats import FORMATS, SOURCES
 from triton_operator.api.schema import cel_list
 
-PARAMETERS: Mapping[str, tuple[str, ...]] = {
-    "onnxruntime": (
-        "intra_op_thread_count",
-        "inter_op_thread_count",
-        "execution_mode",
-        "enable_mem_arena",
-        "enable_mem_pattern",
-        "memory.enable_memory_arena_shrinkage",
-        "session.use_device_allocator_for_initializers",
-        "cudnn_conv_algo_search",
-        "gpu_mem_limit",
-        "arena_extend_strategy",
-        "do_copy_in_default_stream",
-    ),
-    "pytorch": (
-        "INTRA_OP_THREAD_COUNT",
-        "INTER_OP_THREAD_COUNT",
-        "NUM_THREADS",
-        "NUM_INTEROP_THREADS",
-        "DISABLE_OPTIMIZED_EXECUTION",
-        "INFERENCE_MODE",
-        "DISABLE_CUDNN",
-        "ENABLE_WEIGHT_SHARING",
-        "ENABLE_CACHE_CLEANING",
-        "ENABLE_JIT_EXECUTOR",
-        "ENABLE_JIT_PROFILING",
-        "ENABLE_TENSOR_FUSER",
-    ),
-    "tensorflow": (
-        "TF_NUM_INTRA_THREADS",
-        "TF_NUM_INTER_THREADS",
-        "TF_USE_PER_SESSION_THREADS",
-        "MAX_SESSION_SHARE_COUNT",
-    ),
-    "tensorrt": ("execution_context_allocation_strategy",),
-    "hps": ("refresh_interval", "refresh_delay", "freeze_sparse"),
-}
-"""Keys of models[].config.parameters, by the backend that reads them."""
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     "": ("default-max-batch-size",),
     "onnxruntime": (

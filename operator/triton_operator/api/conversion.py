@@ -2,10 +2,13 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, StringConstraints
 
-from triton_operator.api.pod import Pod
-from triton_operator.api.schema import ApiType, Image, PositiveOrZero, list_map
+from triton_converters.contract.uris import SEGMENT
+from triton_operator.api.pod import LocalReference, Pod
+from triton_operator.api.schema import ApiType, Image, PositiveOrZero, list_map, rules
+
+RequirementsFile = Annotated[str, StringConstraints(max_length=255, pattern=rf"^(({SEGMENT}/)*{SEGMENT}\.txt)?$")]
 
 
 class PrecisionTolerance(ApiType):
@@ -22,11 +25,24 @@ class PrecisionTolerance(ApiType):
 class Conversion(ApiType):
     """Settings of the conversion Jobs and of the agreement gate, which compares served outputs with the reference."""
 
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            (
+                "!has(self.requirements) || self.requirements == '' || !has(self.image) || self.image == ''",
+                "requirements are installed for the operator's own images: install them in the image that image names,"
+                " and remove requirements; or remove image",
+            ),
+            (
+                "!has(self.indexSecretRef) || has(self.requirements)",
+                "indexSecretRef is only for the packages of requirements: set requirements, or remove it",
+            ),
+        )
+    )
     parallelism: Annotated[int, Field(ge=1, le=16)] = 2
     """Maximum number of conversion Jobs that run at the same time. Default: 2."""
     active_deadline_seconds: Annotated[int, Field(ge=10, le=86400)] = 3600
-    """Time limit of each pod of a source, reference, conversion or metrics Job, in seconds, from when a node takes the
-    pod. Pulling images counts; waiting for a node does not. Default: 3600."""
+    """Time limit of each pod of a source, packages, reference, conversion or metrics Job, in seconds, from when a node
+    takes the pod. Pulling images counts; waiting for a node does not. Default: 3600."""
     tolerances: Annotated[
         list[PrecisionTolerance],
         Field(
@@ -40,7 +56,15 @@ class Conversion(ApiType):
     image: Image = ""
     """Image of the containers that run your code, in reference, conversion and metrics Jobs. docs/user-files.md says
     what it needs; the operator copies its converters into the container when it starts. Default: the image in the
-    operator's Helm values, `converter.image` or `converter.tensorflowImage`."""
+    operator's Helm values, `images.converter` or
+    `images.converterTensorflow`."""
+    requirements: RequirementsFile = ""
+    """Path of a requirements file in the source, such as `requirements.txt`: Python packages that your code imports. A
+    Job installs those that the operator's image lacks, as wheels, from the package index of the Helm value
+    `sources.packageIndex`. Default: none."""
+    index_secret_ref: LocalReference | None = None
+    """Secret with the key `PIP_INDEX_URL`, the URL of another package index, which may hold a user name and a password;
+    in the namespace of the object. Only the packages Job mounts it. Default: none."""
     pod: Pod = Field(default_factory=Pod)
     """Settings of the pods of all Jobs, laid over `spec.pod`: maps and `env` are merged by key, and any other field
     replaces that of `spec.pod` whole. `resources` applies to each container of a Job except a server's. The pods of

@@ -6,7 +6,8 @@ from typing import Annotated, Literal, Self
 from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from triton_converters.contract import overrides
-from triton_converters.contract.formats import FORMATS, SOURCES
+from triton_converters.contract.formats import FORMATS, REPOSITORY, SOURCES
+from triton_converters.contract.results import Signature
 from triton_operator.api.backend_settings import parameter_rule, refused_parameters
 from triton_operator.api.ensemble import HpsOptions
 from triton_operator.api.quantity import Quantity, between
@@ -24,7 +25,9 @@ from triton_operator.api.schema import (
 )
 
 DEFAULT_OPSET = 17
-SourceFormat = Literal["pyt", "tf-keras", "tf-estimator", "tf-savedmodel", "onnx", "ts-trace", "ts-script", "hps"]
+SourceFormat = Literal[
+    "pyt", "tf-keras", "tf-estimator", "tf-savedmodel", "onnx", "ts-trace", "ts-script", "repository", "hps"
+]
 CandidateName = Annotated[str, StringConstraints(max_length=30, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")]
 
 
@@ -153,15 +156,17 @@ class Model(ApiType):
     format: SourceFormat | None = None
     """Format of the source model. For `pyt`, `tf-keras`, `tf-estimator` and `hps`, `entrypoint` names a Python file
     whose `get_model` returns a torch.nn.Module, a Keras model, an Estimator or embedding tables, respectively. For
-    `onnx`, `ts-trace`, `ts-script` and `tf-savedmodel`, `path` names a file or directory in the source. Default: if
-    `path` is given, the format that its content shows; `status.resolved` has it."""
+    `onnx`, `ts-trace`, `ts-script` and `tf-savedmodel`, `path` names a file or directory in the source. For
+    `repository`, `path` names a model's folder of a Triton model repository, with its config.pbtxt. Default: if `path`
+    is given, the format that its content shows; `status.resolved` has it."""
     entrypoint: PythonFile | None = None
     """Path of the Python file, relative to the root of the source, with `get_model(**arguments) -> (model, {"inputs":
     [names], "outputs": [names]})`. Required for the formats `pyt`, `tf-keras`, `tf-estimator` and `hps`; not allowed
     for the others."""
     path: SourcePath | None = None
-    """Path of the model's file (a directory for tf-savedmodel), relative to the root of the source. Required for the
-    formats `onnx`, `ts-trace`, `ts-script` and `tf-savedmodel`; not allowed for the others."""
+    """Path of the model's file (a directory for tf-savedmodel and repository), relative to the root of the source.
+    Required for the formats `onnx`, `ts-trace`, `ts-script`, `tf-savedmodel` and `repository`; not allowed for the
+    others."""
     arguments: Arguments = Field(default_factory=dict)
     """Arguments of `get_model` by name, converted as those of the dataloader are. Not allowed together with `path`.
     Default: none."""
@@ -178,9 +183,9 @@ class Model(ApiType):
         ),
     ] = Field(default_factory=list)
     """Candidates to convert, verify and measure. A model of format `hps` takes none, because there is only one way to
-    serve it. The models of an ensemble may have at most 16 combinations of candidates. Default: at most three (in an
-    ensemble, one) that the operator chooses by the source's format, `spec.gpu` and the server image, and then keeps;
-    `status.resolved` shows them."""
+    serve it. The models of an ensemble may have at most 16 combinations of candidates. Default: for a model of a Triton
+    repository, its file as it is; for others, at most three (in an ensemble, one) that the operator chooses by the
+    source's format, `spec.gpu` and the server image, and then keeps; `status.resolved` shows them."""
     onnx: OnnxOptions = Field(default_factory=OnnxOptions)
     """How ONNX graphs are exported, for candidates of format `onnx`, and for those of format `trt`, which are built
     from ONNX."""
@@ -200,6 +205,16 @@ class Model(ApiType):
                 f"config.parameters must not have {', '.join(refused)}: docs/formats.md lists what may be set"
             )
         return self
+
+    @property
+    def is_sought(self) -> bool:
+        """Whether the source's content shows the model's format: the spec names none, or names a repository."""
+        return self.format in (None, REPOSITORY)
+
+    @property
+    def declared(self) -> Signature | None:
+        """The inputs and outputs that the user's config.pbtxt declares; None: there is none, or it declares none."""
+        return None
 
     @property
     def code(self) -> str:

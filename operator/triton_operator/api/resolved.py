@@ -1,12 +1,80 @@
 """What the operator fills in for fields that a spec leaves out."""
 
-from typing import Annotated
+from typing import Annotated, Any, Self
 
 from pydantic import Field
 
+from triton_converters.contract.results import RepositoryModel, Signature, Tensor
 from triton_operator.api.model import Candidate, DynamicBatching, Model, ModelConfiguration, SourceFormat
-from triton_operator.api.schema import ApiType, list_map
+from triton_operator.api.schema import ApiType, SourcePath, list_map
 from triton_operator.api.spec import TritonDeploymentSpec
+
+
+class DeclaredTensor(ApiType):
+    """An input or output that config.pbtxt of a Triton repository declares."""
+
+    name: Annotated[str, Field(max_length=128)]
+    """Name of the tensor."""
+    data_type: Annotated[str, Field(max_length=16)]
+    """Data type of the tensor, by Triton's name."""
+    dims: Annotated[list[int], Field(max_length=16)]
+    """Dimensions without the batch dimension. -1 means any size."""
+
+
+class FromRepository(ApiType):
+    """What is taken of a Triton repository: the model's file, and the fields of its config.pbtxt."""
+
+    file: SourcePath
+    """Path of the model's file or directory, relative to the root of the source."""
+    inputs: Annotated[list[DeclaredTensor], Field(max_length=64)] = Field(default_factory=list)
+    """Inputs that config.pbtxt declares."""
+    outputs: Annotated[list[DeclaredTensor], Field(max_length=64)] = Field(default_factory=list)
+    """Outputs that config.pbtxt declares."""
+    config: ModelConfiguration = Field(default_factory=ModelConfiguration)
+    """Settings that config.pbtxt has. Those in the spec come first."""
+
+    @classmethod
+    def of(cls, found: RepositoryModel) -> Self:
+        """Return what the source Job told. Raises ValidationError if a spec could not say the same."""
+        config: dict[str, Any] = {
+            "maxBatchSize": found.max_batch_size,
+            "instances": found.instances,
+            "cudaGraphs": found.cuda_graphs or None,
+            "parameters": found.parameters or None,
+            "overrides": found.overrides or None,
+        }
+        if found.dynamic_batching:
+            config["dynamicBatching"] = {
+                "preferredBatchSizes": list(found.preferred_batch_sizes),
+                "maxQueueDelayMicroseconds": found.max_queue_delay_microseconds,
+            }
+        inputs, outputs = ([vars(each) for each in side] for side in (found.inputs, found.outputs))
+        said = {name: value for name, value in config.items() if value is not None}
+        return cls.model_validate({"file": found.file, "inputs": inputs, "outputs": outputs, "config": said})
+
+    def signature(self, max_batch_size: int) -> Signature | None:
+        """Return the declared inputs and outputs; None: there are none."""
+        inputs, outputs = (
+            tuple(Tensor(each.name, each.data_type, tuple(each.dims)) for each in side)
+            for side in (self.inputs, self.outputs)
+        )
+        return Signature(inputs, outputs, max_batch_size) if inputs else None
+
+
+class ModelOfRepository(Model):
+    """A model of a Triton repository whose format is known; ``path`` is still its folder."""
+
+    repository: FromRepository
+
+    @property
+    def declared(self) -> Signature | None:
+        """The inputs and outputs that config.pbtxt declares; None: none."""
+        return self.repository.signature(self.config.largest_batch)
+
+    @property
+    def code(self) -> str:
+        """The path of the model's file or directory, relative to the root of the source."""
+        return self.repository.file
 
 
 class ResolvedModel(ApiType):
@@ -15,14 +83,17 @@ class ResolvedModel(ApiType):
     name: str
     """Name of the model."""
     format: SourceFormat | None = None
-    """Format of a model whose spec leaves it out, as the source's content shows it."""
+    """Format of a model whose spec leaves it out or says `repository`, as the source's content shows it."""
     max_batch_size: Annotated[int, Field(ge=0, le=65536)] | None = None
-    """`config.maxBatchSize` of a model whose spec leaves it out, by what the model's graph shows. If it is above 1 and
-    the spec leaves `dynamicBatching` out too, the dynamic batcher is on."""
+    """`config.maxBatchSize` of a model whose spec leaves it out, by what the model's graph shows; 1 if the reference
+    found that samples must not share a batch. If it is above 1 and the spec leaves `dynamicBatching` out too, the
+    dynamic batcher is on."""
     candidates: Annotated[list[Candidate], Field(max_length=16, json_schema_extra=list_map("name"))] = Field(
         default_factory=list
     )
     """Candidates of a model whose spec lists none."""
+    repository: FromRepository | None = None
+    """What a model's folder of a Triton repository says, if the spec names such a folder."""
 
 
 class Resolved(ApiType):
@@ -42,13 +113,27 @@ class Resolved(ApiType):
 
 
 def _filled(model: Model, known: ResolvedModel) -> Model:
-    return model.model_copy(
+    given = known.repository
+    config = model.config if given is None else _merged(model.config, given.config)
+    filled = model.model_copy(
         update={
-            "format": model.format or known.format,
-            "config": _batching(model.config, known.max_batch_size),
+            "format": known.format or model.format if model.is_sought else model.format,
+            "config": _batching(config, known.max_batch_size),
             "candidates": model.candidates or known.candidates,
         }
     )
+    if given is None:
+        return filled
+    fields = {name: getattr(filled, name) for name in Model.model_fields}
+    return ModelOfRepository.model_construct(**fields, repository=given)
+
+
+def _merged(spec: ModelConfiguration, file: ModelConfiguration) -> ModelConfiguration:
+    """Return the settings of config.pbtxt with those that the spec has laid over them; parameters by name."""
+    said = {name: getattr(spec, name) for name in spec.model_fields_set}
+    if "parameters" in said:
+        said["parameters"] = file.parameters | spec.parameters
+    return file.model_copy(update=said)
 
 
 def _batching(config: ModelConfiguration, known: int | None) -> ModelConfiguration:

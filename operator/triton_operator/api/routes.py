@@ -5,7 +5,15 @@ Each rule is a pair of expression and message; the message names what works.
 
 from collections.abc import Iterable
 
-from triton_converters.contract.formats import CONVERTER_TENSORFLOW, DECLARING, ENSEMBLE, FORMATS, HPS, SOURCES
+from triton_converters.contract.formats import (
+    CONVERTER_TENSORFLOW,
+    DECLARING,
+    ENSEMBLE,
+    FORMATS,
+    HPS,
+    REPOSITORY,
+    SOURCES,
+)
 from triton_operator.api.schema import cel_list
 
 Rule = tuple[str, str]
@@ -23,7 +31,7 @@ def _or(names: Iterable[str]) -> str:
 
 
 NO_INPUTS = (
-    f"inputs can be generated only for a single model of format {_or(DECLARING)}, whose graph declares them:"
+    f"inputs can be generated only for a single model of format {_or(DECLARING)}, which declares them:"
     " set spec.dataloader"
 )
 """Said of a spec without a dataloader."""
@@ -44,7 +52,10 @@ def accelerator_rules() -> list[Rule]:
 
 
 def conversion_rules() -> list[Rule]:
-    """Return the rules of a model: every candidate's format can be made from the model's format."""
+    """Return the rules of a model: every candidate's format can be made from the model's format.
+
+    What the file of a repository can become is judged once its format is found.
+    """
     return [
         (
             f"!has(self.format) || self.format != '{name}' || !has(self.candidates)"
@@ -53,7 +64,7 @@ def conversion_rules() -> list[Rule]:
             " correct its candidates' format",
         )
         for name, source in MODELS.items()
-        if name != HPS
+        if name not in (HPS, REPOSITORY)
     ]
 
 
@@ -75,7 +86,7 @@ def image_rule() -> Rule:
     """Return the rule of a spec that one image can run all models of an ensemble."""
     tensorflow = cel_list(name for name, source in MODELS.items() if source.image == CONVERTER_TENSORFLOW)
     return (
-        f"self.models.all(m, !has(m.format) || m.format in {tensorflow} || m.format == '{HPS}')"
+        f"self.models.all(m, !has(m.format) || m.format in {tensorflow} || m.format in {cel_list((HPS, REPOSITORY))})"
         f" || !self.models.exists(m, has(m.format) && m.format in {tensorflow})",
         MIXED,
     )

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 
+from triton_converters.contract.backend_parameters import LONGEST_VALUE, VALUE
 from triton_converters.contract.uris import SEGMENT
 
 
@@ -51,7 +52,7 @@ ResultKey = Annotated[str, StringConstraints(max_length=16, pattern=r"^[0-9a-f]{
 Image = Annotated[str, StringConstraints(max_length=512, pattern=r"^([a-zA-Z0-9][a-zA-Z0-9._:/@-]*)?$")]
 Revision = Annotated[str, StringConstraints(max_length=128, pattern=r"^([A-Za-z0-9][A-Za-z0-9._+-]*)?$")]
 Argument = Annotated[str, StringConstraints(max_length=1024)]
-BackendValue = Annotated[str, StringConstraints(max_length=128, pattern=r"^[A-Za-z0-9_.:;,+-]*$")]
+BackendValue = Annotated[str, StringConstraints(max_length=LONGEST_VALUE, pattern=VALUE)]
 """A backend's number, flag or word, but never a path or a program."""
 Arguments = Annotated[
     dict[str, Argument],

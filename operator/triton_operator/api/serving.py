@@ -48,7 +48,7 @@ class Serving(ApiType):
     """Number of server pods. `kubectl scale` and autoscalers set it too; it changes nothing else. If 0, no server
     runs. Default: 1."""
     image: Image = ""
-    """Image of tritonserver. Default: the image in `status.images`, which is the Helm value `server.image` at the time
+    """Image of tritonserver. Default: the image in `status.images`, which is the Helm value `images.server` at the time
     of the last edit that converted every model again."""
     backend_config: Annotated[list[BackendConfig], Field(max_length=16)] = Field(default_factory=list)
     """Settings of Triton's backends, such as `onnxruntime` `enable-global-threadpool`. Those that only tune execution

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
 
 from triton_converters.contract import uris
 from triton_operator.api.pod import LocalReference
-from triton_operator.api.schema import ApiType, Arguments, PythonFile, Revision, cel_list, rules
+from triton_operator.api.schema import ApiType, Arguments, DnsName, PythonFile, Revision, cel_list, rules
 
 
 def _checked(uri: str) -> str:
@@ -33,25 +33,34 @@ SourceUri = Annotated[
     ),
 ]
 Pattern = Annotated[str, StringConstraints(max_length=256, pattern=r"^[A-Za-z0-9_.*?/-]+$")]
-DataUri = Annotated[str, StringConstraints(max_length=1024, pattern=f"^{uris.PATTERNS['pvc']}$")]
+IDENTIFIED = ("s3", "gs", "azure")
+"""The schemes whose servers know a pod by its ServiceAccount."""
+CLAIM = "pvc://"
+
+
+FILE_RULES = (
+    (
+        f"!has(self.secretRef) || {cel_list(uris.REMOTE)}.exists(s, self.uri.startsWith(s + '://'))",
+        f"secretRef is only for files that are downloaded: remove it, or set uri to one of"
+        f" {', '.join(uris.SHAPES[scheme] for scheme in uris.REMOTE)}",
+    ),
+    (
+        f"!has(self.serviceAccountName) || {cel_list(IDENTIFIED)}.exists(s, self.uri.startsWith(s + '://'))",
+        f"serviceAccountName is only for buckets: remove it, or set uri to one of"
+        f" {', '.join(uris.SHAPES[scheme] for scheme in IDENTIFIED)}",
+    ),
+)
 
 
 class Source(ApiType):
     """Files that are published on the repository claim under their digest."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            (
-                f"!has(self.secretRef) || {cel_list(uris.REMOTE)}.exists(s, self.uri.startsWith(s + '://'))",
-                f"secretRef is only for files that are downloaded: remove it, or set uri to one of"
-                f" {', '.join(uris.SHAPES[scheme] for scheme in uris.REMOTE)}",
-            )
-        )
-    )
+    model_config = ConfigDict(json_schema_extra=rules(*FILE_RULES))
     uri: SourceUri
     """URI of the files: `pvc://CLAIM/PATH` or `configmap://NAME`, in the namespace of the object, or
-    `https://HOST/PATH/FILE`, `hf://OWNER/REPOSITORY`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or
-    `azure://CONTAINER/PREFIX`, which the source Job downloads to the repository claim; see docs/source.md."""
+    `https://HOST/PATH/FILE`, `hf://OWNER/REPOSITORY`, `oci://REGISTRY/REPOSITORY:TAG`, `s3://BUCKET/PREFIX`,
+    `gs://BUCKET/PREFIX` or `azure://CONTAINER/PREFIX`, which the source Job downloads to the repository claim; see
+    docs/source.md."""
     revision: Revision = ""
     """Branch, tag or commit of `hf`, by default `main`; otherwise any text. Change it to make the operator read the URI
     again. Default: empty."""
@@ -61,20 +70,43 @@ class Source(ApiType):
     Default: not checked."""
     secret_ref: LocalReference | None = None
     """Secret with the credentials of the download, in the namespace of the object. Only the source Job mounts it.
-    Keys for `https`: `username` and `password`, or `token`. Key for `hf`: `HF_TOKEN`. docs/source.md has those for
-    `s3`, `gs` and `azure`. Default: none."""
+    Keys for `https`: `username` and `password`, or `token`. Key for `hf`: `HF_TOKEN`. Key for `oci`:
+    `.dockerconfigjson`. docs/source.md has those for `s3`, `gs` and `azure`. Default: none."""
+    service_account_name: DnsName | None = None
+    """ServiceAccount of the source Job, in the namespace of the object, which `s3`, `gs` or `azure` knows by workload
+    identity. The Helm value `allowed.serviceAccounts` must name it. Default: none; the Secret's credentials are
+    used."""
     include: Annotated[list[Pattern], Field(max_length=32)] = Field(default_factory=list)
     """Patterns such as `*.safetensors`. A file is taken if one of them matches its path; `*` matches any
     characters, slashes too. Default: all files."""
 
 
-class Data(ApiType):
-    """The data that the dataloader reads. It is mounted read-only at /data; it is not copied and has no digest."""
+class Data(Source):
+    """The data that the dataloader reads. On a claim it is not copied and has no digest; other data is published."""
 
-    uri: DataUri
-    """URI of the data: `pvc://CLAIM/PATH`, in the namespace of the object."""
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            *FILE_RULES,
+            (
+                f"!self.uri.startsWith('{CLAIM}') || ((!has(self.sha256) || self.sha256 == '')"
+                " && (!has(self.include) || self.include.size() == 0))",
+                "data on a claim is mounted as it is, without a digest: remove sha256 and include",
+            ),
+        )
+    )
+    uri: SourceUri
+    """URI of the data. That of `pvc://CLAIM/PATH` is mounted from the claim, without a copy. All other data is
+    published on the repository claim like the source: `configmap://NAME`, `https://HOST/PATH/FILE`,
+    `hf://OWNER/REPOSITORY`, `oci://REGISTRY/REPOSITORY:TAG`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or
+    `azure://CONTAINER/PREFIX`."""
     revision: Revision = ""
-    """Any text. Change it when the data changes, so that the reference outputs are computed again. Default: empty."""
+    """Branch, tag or commit of `hf`, by default `main`; otherwise any text. Change it when the data changes: data on a
+    claim has no digest, other data is read again. Default: empty."""
+
+    @property
+    def is_mounted(self) -> bool:
+        """Whether the data is mounted from the claim that holds it."""
+        return self.uri.startswith(CLAIM)
 
 
 class UserEntrypoint(ApiType):

@@ -79,12 +79,14 @@ class TritonDeploymentSpec(ApiType):
     """Where the weights are, if they are not in the source: code in a ConfigMap, weights in a bucket. They are
     published like the source, and mounted read-only at `$(WEIGHTS)` in the Jobs that run your code. Default: none."""
     data: Data | None = None
-    """The data that the dataloader reads. Default: none."""
+    """The data that the dataloader reads, mounted read-only at `$(DATA)` in the Jobs that run your code. Default:
+    none."""
     dataloader: UserEntrypoint | None = None
     """Python file with `get_dataloader_fn(**arguments)`, which returns a generator function. Each item that this yields
     is a batch `(ids, inputs, labels)`: a sequence of sample ids, a dict of arrays by input name, and a dict of expected
     arrays by name, which may be empty if there are no thresholds. Default: none; inputs are generated from what the
-    graph of a single model of format `onnx` or `tf-savedmodel` declares, and accuracy is not judged."""
+    graph of a single model of format `onnx` or `tf-savedmodel`, or its config.pbtxt, declares, and accuracy is not
+    judged."""
     metrics: UserEntrypoint | None = None
     """Python file with `class MetricsCalculator`, which computes the metrics of `accuracy.thresholds`. Default: none;
     served outputs are only compared with the reference, element by element."""
@@ -127,6 +129,16 @@ class TritonDeploymentSpec(ApiType):
     def max_batch_size(self) -> int:
         """Maximum number of samples in a client's request; 0 means no batch dimension."""
         return self.ensemble.max_batch_size if self.ensemble else self.models[0].config.largest_batch
+
+    @property
+    def mounted_data(self) -> Data | None:
+        """The data if it is on a claim, from which it is mounted: it may be too much to copy."""
+        return self.data if self.data is not None and self.data.is_mounted else None
+
+    @property
+    def published_data(self) -> Data | None:
+        """The data if it is published like the source."""
+        return self.data if self.data is not None and not self.data.is_mounted else None
 
     def follows_graph(self, model: Model) -> bool:
         """Whether `maxBatchSize` of the model is what its graph shows, as far as the spec tells."""

@@ -32,11 +32,12 @@ ConditionType = Literal[
     "PerformanceMeasured",
     "ServerVulnerable",
     "ClaimShared",
+    "Rehearsed",
     "NewCandidatesAvailable",
 ]
 RISKS: tuple[ConditionType, ...] = ("ServerVulnerable", "ClaimShared")
 """Conditions that are there only while they are True: they warn, and Ready does not depend on them."""
-NOTICES: tuple[ConditionType, ...] = (*RISKS, "NewCandidatesAvailable")
+NOTICES: tuple[ConditionType, ...] = (*RISKS, "Rehearsed", "NewCandidatesAvailable")
 """All conditions that are there only while they are True. Those that are no risks only inform."""
 CandidateState = Literal[
     "Pending", "Converting", "Converted", "Profiling", "Profiled", "Passed", "Failed", "Skipped", "Selected"
@@ -368,7 +369,8 @@ class Images(ApiType):
     image."""
     spec_digest: str = ""
     """Digest of the part of the spec that every conversion is made from: source, data, dataloader, the models' code,
-    arguments and `maxBatchSize`, GPU product, `accuracy.maxSamples` and `conversion.image`. While it stays the
+    arguments and `maxBatchSize`, GPU product, `accuracy.maxSamples`, `conversion.image` and
+    `conversion.requirements`. While it stays the
     same, so do the images."""
 
 
@@ -382,8 +384,8 @@ class TritonDeploymentStatus(StatusType):
         Field(max_length=16, json_schema_extra=list_map("type")),
     ] = Field(default_factory=list)
     """Conditions of the object. Ready, Reconciling and Stalled summarize the others, following the conventions of
-    kstatus (Kubernetes SIG CLI). ServerVulnerable and ClaimShared are warnings, and NewCandidatesAvailable is a notice.
-    These three are there only while they are True; the others do not depend on them."""
+    kstatus (Kubernetes SIG CLI). ServerVulnerable and ClaimShared are warnings, Rehearsed and NewCandidatesAvailable
+    are notices. These four are there only while they are True; the others do not depend on them."""
     images: Images | None = None
     """Images that are kept when the operator is upgraded."""
     resolved: Resolved | None = None

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from triton_converters.contract.formats import FORMATS, HPS
 from triton_operator.api.model import Candidate, Model
+from triton_operator.api.resolved import ModelOfRepository
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.candidates import server_image
 
@@ -29,9 +30,12 @@ def takes_defaults(model: Model) -> bool:
 def default_candidates(spec: TritonDeploymentSpec, model: Model, image: str) -> tuple[Candidate, ...]:
     """Return at most three candidates for a server of the image. A model of an ensemble has one: they multiply.
 
-    ``model``: its format is known.
+    ``model``: its format is known. What somebody serves already, in a Triton repository, stays as it is.
     The first one is in fp32. On the CPU all are; on a GPU the others are in fp16, which is where it pays.
     """
+    if isinstance(model, ModelOfRepository):
+        assert model.format is not None
+        return (_candidate(model.format, "fp32", "none"),)
     ways = (way for way in _ways(spec, model) if _is_served(image, model, *way))
     return tuple(_candidate(*way) for way, _ in zip(ways, range(1 if spec.ensemble else MOST), strict=False))
 

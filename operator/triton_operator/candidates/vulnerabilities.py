@@ -84,5 +84,5 @@ def warning(image: str) -> str | None:
     more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
     return (
         f"image {image} has vulnerabilities that any client can use: {worst}{more}; use release"
-        f" {max(each.fixed for each in found)} or later in spec.serving.image, or in the Helm value server.image"
+        f" {max(each.fixed for each in found)} or later in spec.serving.image, or in the Helm value images.server"
     )

@@ -10,6 +10,7 @@ from triton_operator.candidates import vulnerabilities
 from triton_operator.candidates.defaults import default_candidates
 from triton_operator.context import Context
 from triton_operator.resources.claim import kept
+from triton_operator.stages.reference import Referred
 from triton_operator.stages.serving import RolledOut, available
 from triton_operator.stages.step import Progress, Verdict
 
@@ -46,7 +47,7 @@ def conditions(context: Context, progress: Progress) -> list[Condition]:
     generation = context.deployment.generation
     return [
         condition(each.type, each.status, each.reason, each.message, generation, context.now)
-        for each in (*summary, *stages, *_risks(context), *_news(context))
+        for each in (*summary, *stages, *_risks(context), *_rehearsed(progress), *_news(context))
     ]
 
 
@@ -75,6 +76,20 @@ def _risks(context: Context) -> Iterator[Verdict]:
             " one can fill the claim of all; if they should not, let each have its own claim"
         )
         yield Verdict("ClaimShared", True, Reason.SHARED_CLAIM, message)
+
+
+def _rehearsed(progress: Progress) -> Iterator[Verdict]:
+    """What did not run as it would on a GPU."""
+    if not isinstance(progress, Referred):
+        return
+    parts = ["the reference"] if progress.dump.result.rehearsed else []
+    parts += [each.name for each in progress.attempts if each.conversion is not None and each.conversion.rehearsed]
+    if parts:
+        message = (
+            f"the user's code asked for a GPU and ran on the CPU ({', '.join(parts)}), because spec.gpu is not set;"
+            " to serve it on a GPU, set spec.gpu: everything is then converted and measured again"
+        )
+        yield Verdict("Rehearsed", True, Reason.REHEARSED, message)
 
 
 def _news(context: Context) -> Iterator[Verdict]:

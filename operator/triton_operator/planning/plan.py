@@ -23,6 +23,7 @@ from triton_operator.stages import (
     cleaning,
     conversion,
     fitting,
+    packages,
     permission,
     profiling,
     reference,
@@ -48,6 +49,7 @@ STEPS: tuple[Callable[[Context, Any], Progress], ...] = (
     source.resolve,
     fitting.check,
     skipping.refuse,
+    packages.install,
     reference.refer,
     conversion.convert,
     profiling.profile,
@@ -109,7 +111,7 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
             history = history.advanced(state, deployment.spec.repository.revision_history_limit)
         effects += cleaning.clean(context, history)
     objects = [body for body in (claim(context), jobs_policy(context)) if body is not None]
-    if any(work.downloads for work in source.works(context)):
+    if deployment.spec.conversion.requirements or any(work.downloads for work in source.works(context).values()):
         objects.append(sources_policy(context))
     if observed.servers or any(each["kind"] == "Deployment" for each in effects.objects):
         objects += server_policies(context)

@@ -1,7 +1,8 @@
 """Fills in what a spec leaves out. Pure.
 
 Formats and batch dimensions are what the source's content shows. Candidates and batch sizes that were chosen once are
-kept in the status, like the images: a newer operator that would choose otherwise only says so.
+kept in the status, like the images: a newer operator that would choose otherwise only says so. A batch size is chosen
+again once, if the framework's run shows that samples must not share a batch.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,13 +12,15 @@ from itertools import zip_longest
 from pydantic import ValidationError
 
 from triton_converters.contract.formats import DECLARING
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import SourceResult
 from triton_operator import names
 from triton_operator.api.model import Candidate, Model, SourceFormat
-from triton_operator.api.resolved import Resolved, ResolvedModel
+from triton_operator.api.resolved import FromRepository, ModelOfRepository, Resolved, ResolvedModel
 from triton_operator.candidates.defaults import default_candidates, takes_defaults
 from triton_operator.context import Context
-from triton_operator.stages import source
+from triton_operator.stages import fitting, reference, source
+from triton_operator.stages.step import run
 
 FOUND: tuple[SourceFormat, ...] = ("onnx", "ts-script", "tf-savedmodel")
 """The formats that the source Job tells."""
@@ -37,35 +40,70 @@ def resolved(context: Context) -> Context:
     pinned, told = _pinned(context, digest), source.told(context, source.source_work(context))
     if told is None and (context.sought or context.graphs):
         return replace(context, resolved=pinned)
-    formats, batched = _formats(context, told), _batched(context, told)
-    found = Resolved(models=[ResolvedModel(name=name, format=form) for name, form in formats.items()])
+    repositories = _repositories(context, told)
+    formats, batched = _formats(context, told, repositories), _batched(context, told)
+    found = Resolved(
+        models=[
+            ResolvedModel(name=name, format=form, repository=repositories.get(name)) for name, form in formats.items()
+        ]
+    )
     spec = found.applied_to(context.spec)
-    if any(model.format is None for model in spec.models):
+    if any(model.is_sought for model in spec.models):
         return replace(context, resolved=pinned)
     kept = {each.name: each for each in pinned.models if each.format == formats.get(each.name)} if pinned else {}
 
-    def filled(model: Model) -> ResolvedModel:
+    def filled(model: Model, alone: bool) -> ResolvedModel:
         old = kept.get(model.name, ResolvedModel(name=model.name))
         candidates: list[Candidate] = []
         if takes_defaults(model):
             candidates = old.candidates or list(default_candidates(spec, model, context.images.server))
-        batch = _batch(model, batched[model.name], old) if model.name in batched else None
+        batch = _batch(model, batched[model.name], old, alone) if model.name in batched else None
         return ResolvedModel(
-            name=model.name, format=formats.get(model.name), max_batch_size=batch, candidates=candidates
+            name=model.name,
+            format=formats.get(model.name),
+            max_batch_size=batch,
+            candidates=candidates,
+            repository=repositories.get(model.name),
         )
 
-    models = [each for each in map(filled, spec.models) if each != ResolvedModel(name=each.name)]
-    if not models:
-        return context
-    chosen = Resolved(models=models, spec_digest=digest)
-    return replace(context, deployment=replace(context.deployment, spec=chosen.applied_to(spec)), resolved=chosen)
+    def chosen(alone: bool = False) -> Context:
+        every = (filled(model, alone) for model in spec.models)
+        models = [each for each in every if each != ResolvedModel(name=each.name)]
+        if not models:
+            return context
+        choice = Resolved(models=models, spec_digest=digest)
+        return replace(context, deployment=replace(context.deployment, spec=choice.applied_to(spec)), resolved=choice)
+
+    with_batches = chosen()
+    if told is not None and any(batched.values()) and _batches_failed(with_batches, told):
+        one_by_one = chosen(alone=True)
+        return one_by_one if fitting.batching_fits(one_by_one) else with_batches
+    return with_batches
 
 
-def _formats(context: Context, told: SourceResult | None) -> Mapping[str, SourceFormat]:
-    """Return the formats that were found, by the names of the models whose spec leaves them out."""
-    sought = [model.name for model in context.spec.models if model.format is None]
+def _formats(
+    context: Context, told: SourceResult | None, repositories: Mapping[str, FromRepository]
+) -> Mapping[str, SourceFormat]:
+    """Return the formats that were found, by the names of the models whose format the source shows."""
+    sought = [model for model in context.spec.models if model.is_sought]
     found = zip(sought, told.formats if told else (), strict=False)
-    return {name: known for name, form in found for known in FOUND if known == form}
+    return {
+        model.name: known
+        for model, form in found
+        for known in FOUND
+        if known == form and (model.format is None or model.name in repositories)
+    }
+
+
+def _repositories(context: Context, told: SourceResult | None) -> Mapping[str, FromRepository]:
+    """Return what the Triton repositories say, by the names of the models that lie in one."""
+    sought = [model.name for model in context.spec.models if model.is_sought]
+    pairs = zip(sought, told.repositories if told else (), strict=False)
+    try:
+        return {name: FromRepository.of(each) for name, each in pairs if each is not None}
+    except ValidationError:
+        # No Job of ours tells what a spec could not say.
+        return {}
 
 
 def _batched(context: Context, told: SourceResult | None) -> Mapping[str, bool | None]:
@@ -74,11 +112,25 @@ def _batched(context: Context, told: SourceResult | None) -> Mapping[str, bool |
     return dict(zip_longest(sought, told.batched[: len(sought)] if told else ()))
 
 
-def _batch(model: Model, batched: bool | None, old: ResolvedModel) -> int:
-    """Return `maxBatchSize` of a model whose spec leaves it out."""
+def _batch(model: Model, batched: bool | None, old: ResolvedModel, alone: bool) -> int:
+    """Return `maxBatchSize` of a model whose spec leaves it out. ``alone``: samples share no batch."""
+    if isinstance(model, ModelOfRepository) and model.config.max_batch_size is not None:
+        return model.config.max_batch_size
     if batched is None or model.format not in DECLARING:
         return 1
-    return (old.max_batch_size or BATCH) if batched else 0
+    if not batched:
+        return 0
+    return 1 if alone else old.max_batch_size or BATCH
+
+
+def _batches_failed(context: Context, told: SourceResult) -> bool:
+    """Whether the reference Job with these batch sizes found that samples must not share a batch."""
+    observed = context.observed
+    failures = [*(job.failure for job in observed.jobs.values()), *observed.failures.values()]
+    if not any(each is not None and each.reason is Reason.BATCHING_UNSUPPORTED for each in failures):
+        return False
+    failure = run(context, reference.reference_work(context, told)).failure
+    return failure is not None and failure.reason is Reason.BATCHING_UNSUPPORTED
 
 
 def _pinned(context: Context, digest: str) -> Resolved | None:

@@ -66,6 +66,8 @@ class Work:
     image_id: str = ""
     """ID of the image in which the reference's framework ran. The user's code runs in the same one, though its tag may
     have moved. Empty: the image that the tag stands for."""
+    image: str = ""
+    """The image of the container that does the work, if it is not the converter's."""
     inputs: tuple[Path, ...] = ()
     """The directories of the claim that the user's code reads. It sees nothing else of the claim."""
     sidecar: dict[str, Any] | None = field(default=None)
@@ -73,7 +75,9 @@ class Work:
     served: Attempt | None = None
     """The candidate whose revision the private server serves."""
     downloads: bool = False
-    """Whether it downloads a source, and so may reach the network as the installation says."""
+    """Whether it downloads a source or packages, and so may reach the network as the installation says."""
+    service_account: str = ""
+    """The ServiceAccount whose identity a cloud gives to the pod; empty: the namespace's default, which has none."""
     tensorrt_version: str = ""
     """TensorRT version of the engine, which is compared with the server's before it starts. Empty: no engine."""
 
@@ -177,6 +181,9 @@ def _pod(context: Context, work: Work) -> dict[str, Any]:
     spec = pod.pod_spec(context, _placement(context, work), work.stage, gpu=work.gpu or work.sidecar is not None)
     if work.user_code:
         spec |= _isolation(context.settings)
+    if work.service_account:
+        # No token of the cluster is mounted, nor for any other pod: a cloud mounts its own, or knows the pod.
+        spec["serviceAccountName"] = work.service_account
     spec |= {
         "restartPolicy": "Never",
         # The Job's own deadline would also count the time in which no node takes the pod.
@@ -246,11 +253,11 @@ def _in_three(context: Context, work: Work) -> Containers:
 def _container(
     context: Context, work: Work, name: str, arguments: list[str], mounts: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """A container that runs the converters. `run` has the framework's image, all others ours."""
+    """A container that runs the converters. `run` has the framework's image, all others one of ours."""
     runs = name == RUN
     return {
         "name": name,
-        "image": _image(context, work, context.framework_image if runs else context.images.converter),
+        "image": _image(context, work, context.framework_image if runs else work.image or context.images.converter),
         "imagePullPolicy": "IfNotPresent",
         "command": ["python3", "-m", "triton_converters"],
         "args": arguments,
@@ -339,6 +346,8 @@ def _environment(context: Context, work: Work, runs: bool) -> list[dict[str, str
             "NO_PROXY": ",".join(settings.sources_no_proxy),
             "SOURCE_CA_BUNDLE": settings.sources_ca_bundle,
             "HF_ENDPOINT": settings.sources_hub,
+            "PIP_INDEX_URL": settings.sources_package_index,
+            "SOURCE_SERVICE_ACCOUNT": work.service_account,
         }
     if cpus := amount(context.spec.job_pod.resources.limits.get("cpu")):
         # torch would start a thread for each of the node's cores and be throttled.

@@ -40,7 +40,8 @@ runtime is the node's default."""
 
 def pod_spec(context: Context, pod: Pod, component: str, gpu: bool) -> dict[str, Any]:
     """A pod's spec without containers and volumes. With ``gpu`` it needs a node with the spec's GPU product."""
-    selector = dict(pod.node_selector)
+    installed = context.settings.architecture
+    selector = ({names.ARCHITECTURE_LABEL: installed} if installed else {}) | pod.node_selector
     if gpu and context.spec.gpu is not None and context.spec.gpu.product:
         selector[names.GPU_PRODUCT_LABEL] = context.spec.gpu.product
     spec: dict[str, Any] = {
@@ -86,7 +87,8 @@ def finished(context: Context, spec: dict[str, Any]) -> dict[str, Any]:
     def container(given: dict[str, Any]) -> dict[str, Any]:
         settings = context.settings
         defaults = settings.server_resources if given["name"] == SERVER else settings.job_resources
-        environment = given.get("env", []) if _has_gpu(context, given) else [*given.get("env", []), NO_GPU]
+        own = given.get("env", [])
+        environment = own if _has_gpu(context, given.get("resources", {})) else [*own, NO_GPU]
         every = {"env": environment, "resources": _with_defaults(given, spec["volumes"], defaults)}
         return given | {field: value for field, value in every.items() if value}
 
@@ -127,10 +129,15 @@ def _bytes(quantity: str) -> Decimal:
     return amount(quantity) or Decimal(0)
 
 
-def _has_gpu(context: Context, container: Mapping[str, Any]) -> bool:
+def servers_have_gpu(context: Context) -> bool:
+    """Whether the servers have a GPU: the spec's, or one that is written into their limits."""
+    return _has_gpu(context, resources(context, context.spec.server_pod, gpu=True))
+
+
+def _has_gpu(context: Context, given: Mapping[str, Any]) -> bool:
     own = context.spec.gpu.resource_name if context.spec.gpu is not None else ""
-    limits = container.get("resources", {}).get("limits", {})
-    return any(amount(given) for name, given in limits.items() if name == own or name.startswith("nvidia.com/"))
+    limits = given.get("limits", {})
+    return any(amount(limit) for name, limit in limits.items() if name == own or name.startswith("nvidia.com/"))
 
 
 def repository_volume(context: Context, read_only: bool) -> dict[str, Any]:

@@ -20,10 +20,19 @@ from triton_operator.candidates.combination import Combination, Member, combinat
 from triton_operator.context import Context
 from triton_operator.observed.pods import Trouble
 from triton_operator.resources.jobs import Work
-from triton_operator.stages.reference import Dump, Referred, examples_key, model_code, served_code, user_volumes
+from triton_operator.stages.packages import packages_key
+from triton_operator.stages.reference import (
+    Dump,
+    Referred,
+    examples_key,
+    model_code,
+    rehearsal_refused,
+    served_code,
+    user_volumes,
+)
 from triton_operator.stages.repairing import given_up, revision_key
 from triton_operator.stages.skipping import no_product, patience, refused
-from triton_operator.stages.source import weights_digest
+from triton_operator.stages.source import data_digest, weights_digest
 from triton_operator.stages.step import Effects, Round, Verdict, run, waiting
 
 SERVED = ("accelerator", "config", "engine_cache", "hps", "gpu_count")
@@ -65,7 +74,10 @@ def converted(context: Context, dump: Dump, candidates: Sequence[Combination]) -
         if this.record is not None:
             result = this.record.outcome.result
             assert isinstance(result, ConvertResult)
-            attempts.append(replace(attempt, conversion=result).now("Converted"))
+            if refusal := rehearsal_refused(context, result):
+                attempts.append(attempt.now("Failed", refusal))
+            else:
+                attempts.append(replace(attempt, conversion=result).now("Converted"))
         elif this.failure is not None:
             skipped = this.failure.reason is Reason.UNSCHEDULABLE
             attempts.append(attempt.now("Skipped" if skipped else "Failed", this.failure))
@@ -93,7 +105,7 @@ def convert_work(context: Context, dump: Dump, candidate: Combination) -> Work:
             for member in request.members
         ),
     )
-    volumes, mounts = user_volumes(context)
+    volumes, mounts = user_volumes(context, dump.source)
     return Work(
         stage="convert",
         key=request.key,
@@ -137,6 +149,8 @@ def _model_request(context: Context, dump: Dump, member: Member, tuning: Tuning 
         conversion_key="",
         source=dump.source.digest,
         weights=weights_digest(context),
+        packages=packages_key(context, dump.source),
+        data=data_digest(context),
         reference="",
         model_name=model.name,
         model=model_code(context.spec, model),

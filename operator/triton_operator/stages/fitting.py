@@ -6,9 +6,12 @@ The CRD's rules cannot judge that.
 from collections.abc import Iterator
 from itertools import chain
 
-from triton_converters.contract.formats import CONVERTER_TENSORFLOW, DECLARING, HPS, SOURCES, refusal
+from triton_converters.contract.formats import CONVERTER_TENSORFLOW, DECLARING, HPS, REPOSITORY, SOURCES, refusal
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.results import SourceResult
 from triton_operator.api.backend_settings import refused_parameters
+from triton_operator.api.model import Model
+from triton_operator.api.resolved import ModelOfRepository
 from triton_operator.api.routes import MIXED, NO_INPUTS
 from triton_operator.context import Context
 from triton_operator.stages.source import Sourced
@@ -17,7 +20,7 @@ from triton_operator.stages.step import Verdict
 
 def check(context: Context, progress: Sourced) -> Sourced:
     """Wait if the spec asks for what its models do not have."""
-    formats = _misfits(context) if context.sought else iter(())
+    formats = _misfits(context, progress.source) if context.sought else iter(())
     misfit = next(chain(formats, _batching(context)), None)
     if misfit is None:
         return progress
@@ -25,14 +28,19 @@ def check(context: Context, progress: Sourced) -> Sourced:
     return progress.waiting(Verdict("Converted", False, reason, message), stalled=True)
 
 
-def _misfits(context: Context) -> Iterator[tuple[Reason, str]]:
+def batching_fits(context: Context) -> bool:
+    """Whether everything that the spec says of batches fits the models' batch sizes."""
+    return next(_batching(context), None) is None
+
+
+def _misfits(context: Context, told: SourceResult) -> Iterator[tuple[Reason, str]]:
     """Yield reasons and messages; the messages are those of the CRD's rules where it has one."""
     spec = context.spec
     for model in spec.models:
-        if model.format is None:
-            message = f"the source's record does not tell the format of model {model.name}: set models[].format"
-            yield Reason.FORMAT_NOT_FOUND, message
+        if model.is_sought:
+            yield Reason.FORMAT_NOT_FOUND, _unknown(model, told)
             return
+        assert model.format is not None
         for candidate in model.candidates:
             if found := refusal(model.format, candidate.format, candidate.accelerator):
                 reason, words = found
@@ -41,10 +49,19 @@ def _misfits(context: Context) -> Iterator[tuple[Reason, str]]:
             message = f"config.parameters of model {model.name}, whose format is {model.format}, must not have"
             yield Reason.INVALID_SPEC, f"{message} {', '.join(names)}: docs/formats.md lists what may be set"
     formats = {model.format or "" for model in spec.models}
-    if spec.dataloader is None and not formats <= set(DECLARING):
+    if spec.dataloader is None and not all(each.format in DECLARING or each.declared for each in spec.models):
         yield Reason.INVALID_SPEC, f"{NO_INPUTS}; found is {', '.join(sorted(formats))}"
     if len({SOURCES[each].image == CONVERTER_TENSORFLOW for each in formats - {HPS}}) > 1:
         yield Reason.INVALID_SPEC, f"{MIXED}; found are {', '.join(sorted(formats))}"
+
+
+def _unknown(model: Model, told: SourceResult) -> str:
+    if model.format is None:
+        return f"the source's record does not tell the format of model {model.name}: set models[].format"
+    return (
+        f"{model.path} is no model's folder of a Triton repository, which has a config.pbtxt (found is"
+        f" {', '.join(told.formats)}): correct path, or remove the format {REPOSITORY} of model {model.name}"
+    )
 
 
 def _batching(context: Context) -> Iterator[tuple[Reason, str]]:
@@ -52,6 +69,10 @@ def _batching(context: Context) -> Iterator[tuple[Reason, str]]:
     for model in context.spec.models:
         batching, largest = model.config.dynamic_batching, model.config.largest_batch
         where = f"of model {model.name}"
+        said = model.repository.config.max_batch_size if isinstance(model, ModelOfRepository) else None
+        if said is not None and bool(said) != bool(largest):
+            message = f"config.maxBatchSize {where} is {largest}, but config.pbtxt has {said}"
+            yield Reason.INVALID_SPEC, f"{message}, and its dims are without or with a batch dimension: set one like it"
         if batching and not largest:
             message = f"config.dynamicBatching {where} needs a batch dimension, but the graph has none: remove it"
             yield Reason.INVALID_SPEC, message

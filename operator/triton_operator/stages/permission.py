@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.uris import split
+from triton_operator.api.source import Source
 from triton_operator.context import Context
 from triton_operator.settings import Settings
 from triton_operator.stages.step import Effects, Progress, Verdict
@@ -13,7 +14,7 @@ CLAIM_SCHEME = "pvc"
 
 
 def permit(context: Context, progress: Progress) -> Progress:
-    """Wait if the spec names an image or a claim that the installation does not allow."""
+    """Wait if the spec names an image, a claim or a ServiceAccount that the installation does not allow."""
     refusal = next(_refusals(context), None)
     if refusal is None:
         return progress
@@ -31,6 +32,10 @@ def _refusals(context: Context) -> Iterator[str]:
     for field, claim in _claims(context):
         if settings.allowed_claims and not any(fnmatchcase(claim, each) for each in settings.allowed_claims):
             yield _words(field, claim, "claim", "allowed.claims")
+    for field, files in _files(context):
+        account = f"{context.deployment.namespace}/{files.service_account_name}"
+        if files.service_account_name and account not in settings.allowed_service_accounts:
+            yield _words(f"{field}.serviceAccountName", account, "ServiceAccount", "allowed.serviceAccounts")
 
 
 def _images(context: Context) -> Iterator[tuple[str, str]]:
@@ -49,15 +54,17 @@ def _claims(context: Context) -> Iterator[tuple[str, str]]:
     spec = context.spec
     if spec.repository.claim_name is not None:
         yield "spec.repository.claimName", spec.repository.claim_name
-    uris = [("spec.source.uri", spec.source.uri)]
-    if spec.weights is not None:
-        uris.append(("spec.weights.uri", spec.weights.uri))
-    if spec.data is not None:
-        uris.append(("spec.data.uri", spec.data.uri))
-    for field, uri in uris:
-        named = split(uri)
+    for field, files in _files(context):
+        named = split(files.uri)
         if named.scheme == CLAIM_SCHEME:
-            yield field, named.host
+            yield f"{field}.uri", named.host
+
+
+def _files(context: Context) -> Iterator[tuple[str, Source]]:
+    """Yield the fields that say where files come from."""
+    spec = context.spec
+    given = (("spec.source", spec.source), ("spec.weights", spec.weights), ("spec.data", spec.data))
+    yield from ((field, files) for field, files in given if files is not None)
 
 
 def _words(field: str, value: str, what: str, setting: str) -> str:

@@ -34,9 +34,10 @@ from triton_operator.observed.jobs import Record
 from triton_operator.observed.pods import Trouble
 from triton_operator.resources.jobs import LOOPBACK, Work, sidecar
 from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, serving_inputs
+from triton_operator.stages.packages import packages_key
 from triton_operator.stages.reference import Dump, Referred, entrypoint, served_code, surroundings, user_volumes
 from triton_operator.stages.repairing import damage
-from triton_operator.stages.source import weights_digest
+from triton_operator.stages.source import data_digest, weights_digest
 from triton_operator.stages.step import Effects, Round, Verdict, run, waiting
 
 DEFAULT_TOLERANCES = {"fp32": Tolerance(1e-4, 1e-4), "fp16": Tolerance(1e-2, 1e-2)}
@@ -125,6 +126,8 @@ def metrics_work(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> W
         key="",
         source=dump.source.digest,
         weights=weights_digest(context),
+        packages=packages_key(context, dump.source),
+        data=data_digest(context),
         reference=dump.key,
         model_format=served_code(spec).format,
         max_batch_size=spec.max_batch_size,
@@ -136,7 +139,7 @@ def metrics_work(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> W
     )
     key = names.result_key("metrics", request, *surroundings(context))
     # A metric's arguments may name $(DATA) and $(WEIGHTS) too.
-    volumes, mounts = user_volumes(context)
+    volumes, mounts = user_volumes(context, dump.source)
     return Work(
         stage="metrics",
         key=key,

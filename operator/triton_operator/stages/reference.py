@@ -9,16 +9,19 @@ from typing import Any
 
 from triton_converters.contract import layout, uris
 from triton_converters.contract.formats import ENSEMBLE
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import EnsembleCode, Entrypoint, ModelCode, ReferenceRequest, Step
-from triton_converters.contract.results import ReferenceResult, SourceResult, Tensor
+from triton_converters.contract.results import ConvertResult, ReferenceResult, SourceResult, Tensor
 from triton_operator import names
 from triton_operator.api.model import Model
 from triton_operator.api.source import UserEntrypoint
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.context import Context
+from triton_operator.observed.pods import Trouble
 from triton_operator.resources.jobs import Work, claim_volume
-from triton_operator.resources.pod import input_mount
-from triton_operator.stages.source import Sourced, weights_digest
+from triton_operator.resources.pod import input_mount, servers_have_gpu
+from triton_operator.stages.packages import packages_key
+from triton_operator.stages.source import Sourced, data_digest, weights_digest
 from triton_operator.stages.step import Verdict, run, waiting
 
 LABELS = ("needs_labels",)
@@ -53,6 +56,9 @@ def refer(context: Context, progress: Sourced) -> Sourced:
     if this.record is not None:
         result = this.record.outcome.result
         assert isinstance(result, ReferenceResult)
+        if refusal := rehearsal_refused(context, result):
+            verdict = Verdict("Converted", False, refusal.reason, f"reference: {refusal.message}")
+            return progress.waiting(verdict, this.effects, stalled=True)
         return Referred(
             attempts=progress.attempts,
             verdicts=progress.verdicts,
@@ -67,11 +73,28 @@ def refer(context: Context, progress: Sourced) -> Sourced:
     return progress.waiting(Verdict("Converted", False, reason, message), this.effects)
 
 
+def rehearsal_refused(context: Context, result: ReferenceResult | ConvertResult) -> Trouble | None:
+    """Why a rehearsed result is not used; None: it is not rehearsed, or served on the CPU too.
+
+    The keys of results tell Jobs with a GPU from those without one (`TritonDeploymentSpec.device`), so this is for
+    servers that have a GPU by their own limits, and for Jobs whose GPU the image does not see.
+    """
+    if not result.rehearsed or not servers_have_gpu(context):
+        return None
+    fault = (
+        "spec.gpu is set, but PyTorch found no GPU in the Job: use an image and a node with NVIDIA's driver"
+        if context.spec.gpu_count
+        else "set spec.gpu, so that the Jobs have one too, or remove the GPU from serving.pod.resources"
+    )
+    message = f"the user's code asked for a GPU and ran on the CPU, but the servers have a GPU; {fault}"
+    return Trouble(Reason.REHEARSAL_NOT_SERVED, message)
+
+
 def reference_work(context: Context, source: SourceResult) -> Work:
     """The Job's work. Its key covers everything that can change the framework's outputs."""
-    request = _request(context.spec, source.digest, weights_digest(context))
+    request = _full_request(context, source)
     key = names.result_key("reference", request, *surroundings(context))
-    volumes, mounts = user_volumes(context)
+    volumes, mounts = user_volumes(context, source)
     return Work(
         stage="reference",
         key=key,
@@ -87,21 +110,32 @@ def reference_work(context: Context, source: SourceResult) -> Work:
 
 def examples_key(context: Context, source: SourceResult) -> str:
     """The key of the reference's batches, which candidates are traced with and engines are built for."""
-    request = _request(context.spec, source.digest, weights_digest(context))
+    request = _full_request(context, source)
     return names.result_key("examples", request, *surroundings(context), without=LABELS)
 
 
 def basis(spec: TritonDeploymentSpec) -> str:
     """A digest of what the spec says of the examples: of everything that changes every conversion."""
-    # Who may read the source does not change it.
-    sources = [each.model_copy(update={"secret_ref": None}) for each in (spec.source, spec.weights) if each is not None]
+    # Who may read the files does not change them.
+    given = [each for each in (spec.source, spec.weights, spec.data) if each is not None]
+    sources = [each.model_copy(update={"secret_ref": None, "service_account_name": None}) for each in given]
     left_out = (model.name for model in spec.models if spec.follows_graph(model))
-    own = [spec.conversion.image, *spec.job_pod.env, *left_out]
-    return names.result_key("basis", _request(spec, ""), *sources, spec.data, spec.device, *own, without=LABELS)
+    own = [spec.conversion.image, *spec.job_pod.env, *left_out, *filter(None, [spec.conversion.requirements])]
+    return names.result_key("basis", _request(spec, ""), *sources, spec.device, *own, without=LABELS)
 
 
-def _request(spec: TritonDeploymentSpec, source: str, weights: str = "") -> ReferenceRequest:
-    """The request without its key. ``source``, ``weights``: their digests."""
+def _full_request(context: Context, source: SourceResult) -> ReferenceRequest:
+    """The request without its key, with all that is published of what it needs."""
+    return replace(
+        _request(context.spec, source.digest),
+        weights=weights_digest(context),
+        packages=packages_key(context, source),
+        data=data_digest(context),
+    )
+
+
+def _request(spec: TritonDeploymentSpec, source: str) -> ReferenceRequest:
+    """The request as far as the spec tells it. ``source``: its digest."""
     return ReferenceRequest(
         key="",
         source=source,
@@ -110,13 +144,15 @@ def _request(spec: TritonDeploymentSpec, source: str, weights: str = "") -> Refe
         max_samples=spec.accuracy.max_samples,
         needs_labels=bool(spec.accuracy.thresholds),
         batch_sizes=request_sizes(spec),
-        weights=weights,
     )
 
 
 def surroundings(context: Context) -> list[Any]:
-    """What changes what the user's code computes, besides the request. Data have a revision instead of a digest."""
-    return [context.spec.data, *context.framework]
+    """What changes what the user's code computes, besides the request.
+
+    Data that is mounted from a claim has a revision instead of a digest.
+    """
+    return [context.spec.mounted_data, *context.framework]
 
 
 def request_sizes(spec: TritonDeploymentSpec) -> tuple[int, ...]:
@@ -152,7 +188,7 @@ def served_code(spec: TritonDeploymentSpec) -> ModelCode:
 def model_code(spec: TritonDeploymentSpec, model: Model) -> ModelCode:
     """The code and format of one model, as a Job gets them; the format is empty as long as it is not known."""
     code = Entrypoint(model.code, _arguments(spec, model.arguments))
-    return ModelCode(model.format or "", code, model.config.largest_batch)
+    return ModelCode(model.format or "", code, model.config.largest_batch, declared=model.declared)
 
 
 def entrypoint(spec: TritonDeploymentSpec, given: UserEntrypoint) -> Entrypoint:
@@ -163,18 +199,24 @@ def entrypoint(spec: TritonDeploymentSpec, given: UserEntrypoint) -> Entrypoint:
 def _arguments(spec: TritonDeploymentSpec, given: Mapping[str, str]) -> dict[str, str]:
     """Replace $(DATA) and $(WEIGHTS) by the paths at which spec.data and spec.weights are mounted."""
     data = layout.DATA_MOUNT
-    if spec.data is not None:
-        data /= uris.split(spec.data.uri).path
+    if spec.mounted_data is not None:
+        data /= uris.split(spec.mounted_data.uri).path
     weights = str(layout.WEIGHTS_MOUNT)
     return {name: value.replace("$(DATA)", str(data)).replace("$(WEIGHTS)", weights) for name, value in given.items()}
 
 
-def user_volumes(context: Context) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
-    """Volumes of spec.data, and mounts of spec.data and spec.weights; empty if the spec has neither."""
+def user_volumes(
+    context: Context, source: SourceResult
+) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
+    """Volumes of spec.data, and mounts of spec.data, spec.weights and the packages, as far as the spec has them."""
     volumes, mounts = [], []
-    if context.spec.data is not None:
-        volume, mount = claim_volume("data", context.spec.data.uri, layout.DATA_MOUNT)
+    if context.spec.mounted_data is not None:
+        volume, mount = claim_volume("data", context.spec.mounted_data.uri, layout.DATA_MOUNT)
         volumes, mounts = [volume], [mount]
-    if weights := weights_digest(context):
-        mounts.append(input_mount(layout.source_directory(weights)) | {"mountPath": str(layout.WEIGHTS_MOUNT)})
+    published = ((weights_digest(context), layout.WEIGHTS_MOUNT), (data_digest(context), layout.DATA_MOUNT))
+    for digest, place in published:
+        if digest:
+            mounts.append(input_mount(layout.source_directory(digest)) | {"mountPath": str(place)})
+    if packages := packages_key(context, source):
+        mounts.append(input_mount(layout.installed_packages(packages)) | {"mountPath": str(layout.PACKAGES_MOUNT)})
     return tuple(volumes), tuple(mounts)

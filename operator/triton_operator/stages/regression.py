@@ -22,7 +22,7 @@ from triton_converters.contract.results import (
 from triton_operator.candidates.environments import differences
 from triton_operator.candidates.ranking import best_row, improvement, percent
 from triton_operator.context import Context
-from triton_operator.stages.source import weights_digest
+from triton_operator.stages.source import data_digest, weights_digest
 
 WAYS = {
     "-i": "protocol",
@@ -91,7 +91,8 @@ def compared(
 
 def _last(context: Context, source: SourceResult) -> tuple[str, Sweep | None] | None:
     """Digest and measurements of the last state that served another source, as far as they are recorded."""
-    records, now = context.observed.records, {source.digest, weights_digest(context)} - {""}
+    records = context.observed.records
+    now = {source.digest, weights_digest(context), data_digest(context)} - {""}
     for state in context.observed.history.served:
         results = {name: records[name].outcome.result for name in state.records if name in records}
         published = {each.digest for each in results.values() if isinstance(each, SourceResult)}

@@ -1,4 +1,7 @@
-"""Source: a Job reads or downloads spec.source and publishes it on the claim under its digest; another spec.weights."""
+"""Source: a Job reads or downloads spec.source and publishes it on the claim under its digest.
+
+Others do the same for spec.weights, and for spec.data unless it is on a claim, from which it is mounted.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,6 +15,8 @@ from triton_converters.contract.records import record_name
 from triton_converters.contract.request import SourceRequest
 from triton_converters.contract.results import SourceResult
 from triton_operator import names
+from triton_operator.api.model import Model
+from triton_operator.api.resolved import ModelOfRepository
 from triton_operator.api.source import Source
 from triton_operator.api.status import Condition
 from triton_operator.context import Context
@@ -26,6 +31,12 @@ at once, and a server that is down may come up; each pause is half of the time t
 STALLED_SECONDS = 60
 """The object is stalled once the source has been missing for so long."""
 
+BATCHES = {
+    0: "has no batch dimension",
+    1: "has a batch dimension, but answers a sample in a batch otherwise than alone, or not at all",
+}
+"""What a model's graph and the framework's run showed, by the `maxBatchSize` that the operator chose."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sourced(Progress):
@@ -35,21 +46,21 @@ class Sourced(Progress):
 
 
 def resolve(context: Context, progress: Progress) -> Progress:
-    """Return Sourced once the source, and the weights if the spec has any, are published."""
+    """Return Sourced once the source is published, and the weights and the data if the spec has any."""
     if lost := _claim_lost(context):
         return progress.waiting(lost, stalled=True)
-    runs = [(work, run(context, work, repeats=PASSING)) for work in works(context)]
-    for field, (work, this) in zip(("spec.source", "spec.weights"), runs, strict=False):
+    runs = [(field, work, run(context, work, repeats=PASSING)) for field, work in works(context).items()]
+    for field, work, this in runs:
         if this.record is None:
-            others = (each.effects for _, each in runs if each is not this)
+            others = (each.effects for _, _, each in runs if each is not this)
             progress = replace(progress, effects=sum(others, progress.effects))
             return _waiting(context, progress, work, _renamed(this, field))
-    messages, (result, *_) = zip(*(_published(work, this) for work, this in runs), strict=True)
+    messages, (result, *_) = zip(*(_published(work, this) for _, work, this in runs), strict=True)
     verdict = Verdict("SourceResolved", True, Reason.RESOLVED, "; ".join([*messages, *_found(context, result)]))
     return Sourced(
         attempts=progress.attempts,
         verdicts=(*progress.verdicts, verdict),
-        effects=sum((this.effects for _, this in runs), progress.effects),
+        effects=sum((this.effects for *_, this in runs), progress.effects),
         source=result,
     )
 
@@ -59,9 +70,16 @@ def _found(context: Context, result: SourceResult) -> Iterator[str]:
     for path, form in zip(context.sought, result.formats, strict=False):
         yield f"{path} is of format {form}"
     for model in context.spec.models:
-        if model.path in context.graphs and model.format in DECLARING:
+        if isinstance(model, ModelOfRepository):
+            taken = ", ".join(model.repository.config.model_dump(by_alias=True, exclude_unset=True)) or "nothing"
+            yield f"config.pbtxt in {model.path} sets {taken}"
+        if model.path in context.graphs and model.format in DECLARING and not _says_batch(model):
             batch = model.config.largest_batch
-            yield f"{model.path} has {'a' if batch else 'no'} batch dimension, so maxBatchSize is {batch}"
+            yield f"{model.path} {BATCHES.get(batch, 'has a batch dimension')}, so maxBatchSize is {batch}"
+
+
+def _says_batch(model: Model) -> bool:
+    return isinstance(model, ModelOfRepository) and model.repository.config.max_batch_size is not None
 
 
 def _published(work: Work, this: Run) -> tuple[str, SourceResult]:
@@ -114,25 +132,33 @@ def _claim_lost(context: Context) -> Verdict | None:
     return Verdict("SourceResolved", False, Reason.CLAIM_LOST, message)
 
 
-def works(context: Context) -> tuple[Work, ...]:
-    """The work of the source's Job, and of the weights' if the spec has any."""
-    found = [source_work(context)]
-    if context.spec.weights is not None:
-        found.append(_work(context, context.spec.weights))
-    # The same files are read once.
-    return tuple({work.key: work for work in found}.values())
+def works(context: Context) -> dict[str, Work]:
+    """The work of each Job by the field of the spec that it reads; the same files are read once."""
+    found = {"spec.source": source_work(context)}
+    for field, files in (("spec.weights", context.spec.weights), ("spec.data", context.spec.published_data)):
+        if files is not None and (work := _work(context, files)).key not in {each.key for each in found.values()}:
+            found[field] = work
+    return found
 
 
 def source_work(context: Context) -> Work:
     """The work of the source's Job, which also finds formats and batch dimensions."""
-    return _work(context, context.spec.source, context.sought, context.graphs)
+    requirements = context.spec.conversion.requirements
+    return _work(context, context.spec.source, context.sought, context.graphs, requirements)
 
 
 def weights_digest(context: Context) -> str:
     """The digest of the published weights; empty: the spec has none, or they are not published yet."""
-    if context.spec.weights is None:
-        return ""
-    result = told(context, works(context)[-1])
+    return _digest(context, context.spec.weights)
+
+
+def data_digest(context: Context) -> str:
+    """The same of the data; empty also if it is mounted from a claim."""
+    return _digest(context, context.spec.published_data)
+
+
+def _digest(context: Context, files: Source | None) -> str:
+    result = told(context, _work(context, files)) if files is not None else None
     return result.digest if result is not None else ""
 
 
@@ -143,7 +169,13 @@ def told(context: Context, work: Work) -> SourceResult | None:
     return result if isinstance(result, SourceResult) else None
 
 
-def _work(context: Context, source: Source, models: tuple[str, ...] = (), graphs: tuple[str, ...] = ()) -> Work:
+def _work(
+    context: Context,
+    source: Source,
+    models: tuple[str, ...] = (),
+    graphs: tuple[str, ...] = (),
+    requirements: str = "",
+) -> Work:
     """A Job's work. Its key says nothing of the content; the user's ``revision`` says when to look again."""
     uri = uris.split(source.uri)
     request = SourceRequest(
@@ -155,6 +187,7 @@ def _work(context: Context, source: Source, models: tuple[str, ...] = (), graphs
         include=tuple(source.include),
         models=models,
         graphs=graphs,
+        requirements=requirements,
     )
     key = names.result_key("source", request, source.revision, context.deployment.uid)
     volumes, mounts = _volumes(source)
@@ -166,6 +199,7 @@ def _work(context: Context, source: Source, models: tuple[str, ...] = (), graphs
         volumes=volumes,
         mounts=mounts,
         downloads=uri.is_remote,
+        service_account=source.service_account_name or "",
     )
 
 

@@ -186,9 +186,9 @@ def _where_from(context: Context, pending: Trouble) -> str:
     ):
         return ""
     return (
-        ". Only models of TensorFlow need this image, the Helm value converter.tensorflowImage; docs/tensorflow.md says"
-        " how to build it. The object goes on by itself once its nodes can pull the image. If you change the value,"
-        " change spec.source.revision too, because an object keeps its images"
+        ". Only models of TensorFlow need this image, the Helm value images.converterTensorflow; docs/tensorflow.md"
+        " says how to build it. The object goes on by itself once its nodes can pull the image. If you change the"
+        " value, change spec.source.revision too, because an object keeps its images"
     )
 
 

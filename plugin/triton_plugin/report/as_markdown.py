@@ -66,6 +66,8 @@ def _overview(report: Report) -> str:
     ready = report.condition("Ready")
     if ready is not None:
         lines.append(f"**{'Ready' if ready.status == 'True' else text(ready.reason)}**: {text(ready.message)}.")
+    if report.rehearsed:
+        lines += ["", f"**Rehearsed**: {text(report.rehearsed)}."]
     if report.serving is not None:
         serving = report.serving
         name = code(f"{report.namespace}/{report.name}")

@@ -162,6 +162,12 @@ class Report(ApiType):
         found = self.condition("Verified")
         return found.message if found is not None and found.reason == Reason.GENERATED_INPUTS else ""
 
+    @property
+    def rehearsed(self) -> str:
+        """What ran on the CPU although it asked for a GPU; empty: nothing."""
+        found = self.condition("Rehearsed")
+        return found.message if found is not None else ""
+
 
 def report(subject: Subject) -> Report:
     """Return the document of one object."""

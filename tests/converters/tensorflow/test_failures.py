@@ -85,7 +85,7 @@ def test_tf_trt_wants_a_tensorflow_that_has_tensorrt(convert: Convert) -> None:
     ("kind", "reason", "words"),
     [
         ("Stochastic", Reason.REFERENCE_NOT_REPRODUCIBLE, "run twice"),
-        ("Double", Reason.FRAMEWORK_FAILED, "float64"),
+        ("Half", Reason.FRAMEWORK_FAILED, "float16"),
         ("Python", Reason.FRAMEWORK_FAILED, "model.py:109"),
     ],
 )

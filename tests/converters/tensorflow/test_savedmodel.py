@@ -1,6 +1,7 @@
 """A SavedModel as the source: its serving signature, and what else a directory may hold."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy
@@ -15,7 +16,7 @@ from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import ReferenceRequest
-from triton_converters.contract.results import ReferenceResult, Tensor
+from triton_converters.contract.results import ReferenceResult, Signature, Tensor
 from triton_converters.load import tf_savedmodel
 from triton_converters.load.graph_inputs import GraphInput
 
@@ -186,3 +187,30 @@ def test_an_optimizer_of_keras_2_is_left_alone(published: Path, monkeypatch: pyt
     framework = tf_savedmodel.load(published, savedmodel_code("trained"), "onnx")
     values = numpy.ones((2, 4), numpy.float32)
     numpy.testing.assert_allclose(framework({"x": values})["scores"], values @ model.weight.numpy(), atol=1e-6)
+
+
+DECLARED = Signature(
+    (Tensor("x", "FP32", (4,)),), (Tensor("scores", "FP32", (3,)), Tensor("largest", "FP32", ())), max_batch_size=4
+)
+
+
+def test_a_directory_of_a_triton_repository_is_served_as_it_is(exported: Path) -> None:
+    code = replace(savedmodel_code("export/linear"), declared=DECLARED)
+    (exported / "export/linear/variables/libplanted.so").write_text("planted")
+    (exported / "export/linear/assets").mkdir(exist_ok=True)
+    found = run_reference(ReferenceRequest(REFERENCE, SOURCE, code, None, 64, needs_labels=False))
+    assert set(found.signature.outputs) == set(DECLARED.outputs)
+    run_convert(request(code, "tf-savedmodel"))
+    given, served = exported / "export/linear", converted("tf-savedmodel")
+    names = {str(each.relative_to(served)) for each in served.rglob("*") if each.is_file()}
+    assert {"saved_model.pb", "variables/variables.index"} < names
+    assert not any("planted" in each for each in names)
+    assert all((served / each).read_bytes() == (given / each).read_bytes() for each in names)
+
+
+def test_a_declaration_that_does_not_fit_the_signature_says_so(exported: Path) -> None:
+    wrong = replace(DECLARED, inputs=(Tensor("x", "FP32", (5,)),))
+    code = replace(savedmodel_code("export/linear"), declared=wrong)
+    with pytest.raises(StageError, match="declares input x as FP32") as caught:
+        run_reference(ReferenceRequest(REFERENCE, SOURCE, code, None, 64, needs_labels=False))
+    assert caught.value.reason is Reason.MODEL_CONFIG_MISMATCH

@@ -177,7 +177,24 @@ def test_a_module_in_training_mode_is_named(write_source: WriteSource, model: st
     assert name in error.message
 
 
-def test_a_model_that_needs_a_gpu_says_so_on_cpu(write_source: WriteSource) -> None:
+def test_a_model_that_is_wrapped_after_its_eval_is_in_evaluation_mode(write_source: WriteSource) -> None:
+    """NVIDIA's Temporal Fusion Transformer does that."""
+    wrapper = (
+        "class Wrapper(nn.Module):\n    def __init__(self, net):\n        super().__init__()\n        self.net = net\n"
+    )
+    source = write_source(
+        {"model.py": f"{HEADER}{wrapper}def get_model():\n    return Wrapper(nn.Linear(3, 2).eval()), NAMES"}
+    )
+    assert not load(source).module.training
+
+
+def test_a_layer_in_training_mode_below_a_wrapper_is_refused(write_source: WriteSource) -> None:
+    net = "nn.Sequential(nn.Linear(3, 2).eval(), nn.Dropout())"
+    error = refusal(write_source({"model.py": f"{HEADER}def get_model():\n    return {net}, NAMES"}))
+    assert error.reason is Reason.MODEL_IN_TRAINING_MODE
+
+
+def test_a_model_that_needs_a_gpu_says_so_where_nothing_is_rehearsed(write_source: WriteSource) -> None:
     source = write_source({"model.py": f"{HEADER}def get_model():\n    return nn.Linear(3, 2).eval().cuda(), NAMES"})
     error = refusal(source)
     assert error.reason is Reason.USER_CODE_FAILED

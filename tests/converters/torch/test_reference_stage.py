@@ -50,9 +50,9 @@ def test_a_model_without_batch_dimension(refer: Refer) -> None:
     ("kind", "reason", "words"),
     [
         ("Stochastic", Reason.REFERENCE_NOT_REPRODUCIBLE, "run twice"),
-        ("BatchStatistics", Reason.REFERENCE_NOT_REPRODUCIBLE, "statistics of the batch"),
+        ("BatchStatistics", Reason.BATCHING_UNSUPPORTED, "statistics of the batch"),
         ("BatchNorm", Reason.FRAMEWORK_FAILED, "a batch of 4 works, but a batch of 1 fails"),
-        ("Double", Reason.FRAMEWORK_FAILED, "float64"),
+        ("Half", Reason.FRAMEWORK_FAILED, "float16"),
         ("TooFew", Reason.FRAMEWORK_FAILED, "1 outputs"),
     ],
 )
@@ -62,6 +62,10 @@ def test_a_framework_that_proves_nothing_is_refused(refer: Refer, kind: str, rea
     assert caught.value.reason is reason
     assert words in caught.value.message
     assert list(layout.ROOT.glob("references/*")) == []
+
+
+def test_an_output_in_double_precision_is_served(refer: Refer) -> None:
+    assert [each.data_type for each in refer("Double").signature.outputs] == ["FP64"]
 
 
 def test_a_layer_left_in_training_mode_is_refused(refer: Refer) -> None:

@@ -29,6 +29,7 @@ from triton_converters.stages.convert.parts import (
     signature,
     timing_cache,
 )
+from triton_converters.user import rehearsal
 from triton_converters.user.user_code import location
 
 MEANING_CHARACTERS = 500
@@ -55,7 +56,8 @@ def _convert(request: ConvertRequest, incoming: Path) -> None:
     form = signature(request)
     collected = write_model(request, form, directory)
     error, doubts = max_absolute_error(request, form, directory)
-    found = Converted(tuple(dict.fromkeys((*collected, *doubts))), round(time.monotonic() - started, 3), error)
+    words, seconds = tuple(dict.fromkeys((*collected, *doubts))), round(time.monotonic() - started, 3)
+    found = Converted(words, seconds, error, rehearsal.used())
     documents.write(incoming, document(request.conversion_key), found)
 
 

@@ -76,6 +76,7 @@ def _accept(request: ConvertRequest, incoming: Path, target: Path) -> Conversion
             warnings=tuple(documents.plain(line, WARNING_CHARACTERS) for line in told.warnings[:WARNINGS]),
             tensorrt_version=inspected.tensorrt_version if inspected else "",
             max_absolute_error=None if told.max_absolute_error is None else amount(told.max_absolute_error),
+            rehearsed=told.rehearsed,
         )
         _keep_timing_cache(request, result.tensorrt_version, incoming)
         conversion = Conversion(request.conversion_key, listed, result)

@@ -57,8 +57,8 @@ class Recipe:
     def _values(self, declared: GraphInput, shape: tuple[int, ...], random: numpy.random.Generator) -> Array:
         if declared.type == "str":
             return random.choice(numpy.array(WORDS), shape)
-        if declared.type == "float32":
-            return random.random(shape, numpy.float32)
+        if declared.type in ("float32", "float64"):
+            return random.random(shape, numpy.dtype(declared.type))
         if self.ones and declared.is_flags:
             return numpy.ones(shape, declared.type)
         if declared.is_lengths and self.sizes:
@@ -70,8 +70,8 @@ class Recipe:
 def batches(model: Framework, request: ReferenceRequest) -> Iterator[Batch]:
     """Yield some batches of different content, which is the same for the same source; outputs are empty.
 
-    Raises StageError: InputsNotGenerated, FrameworkFailed (an output has a type that cannot be served), and what the
-    model raises besides FrameworkFailed.
+    Raises StageError: InputsNotGenerated, BatchingUnsupported, FrameworkFailed (an output has a type that cannot be
+    served), and what the model raises besides FrameworkFailed.
     """
     declared = _declared(model, request)
     random = numpy.random.default_rng(int(request.source, 16))
@@ -91,7 +91,9 @@ def _declared(model: Framework, request: ReferenceRequest) -> tuple[GraphInput, 
         raise _failed(f"{model.path} does not declare the types and shapes of its inputs")
     for each in declared:
         if each.type != "str" and not is_served(numpy.dtype(each.type)):
-            raise _failed(f"input {each.name} of {model.path} is {each.type}, but ioPrecision is fp32")
+            message = f"input {each.name} of {model.path} is {each.type}, but ioPrecision is fp32"
+            advice = "export the model with float32 inputs and outputs; weights may be float16"
+            raise StageError(Reason.INPUTS_NOT_GENERATED, f"{message}: {advice}")
         if request.model.max_batch_size and not (each.dims and isinstance(each.dims[0], str)):
             message = f"the first dimension of input {each.name} of {model.path} is no batch of any size"
             raise StageError(Reason.INPUTS_NOT_GENERATED, f"{message}: set models[].config.maxBatchSize to 0")
@@ -130,13 +132,13 @@ def _accepted(
 
 
 def _check_batch(model: Framework, recipe: Recipe, batch_size: int | None, random: numpy.random.Generator) -> None:
-    """Check that a model that answers one sample answers a whole batch. Raises StageError(InputsNotGenerated)."""
+    """Check that a model that answers one sample answers a whole batch. Raises StageError(BatchingUnsupported)."""
     if batch_size is None or batch_size == 1:
         return
     error = _refusal(model, recipe.make(batch_size, random), batch_size)
     if error is not None:
         message = f"{model.path} answers single samples, but no batch of {batch_size}: {error.message:.300}"
-        raise StageError(Reason.INPUTS_NOT_GENERATED, f"{message}; set models[].config.maxBatchSize to 1")
+        raise StageError(Reason.BATCHING_UNSUPPORTED, f"{message}; set models[].config.maxBatchSize to 1")
 
 
 def _tries(inputs: Sequence[GraphInput], batch_size: int | None) -> Iterator[Sizes]:

@@ -13,8 +13,8 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.layout import member_key
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.request import EnsembleCode, ReferenceRequest, Step
-from triton_converters.contract.results import ReferenceResult, Signature, Tensor
-from triton_converters.gates.signature import Observed
+from triton_converters.contract.results import ReferenceResult, Signature
+from triton_converters.gates.signature import Observed, fits, observed_signature
 from triton_converters.incoming import arrays, documents
 from triton_converters.incoming.documents import Names
 from triton_converters.incoming.files import refused
@@ -61,24 +61,16 @@ def declared(code: EnsembleCode, found: Signature) -> Signature:
         ("output", Reason.FRAMEWORK_FAILED, code.outputs, found.outputs),
     ):
         for tensor, actual in zip(tensors, seen, strict=True):
-            if not _fits(tensor, actual):
+            if not fits(tensor, actual):
                 was, said = (f"{each.data_type}{list(each.dims)}" for each in (actual, tensor))
                 raise StageError(reason, f"{kind} {tensor.name} is {was}, but spec.ensemble.{kind}s declares {said}")
     return Signature(code.inputs, code.outputs, found.max_batch_size)
-
-
-def _fits(tensor: Tensor, actual: Tensor) -> bool:
-    return (tensor.data_type, len(tensor.dims)) == (actual.data_type, len(actual.dims)) and all(
-        wanted in (-1, size) for wanted, size in zip(tensor.dims, actual.dims, strict=True)
-    )
 
 
 def _signature(step: Step, names: Names, observed: dict[str, Observed]) -> Signature:
     if step.code.format == "hps":
         return embedding_tables.signature(step.code.max_batch_size)
     try:
-        inputs = tuple(observed[name].tensor(names.open_axes.get(name, ())) for name in names.inputs)
-        outputs = tuple(observed[name].tensor(names.open_axes.get(name, ())) for name in names.outputs)
+        return observed_signature(names, observed, step.code.max_batch_size, step.code.declared)
     except ValueError as error:
         raise StageError(Reason.FRAMEWORK_FAILED, f"model {step.model}: {error} between batches") from error
-    return Signature(inputs, outputs, step.code.max_batch_size)

@@ -17,8 +17,9 @@ from triton_converters.incoming.documents import Dump, Names
 from triton_converters.load import framework
 from triton_converters.load.ensemble import Ensemble, Passage
 from triton_converters.load.framework import Framework
+from triton_converters.load.graph_inputs import DeclaresInputs
 from triton_converters.stages.reference import evidence, generated
-from triton_converters.user import dataloader
+from triton_converters.user import dataloader, rehearsal
 
 
 def run(request: ReferenceRequest, missing: tuple[str, ...], incoming: Path) -> None:
@@ -36,7 +37,7 @@ def run(request: ReferenceRequest, missing: tuple[str, ...], incoming: Path) -> 
         _record_members(model, request, incoming)
         members = tuple(_names(member.model) for member in model.members)
     seconds = round(time.monotonic() - started, 3)
-    documents.write(incoming, documents.DUMP, Dump(_names(model), members, seconds))
+    documents.write(incoming, documents.DUMP, Dump(_names(model), members, seconds, rehearsal.used()))
 
 
 def _names(model: Framework) -> Names:
@@ -48,7 +49,11 @@ def record(model: Framework, request: ReferenceRequest, source: Path, incoming: 
     batched = request.model.max_batch_size > 0
     previous: Batch | None = None
     loads = request.dataloader is not None
-    given = dataloader.batches(request, source, model.inputs) if loads else generated.batches(model, request)
+    given = (
+        dataloader.batches(request, source, model.inputs, doubles=_doubles(model))
+        if loads
+        else generated.batches(model, request)
+    )
     for number, batch in enumerate(given):
         answered = Batch(batch.ids, batch.inputs, batch.labels, model(batch.inputs))
         # Only so that a broken model ends the Job early: the publisher judges.
@@ -62,6 +67,12 @@ def record(model: Framework, request: ReferenceRequest, source: Path, incoming: 
             _write_answer(incoming / evidence.JOINED, 0, model(both))
         previous = answered
     _record_sizes(model, request, source, incoming)
+
+
+def _doubles(model: Framework) -> tuple[str, ...]:
+    """Return the inputs that the model's graph declares as float64."""
+    declared = model.declared if isinstance(model, DeclaresInputs) else ()
+    return tuple(each.name for each in declared if each.type == "float64")
 
 
 def _run_alone(model: Framework, batch: Batch, count: int, incoming: Path) -> None:
@@ -87,7 +98,7 @@ def _record_sizes(model: Framework, request: ReferenceRequest, source: Path, inc
     looks like.
     """
     for number, size in enumerate(request.other_batch_sizes):
-        requests = dataloader.batches(request, source, model.inputs, size)
+        requests = dataloader.batches(request, source, model.inputs, size, _doubles(model))
         for index, batch in enumerate(islice(requests, evidence.SIZE_REQUESTS)):
             if index == 0:
                 answered = Batch(batch.ids, batch.inputs, batch.labels, model(batch.inputs))

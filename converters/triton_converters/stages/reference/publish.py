@@ -8,11 +8,11 @@ from triton_converters.claim_store.replay import publish_result
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import ReferenceRequest
+from triton_converters.contract.request import ModelCode, ReferenceRequest
 from triton_converters.contract.results import ReferenceResult, Signature
 from triton_converters.contract.text import shortened
 from triton_converters.gates import soundness
-from triton_converters.gates.signature import Observed
+from triton_converters.gates.signature import Observed, observed_signature
 from triton_converters.gates.soundness import Variety
 from triton_converters.incoming import arrays, documents
 from triton_converters.incoming.documents import Dump, Names
@@ -29,7 +29,7 @@ def run(request: ReferenceRequest, incoming: Path) -> ReferenceResult:
     """Publish ``references/<key>/``.
 
     Raises StageError: that with which the user's code ended, FrameworkFailed, ReferenceNotFinite,
-    ReferenceNotReproducible, ReferenceConstant; Crashed and StorageFull for what is not published.
+    ReferenceNotReproducible, BatchingUnsupported, ReferenceConstant; Crashed and StorageFull for what is not published.
     """
     documents.check_end(incoming)
     dump = documents.read(incoming, documents.DUMP, Dump)
@@ -41,7 +41,8 @@ def run(request: ReferenceRequest, incoming: Path) -> ReferenceResult:
         if request.model.ensemble is not None:
             signature = members.declared(request.model.ensemble, signature)
             members.record(request, dump.members, incoming, directory)
-        return ReferenceResult(signature, samples, batches, documents.amount(dump.seconds), warnings)
+        seconds = documents.amount(dump.seconds)
+        return ReferenceResult(signature, samples, batches, seconds, warnings, dump.rehearsed)
 
     return publish_result(layout.reference_directory(request.key), STAGE, request.key, ReferenceResult, fill)
 
@@ -75,7 +76,7 @@ def record(
         variety.check()
     file = file_name(request.model.max_batch_size, request.largest_batch_size)
     (directory / file).write_text(perf_input.to_json(), encoding="utf-8")
-    return _signature(names, observed, request.model.max_batch_size), samples, batches, warnings
+    return _signature(names, observed, request.model), samples, batches, warnings
 
 
 def _warnings(names: Names, observed: Mapping[str, Observed], variety: Variety) -> Iterator[str]:
@@ -147,11 +148,9 @@ def _observe(observed: dict[str, Observed], groups: Iterable[Arrays]) -> None:
             observed[name].add(array)
 
 
-def _signature(names: Names, observed: dict[str, Observed], max_batch_size: int) -> Signature:
+def _signature(names: Names, observed: dict[str, Observed], model: ModelCode) -> Signature:
     try:
-        inputs = tuple(observed[name].tensor(names.open_axes.get(name, ())) for name in names.inputs)
-        outputs = tuple(observed[name].tensor(names.open_axes.get(name, ())) for name in names.outputs)
+        return observed_signature(names, observed, model.max_batch_size, model.declared)
     except ValueError as error:
         message = f"{error} between batches, but one signature is served"
         raise StageError(Reason.FRAMEWORK_FAILED, message) from error
-    return Signature(inputs, outputs, max_batch_size)

@@ -133,9 +133,9 @@ class Exotic(Branching):
         return self.head(x) + tf.cast(keras.ops.argmax(x, axis=-1, keepdims=True), tf.float32)
 
 
-class Double(Branching):
+class Half(Branching):
     def call(self, x: tf.Tensor) -> tf.Tensor:
-        return tf.cast(self.head(x), tf.float64)
+        return tf.cast(self.head(x), tf.float16)
 
 
 class Table(Branching):

@@ -156,6 +156,11 @@ class Double(Branching):
         return self.head(x).double()
 
 
+class Half(Branching):
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(x).half()
+
+
 class TooFew(Branching):
     def forward(self, x: Tensor) -> list[Tensor]:
         return [self.head(x)]

@@ -1,0 +1,118 @@
+"""``oci://REGISTRY/REPOSITORY:TAG``: an artifact of a registry, as ORAS and similar programs push files.
+
+Each layer is a file, named by its title, or a folder in a tar archive. The library oras is not used: it does not
+compare what it downloads with its digest, and sends the account wherever the registry says, over plain HTTP too.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from triton_converters.claim_store.digest import SourceFile, digest_of, is_intact, sha256_of
+from triton_converters.contract import layout
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.fetch.docker_config import account
+from triton_converters.fetch.folder import MOST_FILES, File, missing, nothing_chosen
+from triton_converters.fetch.http_file import download
+from triton_converters.fetch.registry import LARGEST_MANIFEST, MANIFESTS, Repository
+from triton_converters.fetch.remote import FILES, Fetched, Remote, wanted
+from triton_converters.fetch.tar_folder import unpack
+
+ARCHIVES = "archives"
+"""Folder of the download's directory with the archives that are complete."""
+TITLE = "org.opencontainers.image.title"
+UNPACK = "io.deis.oras.content.unpack"
+"""The annotation by which ORAS tells an archive that it made of a folder from a file that is an archive."""
+ARCHIVE = "application/vnd.oci.image.layer.v1.tar+gzip"
+"""The media type of a folder, if the annotation is missing."""
+_DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
+_REFERENCE = re.compile(r"(.+?)(?::|@)([^/]+)")
+
+
+@dataclass(frozen=True)
+class Layer(File):
+    """A file, or an archive with the folder ``name``; raises ValueError for what no source has."""
+
+    is_folder: bool = False
+
+
+def fetch(remote: Remote, place: Path) -> Fetched:
+    """Download the wanted files of an artifact; their version is the manifest's digest. Raises StageError."""
+    found = _REFERENCE.fullmatch(remote.uri.path)
+    assert found is not None
+    name, reference = found.groups()
+    repository = Repository(remote.uri.host, name, account(remote.credentials, remote.uri.host, name))
+    manifest = repository.manifest(reference)
+    version = f"sha256:{hashlib.sha256(manifest).hexdigest()}"
+    what = f"{remote.uri.host}/{name} at {version}"
+    if _DIGEST.fullmatch(reference) and reference != version:
+        raise _other(f"the manifest of {remote.uri.host}/{name}")
+    layers = [each for each in _read(manifest, what) if each.is_folder or wanted(each.name, remote.include)]
+    files = [each for each in layers if not each.is_folder]
+    if not layers:
+        raise nothing_chosen(what)
+    hashes = {each.name: each.sha256 for each in files}
+    if len(files) == len(layers):
+        digest = digest_of(hashes, single=False)
+        if is_intact(layout.source_directory(digest)):
+            return Fetched(version, single=False, published=digest)
+    targets = {place / FILES / each.name: each for each in missing(place, version, files, what)}
+    archives = {place / ARCHIVES / each.sha256 / each.name: each for each in layers if each.is_folder}
+    targets |= {path: each for path, each in archives.items() if not path.exists()}
+    for target, each in targets.items():
+        download(repository.blob(f"sha256:{each.sha256}"), place, target, repository.header)
+    for archive, folder in archives.items():
+        if sha256_of(SourceFile(folder.name, archive)) != folder.sha256:
+            raise _other(f"{folder.name} of {what}")
+        unpack(archive, place / FILES, folder.name, remote.include)
+    if not any(path.is_file() for path in (place / FILES).rglob("*")):
+        raise nothing_chosen(what)
+    return Fetched(version, single=False, hashes=hashes)
+
+
+def _other(what: str) -> StageError:
+    message = f"{what} has not the SHA-256 that the registry tells; type: kubectl triton retry NAME"
+    return StageError(Reason.DIGEST_MISMATCH, message)
+
+
+def _read(manifest: bytes, what: str) -> list[Layer]:
+    """Return the artifact's layers; raises StageError for what is no artifact of files."""
+    try:
+        if len(manifest) > LARGEST_MANIFEST:
+            raise ValueError("a manifest that is too long")
+        told = json.loads(manifest)
+        if told.get("mediaType", MANIFESTS[0]) not in MANIFESTS or "layers" not in told:
+            raise ValueError("no layers, as an index of several images has none")
+        layers = list(_layers(told["layers"]))
+        names = {each.name for each in layers}
+        folders = {str(parent) for each in layers for parent in Path(each.name).parents}
+        if len(names) < len(layers) or names & folders or len(layers) > MOST_FILES:
+            raise ValueError("layers with one name, or too many")
+    except ValueError as error:
+        why = "no manifest in JSON" if isinstance(error, json.JSONDecodeError | UnicodeDecodeError) else str(error)
+        raise _no_artifact(what, why) from None
+    except (AttributeError, KeyError, RecursionError, TypeError):
+        raise _no_artifact(what, "a manifest with a wrong structure") from None
+    return layers
+
+
+def _no_artifact(what: str, why: str) -> StageError:
+    message = f"{what} is not an artifact of files: it has {why}; push the files with `oras push`"
+    return StageError(Reason.SOURCE_INVALID, message)
+
+
+def _layers(layers: list[dict[str, Any]]) -> Iterator[Layer]:
+    for each in layers:
+        notes = each.get("annotations") or {}
+        if TITLE not in notes:
+            raise ValueError(f"a layer without the annotation {TITLE}")
+        digest = _DIGEST.fullmatch(each["digest"])
+        if digest is None:
+            raise ValueError("a layer without a SHA-256")
+        is_folder = notes[UNPACK] == "true" if UNPACK in notes else each.get("mediaType") == ARCHIVE
+        yield Layer(notes[TITLE].removesuffix("/") if is_folder else notes[TITLE], each["size"], digest[1], is_folder)

@@ -1,0 +1,141 @@
+"""A repository of a registry: its manifests, and the header that opens its blobs.
+
+It speaks the pulling part of the OCI distribution specification, with basic authentication or with the tokens that a
+registry's own token server gives for a name and password, or for nothing.
+"""
+
+import json
+import re
+import time
+from collections.abc import Callable, Mapping
+from urllib.parse import urlencode, urlsplit
+
+from urllib3 import BaseHTTPResponse
+
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.fetch.connection import DENIED, answered, opened
+from triton_converters.fetch.patience import patiently
+
+MANIFESTS = ("application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json")
+"""The media types of what names its layers."""
+LARGEST_MANIFEST = 4 * 1024 * 1024
+"""What the specification wants every registry to accept."""
+LARGEST_TOKEN = 64 * 1024
+USUAL_SECONDS, MOST_SECONDS = 60, 3600
+"""How long a token is valid if the server does not say, and how long one is used at most."""
+MARGIN_SECONDS = 10
+_PARAMETER = re.compile(r'(realm|service)="([\x20\x21\x23-\x7e]{1,1024})"')
+_TOKEN = re.compile(r"[\x21-\x7e]+")
+Refusal = Callable[[BaseHTTPResponse], StageError | None]
+
+
+class Repository:
+    """A repository; ``account`` is the Authorization header of a name and password, or empty."""
+
+    def __init__(self, host: str, name: str, account: str) -> None:
+        self.host, self.name = host, name
+        self._account = account
+        self._challenge = ""
+        self._token, self._expires = "", 0.0
+
+    def manifest(self, reference: str) -> bytes:
+        """Return the manifest of a tag or a digest, unread. Raises StageError."""
+        return patiently(lambda: self._manifest(reference))
+
+    def blob(self, digest: str) -> str:
+        """Return a blob's URL."""
+        return f"https://{self.host}/v2/{self.name}/blobs/{digest}"
+
+    def header(self) -> Mapping[str, str]:
+        """Return the header that opens the repository, with a token that is still valid. Raises StageError."""
+        if not self._challenge:
+            return {}
+        if self._challenge.lower().startswith("basic"):
+            return {"Authorization": self._account} if self._account else {}
+        if time.monotonic() > self._expires:
+            self._ask_token()
+        return {"Authorization": f"Bearer {self._token}"}
+
+    def _manifest(self, reference: str) -> bytes:
+        url = f"https://{self.host}/v2/{self.name}/manifests/{reference}"
+
+        def asked() -> bytes:
+            return _read(url, ", ".join(MANIFESTS), self.header(), self._refusal(reference))
+
+        try:
+            return asked()
+        except _ChallengedError:
+            return asked()
+
+    def _refusal(self, reference: str) -> Refusal:
+        """Return what the answers to a request for a manifest mean, if it is more than their status says."""
+
+        def refusal(answer: BaseHTTPResponse) -> StageError | None:
+            challenge = answer.headers.get("WWW-Authenticate", "")
+            if answer.status == 401 and challenge and not self._challenge:
+                self._challenge = challenge
+                return _ChallengedError()
+            if answer.status in DENIED:
+                return answered(self.host, answer.status, f"{self.name}:{reference}", bool(self._account))
+            if answer.status == 404:
+                message = (
+                    f"{self.host} has no {self.name} with the tag or digest {reference}, or shows it only to others;"
+                    " correct the URI, or name a Secret that may read it in spec.source.secretRef"
+                )
+                return StageError(Reason.SOURCE_NOT_FOUND, message)
+            return None
+
+        return refusal
+
+    def _ask_token(self) -> None:
+        """Ask the token server that the registry names: for this repository, and only to read it."""
+        told = dict(_PARAMETER.findall(self._challenge))
+        realm = told.get("realm", "")
+        try:
+            parts = urlsplit(realm)
+            safe = parts.scheme == "https" and bool(parts.hostname) and "@" not in parts.netloc and not parts.fragment
+        except ValueError:
+            safe = False
+        if not safe:
+            raise self._invalid("names no token server with a plain https URL")
+        query = {"service": told["service"]} if "service" in told else {}
+        query["scope"] = f"repository:{self.name}:pull"
+        url = f"{realm}{'&' if parts.query else '?'}{urlencode(query)}"
+        account = {"Authorization": self._account} if self._account else {}
+        answer = _read(url, "application/json", account, self._token_refusal)
+        try:
+            if len(answer) > LARGEST_TOKEN:
+                raise ValueError
+            told = json.loads(answer)
+            token, seconds = told.get("token") or told["access_token"], told.get("expires_in", USUAL_SECONDS)
+            if not _TOKEN.fullmatch(token):
+                raise ValueError
+            seconds = max(USUAL_SECONDS, min(seconds, MOST_SECONDS))
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+            raise self._invalid("names a token server that gives no token") from None
+        self._token, self._expires = token, time.monotonic() + seconds - MARGIN_SECONDS
+
+    def _token_refusal(self, answer: BaseHTTPResponse) -> StageError | None:
+        if answer.status not in DENIED:
+            return None if answer.status >= 500 or answer.status == 429 else self._invalid("names no token server")
+        advice = "correct the Secret of spec.source.secretRef" if self._account else "name one in spec.source.secretRef"
+        message = f"{self.host} gives no token for {self.name} with these credentials: {advice}"
+        return StageError(Reason.SOURCE_ACCESS_DENIED, message)
+
+    def _invalid(self, what: str) -> StageError:
+        message = f"{self.host} {what}; use a registry that follows the OCI distribution specification"
+        return StageError(Reason.SOURCE_INVALID, message)
+
+
+class _ChallengedError(StageError):
+    """The registry has said how it wants to be asked."""
+
+    def __init__(self) -> None:
+        super().__init__(Reason.SOURCE_ACCESS_DENIED, "")
+
+
+def _read(url: str, accept: str, credentials: Mapping[str, str], refusal: Refusal) -> bytes:
+    """Return the answer, or of one that is longer than every manifest one byte more than they have."""
+    with opened(url, {"Accept": accept}, credentials, refusal) as answer:
+        return answer.read(LARGEST_MANIFEST + 1)

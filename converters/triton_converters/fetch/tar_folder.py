@@ -1,0 +1,99 @@
+"""A folder in a tar archive that a server sent. Nothing about it is trusted: neither names, nor kinds, nor sizes."""
+
+import gzip
+import shutil
+import tarfile
+import zlib
+from pathlib import Path
+from typing import IO
+
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.fetch.folder import MOST_FILES, File
+from triton_converters.fetch.partial import check_room
+from triton_converters.fetch.remote import wanted
+
+GZIP = b"\x1f\x8b"
+COPY_BYTES = 2**20
+"""Most that is read at once. tarfile would read an extended header of any announced size into memory."""
+MOST_MEMBERS = 2 * MOST_FILES
+
+
+def unpack(archive: Path, root: Path, folder: str, include: tuple[str, ...]) -> None:
+    """Write the wanted files of an archive, which all lie in ``folder``, below ``root``.
+
+    Only files and directories are taken: a link or a device fails the whole archive. Raises StageError(SourceInvalid,
+    StorageFull).
+    """
+    try:
+        with archive.open("rb") as file:
+            compressed = file.read(len(GZIP)) == GZIP
+            file.seek(0)
+            content: IO[bytes] = gzip.GzipFile(fileobj=file) if compressed else file  # type: ignore[assignment]
+            with tarfile.open(fileobj=_Bounded(content), mode="r:") as tar:  # type: ignore[call-overload]
+                _write(tar, root, folder, include)
+    except (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError, OverflowError) as error:
+        why = f": it holds {error}" if isinstance(error, _RefusedError) else ""
+        message = f"the archive of {folder} is not a tar of that folder with files alone{why}; push the folder again"
+        raise StageError(Reason.SOURCE_INVALID, message) from None
+
+
+def _write(tar: tarfile.TarFile, root: Path, folder: str, include: tuple[str, ...]) -> None:
+    files: set[str] = set()
+    for count, member in enumerate(tar):
+        if count >= MOST_MEMBERS:
+            raise _RefusedError(f"more than {MOST_MEMBERS} names")
+        if member.isdir():
+            continue
+        if not member.isreg() or member.issparse():
+            raise _RefusedError("a link, a device or a sparse file")
+        name = File(_below(member.name, folder), member.size).name
+        if name in files:
+            raise _RefusedError("two files with one name")
+        files.add(name)
+        if not wanted(name, include):
+            continue
+        check_room(root.parent, member.size)
+        content = tar.extractfile(member)
+        assert content is not None
+        target = root / name
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.unlink(missing_ok=True)
+            with target.open("xb") as file:
+                shutil.copyfileobj(content, file, COPY_BYTES)
+        except (FileExistsError, IsADirectoryError, NotADirectoryError):
+            raise _RefusedError("a file with the name of a folder") from None
+        if target.stat().st_size != member.size:
+            raise _RefusedError("a file that ends too early")
+    if not files:
+        raise _RefusedError("no file")
+
+
+def _below(name: str, folder: str) -> str:
+    """Return a member's path below the source; raises ValueError if it does not lie in the folder.
+
+    Some programs repeat the folder's whole path in the archive, others its last name.
+    """
+    name = name.removeprefix("./")
+    for prefix in (folder, folder.rpartition("/")[2]):
+        if name.startswith(f"{prefix}/"):
+            return folder + name.removeprefix(prefix)
+    raise _RefusedError("a file that lies elsewhere")
+
+
+class _RefusedError(ValueError):
+    """What no folder holds."""
+
+
+class _Bounded:
+    """A file of which no more than COPY_BYTES is read at once."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.seek, self.tell = file.seek, file.tell
+
+    def read(self, size: int = -1) -> bytes:
+        if not 0 <= size <= COPY_BYTES:
+            raise tarfile.ReadError("more than a header has")
+        return self._file.read(size)

@@ -1,0 +1,73 @@
+"""The Python packages that this image has, which are never installed a second time."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.packages.requirements_file import Line
+
+ADVICE = "or build an image with the versions that you need, and name it in spec.conversion.image"
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package of the image."""
+
+    version: Version
+    extras: tuple[str, ...]
+    """The lines of its metadata about its extras: their names, and what they require."""
+
+
+def installed() -> Mapping[str, Package]:
+    """Return the packages by their normalized names, as they are imported."""
+    found: dict[str, Package] = {}
+    for each in distributions():
+        try:
+            # The first one on the import path hides the others.
+            name = str(canonicalize_name(each.metadata["Name"] or ""))
+            found.setdefault(name, Package(Version(each.version), tuple(_extras(each))))
+        except (InvalidVersion, TypeError):
+            continue
+    return found
+
+
+def check(lines: Iterable[Line], image: Mapping[str, Package]) -> None:
+    """Raise StageError(PackageConflict) for the first requirement that the image's own version does not meet."""
+    for line in lines:
+        requirement, there = line.requirement, image.get(line.name)
+        applies = requirement.marker is None or requirement.marker.evaluate()
+        if applies and there is not None and not requirement.specifier.contains(there.version, prereleases=True):
+            message = (
+                f"{line.place} asks for {requirement.name}{requirement.specifier}, but the image has {line.name}"
+                f" {there.version}, which the converters need: change the line, {ADVICE}"
+            )
+            raise StageError(Reason.PACKAGE_CONFLICT, message)
+
+
+def constraints(image: Mapping[str, Package]) -> str:
+    """Return pip's constraints by which the image's own packages stay the only ones of their names."""
+    return "".join(f"{name}=={each.version}\n" for name, each in sorted(image.items()))
+
+
+def describe(image: Mapping[str, Package], folder: Path) -> None:
+    """Write the metadata of the image's packages for pip, without what they require.
+
+    The image is complete as it is. Its metadata need not say so: Debian's PyTorch names another version of sympy than
+    Debian has, and pip would then find no solution for anything that requires PyTorch.
+    """
+    for name, each in image.items():
+        directory = folder / f"{name.replace('-', '_')}-{each.version}.dist-info"
+        directory.mkdir(parents=True)
+        lines = ("Metadata-Version: 2.1", f"Name: {name}", f"Version: {each.version}", *each.extras)
+        (directory / "METADATA").write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+
+def _extras(distribution: Distribution) -> Iterable[str]:
+    yield from (f"Provides-Extra: {each}" for each in distribution.metadata.get_all("Provides-Extra") or ())
+    yield from (f"Requires-Dist: {each}" for each in distribution.requires or () if "extra ==" in each)

@@ -1,0 +1,132 @@
+"""Runs pip: it resolves the requirements over what the image has, and installs what is missing into a directory."""
+
+import json
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from packaging.version import Version
+
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.text import printable
+from triton_converters.packages import pip_alone
+from triton_converters.packages.image import Package, constraints, describe
+from triton_converters.packages.index import Index
+from triton_converters.packages.pip_words import failure
+from triton_converters.packages.requirements_file import Line
+
+OPTIONS = (
+    *("--only-binary", ":all:", "--no-compile", "--no-cache-dir", "--no-input", "--no-color"),
+    *("--no-warn-script-location", "--disable-pip-version-check", "--root-user-action", "ignore"),
+    *("--progress-bar", "off", "--keyring-provider", "disabled"),
+)
+SINCE_TRUSTSTORE = ("--use-deprecated", "legacy-certs")
+"""An option of pip 24.2 and later. Otherwise they trust the system's authorities too, and fail at an index that is
+named by its address."""
+LAST_LINES = 200
+LONGEST_LINE = 64 * 1024
+LOG_BYTES = 4 * 2**20
+"""How much of the end of pip's own log is looked at for the reason of a failure."""
+PROGRESS = {"Downloading ": "download ", "Collecting ": "resolve "}
+"""How pip's lines begin that tell its progress, and how ours do."""
+
+
+@dataclass(frozen=True)
+class Installed:
+    """What pip installed."""
+
+    site: Path
+    """The directory for the import path; it may be missing if nothing was installed."""
+    packages: tuple[str, ...]
+    """Each as NAME==VERSION, in the order of their names."""
+
+
+def install(lines: Iterable[Line], image: Mapping[str, Package], index: Index, place: Path) -> Installed:
+    """Install what the image lacks below ``place``. Raises StageError with the reason that pip's words give.
+
+    ``place``: a directory of the claim, which has room for what pip downloads and unpacks. pip's log stays off it.
+    """
+    with tempfile.TemporaryDirectory() as own:
+        return _install(lines, image, index, place, Path(own))
+
+
+def _install(lines: Iterable[Line], image: Mapping[str, Package], index: Index, place: Path, own: Path) -> Installed:
+    # Not --target: with it, pip would install what the image has once more.
+    there, prefix, report, log = own / "image", place / "prefix", own / "report.json", own / "pip.log"
+    describe(image, there)
+    (own / "requirements.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    (own / "constraints.txt").write_text(constraints(image), encoding="utf-8")
+    command = [
+        *(sys.executable, "-I", "-u", str(Path(pip_alone.__file__).resolve()), str(there), "install", *OPTIONS),
+        *(SINCE_TRUSTSTORE if Version(version("pip")) >= Version("24.2") else ()),
+        *("--prefix", str(prefix), "--report", str(report), "--log", str(log)),
+        *("--requirement", "requirements.txt", "--constraint", "constraints.txt"),
+    ]
+    code, printed = _run(command, index, own, place)
+    if code != 0:
+        raise failure(printed, _scrubbed(_end_of(log), index), index.host)
+    site = sysconfig.get_path("purelib", "posix_prefix", {"base": str(prefix), "platbase": str(prefix)})
+    return Installed(Path(site), tuple(sorted(_reported(report))))
+
+
+def _reported(report: Path) -> Iterable[str]:
+    """Yield what pip installed; raises StageError(PackageNotFound) for a package that is not from the index."""
+    for each in json.loads(report.read_text(encoding="utf-8"))["install"]:
+        name, version = each["metadata"]["name"], each["metadata"]["version"]
+        if each.get("is_direct"):
+            message = f"a package requires {name} by a URL; only packages of the index are installed: choose another"
+            raise StageError(Reason.PACKAGE_NOT_FOUND, message)
+        yield printable(f"{name}=={version}")
+
+
+def _run(command: list[str], index: Index, own: Path, place: Path) -> tuple[int, str]:
+    """Run pip to its end and show what it prints; return its exit code and its last lines."""
+    lines = deque[str](maxlen=LAST_LINES)
+    with subprocess.Popen(  # noqa: S603
+        command,
+        cwd=own,
+        env={**index.environment(own), "TMPDIR": str(place)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    ) as process:
+        assert process.stdout is not None
+        try:
+            while line := process.stdout.readline(LONGEST_LINE):
+                text = _scrubbed(line.decode(errors="replace").rstrip(), index)
+                lines.append(text)
+                print(_told(text), flush=True)
+        except BaseException:
+            process.kill()
+            raise
+    return process.returncode, "\n".join(lines)
+
+
+def _told(text: str) -> str:
+    """Return a line for the log, in the words of a download if it tells of one."""
+    plain = printable(text).strip()
+    found = next((begin for begin in PROGRESS if plain.startswith(begin)), None)
+    return PROGRESS[found] + plain.removeprefix(found) if found else plain
+
+
+def _scrubbed(text: str, index: Index) -> str:
+    """Return the text without the index's password, which pip itself leaves out of what it prints."""
+    for each in index.secrets:
+        text = text.replace(each, "****")
+    return text
+
+
+def _end_of(log: Path) -> str:
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - LOG_BYTES))
+            return file.read().decode(errors="replace")
+    except OSError:
+        return ""

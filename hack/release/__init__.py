@@ -1,0 +1,1 @@
+"""`make release`: images, chart, manifest, SBOMs, Python packages and signatures of one version, into a registry."""

@@ -1,0 +1,110 @@
+"""`python3 -m hack.release --registry HOST/PATH --version X.Y.Z (--key FILE | --keyless)`: one release, a line a step.
+
+The chart comes last into the registry. Until it is there nobody can install the version, and a run that broke may be
+repeated; from then on the version is taken.
+"""
+
+import argparse
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from hack.deploy.command import ROOT
+from hack.devcluster.commands import run
+from hack.devcluster.paths import ClusterError, cache_home
+from hack.imagebuild import engine, inputs
+from hack.imagebuild.store import BuildError, Store
+from hack.release import chart, images, sbom
+from hack.release.checks import check
+from hack.release.error import ReleaseError
+from hack.release.signing import Signer
+from hack.release.tree import checksums, export, python_packages
+
+CACHE = cache_home() / "images"
+"""The cache of hack.imagebuild."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Describe the command line."""
+    top = argparse.ArgumentParser(prog="python3 -m hack.release", description="Make a release of the committed tree.")
+    top.add_argument("--registry", required=True, metavar="HOST/PATH", help="images go here, the chart below charts/")
+    top.add_argument("--version", required=True, metavar="X.Y.Z", help="the version that the tree names")
+    how = top.add_mutually_exclusive_group(required=True)
+    how.add_argument("--key", metavar="KEY", help="the private key of cosign; COSIGN_PASSWORD is its password")
+    how.add_argument("--keyless", action="store_true", help="sign by the identity of the workflow that runs this")
+    return top
+
+
+def release(options: argparse.Namespace, work: Path) -> None:
+    """Make the release. Raises ReleaseError, BuildError, ClusterError, FileNotFoundError."""
+    registry, version = options.registry, options.version
+    signer = Signer(None if options.keyless else options.key, work)
+    check(ROOT, registry, version)
+    public_key = signer.public_key()
+    chart.refuse_existing(registry, version)
+    say(f"version {version} of {run(['git', 'rev-parse', '--short', 'HEAD'], folder=ROOT).strip()} is free")
+
+    output = ROOT / "dist" / version
+    shutil.rmtree(output, ignore_errors=True)
+    output.mkdir(parents=True)
+    if public_key is not None:
+        (output / "cosign.pub").write_text(public_key, encoding="utf-8")
+    tree = export(ROOT, work)
+    for file in python_packages(tree, output):
+        say(f"{file.name} built")
+
+    store, published = Store(engine.find(CACHE), CACHE), []
+    for name in inputs.names():
+        image = images.publish(store, name, registry, version)
+        published.append(image)
+        say(f"{image.line} pushed")
+        (output / f"{name}.cdx.json").write_text(sbom.document(image, lock(name), installed(name)), encoding="utf-8")
+        say(f"{name}.cdx.json written")
+        signer.image(image.reference)
+        say(f"{image.reference} signed")
+
+    package = chart.package(tree, images.chart_values(published), output)
+    (output / "install.yaml").write_text(chart.manifest(package, version), encoding="utf-8")
+    say(f"{package.name} and install.yaml rendered with the digests")
+    published.append(chart.push(package, registry, version))
+    say(f"{published[-1].line} pushed")
+    signer.image(published[-1].reference)
+    say(f"{published[-1].reference} signed")
+
+    (output / "digests.txt").write_text("".join(f"{each.line}\n" for each in published), encoding="utf-8")
+    sums = output / "checksums.txt"
+    sums.write_text(checksums(output), encoding="utf-8")
+    say(f"{signer.file(sums).name} signs the checksums")
+    say(f"{output} has the files of the release")
+
+
+def lock(name: str) -> str:
+    """The text of the lock file that the image's Dockerfile copies; empty: it copies none."""
+    copied = inputs.copied((ROOT / inputs.dockerfile(name)).read_text(encoding="utf-8"))
+    return "".join((ROOT / path).read_text(encoding="utf-8") for path in copied if path.startswith("requirements/"))
+
+
+def installed(name: str) -> str:
+    """The Debian packages of an image that is built. Raises ClusterError."""
+    return run([sys.executable, "-m", "hack.imagebuild", "run", name, "--", *sbom.DPKG_LIST], folder=ROOT)
+
+
+def say(line: str) -> None:
+    """Print the line of a step that is done."""
+    print(line, flush=True)
+
+
+def main(argv: list[str]) -> int:
+    """Make a release and return the exit status."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="release-") as work:
+            release(parser().parse_args(argv), Path(work))
+    except (ReleaseError, BuildError, ClusterError, FileNotFoundError) as error:
+        print(f"release: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,58 @@
+"""Packages: a Job installs the Python packages that spec.conversion.requirements names and the image lacks."""
+
+from dataclasses import replace
+
+from triton_converters.contract.request import PackagesRequest
+from triton_converters.contract.results import SourceResult
+from triton_operator import names
+from triton_operator.context import Context
+from triton_operator.resources.jobs import Work, secret_volume
+from triton_operator.stages.source import Sourced
+from triton_operator.stages.step import Verdict, run, waiting
+
+PLACE = ("source", "path")
+"""The fields of a request that say where the file lies: the same file asks for the same packages."""
+
+
+def install(context: Context, progress: Sourced) -> Sourced:
+    """Go on once the packages are installed, or at once if the spec names no requirements file.
+
+    Like the framework's own run, installing is part of converting.
+    """
+    if not context.spec.conversion.requirements:
+        return progress
+    this = run(context, packages_work(context, progress.source))
+    if this.record is not None:
+        return replace(progress, effects=progress.effects + this.effects)
+    if this.failure is not None:
+        verdict = Verdict("Converted", False, this.failure.reason, f"packages: {this.failure.message}")
+        return progress.waiting(verdict, this.effects, stalled=True)
+    reason, message = waiting("the packages Job", this, context)
+    return progress.waiting(Verdict("Converted", False, reason, message), this.effects)
+
+
+def packages_key(context: Context, source: SourceResult) -> str:
+    """The key of the installed packages; empty: the spec names no requirements file."""
+    return packages_work(context, source).key if context.spec.conversion.requirements else ""
+
+
+def packages_work(context: Context, source: SourceResult) -> Work:
+    """The Job's work. Its key covers the file, the image, and the Secret that names an index.
+
+    It does not cover the installation's index: another mirror of the same packages converts nothing again.
+    """
+    conversion, image = context.spec.conversion, context.own_framework_image
+    secret = conversion.index_secret_ref
+    request = PackagesRequest(key="", source=source.digest, path=conversion.requirements, sha256=source.requirements)
+    key = names.result_key("packages", request, image, secret.name if secret else "", without=PLACE)
+    pairs = [secret_volume(secret.name)] if secret else []
+    return Work(
+        stage="packages",
+        key=key,
+        request=replace(request, key=key),
+        deadline_seconds=conversion.active_deadline_seconds,
+        volumes=tuple(volume for volume, _ in pairs),
+        mounts=tuple(mount for _, mount in pairs),
+        image=image,
+        downloads=True,
+    )

@@ -1,0 +1,200 @@
+"""What is taken of a config.pbtxt that a user wrote, and what is refused: real texts, and hostile ones."""
+
+from pathlib import Path
+
+import pytest
+from google.protobuf import text_format
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tritonclient.grpc import model_config_pb2
+
+from tests.hostile_text import HOSTILE
+from triton_converters.contract import overrides
+from triton_converters.contract.results import RepositoryModel, Tensor
+from triton_converters.model_config.given import TAKEN, RefusedError, read
+from triton_operator.api.resolved import FromRepository
+
+IN = 'input [ { name: "x" data_type: TYPE_FP32 dims: [ 3, -1 ] } ]'
+OUT = 'output [ { name: "y" data_type: TYPE_STRING dims: [ 1 ] reshape { shape: [ ] } } ]'
+SERVED = f"""
+# As somebody serves it.
+name: "ocr"
+platform: "onnxruntime_onnx"
+max_batch_size: 8
+{IN} {OUT}
+instance_group [ {{ name: "all" count: 2 kind: KIND_GPU rate_limiter {{ priority: 2 }} }} ]
+dynamic_batching {{
+  preferred_batch_size: [ 4, 8 ]
+  max_queue_delay_microseconds: 100
+  default_queue_policy {{ max_queue_size: 10 }}
+}}
+optimization {{ input_pinned_memory {{ enable: false }} cuda {{ graphs: true }} }}
+parameters {{ key: "intra_op_thread_count" value {{ string_value: "2" }} }}
+model_warmup [ {{
+  name: "w" batch_size: 1 inputs {{ key: "x" value {{ data_type: TYPE_FP32 dims: 3 zero_data: true }} }} }} ]
+response_cache {{ enable: false }}
+version_policy: {{ specific {{ versions: [ 1, 3 ] }} }}
+default_model_filename: "ocr.onnx"
+"""
+
+
+def taken(text: str, backend: str = "onnxruntime") -> RepositoryModel:
+    """What is taken of a text whose model's file is ``ocr/1/model``."""
+    return read(text.encode()).taken("ocr/1/model", backend)
+
+
+def test_everything_that_a_server_may_be_told_is_taken() -> None:
+    config = read(SERVED.encode())
+    assert (config.backend, config.file, config.versions) == ("onnxruntime", "ocr.onnx", (1, 3))
+    found = config.taken("ocr/3/ocr.onnx", "onnxruntime")
+    kept = model_config_pb2.ModelConfig()
+    text_format.Parse(found.overrides, kept)
+    assert found == RepositoryModel(
+        file="ocr/3/ocr.onnx",
+        max_batch_size=8,
+        inputs=(Tensor("x", "FP32", (3, -1)),),
+        outputs=(Tensor("y", "BYTES", ()),),
+        instances=2,
+        dynamic_batching=True,
+        preferred_batch_sizes=(4, 8),
+        max_queue_delay_microseconds=100,
+        cuda_graphs=True,
+        parameters={"intra_op_thread_count": "2"},
+        overrides=found.overrides,
+    )
+    assert kept.dynamic_batching.default_queue_policy.max_queue_size == 10
+    assert kept.instance_group[0].rate_limiter.priority == 2
+    assert kept.optimization.HasField("input_pinned_memory")
+    assert not kept.optimization.HasField("cuda")
+
+
+def test_what_a_minimal_file_leaves_out_is_left_to_the_graph() -> None:
+    found = taken('backend: "onnxruntime"')
+    assert (found.max_batch_size, found.inputs, found.instances, found.dynamic_batching) == (None, (), None, False)
+    assert found.overrides == ""
+    assert taken(f"{IN} {OUT}").max_batch_size == 0, "as Triton takes a file that lists inputs"
+
+
+REFUSED = {
+    'backend: "python"': "a Python backend is code",
+    'platform: "tensorrt_plan"': "give the ONNX file",
+    'platform: "ensemble" ensemble_scheduling { step { model_name: "a" } }': "list the models of the ensemble",
+    'backend: "../../mine"': "the operator serves onnxruntime, pytorch, tensorflow",
+    'backend: "onnxruntime" platform: "pytorch_libtorch"': "backend and platform differ",
+    "sequence_batching { }": "the gates send no correlation IDs",
+    "response_cache { enable: true }": "a sweep would measure the cache",
+    'model_operations { op_library_filename: "a.so" }': "a library is code",
+    'cc_model_filenames { key: "7.5" value: "a.onnx" }': "cc_model_filenames",
+    'model_repository_agents { agents { name: "a" } }': "an agent is code",
+    'runtime: "model.py"': "a program is code",
+    'metric_tags { key: "a" value: "b" }': "metric_tags is not supported",
+    "model_transaction_policy { decoupled: true }": "one answer for each request",
+    "optimization { execution_accelerators { gpu_execution_accelerator { name: 'tensorrt' } } }": "list a candidate",
+    "instance_group { gpus: [ 0 ] }": "spec.gpu says how many",
+    "instance_group { count: 1 } instance_group { count: 1 }": "several instance groups",
+    "instance_group { count: 65 }": "instance_group.count must be at most 64",
+    "instance_group { kind: KIND_MODEL }": "KIND_MODEL is not supported",
+    'default_model_filename: "../model.onnx"': "must be a plain name",
+    'parameters { key: "EXECUTION_ENV_PATH" value { string_value: "/mnt/x" } }': "EXECUTION_ENV_PATH",
+    'parameters { key: "intra_op_thread_count" value { string_value: "/mnt/x" } }': "must be a number, a flag or a",
+    f"{IN}": "lists inputs or outputs alone",
+    f"{IN} {IN} {OUT}": "names an input twice",
+    f"input {{ data_type: TYPE_FP32 dims: 1 }} {OUT}": "the name of an input",
+    f'input {{ name: "x" data_type: TYPE_FP16 dims: 1 }} {OUT}': "ioPrecision is fp32",
+    f'input {{ name: "x" dims: 1 }} {OUT}': "ioPrecision is fp32",
+    f'input {{ name: "x" data_type: TYPE_FP32 dims: 0 }} {OUT}': "dims of input x",
+    f'input {{ name: "x" data_type: TYPE_FP32 dims: 4 reshape {{ shape: [ 2, 2 ] }} }} {OUT}': "input.reshape is not",
+    f'input {{ name: "x" data_type: TYPE_FP32 dims: 4 allow_ragged_batch: true }} {OUT}': "ragged",
+    f'input {{ name: "x" data_type: TYPE_FP32 dims: 4 optional: true }} {OUT}': "send every input",
+    f'{IN} output {{ name: "y" data_type: TYPE_FP32 dims: 4 label_filename: "l.txt" }}': "no file with labels",
+    f"{IN} {OUT} dynamic_batching {{ }}": "dynamic_batching needs a max_batch_size",
+    "max_batch_size: 65537": "max_batch_size must be",
+    "max_batch_size: -1": "max_batch_size must be",
+    "max_batch_size: 4 dynamic_batching { preferred_batch_size: 8 }": "preferred_batch_size",
+    "dynamic_batching { max_queue_delay_microseconds: 60000001 }": "max_queue_delay_microseconds",
+    "dynamic_batching { default_queue_policy { default_timeout_microseconds: 9999999999 } }": "at most 9 digits",
+    "a_field_of_a_later_triton: 1": "no config.pbtxt that this version knows",
+    "name: {": "no config.pbtxt that this version knows",
+    "#" * 70_000: "longer than",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED, ids=lambda text: text[:50])
+def test_everything_else_is_refused_with_a_reason(text: str) -> None:
+    with pytest.raises(RefusedError) as caught:
+        taken(text)
+    assert REFUSED[text] in str(caught.value)
+
+
+def test_all_that_is_refused_is_named_at_once() -> None:
+    with pytest.raises(RefusedError) as caught:
+        taken('backend: "python" sequence_batching { oldest { } } model_operations { }')
+    for name in ("backend 'python'", "sequence_batching", "model_operations"):
+        assert f"{name} is not supported" in str(caught.value)
+
+
+def test_a_torchscript_file_needs_names() -> None:
+    with pytest.raises(RefusedError, match="does not name its tensors"):
+        taken('backend: "pytorch"', "pytorch")
+
+
+def test_every_field_of_triton_is_taken_or_refused_by_name() -> None:
+    """A field that nobody thought of is refused: this list only says which ones are thought of."""
+    fields = {each.name for each in model_config_pb2.ModelConfig.DESCRIPTOR.fields}
+    known = {each.partition(".")[0] for each in (*TAKEN, *overrides.ALLOWED)}
+    assert known <= fields
+
+
+def checked(text: bytes) -> None:
+    """Nothing but a refusal in printable words, or what a spec could say too."""
+    words = ""
+    try:
+        found = read(text).taken("ocr/1/model.onnx", "onnxruntime")
+        overrides.checked(found.overrides)
+        FromRepository.of(RepositoryModel.from_json(found.to_json()))
+    except RefusedError as refused:
+        words = str(refused)
+    assert len(words) < 4000
+    assert not words or words.isprintable()
+
+
+@given(st.binary(max_size=300))
+@settings(max_examples=300)
+def test_any_bytes_are_refused_or_harmless(text: bytes) -> None:
+    checked(text)
+    checked(f'backend: "{HOSTILE}"'.encode())
+    checked(b'backend: "onnxruntime" ' + text)
+
+
+NAMES = sorted({each.name for each in model_config_pb2.ModelConfig.DESCRIPTOR.fields})
+WORDS = [
+    *"{}[]:,<",
+    '"x"',
+    '"../a.so"',
+    "-1",
+    "9999999999999999999",
+    "1e309",
+    "true",
+    "KIND_GPU",
+    "TYPE_FP32",
+    "key",
+    "value",
+    "dims",
+]
+
+
+@given(st.lists(st.sampled_from([*NAMES, *WORDS]), max_size=40))
+@settings(max_examples=500)
+def test_any_words_of_a_configuration_are_refused_or_harmless(words: list[str]) -> None:
+    checked(" ".join(words).encode())
+
+
+def test_deep_nesting_is_refused() -> None:
+    with pytest.raises(RefusedError):
+        taken("optimization { " * 5000)
+
+
+def test_the_page_names_what_is_refused() -> None:
+    page = (Path(__file__).parents[2] / "docs/formats.md").read_text()
+    for name in ("sequence_batching", "response_cache", "model_operations", "cc_model_filenames", "label_filename"):
+        assert f"`{name}`" in page

@@ -1,0 +1,305 @@
+"""What the packages stage installs, from a real index on loopback."""
+
+import base64
+import hashlib
+import io
+import sys
+import tarfile
+from pathlib import Path
+
+import numpy
+import pytest
+
+from tests.converters.https_server import Server
+from tests.converters.package_index import PackageIndex, wheel
+from triton_converters.claim_store.replay import has_result
+from triton_converters.contract import layout
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import PackagesRequest
+from triton_converters.contract.results import PackagesResult
+from triton_converters.packages import image, pip_words
+from triton_converters.stages import packages
+
+KEY = "0123456789abcdef"
+PASSWORD = "a-secret-that-nobody-else-may-read"  # noqa: S105 - made up
+
+
+@pytest.fixture
+def index(server: Server, monkeypatch: pytest.MonkeyPatch) -> PackageIndex:
+    """An index with a package that requires another one and one that the image has."""
+    found = PackageIndex.of(
+        wheel("surveyor", "1.2", ["compass>=1", "numpy"]), wheel("compass", "1.1"), wheel("compass", "0.9")
+    )
+    server.behaviour.hub = found
+    monkeypatch.setenv("PIP_INDEX_URL", f"https://{server.host}/simple")
+    return found
+
+
+def install(text: str) -> PackagesResult:
+    content = text.encode()
+    sha256 = hashlib.sha256(content).hexdigest()
+    source = layout.source_directory(sha256)
+    source.mkdir(parents=True, exist_ok=True)
+    (source / "requirements.txt").write_bytes(content)
+    return packages.run(PackagesRequest(KEY, sha256, "requirements.txt", sha256))
+
+
+def failure(text: str) -> StageError:
+    with pytest.raises(StageError) as caught:
+        install(text)
+    assert not layout.packages_directory(KEY).exists()
+    assert not list(layout.packages_directory(KEY).parent.glob(".tmp-*"))
+    return caught.value
+
+
+def site() -> list[str]:
+    return sorted(path.name for path in layout.installed_packages(KEY).iterdir())
+
+
+def sha256(index: PackageIndex, name: str) -> str:
+    return f"--hash=sha256:{hashlib.sha256(index.files[name]).hexdigest()}"
+
+
+def test_what_the_image_lacks_is_installed_and_what_it_has_is_not(
+    index: PackageIndex, server: Server, capfd: pytest.CaptureFixture[str]
+) -> None:
+    result = install("surveyor\nnumpy\n")
+    assert result.packages == ("compass==1.1", "surveyor==1.2")
+    assert result.count == 2
+    assert site() == ["compass-1.1.dist-info", "compass.py", "surveyor-1.2.dist-info", "surveyor.py"]
+    assert has_result(layout.packages_directory(KEY), "packages", KEY)
+    assert not [each["path"] for each in server.behaviour.seen if "numpy" in each["path"]]
+    said = capfd.readouterr().out
+    assert "download surveyor-1.2-py3-none-any.whl" in said or "download https://" in said
+    assert "installed: compass==1.1, surveyor==1.2" in said
+
+
+def test_the_packages_are_importable(index: PackageIndex) -> None:
+    install("surveyor\n")
+    sys.path.append(str(layout.installed_packages(KEY)))
+    try:
+        assert __import__("compass").VERSION == "1.1"
+    finally:
+        del sys.modules["compass"]
+
+
+def test_nothing_is_asked_for_what_the_image_has(index: PackageIndex, server: Server) -> None:
+    result = install("numpy\n")
+    assert (result.packages, result.count, result.total_bytes) == ((), 0, 0)
+    assert site() == []
+    assert server.behaviour.seen == []
+
+
+def test_what_python_runs_at_its_start_and_programs_are_not_published(index: PackageIndex) -> None:
+    files = {"tool.py": "", "tool.pth": "import os", "tool-1.0.data/scripts/tool": "#!python\n", "tool/x.pth": ""}
+    index.files.update([wheel("tool", files=files)])
+    install("tool\n")
+    assert site() == ["tool", "tool-1.0.dist-info", "tool.py"]
+    assert [path.name for path in layout.packages_directory(KEY).iterdir() if path.is_dir()] == ["site"]
+
+
+def test_hashes_are_honoured(index: PackageIndex) -> None:
+    lines = [
+        f"surveyor==1.2 {sha256(index, 'surveyor-1.2-py3-none-any.whl')}",
+        f"compass==1.1 {sha256(index, 'compass-1.1-py3-none-any.whl')}",
+    ]
+    assert install("\n".join(lines)).packages == ("compass==1.1", "surveyor==1.2")
+
+
+def test_another_file_than_the_hash_says_is_refused(index: PackageIndex) -> None:
+    error = failure(f"compass==1.1 --hash=sha256:{'0' * 64}\n")
+    assert error.reason is Reason.PACKAGE_HASH_MISMATCH
+    assert "compass" in error.message
+
+
+def test_with_a_hash_every_package_needs_one(index: PackageIndex) -> None:
+    error = failure(f"surveyor==1.2 {sha256(index, 'surveyor-1.2-py3-none-any.whl')}\n")
+    assert error.reason is Reason.REQUIREMENTS_INVALID
+    assert "compass" in error.message
+
+
+def test_a_version_that_is_not_there_is_named_with_those_that_are(index: PackageIndex) -> None:
+    error = failure("compass==7\n")
+    assert (error.reason, error.final) == (Reason.PACKAGE_NOT_FOUND, True)
+    assert "compass==7" in error.message
+    assert "the versions 0.9, 1.1" in error.message
+
+
+def test_a_package_without_a_wheel_is_not_built(index: PackageIndex) -> None:
+    index.files["anvil-1.0.tar.gz"] = b"sources"
+    error = failure("anvil\n")
+    assert error.reason is Reason.PACKAGE_NOT_FOUND
+    assert "nothing for anvil: it has no wheel" in error.message
+
+
+def test_a_package_that_a_wheel_requires_by_a_url_is_not_built(
+    index: PackageIndex, server: Server, tmp_path: Path
+) -> None:
+    """pip would run setup.py, which may do anything, in the Job that writes to the claim."""
+    ran = tmp_path / "ran"
+    index.files["anvil-1.0.tar.gz"] = _sources(f"open({str(ran)!r}, 'w')")
+    url = f"https://{server.host}/files/anvil-1.0.tar.gz"
+    index.files.update([wheel("trap", requires=[f"anvil @ {url}"])])
+    error = failure("trap\n")
+    assert error.reason is Reason.PACKAGE_NOT_FOUND
+    assert "built" in error.message
+    assert not ran.exists()
+
+
+def test_a_wheel_that_a_wheel_requires_by_a_url_is_refused(index: PackageIndex, server: Server) -> None:
+    index.files.update(
+        [wheel("trap", requires=[f"compass @ https://{server.host}/files/compass-1.1-py3-none-any.whl"])]
+    )
+    error = failure("trap\n")
+    assert error.reason is Reason.PACKAGE_NOT_FOUND
+    assert "requires compass by a URL" in error.message
+
+
+def test_a_version_that_the_image_does_not_have_names_the_line_and_the_version(index: PackageIndex) -> None:
+    error = failure("compass\nnumpy<1.20\n")
+    assert (error.reason, error.final) == (Reason.PACKAGE_CONFLICT, True)
+    assert "requirements.txt:2 asks for numpy<1.20" in error.message
+    assert f"the image has numpy {numpy.__version__}" in error.message
+
+
+def test_what_a_package_requires_of_the_image_is_told_the_same_way(index: PackageIndex) -> None:
+    index.files.update([wheel("relic", requires=["numpy<1.20"])])
+    error = failure("relic\n")
+    assert error.reason is Reason.PACKAGE_CONFLICT
+    assert "relic 1.0 depends on numpy<1.20" in error.message
+    assert f"the image has numpy {numpy.__version__}" in error.message
+
+
+def test_requirements_that_contradict_each_other_are_named(index: PackageIndex) -> None:
+    index.files.update([wheel("relic", requires=["compass<1"])])
+    error = failure("relic\nsurveyor\n")
+    assert error.reason is Reason.PACKAGE_CONFLICT
+    assert "relic 1.0 depends on compass<1" in error.message
+    assert "surveyor 1.2 depends on compass>=1" in error.message
+
+
+def test_a_marker_that_does_not_hold_asks_for_nothing(index: PackageIndex) -> None:
+    assert install('numpy<1.20; python_version < "3"\ncompass\n').packages == ("compass==1.1",)
+
+
+def with_secret(**values: str) -> None:
+    layout.CREDENTIALS_MOUNT.mkdir()
+    for name, value in values.items():
+        (layout.CREDENTIALS_MOUNT / name).write_text(f"{value}\n")
+
+
+@pytest.fixture
+def private(index: PackageIndex, server: Server, monkeypatch: pytest.MonkeyPatch) -> PackageIndex:
+    """The index asks for a password; the installation's index is another one, which does not answer."""
+    monkeypatch.setenv("PIP_INDEX_URL", "https://127.0.0.1:9/simple")
+    index.authorization = f"Basic {base64.b64encode(f'team:{PASSWORD}'.encode()).decode()}"
+    return index
+
+
+def test_the_secrets_index_is_used_and_its_password_is_seen_nowhere(
+    private: PackageIndex, server: Server, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with_secret(PIP_INDEX_URL=f"https://team:{PASSWORD}@{server.host}/simple")
+    assert install("surveyor\n").count == 2
+    assert PASSWORD not in "".join(capfd.readouterr())
+    published = [path.read_text() for path in layout.packages_directory(KEY).rglob("*") if path.is_file()]
+    assert PASSWORD not in "".join(published)
+
+
+def test_a_wrong_password_is_refused_and_not_shown(
+    private: PackageIndex, server: Server, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with_secret(PIP_INDEX_URL=f"https://team:{PASSWORD[:-1]}@{server.host}/simple")
+    error = failure("surveyor\n")
+    assert (error.reason, error.final) == (Reason.INDEX_ACCESS_DENIED, True)
+    assert f"{server.host} answered 401" in error.message
+    assert "spec.conversion.indexSecretRef" in error.message
+    assert PASSWORD[:-1] not in "".join([error.message, *capfd.readouterr()])
+
+
+@pytest.mark.parametrize("url", ["http://index.example/simple", "index.example", "https://", ""])
+def test_a_secret_without_an_https_url_is_refused(index: PackageIndex, url: str) -> None:
+    with_secret(PIP_INDEX_URL=url)
+    error = failure("compass\n")
+    assert error.reason is Reason.INDEX_ACCESS_DENIED
+    assert "no https URL under PIP_INDEX_URL" in error.message
+
+
+def test_an_index_that_refuses_everybody(index: PackageIndex) -> None:
+    index.status = 403
+    assert failure("compass\n").reason is Reason.INDEX_ACCESS_DENIED
+
+
+def test_a_certificate_of_an_unknown_authority(index: PackageIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SOURCE_CA_BUNDLE")
+    error = failure("compass\n")
+    assert (error.reason, error.final) == (Reason.INDEX_UNREACHABLE, True)
+    assert "is not trusted" in error.message
+    assert "sources.caBundle" in error.message
+
+
+def test_an_index_that_does_not_answer(index: PackageIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "https://127.0.0.1:9/simple")
+    error = failure("compass\n")
+    assert (error.reason, error.final) == (Reason.INDEX_UNREACHABLE, False)
+    assert "127.0.0.1:9 cannot be read" in error.message
+
+
+def test_a_full_claim() -> None:
+    said = "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device"
+    error = pip_words.failure(said, "", "index.example")
+    assert (error.reason, error.final) == (Reason.STORAGE_FULL, False)
+
+
+def test_words_that_nobody_knows_are_quoted() -> None:
+    error = pip_words.failure("Collecting compass\nERROR: the moon is in the way\n", "", "index.example")
+    assert error.reason is Reason.CRASHED
+    assert "the moon is in the way" in error.message
+
+
+def test_of_two_versions_the_image_has_the_one_that_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder, version in (("first", "2.0"), ("second", "1.0")):
+        info = tmp_path / folder / f"twice-{version}.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: twice\nVersion: {version}\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "first"), str(tmp_path / "second")])
+    assert {name: str(each.version) for name, each in image.installed().items()} == {"twice": "2.0"}
+
+
+@pytest.fixture
+def inconsistent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An image with a package that requires a version of another one that the image has not, and has an extra."""
+    info = tmp_path / "more" / "forge-2.6.0+debian.dist-info"
+    info.mkdir(parents=True)
+    requires = 'numpy<1.20\nRequires-Dist: absent\nProvides-Extra: maps\nRequires-Dist: compass; extra == "maps"'
+    known = "Metadata-Version: 2.1\nName: forge\nVersion: 2.6.0+debian"
+    (info / "METADATA").write_text(f"{known}\nRequires-Dist: {requires}\n")
+    monkeypatch.syspath_prepend(str(info.parent))
+
+
+@pytest.mark.usefixtures("inconsistent")
+def test_what_the_image_has_is_complete_whatever_its_metadata_say(index: PackageIndex) -> None:
+    index.files.update([wheel("anvil", requires=["forge>=2"])])
+    assert install("anvil\nforge==2.6.0\n").packages == ("anvil==1.0",)
+
+
+@pytest.mark.usefixtures("inconsistent")
+def test_an_extra_of_what_the_image_has_is_installed(index: PackageIndex) -> None:
+    assert install("forge[maps]\n").packages == ("compass==1.1",)
+
+
+def _sources(setup: str) -> bytes:
+    """An archive of sources that is built by its own setup.py."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, text in {
+            "setup.py": setup,
+            "pyproject.toml": "[build-system]\nrequires=[]\nbuild-backend='setup'\nbackend-path=['.']\n",
+        }.items():
+            entry = tarfile.TarInfo(f"anvil-1.0/{name}")
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    return buffer.getvalue()

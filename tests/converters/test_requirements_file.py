@@ -1,0 +1,110 @@
+"""What a requirements file may ask for."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.packages import requirements_file
+from triton_converters.packages.requirements_file import LARGEST_BYTES, MOST_REQUIREMENTS
+
+SHA256 = f"sha256:{'a' * 64}"
+
+
+def read(folder: Path, text: str | bytes) -> list[str]:
+    file = folder / "requirements.txt"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return [f"{line.place}: {line}" for line in requirements_file.read(file, "requirements.txt")]
+
+
+def refusal(folder: Path, text: str | bytes) -> str:
+    with pytest.raises(StageError) as caught:
+        read(folder, text)
+    assert caught.value.reason is Reason.REQUIREMENTS_INVALID
+    assert caught.value.final
+    return caught.value.message
+
+
+def test_plain_requirements_are_taken_with_their_lines(tmp_path: Path) -> None:
+    text = f"""\ufeff# what model.py imports
+timm==1.0.9          # pinned
+transformers[torch] >=4.40, <5 ; python_version >= "3.11"
+
+tokenizers==0.20.0 \\
+    --hash={SHA256} \\
+    --hash=sha512:{"b" * 128}
+    # the end
+"""
+    assert read(tmp_path, text) == [
+        "requirements.txt:2: timm==1.0.9",
+        'requirements.txt:3: transformers[torch]<5,>=4.40; python_version >= "3.11"',
+        f"requirements.txt:5: tokenizers==0.20.0 --hash={SHA256} --hash=sha512:{'b' * 128}",
+    ]
+
+
+def test_an_empty_file_asks_for_nothing(tmp_path: Path) -> None:
+    assert read(tmp_path, "\n# nothing yet\n") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("-e .", "is an option of pip"),
+        ("-r other.txt", "is an option of pip"),
+        ("--index-url https://elsewhere.example/simple", "is an option of pip"),
+        ("--extra-index-url=https://elsewhere.example/simple", "is an option of pip"),
+        (f"--hash={SHA256}", "is an option of pip"),
+        ("./local", "names a place"),
+        ("/etc/passwd", "names a place"),
+        ("~/wheels/timm.whl", "names a place"),
+        ("timm-1.0.9-py3-none-any.whl", "names a place"),
+        ("timm.tar.gz", "names a place"),
+        ("https://elsewhere.example/timm.whl", "names a place"),
+        ("timm @ https://elsewhere.example/timm.whl", "names a place"),
+        ("timm @ file:///tmp/timm.whl", "names a place"),
+        ("timm@./timm", "names a place"),
+        ("git+https://elsewhere.example/timm.git", "names a place"),
+        ('timm; platform_version == "${PIP_INDEX_URL}"', "names a place"),
+        ("timm==1.0 --global-option=x", "is not a requirement"),
+        ("timm==1.0 --config-settings x=y", "is not a requirement"),
+        ("timm=1.0", "is not a requirement"),
+        ("folder/timm", "is not a requirement"),
+        ("timm==1.0 --hash=md5:abc", "is no hash"),
+    ],
+)
+def test_everything_else_is_refused_and_the_line_is_named(tmp_path: Path, line: str, words: str) -> None:
+    message = refusal(tmp_path, f"numpy\n\n{line}\n")
+    assert message.startswith("requirements.txt:3: ")
+    assert words in message
+
+
+def test_a_comment_does_not_go_on_in_the_next_line(tmp_path: Path) -> None:
+    assert "requirements.txt:2" in refusal(tmp_path, "# harmless \\\n-e .\n")
+    assert "requirements.txt:1" in refusal(tmp_path, "timm \\\n--index-url x\n")
+
+
+def test_a_file_is_bounded(tmp_path: Path) -> None:
+    assert f"more than {LARGEST_BYTES} bytes" in refusal(tmp_path, "#" * (LARGEST_BYTES + 1))
+    assert f"at most {MOST_REQUIREMENTS}" in refusal(tmp_path, "timm\n" * (MOST_REQUIREMENTS + 1))
+    assert "not UTF-8" in refusal(tmp_path, b"timm\xff")
+    assert len(refusal(tmp_path, "-" + "x" * 5000)) < 300
+
+
+@given(st.lists(st.text(alphabet=" \t\\#-=[]();@:/.,~!<>'\"${}\r\n\x0b\x0cabc1"), max_size=8).map("\n".join))
+def test_nothing_that_is_read_is_more_than_a_requirement(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    file = tmp_path_factory.getbasetemp() / "any.txt"
+    file.write_bytes(text.encode())
+    try:
+        lines = requirements_file.read(file, "any.txt")
+    except StageError:
+        return
+    for line in lines:
+        said = str(line)
+        assert "\n" not in said
+        assert said[0].isalnum()
+        assert line.requirement.url is None
+        assert "$" not in said
+        assert "://" not in said

@@ -1,0 +1,29 @@
+"""python3 index.py FOLDER CERTIFICATE AUTHORIZATION: an index of Python packages, whose pages are folders' listings."""
+
+import functools
+import http.server
+import ssl
+import sys
+
+folder, certificate, authorization = sys.argv[1:]
+
+
+class Index(http.server.SimpleHTTPRequestHandler):
+    """Answers those who know the password."""
+
+    def do_GET(self) -> None:
+        """Answer a request."""
+        if self.headers.get("Authorization") == authorization:
+            super().do_GET()
+            return
+        self.send_response(401)
+        self.send_header("WWW-Authenticate", 'Basic realm="packages"')
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+server = http.server.ThreadingHTTPServer(("", 443), functools.partial(Index, directory=folder))
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(certificate)
+server.socket = context.wrap_socket(server.socket, server_side=True)
+server.serve_forever()

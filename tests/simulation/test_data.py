@@ -1,0 +1,132 @@
+"""Data for the dataloader: mounted from a claim, or published like the source."""
+
+import hashlib
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.simulation.answers import GOOD, Fate
+from tests.simulation.cluster import SETTINGS, Cluster
+from tests.simulation.deployments import a_spec
+from triton_converters.contract.reasons import Reason
+from triton_operator.settings import Rule
+
+Body = dict[str, Any]
+DATA = "oci://models.example/acme/digits:v1"
+WEB: Rule = {"ports": [{"protocol": "TCP", "port": 443}]}
+
+
+def sha256(uri: str) -> str:
+    """The digest that the simulation's Jobs answer with."""
+    return hashlib.sha256(uri.encode()).hexdigest()
+
+
+def with_data(uri: str = DATA, **data: Any) -> Cluster:
+    dataloader = {"entrypoint": "dataloader.py", "arguments": {"data_dir": "$(DATA)/train"}}
+    spec = a_spec(source={"uri": "configmap://digits"}, data={"uri": uri} | data, dataloader=dataloader)
+    return Cluster(spec, settings=replace(SETTINGS, sources_egress=(WEB,)))
+
+
+def jobs(cluster: Cluster, stage: str) -> list[Body]:
+    return [
+        job["spec"]["template"]
+        for job in cluster.of_kind("Job")
+        if job["metadata"]["labels"]["triton-operator.dev/stage"] == stage
+    ]
+
+
+def request(job: Body) -> Body:
+    found: Body = json.loads(job["spec"]["containers"][0]["args"][-1])
+    return found
+
+
+def mounts(job: Body, path: str) -> dict[str, Body]:
+    """The mounts at a path, by container."""
+    containers = [*job["spec"].get("initContainers", []), *job["spec"]["containers"]]
+    found = {each["name"]: [m for m in each["volumeMounts"] if m["mountPath"] == path] for each in containers}
+    return {name: mount for name, (mount, *_) in ((n, m) for n, m in found.items() if m)}
+
+
+def test_only_the_job_that_downloads_the_data_gets_the_secret_and_is_let_out() -> None:
+    cluster = with_data(secretRef={"name": "registry"})
+    cluster.act()
+    found = jobs(cluster, "source")
+    assert sorted(request(each)["uri"] for each in found) == ["configmap://digits", DATA]
+    assert [request(each)["uri"] for each in found if "registry" in str(each["spec"]["volumes"])] == [DATA]
+    out = [each for each in found if "triton-operator.dev/downloads" in each["metadata"]["labels"]]
+    assert [request(each)["uri"] for each in out] == [DATA]
+
+
+def test_only_the_users_code_reads_it_and_only_reads() -> None:
+    cluster = with_data()
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+    assert f"{DATA} is published as sha256:{sha256(DATA)}" in cluster.condition("SourceResolved")["message"]
+    mount = {
+        "name": "repository",
+        "mountPath": "/data",
+        "subPath": f".triton-operator/sources/{sha256(DATA)}",
+        "readOnly": True,
+    }
+    for stage in ("reference", "convert", "metrics"):
+        for job in jobs(cluster, stage):
+            assert mounts(job, "/data") == {"run": mount}
+            assert request(job)["data"] == sha256(DATA)
+    assert '"data_dir":"/data/train"' in str(jobs(cluster, "reference")[0]["spec"]["containers"][0]["args"])
+    for stage in ("source", "profile", "measure"):
+        assert "/data" not in str([each["spec"]["containers"] for each in jobs(cluster, stage)])
+    assert "'/data'" not in str(cluster.of_kind("Deployment"))
+
+
+def test_data_on_a_claim_is_mounted_and_read_by_no_job_of_ours() -> None:
+    cluster = with_data("pvc://datasets/digits")
+    cluster.settle()
+    assert cluster.started("source") == 1
+    (reference,) = jobs(cluster, "reference")
+    assert mounts(reference, "/data")["run"]["name"] == "data"
+    assert "data" not in request(reference)
+    assert '"data_dir":"/data/digits/train"' in str(reference["spec"]["containers"][0]["args"])
+
+
+def test_other_data_is_converted_with_again_and_the_same_is_not() -> None:
+    cluster = with_data()
+    cluster.settle()
+    references = cluster.started("reference")
+    story = cluster.started("convert")
+    cluster.edit(data={"uri": DATA, "revision": "2026-11-23"})
+    cluster.settle()
+    assert (cluster.started("reference"), cluster.started("convert")) == (references, story)
+    cluster.edit(data={"uri": "oci://models.example/acme/digits:v2"})
+    cluster.settle()
+    assert cluster.started("reference") == references + 1
+    assert cluster.started("convert") > story
+
+
+@pytest.mark.parametrize("change", [{"secretRef": {"name": "other"}}, {"sha256": sha256(DATA)}])
+def test_who_reads_it_and_what_is_expected_change_nothing(change: Body) -> None:
+    cluster = with_data()
+    cluster.settle()
+    kept = (cluster.started("reference"), cluster.started("convert"), cluster.serving())
+    cluster.edit(data={"uri": DATA} | change)
+    cluster.settle()
+    assert (cluster.started("reference"), cluster.started("convert"), cluster.serving()) == kept
+
+
+def test_what_is_source_and_data_is_read_once() -> None:
+    cluster = Cluster(a_spec(source={"uri": "configmap://digits"}, data={"uri": "configmap://digits"}))
+    cluster.settle()
+    assert cluster.started("source") == 1
+    assert request(jobs(cluster, "reference")[0])["data"] == sha256("configmap://digits")
+
+
+def test_a_failure_names_the_field_to_edit() -> None:
+    cluster = with_data()
+    words = "models.example answered 401; name a Secret with credentials in spec.source.secretRef"
+    denied = Fate(exit_code=42, reason=Reason.SOURCE_ACCESS_DENIED, message=words)
+    cluster.fates = lambda stage, name, asked: denied if stage == "source" and asked.uri == DATA else GOOD
+    cluster.settle()
+    stalled = cluster.condition("Stalled")
+    assert (stalled["status"], stalled["reason"]) == ("True", "SourceAccessDenied")
+    assert "spec.data.secretRef" in stalled["message"]

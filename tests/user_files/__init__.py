@@ -1,0 +1,2 @@
+"""The Python files of NVIDIA's DeepLearningExamples, unchanged, through what the Jobs run; the checkout is never
+committed."""

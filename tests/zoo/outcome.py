@@ -1,0 +1,92 @@
+"""What became of models: a row of each, the table on a terminal, and the file that docs/zoo.md's table is made of."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bench.machine import cpu_model
+from tests.zoo.models import ZooModel
+from triton_plugin.subject import Subject
+
+CLAIM = "models"
+MESSAGE_CHARACTERS = 300
+READY_SHARE = 0.9
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a model."""
+
+    model: ZooModel
+    is_ready: bool
+    reason: str
+    """Why it is not ready, with the message; for a ready one, what is not proven."""
+    passed: str
+    """Candidates that passed, of all."""
+    seconds: float
+    batch: int | None = None
+    """`maxBatchSize` of the object; None: it came not so far."""
+
+    def line(self) -> str:
+        """Return the row that is printed as soon as the model's end is known."""
+        became = "Ready" if self.is_ready else self.reason
+        return "  ".join(filter(None, [self.model.name, became, self.passed, f"{self.seconds:.0f} s"]))
+
+
+def smallest(model: ZooModel, path: str, sha256: str) -> dict[str, Any]:
+    """Return the smallest object that serves the model, which lies on the claim in a folder of its name."""
+    source = {"uri": f"pvc://{CLAIM}/{model.name}", "sha256": sha256}
+    spec: dict[str, Any] = {
+        "source": {name: value for name, value in source.items() if value},
+        "models": [{"name": model.name, "path": path}],
+    }
+    if model.code:
+        code = {"format": model.format, "entrypoint": "model.py", "arguments": {"checkpoint": path}}
+        spec |= {"models": [{"name": model.name, **code}], "dataloader": {"entrypoint": "dataloader.py"}}
+    return {
+        "apiVersion": "triton-operator.dev/v1alpha1",
+        "kind": "TritonDeployment",
+        "metadata": {"name": model.name},
+        "spec": spec,
+    }
+
+
+def outcome_of(model: ZooModel, subject: Subject, seconds: float) -> Outcome:
+    """Return what became of a model by its object."""
+    states = [candidate.state for candidate in subject.status.candidates]
+    passed = f"{sum(state in ('Passed', 'Selected') for state in states)} of {len(states)}" if states else ""
+    is_ready = subject.holds("Ready")
+    condition = subject.condition("Verified" if is_ready else "Ready")
+    reason = f"{condition.reason}: {condition.message}" if condition else "no condition was written"
+    if not is_ready:
+        failed = (each for each in subject.status.candidates if each.state == "Failed")
+        reason = "; ".join([reason, *(f"{each.name} {each.reason}: {each.message}" for each in failed)])
+    signature = subject.status.signature
+    batch = signature.max_batch_size if signature else None
+    return Outcome(model, is_ready, reason[:MESSAGE_CHARACTERS], passed, seconds, batch)
+
+
+def summary(outcomes: Sequence[Outcome]) -> str:
+    """Return how many models are ready."""
+    ready = sum(each.is_ready for each in outcomes)
+    return f"{ready} of {len(outcomes)} ready ({100 * ready / max(len(outcomes), 1):.0f} %)"
+
+
+def are_enough(outcomes: Sequence[Outcome]) -> bool:
+    """Whether at least READY_SHARE of the models are ready, and there are any."""
+    return bool(outcomes) and sum(each.is_ready for each in outcomes) >= READY_SHARE * len(outcomes)
+
+
+def write(file: Path, outcomes: Sequence[Outcome], kind: str) -> None:
+    """Write all rows as JSON; ``kind``: cluster or rehearsal."""
+    document = {
+        "kind": kind,
+        "date": datetime.now(UTC).date().isoformat(),
+        "machine": cpu_model(),
+        "summary": summary(outcomes),
+        "rows": [asdict(each) | {"seconds": round(each.seconds)} for each in outcomes],
+    }
+    file.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
