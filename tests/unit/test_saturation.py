@@ -172,6 +172,14 @@ def test_a_plateau_of_the_client_is_a_lower_bound() -> None:
     assert (found.ended, found.is_lower_bound) == (Ended.PLATEAU, True)
 
 
+def test_figures_that_no_server_has_raise_nothing() -> None:
+    """A record is whatever a container answered."""
+    found = saturation([row(0, -3.0, batch=0), row(-1, -1.0)], ())
+    assert found is not None
+    assert found.row is not None
+    assert found.row.throughput == -1.0
+
+
 def test_nothing_measured_says_nothing() -> None:
     assert saturation((), ()) is None
 

@@ -296,7 +296,7 @@ class OpenLoop:
     rates: tuple[int, ...]
     """Requests per second."""
     distribution: str = "Poisson"
-    """Of the times between requests: ``Poisson`` or ``Constant``."""
+    """Distribution of the times between requests: ``Poisson`` or ``Constant``."""
     confirmed_percent: int = 0
     """Share of the throughput at which the online sweep saturates, for one more point; 0: none."""
     constraints: tuple[Constraint, ...] = ()

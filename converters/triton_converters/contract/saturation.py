@@ -92,7 +92,8 @@ def _is_flat(rows: Sequence[Row]) -> bool:
 
 def _knee(rows: Sequence[Row]) -> Row:
     highest = max(row.throughput for row in rows)
-    return min((row for row in rows if _raised(row.throughput) >= highest), key=lambda row: row.concurrency)
+    near = (row for row in rows if row.throughput == highest or _raised(row.throughput) >= highest)
+    return min(near, key=lambda row: row.concurrency)
 
 
 def _raised(throughput: float) -> float:

@@ -74,7 +74,7 @@ class Point:
     rate: int = 0
     """Requests per second that arrive, whatever the server has answered; 0: ``concurrency`` are in flight."""
     distribution: str = "Poisson"
-    """Of the times between arriving requests: ``Poisson`` or ``Constant``."""
+    """Distribution of the times between requests: ``Poisson`` or ``Constant``."""
 
     @property
     def client_batch_size(self) -> int:

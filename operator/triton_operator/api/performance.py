@@ -38,7 +38,7 @@ class ConcurrencyRange(ApiType):
     one before."""
 
     def concurrencies(self) -> tuple[int, ...]:
-        """Return the concurrencies; without `end`, all of which the last ones may be left out."""
+        """Return the concurrencies in order; without `end`, the sweep may stop before the last."""
         if self.end is not None:
             return tuple(range(self.start, self.end + 1, self.step or 1))
         values = (
