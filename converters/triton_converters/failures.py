@@ -39,7 +39,7 @@ def failure_of(error: Exception | SystemExit, mount: Path | None = None) -> Fail
     if isinstance(error, ModuleNotFoundError):
         message = (
             f"the image lacks the Python package {error.name}; add it to the file of spec.conversion.requirements, or"
-            " install it in spec.conversion.image; docs/converters.md names the packages that every such image needs"
+            " install it in spec.conversion.image; docs/user-files.md says what every such image needs"
         )
         return Failure(Reason.CRASHED, message, final=True)
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):

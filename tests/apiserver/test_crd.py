@@ -191,7 +191,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "Secret for data on a claim": (
         {"spec.data": {"uri": "pvc://datasets/a", "secretRef": {"name": "mine"}}},
-        "spec.data: Invalid value",
+        "secretRef is only for files that are downloaded",
     ),
     "digest of data on a claim": (
         {"spec.data": {"uri": "pvc://datasets/a", "sha256": "0" * 64}},

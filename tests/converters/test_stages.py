@@ -98,7 +98,12 @@ def test_anything_else_under_the_key_is_not_replayed(run: Run, content: str) -> 
         (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), Reason.STORAGE_FULL, 1, "No space left"),
         (OSError(errno.EDQUOT, os.strerror(errno.EDQUOT)), Reason.STORAGE_FULL, 1, "uota exceeded"),
         (OSError(errno.EIO, os.strerror(errno.EIO)), Reason.CRASHED, 1, "Input/output error at"),
-        (ModuleNotFoundError("No", name="onnx"), Reason.CRASHED, EXIT_FINAL, "onnx; install it in spec.conversion"),
+        (
+            ModuleNotFoundError("No", name="onnx"),
+            Reason.CRASHED,
+            EXIT_FINAL,
+            "onnx; add it to the file of spec.conversion.requirements",
+        ),
         (ZeroDivisionError("division by zero"), Reason.CRASHED, 1, "ZeroDivisionError: division by zero at"),
     ],
 )

@@ -78,8 +78,9 @@ def test_images_with_torch_share_its_layer(name: str) -> None:
         shared = lines[: next(number for number, line in enumerate(lines) if line.startswith("COPY"))]
         return [line for line in shared if line and not line.startswith("#")]
 
-    assert any("python3-torch" in line for line in first_layers("converter"))
-    assert first_layers(name) == first_layers("converter")
+    shared = first_layers(name)
+    assert any("python3-torch" in line for line in shared)
+    assert first_layers("converter")[: len(shared)] == shared
 
 
 def test_pip_settings_reach_the_build_without_paths_of_this_machine() -> None:
