@@ -21,7 +21,7 @@ VALUES = [each for each in values() if not each.is_group]
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 ALL = yaml.safe_load((ROOT / "hack/lint/all-values.yaml").read_text())
 ON_THE_CLUSTER = {"rbac.scope": "Cluster", "watchNamespaces": []}
-NEEDS = {
+NEEDS: dict[str, Body] = {
     "rbac.readNodes": ON_THE_CLUSTER,
     "admissionPolicy.enabled": ON_THE_CLUSTER,
     "images.server": {"server.cpu": False},
