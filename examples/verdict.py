@@ -1,15 +1,8 @@
 """Checks that the status of a ready object contains everything that its spec asks for."""
 
-from triton_operator.api.performance import ConcurrencyRange
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.candidates.combination import combinations
-
-
-def concurrencies(sweep: ConcurrencyRange) -> list[int]:
-    """Return every concurrency of the range, including its end."""
-    return list(range(sweep.start, sweep.end + 1, sweep.step))
-
 
 ENDS = {"Selected", "Passed", "Failed", "Skipped"}
 """The final states of a candidate."""
@@ -59,6 +52,8 @@ def _missing_rows(spec: TritonDeploymentSpec, status: TritonDeploymentStatus) ->
         ]
     if spec.performance.online:
         loads = {row.concurrency for row in performance.online} if performance else set()
-        asked = concurrencies(spec.performance.online.concurrency)
+        sweep = spec.performance.online.concurrency
+        # Without an end, a sweep ends where the server is saturated.
+        asked = sweep.concurrencies() if sweep.end is not None else [sweep.start]
         found += [f"no online measurement at concurrency {load}" for load in asked if load not in loads]
     return found

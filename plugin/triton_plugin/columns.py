@@ -4,6 +4,9 @@ from typing import NamedTuple
 
 from triton_operator.api.status import RowStatus
 
+SWEEPS = {"Offline": "offline", "Online": "online", "RequestRate": "open-loop"}
+"""The sweeps in words, by the names of the scenarios in the API."""
+
 
 class Column(NamedTuple):
     """One figure of a row."""
@@ -55,6 +58,7 @@ _ACCELERATOR = Column("Backend Accelerator", "accelerator", "Accelerator")
 _SHAPE = Column("Input Shape", "input_shape", "Input shape")
 _BATCH = Column("Client Batch Size", "batch_size", "Batch size")
 _CONCURRENCY = Column("Concurrent client requests", "concurrency", "Concurrency")
+_RATE = Column("Requests/second", "request_rate", "Req/s")
 _THROUGHPUT = Column("Inferences/second", "throughput", "Inf/s")
 _P50, _P90, _P95, _P99 = (Column(f"P{number} Latency", f"p{number}", f"P{number}") for number in (50, 90, 95, 99))
 _AVERAGE = Column("Avg Latency", "average", "Average")
@@ -65,7 +69,7 @@ _MEMORY = Column("Used memory (bytes)", "used_memory_bytes", "Memory (bytes)")
 _COMPONENTS = tuple(Column(each.heading, each.field, each.short) for each in COMPONENTS)
 
 ALL = (
-    *(_PRECISION, _ACCELERATOR, _SHAPE, _BATCH, _CONCURRENCY, _THROUGHPUT),
+    *(_PRECISION, _ACCELERATOR, _SHAPE, _BATCH, _CONCURRENCY, _RATE, _THROUGHPUT),
     *_COMPONENTS,
     *(_P50, _P90, _P95, _P99, _AVERAGE, _STABLE, _SPREAD, _CLIENT_BOUND, _MEMORY),
 )
@@ -74,7 +78,9 @@ OFFLINE = (_PRECISION, _ACCELERATOR, _SHAPE, _BATCH, _THROUGHPUT, _P90, _P95, _P
 """The columns of NVIDIA's offline tables."""
 ONLINE = (_SHAPE, _CONCURRENCY, _THROUGHPUT, *_COMPONENTS, _P50, _P90, _P95, _P99, _AVERAGE)
 """The columns of NVIDIA's online tables."""
-LOAD = (_PRECISION, _ACCELERATOR, _SHAPE, _BATCH, _CONCURRENCY, _STABLE, _CLIENT_BOUND)
+REQUEST_RATE = tuple(_RATE if each is _CONCURRENCY else each for each in ONLINE)
+"""The same of an open loop."""
+LOAD = (_PRECISION, _ACCELERATOR, _SHAPE, _BATCH, _CONCURRENCY, _RATE, _STABLE, _CLIENT_BOUND)
 """What tells one measurement of a sweep from another; most of it is the same in all of them."""
 LATENCIES = (_THROUGHPUT, _P50, _P90, _P95, _P99, _AVERAGE, _SPREAD, _MEMORY)
 """What a measurement found."""

@@ -91,7 +91,7 @@ def _rows(left: Report, right: Report) -> tuple[list[list[str]], int]:
 
 
 def _by_load(rows: Sequence[RowStatus]) -> dict[tuple[int, int, str], RowStatus]:
-    return {(row.batch_size, row.concurrency, row.input_shape): row for row in rows}
+    return {(row.batch_size, row.concurrency or 0, row.input_shape): row for row in rows}
 
 
 def _load(load: tuple[int, int, str]) -> str:

@@ -7,8 +7,10 @@ from triton_converters.contract.reasons import Reason
 from triton_operator.api.resolved import FromRepository
 from triton_operator.api.status import NOTICES, RISKS, CandidateStatus
 from triton_plugin.advice import advice
+from triton_plugin.columns import SWEEPS
 from triton_plugin.progress import STAGES, picture
 from triton_plugin.report.document import environment_lines
+from triton_plugin.saturation import sentence
 from triton_plugin.subject import Subject
 from triton_plugin.tables import margin, ranked
 
@@ -29,6 +31,7 @@ def explain(subject: Subject) -> str:
         _searches(subject),
         _others(subject, outcome),
         _last_source(subject),
+        _saturation(subject),
         _measured(subject),
     ]
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
@@ -138,7 +141,8 @@ def _choice(subject: Subject) -> str:
     objectives = selection.objectives
     wanted = ", ".join(f"{each.metric} (weight {each.weight})" for each in objectives) or "Throughput"
     bounds = ", ".join(selection.constraints.words()) or "none"
-    text = f"Objectives: {wanted}, in the {selection.scenario.lower()} sweep.\nConstraints: {bounds}."
+    sweep = SWEEPS[selection.scenario]
+    text = f"Objectives: {wanted}, in the {sweep} sweep.\nConstraints: {bounds}."
     selected = subject.condition("Selected")
     chosen = next((each for each in subject.status.candidates if each.state == "Selected"), None)
     if chosen is None or selected is None:
@@ -200,6 +204,13 @@ def _last_source(subject: Subject) -> str:
     if words := advice(found.reason):
         lines.append(f"  to do: {words}")
     return "\n".join(lines)
+
+
+def _saturation(subject: Subject) -> str:
+    performance = subject.status.performance
+    if performance is None or performance.saturation is None:
+        return ""
+    return sentence(performance.saturation)
 
 
 def _measured(subject: Subject) -> str:

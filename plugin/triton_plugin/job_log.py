@@ -5,7 +5,7 @@ from triton_plugin.subject import printable
 LINES = {
     "source": ("download ",),
     "packages": ("download ", "resolve "),
-    "profile": ("gates: ", "offline ", "online "),
+    "profile": ("gates: ", "offline ", "online ", "request rate "),
     "search": ("search ",),
     "measure": ("online ",),
 }

@@ -101,12 +101,11 @@ class Subject:
         return record.finished_at if record else ""
 
     def rows(self, candidate: CandidateStatus, scenario: str) -> list[RowStatus]:
-        """Return the measurements of a candidate's sweep. ``scenario``: Offline or Online."""
+        """Return the measurements of a candidate's sweep. ``scenario``: Offline, Online or RequestRate."""
         profile = self.profile(candidate)
         if profile is None:
             return []
-        found = profile.offline if scenario == "Offline" else profile.online
-        return [self.row(candidate, row) for row in found]
+        return [self.row(candidate, row) for row in profile.rows(scenario)]
 
 
 def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> Subject:

@@ -21,7 +21,7 @@ from tests.apiserver.kubectl import Kubectl
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "charts" / "triton-operator"
-IMAGES = ROOT / "hack" / "lint" / "images.yaml"
+IMAGE_VALUES = ROOT / "hack" / "lint" / "images.yaml"
 NAMESPACE = "triton-operator"
 USER = f"system:serviceaccount:{NAMESPACE}:triton-operator"
 Found = TypeVar("Found")
@@ -46,7 +46,7 @@ def eventually(look: Callable[[], Found], within: float = 60.0) -> Found:
 def rendered(*settings: str, namespace: str = NAMESPACE) -> list[dict[str, Any]]:
     """The chart's objects."""
     argv = [str(program("helm")), "template", "triton-operator", str(CHART), f"--namespace={namespace}"]
-    argv += ["--values", str(IMAGES)]
+    argv += ["--values", str(IMAGE_VALUES)]
     outcome = subprocess.run([*argv, *settings], capture_output=True, text=True, check=True)
     return [body for body in yaml.safe_load_all(outcome.stdout) if body]
 

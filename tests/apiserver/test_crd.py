@@ -342,6 +342,19 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "end must not be less than start: raise end",
     ),
     "too many points": ({"spec.performance.online.concurrency.step": 8}, "more than 16 values"),
+    "no request rate": ({"spec.performance.online.requestRate": {"rates": []}}, "should have at least 1 items"),
+    "a request rate of 0": (
+        {"spec.performance.online.requestRate": {"rates": [0]}},
+        "should be greater than or equal to 1",
+    ),
+    "ranking by request rates that are not measured": (
+        {"spec.selection.scenario": "RequestRate", "spec.selection.search": ...},
+        "scenario RequestRate has nothing to rank: set performance.online.requestRate",
+    ),
+    "a search by request rates": (
+        {"spec.selection.scenario": "RequestRate", "spec.performance.online.requestRate": {"rates": [5]}},
+        "a search measures no request rates: set search.mode to None",
+    ),
     "step 0": ({"spec.performance.online.concurrency.step": 0}, "should be greater than or equal to 1"),
     "two claims": ({"spec.repository.claimName": "models"}, "claimName and claimTemplate must not be set together"),
     "size no quantity": ({"spec.repository.claimTemplate.size": "20 GB"}, "size in body should match"),

@@ -14,7 +14,7 @@ from hack.devcluster.binaries import program
 from tests.apiserver.conftest import CRD
 from tests.apiserver.custom_resources import MINIMAL
 from tests.apiserver.kubectl import Kubectl
-from tests.apiserver.operator_process import CHART
+from tests.apiserver.operator_process import CHART, IMAGE_VALUES
 
 DESCRIPTION = "A model to convert, verify, measure and serve with NVIDIA Triton Inference Server."
 OLDER = "What an older chart said."
@@ -29,6 +29,8 @@ class Helm:
 
     def __call__(self, verb: str, *arguments: str) -> str:
         argv = [str(program("helm")), verb, "triton-operator", *arguments, "--namespace=default"]
+        if verb in ("install", "upgrade"):
+            argv += ["--values", str(IMAGE_VALUES)]
         kubeconfig = f"--kubeconfig={self.kubeconfig}"
         return subprocess.run([*argv, kubeconfig], capture_output=True, text=True, check=True).stdout
 

@@ -14,7 +14,15 @@ from hack.devcluster.binaries import program
 from tests.apiserver.conftest import CRD
 from tests.apiserver.custom_resources import MINIMAL
 from tests.apiserver.kubectl import Kubectl, KubectlError
-from tests.apiserver.operator_process import CHART, Operator, account, eventually, install_account, rendered
+from tests.apiserver.operator_process import (
+    CHART,
+    IMAGE_VALUES,
+    Operator,
+    account,
+    eventually,
+    install_account,
+    rendered,
+)
 from tests.apiserver.test_operator import created
 from triton_operator.installed import NotInstalledError, api_is_served, object_is_accepted, operator_answers
 from triton_operator.kube.connection import Connection, configuration
@@ -49,6 +57,7 @@ def test_with_rights_in_its_namespaces_alone(apiserver: ApiServer, cluster_kubec
         cluster_kubectl.within(name)(*binding)
     helm = (
         str(program("helm")), "install", "triton-operator", str(CHART), "--namespace=operators",
+        "--values", str(IMAGE_VALUES),
         "--kubeconfig", str(apiserver.kubeconfig), "--kube-as-user=installer",
     )  # fmt: skip
     refused = subprocess.run([*helm, "--skip-crds"], capture_output=True, text=True, check=False)

@@ -20,8 +20,14 @@ Body = dict[str, Any]
 VALUES = [each for each in values() if not each.is_group]
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 ALL = yaml.safe_load((ROOT / "hack/lint/all-values.yaml").read_text())
-NEEDS_THE_CLUSTER = ("rbac.readNodes", "admissionPolicy.enabled")
-"""Values that have no effect if the release has only Roles; their comments say so."""
+ON_THE_CLUSTER = {"rbac.scope": "Cluster", "watchNamespaces": []}
+NEEDS: dict[str, Body] = {
+    "rbac.readNodes": ON_THE_CLUSTER,
+    "admissionPolicy.enabled": ON_THE_CLUSTER,
+    "images.server": {"server.cpu": False},
+}
+"""Values that have no effect unless others are so; their comments say so."""
+OTHER_IMAGE = {"repository": "registry.example/other", "tag": "2"}
 
 
 def only(*kinds: str, settings: tuple[str, ...] = (), name: str = "triton-operator") -> list[Body]:
@@ -47,10 +53,11 @@ def rendered_with(values: str) -> list[Body]:
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: value.name)
 def test_every_value_has_an_effect(value: Value) -> None:
     """All values are away from their defaults; with this one put back, other objects are rendered."""
-    on_the_cluster = {"rbac.scope": "Cluster", "watchNamespaces": []}
-    everything = changed(ALL, on_the_cluster) if value.name in NEEDS_THE_CLUSTER else ALL
-    # all-values.yaml has the default of crds.install, because the other values of the CRD need it.
+    everything = changed(ALL, NEEDS.get(value.name, {}))
+    # all-values.yaml has the default of crds.install, because the other values of the CRD need it. Most images have no
+    # default.
     back = False if value.name == "crds.install" else value.default
+    back = OTHER_IMAGE if value.path[0] == "images" else back
     one = changed(everything, {value.name: back})
     assert one != everything
     assert rendered_with(yaml.safe_dump(one)) != rendered_with(yaml.safe_dump(everything))

@@ -16,6 +16,17 @@ GOOD: dict[str, JSON] = {
     "no thresholds and no metrics": changed(FULL, {"spec.metrics": ..., "spec.accuracy.thresholds": []}),
     "online batch at the maximum": changed(FULL, {"spec.performance.online.batchSize": 128}),
     "sixteen points": changed(FULL, {"spec.performance.online.concurrency": {"start": 1, "end": 16}}),
+    "until the server is saturated": changed(FULL, {"spec.performance.online.concurrency": {"start": 1}}),
+    "until the server is saturated, in steps": changed(
+        FULL, {"spec.performance.online.concurrency": {"start": 8, "step": 8}}
+    ),
+    "ranked by request rates": changed(
+        FULL,
+        {
+            "spec.performance.online.requestRate": {"rates": [100, 200], "distribution": "Constant"},
+            "spec.selection": {"scenario": "RequestRate"},
+        },
+    ),
     "a number of no fraction": changed(FULL, {"spec.serving.replicas": 2.0}),
     "a claim by name": changed(FULL, {"spec.repository": {"claimName": "models"}}),
     "no approval yet": changed(FULL, {"spec.selection.approvedRevision": ...}),

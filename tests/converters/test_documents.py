@@ -115,7 +115,7 @@ def rounded(outcome: Outcome) -> Outcome:
     """Rows lose what is beyond their columns' precision."""
     changes: dict[str, Any] = {
         scenario: tuple(rounded_row(row) for row in rows)
-        for scenario in ("offline", "online")
+        for scenario in ("offline", "online", "request_rate")
         if (rows := getattr(outcome.result, scenario, None)) is not None
     }
     assert outcome.result is not None

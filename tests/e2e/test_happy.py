@@ -98,11 +98,21 @@ def test_as_many_rows_are_recorded_as_were_asked_for(happy_object: Happy) -> Non
     performance = happy_object.ready.state.status["performance"]
     assert [(row["batchSize"], row["concurrency"]) for row in performance["offline"]] == [(1, 1), (8, 1)]
     assert [(row["batchSize"], row["concurrency"]) for row in performance["online"]] == [(1, n) for n in (1, 2, 3, 4)]
-    for row in (*performance["offline"], *performance["online"]):
+    assert [(row["batchSize"], row["requestRate"]) for row in performance["requestRate"]] == [(1, 5)]
+    for row in (*performance["offline"], *performance["online"], *performance["requestRate"]):
         assert float(row["throughput"]) > 0
         assert all(row[latency] > 0 for latency in LATENCIES), row
         assert row["p50"] <= row["p90"] <= row["p95"] <= row["p99"]
         assert row["computeInfer"] > 0
+
+
+def test_what_one_replica_does_is_in_the_status(happy_object: Happy) -> None:
+    performance = happy_object.ready.state.status["performance"]
+    saturation = performance["saturation"]
+    assert saturation["ended"] in ("Plateau", "RangeEnd")
+    assert saturation["concurrency"] in (1, 2, 3, 4)
+    assert float(saturation["throughput"]) > 0
+    assert any(" --request-rate-range 5 " in line for line in performance["environment"]["perfAnalyzer"])
 
 
 def test_columns_of_kubectl_get(happy_object: Happy) -> None:

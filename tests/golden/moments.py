@@ -150,6 +150,13 @@ def search_failed() -> Cluster:
     return until(cluster, has("Ready"))
 
 
+def saturated() -> Cluster:
+    """One candidate, whose sweep went on until its server was saturated, and two request rates."""
+    online = {"concurrency": {"start": 1}, "requestRate": {"rates": [1000, 2000]}}
+    one = [a_model(candidates=[candidate("onnx-fp32")])]
+    return until(Cluster(a_spec(models=one, performance={"online": online})), has("Ready"))
+
+
 MOMENTS: dict[str, Moment] = {
     "approval-invalid": approval_invalid,
     "awaiting-approval": lambda: until(choosing(approval="Manual"), has("AwaitingApproval")),
@@ -173,6 +180,7 @@ MOMENTS: dict[str, Moment] = {
     "ready": ready,
     "resnet50-on-an-a100": lambda: until(Cluster(nvidias_resnet50.SPEC, gpu_product_exists=True), active("profile")),
     "rolling-out": lambda: until(Cluster(a_spec()), lambda cluster: bool(cluster.of_kind("Deployment"))),
+    "saturated": saturated,
     "search-failed": search_failed,
     "second-part-of-a-search": second_part_of_a_search,
     "server-refuses-the-model": server_refuses_the_model,

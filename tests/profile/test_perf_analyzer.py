@@ -1,6 +1,7 @@
 """perf_analyzer's command line, its report and its complaints; texts are those of the 2.60.0 binary."""
 
 import shlex
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -18,6 +19,7 @@ from triton_converters.measuring.perf_analyzer import (
     is_unstable,
     last_lines,
     longer,
+    most_seconds,
     parse_report,
     requests_per_second,
     spread,
@@ -40,12 +42,21 @@ Failed to obtain stable measurement.
 """
 TARGET = Target("digits", "127.0.0.1:8001", "grpc", "/repository/.triton-operator/references/a/perf.json", ())
 POINT = Point("online", 1, 4)
+RATE = Point("request_rate", 1, 0, rate=100)
+RATE_REPORT = (
+    HEADER.replace("Concurrency", "Request Rate")
+    + "\n100,104.169,124,632,663,37,747,82,0,1332,4886,6339,19327,2287,124,2154\n"
+)
+KEPT_UP = (
+    "    [WARNING] Perf Analyzer was not able to keep up with the desired request rate."
+    " 1.60% of the requests were delayed. \n"
+)
 COUNT = Measurement("CountWindows", 50, 5000, 10)
 TIME = Measurement("TimeWindows", 50, 300, 25)
 
 
 def test_the_command_line_of_an_online_point() -> None:
-    assert shlex.join(arguments(TARGET, POINT, first_windows(COUNT))) == (
+    assert shlex.join(arguments(TARGET, POINT, first_windows(COUNT, POINT))) == (
         "perf_analyzer -m digits -u 127.0.0.1:8001 -i grpc -b 1 --concurrency-range 4"
         " --input-data /repository/.triton-operator/references/a/perf.json --warmup-request-count 10"
         " --measurement-mode count_windows --measurement-request-count 50 --stability-percentage 10 --max-trials 5"
@@ -55,7 +66,7 @@ def test_the_command_line_of_an_online_point() -> None:
 
 def test_the_command_line_of_an_offline_point_with_shapes_and_shared_memory() -> None:
     target = Target("m", "[::1]:8000", "http", "perf.json", (InputShape("A", (3, 4)), InputShape("B", (7,))))
-    assert shlex.join(arguments(target, Point("offline", 32, 1), first_windows(TIME), 40)) == (
+    assert shlex.join(arguments(target, Point("offline", 32, 1), first_windows(TIME, POINT), 40)) == (
         "perf_analyzer -m m -u '[::1]:8000' -i http -b 32 --concurrency-range 1 --input-data perf.json"
         " --shape A:3,4 --shape B:7 --shared-memory system --output-shared-memory-size 40 --warmup-request-count 10"
         " --measurement-mode time_windows --measurement-interval 300 --stability-percentage 25 --max-trials 5"
@@ -63,8 +74,66 @@ def test_the_command_line_of_an_offline_point_with_shapes_and_shared_memory() ->
     )
 
 
+def test_the_command_line_of_a_request_rate() -> None:
+    assert shlex.join(arguments(TARGET, RATE, first_windows(COUNT, RATE))) == (
+        "perf_analyzer -m digits -u 127.0.0.1:8001 -i grpc -b 1 --request-rate-range 100 --request-distribution poisson"
+        " --max-threads 256 --input-data /repository/.triton-operator/references/a/perf.json"
+        " --warmup-request-count 256 --measurement-mode count_windows --measurement-request-count 400"
+        " --stability-percentage 10 --max-trials 5 -v --verbose-csv -f request_rate-batch1-rate100.csv"
+    )
+
+
+@pytest.mark.parametrize(
+    ("rate", "distribution", "measurement", "size"),
+    [
+        (100, "Poisson", COUNT, 400),
+        (100, "Constant", COUNT, 50),
+        (100, "Poisson", replace(COUNT, stability_percentage=50), 50),
+        (5, "Poisson", COUNT, 150),
+        (1, "Poisson", COUNT, 50),
+        (100, "Poisson", replace(COUNT, request_count=1000), 1000),
+        (100, "Poisson", TIME, 640),
+        (1, "Poisson", replace(TIME, stability_percentage=10), 30_000),
+        (100, "Constant", TIME, 300),
+    ],
+)
+def test_windows_hold_enough_random_arrivals(rate: int, distribution: str, measurement: Measurement, size: int) -> None:
+    point = replace(RATE, rate=rate, distribution=distribution)
+    assert first_windows(measurement, point).size == size
+
+
+@pytest.mark.parametrize(("rate", "threads"), [(1, 16), (2, 20), (25, 250), (1000, 256)])
+def test_an_open_loop_has_a_bounded_number_of_threads_and_warms_up_each(rate: int, threads: int) -> None:
+    point = replace(RATE, rate=rate)
+    assert (point.workers, warmup_requests(point, 0.0)) == (threads, threads)
+
+
+def test_a_request_rate_gets_the_time_that_its_requests_take_to_arrive() -> None:
+    point = replace(RATE, rate=1)
+    windows = first_windows(COUNT, point)
+    assert most_seconds(windows, point, 0.0) >= 16 + windows.trials * windows.size
+
+
+def test_the_report_of_a_request_rate_becomes_a_row() -> None:
+    row = parse_report(RATE_REPORT, RATE, stable=True)
+    assert (row.concurrency, row.request_rate, row.throughput, row.p99) == (0, 100, 104.169, 19327)
+
+
+@pytest.mark.parametrize(
+    ("text", "point"), [(RATE_REPORT, POINT), (REPORT, RATE), (RATE_REPORT, replace(RATE, rate=99))]
+)
+def test_a_report_of_another_load_is_refused(text: str, point: Point) -> None:
+    with pytest.raises(ReportError):
+        parse_report(text, point, stable=True)
+
+
+def test_a_client_that_sends_late_is_the_limit() -> None:
+    assert not is_client_bound(KEPT_UP)
+    assert is_client_bound(KEPT_UP.replace("1.60", "99.90"))
+
+
 def test_every_concurrent_worker_is_warmed_up() -> None:
-    argv = arguments(TARGET, Point("online", 1, 256), first_windows(COUNT))
+    argv = arguments(TARGET, Point("online", 1, 256), first_windows(COUNT, POINT))
     assert argv[argv.index("--warmup-request-count") + 1] == "512"
 
 
@@ -79,7 +148,7 @@ def test_a_slow_model_is_warmed_up_by_fewer_requests(
 
 
 def test_points_of_one_scenario_differ_in_batch_concurrency_and_file_only() -> None:
-    one, other = (arguments(TARGET, Point("online", b, c), first_windows(COUNT)) for b, c in ((1, 2), (8, 3)))
+    one, other = (arguments(TARGET, Point("online", b, c), first_windows(COUNT, POINT)) for b, c in ((1, 2), (8, 3)))
     assert [a for a, b in zip(one, other, strict=True) if a != b] == ["1", "2", "online-batch1-concurrency2.csv"]
 
 
@@ -152,7 +221,7 @@ def test_the_rate_is_that_of_the_last_window() -> None:
 
 @given(st.integers(1, 10**6), st.floats(0, 1e6), st.booleans())
 def test_a_retry_looks_at_least_twice_as_long(size: int, rate: float, by_count: bool) -> None:
-    asked = first_windows(Measurement("CountWindows" if by_count else "TimeWindows", size, size, 10))
+    asked = first_windows(Measurement("CountWindows" if by_count else "TimeWindows", size, size, 10), POINT)
     again = longer(asked, rate)
     assert again.size >= 2 * size
     assert (again.size >= 1.5 * rate) or not by_count
@@ -161,7 +230,7 @@ def test_a_retry_looks_at_least_twice_as_long(size: int, rate: float, by_count: 
 
 @pytest.mark.parametrize(("measurement", "count"), [(COUNT, 6000), (TIME, 50)])
 def test_the_last_resort_takes_three_windows_by_count_as_they_are(measurement: Measurement, count: int) -> None:
-    last = unjudged(longer(first_windows(measurement), 4000), measurement)
+    last = unjudged(longer(first_windows(measurement, POINT), 4000), measurement)
     assert last.arguments == (
         *("--measurement-mode", "count_windows", "--measurement-request-count", str(count)),
         *("--stability-percentage", "1000000", "--max-trials", "3"),

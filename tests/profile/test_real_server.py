@@ -16,8 +16,9 @@ from triton_converters.claim_store.served_outputs import read_outputs
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import InputShape, Sweep
+from triton_converters.contract.request import InputShape, Measurement, OpenLoop, Sweep
 from triton_converters.contract.results import MeasureResult, ProfileResult, Row
+from triton_converters.contract.saturation import Ended, is_saturated, request_rate, saturation, sustained
 from triton_converters.measuring.server import Server
 
 pytestmark = pytest.mark.images
@@ -101,6 +102,45 @@ def test_a_result_is_replayed_and_not_measured_again(pod: Pod) -> None:
     assert first[1] == second[1]
     assert "online 1/1" in first[2]
     assert "online 1/1" not in second[2]
+
+
+def test_a_sweep_ends_at_saturation_and_rates_are_measured(pod: Pod) -> None:
+    request = replace(
+        profile_request("saturated", "linear", pod.ports),
+        load=pod.load(Measurement("CountWindows", 200, 5000, ALWAYS_STABLE)),
+        offline=Sweep((), (), False),
+        online=Sweep((1,), (1, 2, 4, 8, 16, 32, 64, 128), False, until_saturated=True),
+        open_loop=OpenLoop((50,), confirmed_percent=30),
+    )
+    found = profile(pod, request)
+    saturated = saturation(found.online, ())
+    assert saturated is not None
+    assert saturated.row is not None
+    assert [row.concurrency for row in found.online] == [1 << number for number in range(len(found.online))]
+    assert (saturated.ended is Ended.PLATEAU) == is_saturated(found.online)
+    slow, confirmed = found.request_rate
+    assert (slow.request_rate, slow.concurrency) == (50, 0)
+    assert slow.throughput == pytest.approx(50, rel=0.2)
+    assert confirmed.request_rate == request_rate(saturated.row, 30)
+    for row in found.request_rate:
+        assert 0 < row.p50 <= row.p90 <= row.p95 <= row.p99
+        assert row.compute_infer > 0
+    assert "--request-rate-range 50 --request-distribution poisson" in found.environment.perf_analyzer[1]
+    assert (pod.measurement("saturated") / "request_rate-batch1-rate50.csv").is_file()
+
+
+def test_a_rate_that_no_server_keeps_up_with_gives_a_row_that_says_so(pod: Pod) -> None:
+    request = replace(
+        profile_request("flooded", "linear", pod.ports),
+        load=load(pod.ports, ALWAYS_STABLE),
+        offline=Sweep((), (), False),
+        online=Sweep((1,), (1,), False),
+        open_loop=OpenLoop((100_000,), "Constant"),
+    )
+    (row,) = profile(pod, request).request_rate
+    assert row.throughput < 50_000
+    assert row.client_bound
+    assert sustained([row], ()) == 0
 
 
 @pytest.mark.parametrize(

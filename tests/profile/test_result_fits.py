@@ -1,5 +1,7 @@
 """A profile's result in its termination message, at the limits that the API allows."""
 
+from dataclasses import replace
+
 from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.results import Environment, ProfileResult, Row
 
@@ -19,9 +21,14 @@ def row(concurrency: int) -> Row:
 
 def test_the_largest_sweeps_fit() -> None:
     environment = Environment(
-        "2.51.0", "gpu", "NVIDIA-A100-SXM4-80GB", "10.0.1", "AMD EPYC 7742, 8 cores", (COMMAND,) * 2
+        "2.51.0", "gpu", "NVIDIA-A100-SXM4-80GB", "10.0.1", "AMD EPYC 7742, 8 cores", (COMMAND,) * 3
     )
     rows = tuple(row(100 + number) for number in range(24))
     message = "256 samples agree in 24 requests of 1, 65, 128 samples; largest absolute error 1.19e-07"
-    result = ProfileResult(True, "Passed", message, 1.1920928955078125e-07, 256, rows[:8], rows[8:], environment)
+    rates = tuple(replace(row(0), request_rate=12345 + number) for number in range(5))
+    result = ProfileResult(
+        *(True, "Passed", message, 1.1920928955078125e-07, 256, rows[:8], rows[8:], environment),
+        seen="a" * 64,
+        request_rate=rates,
+    )
     Outcome("profile", "0123456789abcdef", result).to_json()

@@ -11,9 +11,9 @@ from test_perf_analyzer import COUNT, HEADER, TARGET, TIME, UNSTABLE
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import Sweep
+from triton_converters.contract.request import Constraint, OpenLoop, Sweep
 from triton_converters.measuring.perf_analyzer import Point
-from triton_converters.measuring.sweep import Invocation, Plan, measure, points, run_process
+from triton_converters.measuring.sweep import Invocation, Plan, measure, points, rates, run_process
 from triton_plugin.job_log import latest
 
 
@@ -63,6 +63,36 @@ def test_points_are_the_product_of_batch_sizes_and_concurrencies() -> None:
     assert [(each.batch_size, each.concurrency) for each in found] == [(1, 1), (1, 2), (8, 1), (8, 2)]
 
 
+class Saturating(Tool):
+    """Answers 1,000 requests a second at most, from four workers on."""
+
+    def __call__(self, argv: Sequence[str], directory: Path, seconds: float) -> Invocation:
+        super().__call__(argv, directory, seconds)
+        report = directory / value(argv, "-f")
+        throughput = min(1000, 250 * int(value(argv, "--concurrency-range")))
+        report.write_text(report.read_text().replace(",1000,", f",{throughput},"))
+        return Invocation(0, "fine")
+
+
+def test_a_sweep_ends_once_the_throughput_no_longer_rises(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wanted = points("online", Sweep((1,), (1, 2, 4, 8, 16, 32, 64), False))
+    found = measure(Plan(TARGET, COUNT, tmp_path), wanted, Saturating(1), until_saturated=True)
+    assert [row.concurrency for row in found.rows] == [1, 2, 4, 8, 16]
+    assert "the throughput no longer rises; 2 points are not measured" in capsys.readouterr().out
+    whole = measure(Plan(TARGET, COUNT, tmp_path), wanted, Saturating(1))
+    assert len(whole.rows) == 7
+
+
+def test_a_request_rate_confirms_the_saturation(tmp_path: Path) -> None:
+    sweep = Sweep((2,), (1, 2, 4, 8, 16), False)
+    rows = measure(Plan(TARGET, COUNT, tmp_path), points("online", sweep), Saturating(1)).rows
+    found = rates(OpenLoop((100,), confirmed_percent=70), sweep, rows)
+    assert [(each.rate, each.batch_size, each.concurrency) for each in found] == [(100, 2, 0), (350, 2, 0)]
+    late = OpenLoop((), "Constant", 70, (Constraint("P99LatencyMicroseconds", None, 10.0),))
+    assert rates(late, sweep, rows) == ()
+    assert rates(OpenLoop(()), sweep, rows) == ()
+
+
 def test_without_batch_dimension_a_request_is_sent_as_it_is_and_its_samples_are_counted(tmp_path: Path) -> None:
     tool = Tool(1)
     wanted = points("offline", Sweep((256,), (1,), True), batched=False)
@@ -106,7 +136,7 @@ def test_a_point_that_never_settles_gives_a_row_that_says_so(tmp_path: Path, exi
 
 def test_exit_code_zero_without_a_row_is_a_failure_that_quotes_the_tool(tmp_path: Path) -> None:
     message = failure(tmp_path, Tool(9, output="thread 3 failed\nbad things")).message
-    assert "batch size 1, concurrency 4 (online) ended with exit code 0 without a row" in message
+    assert "batch 1, concurrency 4 (online) ended with exit code 0 without a row" in message
     assert "thread 3 failed | bad things" in message
 
 

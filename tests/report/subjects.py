@@ -36,6 +36,11 @@ def searched() -> Subject:
     return parse(*golden("search-failed"))
 
 
+def saturated() -> Subject:
+    """One candidate, measured until its server was saturated, and at two request rates."""
+    return parse(*golden("saturated"))
+
+
 def hostile() -> Subject:
     """A candidate failed, and all its words are an attacker's."""
     body, results = copy.deepcopy(golden("ready"))

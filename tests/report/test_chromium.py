@@ -1,15 +1,17 @@
 """The HTML report as its readers see it. `make test-report` installs the browser."""
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tests.report.browser import Browser
-from tests.report.subjects import HOSTILE, RECORDED, hostile, searched
+from tests.report.subjects import HOSTILE, RECORDED, hostile, saturated, searched
 from triton_plugin.report.as_html import as_html
 from triton_plugin.report.document import report
 from triton_plugin.source import read_file
+from triton_plugin.subject import Subject
 
 pytestmark = pytest.mark.chromium
 
@@ -35,12 +37,15 @@ SMALLEST = """Math.min(...[...document.querySelectorAll("figure svg")].filter((s
 
 
 @cache
-def html(file: Path | None) -> str:
-    """The report of an example's recorded run, or of a search in the simulation; its plots take a second."""
-    return as_html(report(read_file(str(file)) if file else searched()))
+def html(file: Path | Callable[[], Subject]) -> str:
+    """The report of an example's recorded run, or of the simulation; its plots take a second."""
+    return as_html(report(read_file(str(file)) if isinstance(file, Path) else file()))
 
 
-@pytest.fixture(params=[*RECORDED, None], ids=lambda file: file.stem if file else "searched")
+@pytest.fixture(
+    params=[*RECORDED, searched, saturated],
+    ids=lambda given: given.stem if isinstance(given, Path) else given.__name__,
+)
 def page(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """That report as a file."""
     file = tmp_path / "report.html"

@@ -5,14 +5,16 @@ from typing import Any
 import pytest
 
 from hack.docs import advice as generate_advice
-from tests.report.subjects import golden, ready
+from tests.report.subjects import golden, ready, saturated
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import candidate
 from triton_converters.contract.reasons import Reason
+from triton_operator.api.status import SaturationStatus
 from triton_plugin.explain import DOCS, explain
 from triton_plugin.report.as_html import as_html
 from triton_plugin.report.as_markdown import as_markdown
 from triton_plugin.report.document import report
+from triton_plugin.saturation import sentence
 from triton_plugin.subject import parse
 
 
@@ -33,6 +35,31 @@ def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:
     assert "Pareto-optimal (no other candidate is better in both throughput and p99 latency): onnx-fp32." in text
     for name in ("onnx-fp16", "ts-trace-fp32", "ts-script-fp32"):
         assert f"  {name}: Passed: NotBest:" in text
+
+
+def test_what_one_replica_does_is_told_in_a_sentence() -> None:
+    assert (
+        "\nOne replica does 3600.0 inferences/s at concurrency 8, with p99 5000 us: a higher concurrency brings less"
+        " than 5 % more. It sustains 2000 requests/s.\n"
+    ) in explain(saturated())
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"ended": "Constraint"}, "One replica meets the latency constraints at no concurrency that was measured."),
+        ({"ended": "Constraint", "concurrency": 4}, "at concurrency 4, with p99 900 us: a higher concurrency breaks a"),
+        ({"ended": "RangeEnd", "concurrency": 4, "lowerBound": True}, "at least 12.5 inferences/s"),
+        (
+            {"ended": "RangeEnd", "concurrency": 4, "lowerBound": True},
+            "to find the limit, leave out end",
+        ),
+        ({"ended": "Plateau", "concurrency": 4, "lowerBound": True}, "the client was the bottleneck"),
+    ],
+)
+def test_what_limits_a_replica_is_told(fields: dict[str, Any], words: str) -> None:
+    figures = {"throughput": "12.5", "p99LatencyMicroseconds": 900}
+    assert words in sentence(SaturationStatus.model_validate(figures | fields))
 
 
 def test_what_the_operator_filled_in_is_told() -> None:

@@ -2,17 +2,19 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.report.subjects import HOSTILE, RECORDED, hostile, ready, searched
+from tests.report.subjects import HOSTILE, RECORDED, hostile, ready, saturated, searched
 from triton_operator.api.status import RowStatus
 from triton_plugin import columns
 from triton_plugin.report.as_csv import as_csv
 from triton_plugin.report.as_html import as_html
 from triton_plugin.report.as_markdown import as_markdown, drawings
 from triton_plugin.report.document import Report, report
+from triton_plugin.report.plots import tradeoff
 from triton_plugin.source import read_file
 from triton_plugin.subject import Subject
 
@@ -34,6 +36,37 @@ def every_row(subject: Subject) -> list[RowStatus]:
     for candidate in subject.status.candidates:
         rows += [*subject.rows(candidate, "Offline"), *subject.rows(candidate, "Online")]
     return rows
+
+
+def test_request_rates_and_the_saturation_are_in_every_form() -> None:
+    made = report(saturated())
+    (candidate,) = made.candidates
+    assert candidate.measured is not None
+    assert candidate.measured.saturation == made.performance.saturation if made.performance else False
+    lines = list(csv.DictReader(io.StringIO(as_csv(made))))
+    found = [(each["Measured on"], each["Requests/second"]) for each in lines if each["Scenario"] == "RequestRate"]
+    assert found == [("profile", "1000"), ("profile", "2000")]
+    text, page = as_markdown(made, with_plots=True), as_html(made)
+    assert "| Requests/second | Inferences/second |" in text
+    for form in (text, page):
+        assert "One replica does 3600.0 inferences/s at concurrency 8" in form
+    assert any(path.name.endswith("-saturation.svg") for path in drawings(made))
+    assert "saturated: concurrency 8" in page
+    assert "request rate (open loop)" in page
+
+
+@pytest.mark.parametrize("scenario", ["Online", "Offline", "RequestRate"])
+def test_the_trade_off_is_of_the_scenario_that_is_ranked(scenario: str) -> None:
+    made = report(saturated()).model_copy(update={"scenario": scenario})
+    (plot,) = tradeoff(made)
+    assert f"({columns.SWEEPS[scenario]} sweep)" in plot.title
+
+
+def test_without_the_records_the_saturation_is_told_and_not_drawn() -> None:
+    subject = saturated()
+    made = report(replace(subject, records={}))
+    assert "One replica does 3600.0" in as_html(made)
+    assert not any(path.name.endswith("-saturation.svg") for path in drawings(made))
 
 
 def test_the_columns_are_all_figures_of_a_row() -> None:

@@ -1,7 +1,7 @@
 """What Jobs answer in the simulation, and how they fare otherwise."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -39,6 +39,8 @@ from triton_converters.contract.results import (
     Tensor,
     Tuning,
 )
+from triton_converters.contract.saturation import is_saturated
+from triton_converters.measuring.sweep import rates
 
 REQUESTS: dict[str, Any] = {
     "source": SourceRequest,
@@ -53,6 +55,8 @@ REQUESTS: dict[str, Any] = {
 }
 THROUGHPUT = {("ts-trace", "fp32"): 1000, ("ts-script", "fp32"): 900, ("onnx", "fp32"): 2000, ("onnx", "fp16"): 1500}
 """Inferences per second at concurrency 1."""
+SATURATED = 8
+"""Concurrency from which the throughput of every server no longer rises."""
 FAST = 3000
 """Of all other formats."""
 TUNED = 1.5
@@ -218,6 +222,7 @@ def _result(stage: str, candidate: str, request: Any, fate: Fate) -> Document:
         return _search(request, fate)
     usual = THROUGHPUT.get((request.format.rpartition("+")[2], request.precision), FAST)
     throughput = usual * (TUNED if candidate.endswith(".tuned") else 1) * fate.speed
+    online = _online(request, throughput, fate)
     return ProfileResult(
         passed=True,
         reason=str(Reason.PASSED),
@@ -225,9 +230,10 @@ def _result(stage: str, candidate: str, request: Any, fate: Fate) -> Document:
         max_absolute_error=1e-6,
         samples=64,
         offline=tuple(row(1, throughput * (1 + each / 10), fate.p99, each) for each in request.offline.batch_sizes),
-        online=_online(request, throughput, fate),
+        online=online,
         environment=environment,
         seen=SEEN,
+        request_rate=_at_rates(request, online, fate),
     )
 
 
@@ -255,4 +261,18 @@ def _throughput(point: SearchPoint) -> float:
 
 def _online(request: Any, throughput: float, fate: Fate) -> tuple[Row, ...]:
     (batch,) = request.online.batch_sizes
-    return tuple(row(each, throughput * (1 + each / 10), fate.p99, batch) for each in request.online.concurrencies)
+    rows: list[Row] = []
+    for each in request.online.concurrencies:
+        rows.append(row(each, throughput * (1 + min(each, SATURATED) / 10), fate.p99, batch))
+        if request.online.until_saturated and is_saturated(rows):
+            break
+    return tuple(rows)
+
+
+def _at_rates(request: ProfileRequest, online: Sequence[Row], fate: Fate) -> tuple[Row, ...]:
+    """A server that keeps up with every rate."""
+    points = rates(request.open_loop, request.online, online)
+    return tuple(
+        replace(row(0, each.rate * each.batch_size, fate.p99, each.batch_size), request_rate=each.rate)
+        for each in points
+    )

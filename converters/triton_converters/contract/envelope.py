@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from triton_converters.contract.document import LARGEST_INTEGER, Document, DocumentError, decode, wrong_type
+from triton_converters.contract.document import LARGEST_INTEGER, Document, DocumentError, decode, given, wrong_type
 from triton_converters.contract.reasons import FAILURES, Reason
-from triton_converters.contract.results import RESULTS, CandidateMetrics, Row, SearchPoint, Tuning
+from triton_converters.contract.results import RESULTS, SCENARIOS, CandidateMetrics, Row, SearchPoint, Tuning
 from triton_converters.contract.text import printable, shortened
 
 MESSAGE_LIMIT_BYTES = 4000
@@ -56,7 +56,7 @@ class Outcome:
         if self.result is None:
             message = shortened(printable(self.message), FAILURE_LIMIT_BYTES)
             return self._envelope(reason=str(self.reason), message=message)
-        packed = _pack(asdict(self.result))
+        packed = _pack({name: value for name, value in asdict(self.result).items() if name in given(self.result)})
         text = self._envelope(result=packed)
         if len(text.encode()) > MESSAGE_LIMIT_BYTES:
             text = self._envelope(deflated=_deflate(_compact(packed)))
@@ -127,7 +127,7 @@ def _compact(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-_SCENARIOS = {"offline", "online"}
+_SCENARIOS = set(SCENARIOS.values())
 _COLUMNS = tuple(Row.__dataclass_fields__)
 _FLAGS = {"stable", "client_bound"}
 _MEBIBYTE = 2**20
@@ -189,6 +189,9 @@ def _unpack_point(value: Any, place: str) -> dict[str, Any]:
 
 def _pack_row(row: dict[str, Any]) -> list[Any]:
     small = row | {"memory_bytes": row["memory_bytes"] // _MEBIBYTE}
+    if not small["request_rate"]:
+        # The last column: rows without it are those that earlier versions read.
+        del small["request_rate"]
     return [round(value, 1) if isinstance(value, float) else int(value) for value in small.values()]
 
 

@@ -260,6 +260,8 @@ class Sweep:
     concurrencies: tuple[int, ...]
     shared_memory: bool
     """Whether requests use system shared memory; client and server then share /dev/shm."""
+    until_saturated: bool = False
+    """Whether the sweep ends before its last concurrency once the throughput no longer rises."""
 
 
 @dataclass(frozen=True)
@@ -276,6 +278,29 @@ class Load:
     measurement: Measurement
     metrics_url: str = ""
     """host:port of Triton's metrics; empty: the default port on the HTTP endpoint's host."""
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """Bounds that a measurement must meet; those that are not None apply."""
+
+    metric: str
+    minimum: float | None
+    maximum: float | None
+
+
+@dataclass(frozen=True)
+class OpenLoop:
+    """Points at which requests arrive at a rate, whatever the server has answered, in the online sweep's batch size."""
+
+    rates: tuple[int, ...]
+    """Requests per second."""
+    distribution: str = "Poisson"
+    """Distribution of the times between requests: ``Poisson`` or ``Constant``."""
+    confirmed_percent: int = 0
+    """Share of the throughput at which the online sweep saturates, for one more point; 0: none."""
+    constraints: tuple[Constraint, ...] = ()
+    """The constraints within which that throughput is taken; only with ``confirmed_percent``."""
 
 
 @dataclass(frozen=True)
@@ -308,6 +333,8 @@ class ProfileRequest(Document):
     """The models of an ensemble (format ``ensemble``)."""
     content: str = ""
     """``ConvertResult.content`` of the revision; empty: not recorded."""
+    open_loop: OpenLoop = OpenLoop(())
+    """The request rates to measure after the online sweep."""
 
 
 @dataclass(frozen=True)
@@ -354,15 +381,6 @@ class Objective:
     metric: str
     """A key of ``scoring.METRICS``."""
     weight: int
-
-
-@dataclass(frozen=True)
-class Constraint:
-    """Bounds that a measurement must meet; those that are not None apply."""
-
-    metric: str
-    minimum: float | None
-    maximum: float | None
 
 
 @dataclass(frozen=True)

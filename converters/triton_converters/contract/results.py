@@ -38,6 +38,7 @@ class Row:
 
     batch_size: int
     concurrency: int
+    """Requests in flight; 0: they arrived at ``request_rate``."""
     throughput: float
     """Inferences (samples) per second."""
     client_send: int
@@ -62,6 +63,8 @@ class Row:
     memory_bytes: int = 0
     """Most memory in use during the measurement, in bytes, rounded down to whole MiB: of the GPUs, from Triton's
     metrics; without a GPU of the whole node, whatever uses it. 0 if unknown."""
+    request_rate: int = 0
+    """Requests per second that were to arrive, whatever the server had answered; 0: a fixed number was in flight."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ class Environment(Document):
     tensorrt_version: str
     cpu: str
     perf_analyzer: tuple[str, ...]
-    """Command line of one invocation per scenario; only -b and --concurrency-range differ between its points."""
+    """Command line of one invocation per scenario; only -b and the load differ between its points."""
 
 
 @dataclass(frozen=True)
@@ -187,6 +190,17 @@ class ProfileResult(Document):
     environment: Environment
     seen: str = ""
     """Digest of the attributes of the revision's files, just before their content was compared."""
+    request_rate: tuple[Row, ...] = ()
+    """Open-loop measurements."""
+
+    def rows(self, scenario: str) -> tuple[Row, ...]:
+        """Return the measurements of a scenario, a key of SCENARIOS."""
+        found: tuple[Row, ...] = getattr(self, SCENARIOS[scenario])
+        return found
+
+
+SCENARIOS = {"Offline": "offline", "Online": "online", "RequestRate": "request_rate"}
+"""The fields of ProfileResult with the measurements of each scenario, by its name in the API."""
 
 
 @dataclass(frozen=True)

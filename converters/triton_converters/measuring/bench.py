@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from triton_converters.contract.request import InputShape, Load, Sweep
-from triton_converters.contract.results import Signature
+from triton_converters.contract.request import InputShape, Load, OpenLoop, Sweep
+from triton_converters.contract.results import Row, Signature
 from triton_converters.measuring import load_input
-from triton_converters.measuring.perf_analyzer import Target
+from triton_converters.measuring.perf_analyzer import Point, Target
 from triton_converters.measuring.server import Server
-from triton_converters.measuring.sweep import Measured, Plan, measure, points
+from triton_converters.measuring.sweep import Measured, Plan, measure, points, rates
 from triton_converters.model_config.data_types import wire_bytes
 
 ROOM = 2
@@ -39,14 +39,18 @@ class Bench:
         if not sweep.batch_sizes:
             return Measured((), "")
         if self.signature.max_batch_size:
-            return self._measure(scenario, sweep, output_bytes)
+            return self._measure(sweep, points(scenario, sweep), output_bytes)
         # Requests of each size come from their own file.
-        parts = [
-            self._measure(scenario, replace(sweep, batch_sizes=(size,)), output_bytes) for size in sweep.batch_sizes
-        ]
+        sizes = [replace(sweep, batch_sizes=(size,)) for size in sweep.batch_sizes]
+        parts = [self._measure(each, points(scenario, each, batched=False), output_bytes) for each in sizes]
         return Measured(tuple(row for part in parts for row in part.rows), parts[0].command)
 
-    def _measure(self, scenario: str, sweep: Sweep, output_bytes: int) -> Measured:
+    def at_rates(self, asked: OpenLoop, sweep: Sweep, rows: Sequence[Row]) -> Measured:
+        """Measure request rates; ``sweep`` and ``rows``: the online sweep and what it measured. Raises as ``sweep``."""
+        wanted = rates(asked, sweep, rows, self.signature.max_batch_size > 0)
+        return self._measure(replace(sweep, until_saturated=False), wanted, 0) if wanted else Measured((), "")
+
+    def _measure(self, sweep: Sweep, wanted: Sequence[Point], output_bytes: int) -> Measured:
         shapes: Sequence[InputShape] = self.load.input_shapes
         batched = self.signature.max_batch_size > 0
         input_data, document = load_input.prepare(
@@ -67,7 +71,7 @@ class Bench:
             seconds if batched else seconds / sweep.batch_sizes[0],
         )
         plan = Plan(target, self.load.measurement, self.directory, region, self.server.used_memory)
-        return measure(plan, points(scenario, sweep, batched))
+        return measure(plan, wanted, until_saturated=sweep.until_saturated)
 
     def _one_request(self, document: str) -> tuple[float, int]:
         """Return the seconds of one real request in the spec's shapes, and its largest output in bytes."""

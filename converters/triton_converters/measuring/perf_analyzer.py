@@ -7,7 +7,8 @@ Written for perf_analyzer 2.60. This file relies on these facts, all seen with t
   takes at least 3 seconds, or 3.6 intervals;
 * ``--request-count`` divides by whole seconds too, so a fast model's throughput comes out far too low. A row that
   need not be stable is taken with ``unjudged`` windows instead, which are measured like any other;
-* without stable windows no row is written, and the exit code depends on what was measured before.
+* without stable windows no row is written, and the exit code depends on what was measured before;
+* an open loop with fewer warm-up requests than threads never begins to measure.
 """
 
 import csv
@@ -45,6 +46,17 @@ SLOWER = 2
 BUSY_CLIENT_PERCENT = 50.0
 """Share of the time without a request under way beyond which perf_analyzer warns that it cannot keep up with the load
 (``overhead_pct_threshold`` in its command_line_parser.h)."""
+MOST_THREADS = 256
+"""Requests that an open loop has in flight at most. With ``--async`` there is no limit: a rate far above the server's
+was seen to fill its queue for minutes, and to end neither server nor client."""
+FEWEST_THREADS = 16
+THREAD_SECONDS = 10
+"""An open loop may have the requests of this time in flight, up to MOST_THREADS."""
+DELAYED_PERCENT = 10.0
+"""Share of an open loop's requests that may leave late, because every thread waits for an answer: their latencies leave
+out how long they waited."""
+RANDOM_WINDOW_SECONDS = 30
+"""A window is not made longer than this only because its requests arrive at random."""
 LAST_LINES = 5
 
 
@@ -53,11 +65,16 @@ class Point:
     """One combination of load."""
 
     scenario: str
-    """``offline`` or ``online``."""
+    """``offline``, ``online`` or ``request_rate``."""
     batch_size: int
     concurrency: int
+    """Requests in flight; 0: they arrive at ``rate``."""
     batched: bool = True
     """False: the model has no batch dimension, and every request of the input holds ``batch_size`` samples."""
+    rate: int = 0
+    """Requests per second that arrive, whatever the server has answered; 0: ``concurrency`` are in flight."""
+    distribution: str = "Poisson"
+    """Distribution of the times between requests: ``Poisson`` or ``Constant``."""
 
     @property
     def client_batch_size(self) -> int:
@@ -67,7 +84,26 @@ class Point:
     @property
     def name(self) -> str:
         """The stem of the point's file names."""
-        return f"{self.scenario}-batch{self.batch_size}-concurrency{self.concurrency}"
+        load = f"rate{self.rate}" if self.rate else f"concurrency{self.concurrency}"
+        return f"{self.scenario}-batch{self.batch_size}-{load}"
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The command-line flags of the load."""
+        if not self.rate:
+            return "--concurrency-range", str(self.concurrency)
+        distribution = ("--request-distribution", self.distribution.lower())
+        return ("--request-rate-range", str(self.rate), *distribution, "--max-threads", str(self.workers))
+
+    @property
+    def workers(self) -> int:
+        """Most requests that can be in flight; an open loop has one thread for each."""
+        return min(MOST_THREADS, max(FEWEST_THREADS, self.rate * THREAD_SECONDS)) if self.rate else self.concurrency
+
+    def __str__(self) -> str:
+        """The load in words."""
+        load = f"{self.rate} requests/s" if self.rate else f"concurrency {self.concurrency}"
+        return f"batch {self.batch_size}, {load}"
 
 
 @dataclass(frozen=True)
@@ -129,7 +165,7 @@ def arguments(target: Target, point: Point, windows: Windows, output_bytes: int 
     return (
         PROGRAM,
         *("-m", target.model, "-u", target.url, "-i", target.protocol),
-        *("-b", str(point.client_batch_size), "--concurrency-range", str(point.concurrency)),
+        *("-b", str(point.client_batch_size), *point.arguments),
         *("--input-data", target.input_data),
         *(word for shape in target.shapes for word in ("--shape", f"{shape.input}:{','.join(map(str, shape.dims))}")),
         *shared_memory,
@@ -140,16 +176,28 @@ def arguments(target: Target, point: Point, windows: Windows, output_bytes: int 
 
 
 def warmup_requests(point: Point, sample_seconds: float) -> int:
-    """Return two for each worker and at least WARMUP_REQUESTS, or what WARMUP_SECONDS allow for a slow model."""
+    """Return two for each worker and at least WARMUP_REQUESTS, or what WARMUP_SECONDS allow for a slow model.
+
+    An open loop has one for each of its many threads.
+    """
     seconds = sample_seconds * point.batch_size
     affordable = WARMUP_SECONDS / seconds if seconds else WARMUP_REQUESTS
-    return max(2 * point.concurrency, min(WARMUP_REQUESTS, max(FEWEST_WARMUP_REQUESTS, int(affordable))))
+    workers = point.workers if point.rate else 2 * point.concurrency
+    return max(workers, min(WARMUP_REQUESTS, max(FEWEST_WARMUP_REQUESTS, int(affordable))))
 
 
-def first_windows(measurement: Measurement) -> Windows:
-    """Return the windows that the spec asks for."""
+def first_windows(measurement: Measurement, point: Point) -> Windows:
+    """Return the windows that the spec asks for; longer ones if requests arrive at random.
+
+    The number of Poisson arrivals in a window scatters by its square root, and twice that has to be within the
+    stability percentage.
+    """
     by_count = measurement.mode == "CountWindows"
     size = measurement.request_count if by_count else measurement.interval_milliseconds
+    if point.rate and point.distribution == "Poisson":
+        enough = (2 * 100 / measurement.stability_percentage) ** 2
+        seconds = min(enough / point.rate, RANDOM_WINDOW_SECONDS)
+        size = max(size, ceil(seconds * (point.rate if by_count else 1000)))
     return Windows(by_count, size, measurement.stability_percentage, TRIALS)
 
 
@@ -186,14 +234,16 @@ def fewest_requests(point: Point) -> int:
 
 
 def most_seconds(windows: Windows, point: Point, sample_seconds: float) -> float:
-    """How long warm-up and windows may take; the server may do one request at a time, whatever the concurrency."""
+    """How long warm-up and windows may take; the server may do one request at a time, whatever the load."""
     requests = warmup_requests(point, sample_seconds) + (windows.trials * windows.size if windows.by_count else 0)
     intervals = 0.0 if windows.by_count else 1.2 * windows.trials * windows.size / 1000
-    return intervals + SLOWER * requests * sample_seconds * point.batch_size
+    arrivals = requests / point.rate if point.rate else 0.0
+    return intervals + SLOWER * (arrivals + requests * sample_seconds * point.batch_size)
 
 
 _PASS = re.compile(r"^\s*Pass \[\d+\] throughput: ([0-9.e+]+) infer/sec", re.MULTILINE)
 _OVERHEAD = re.compile(r"^\s*Avg client overhead: ([0-9.]+)%", re.MULTILINE)
+_DELAYED = re.compile(r"([0-9.]+)% of the requests were delayed")
 _UNSTABLE = ("Failed to obtain stable measurement", "No valid requests recorded")
 
 
@@ -211,9 +261,10 @@ def spread(output: str) -> float:
 
 
 def is_client_bound(output: str) -> bool:
-    """Whether the client itself was the limit, from the output of ``-v``."""
-    overheads = _OVERHEAD.findall(output)
-    return bool(overheads) and float(overheads[-1]) > BUSY_CLIENT_PERCENT
+    """Whether the client itself was the limit, from the output of ``-v``: it was busy, or sent its requests late."""
+    overheads, delayed = _OVERHEAD.findall(output), _DELAYED.findall(output)
+    busy = bool(overheads) and float(overheads[-1]) > BUSY_CLIENT_PERCENT
+    return busy or (bool(delayed) and float(delayed[-1]) > DELAYED_PERCENT)
 
 
 def is_unstable(output: str) -> bool:
@@ -258,17 +309,16 @@ def parse_report(text: str, point: Point, stable: bool) -> Row:
         raise ReportError(f"it has {len(lines)} rows instead of one")
     line = lines[0]
     try:
-        concurrency, throughput = int(line["Concurrency"]), float(line["Inferences/Second"])
+        load, throughput = int(line["Request Rate" if point.rate else "Concurrency"]), float(line["Inferences/Second"])
         microseconds: dict[str, Any] = {field: int(line[column]) for field, column in _COLUMNS.items()}
     except (KeyError, TypeError, ValueError) as error:
         raise ReportError(f"it is not a report of perf_analyzer --verbose-csv: {error!r}") from error
-    if concurrency != point.concurrency or not isfinite(throughput) or throughput <= 0:
-        raise ReportError(
-            f"it has concurrency {concurrency} with {throughput} inferences/s, which is not the requested point"
-        )
+    if load != (point.rate or point.concurrency) or not isfinite(throughput) or throughput <= 0:
+        raise ReportError(f"it has load {load} with {throughput} inferences/s, which is not the requested point")
     return Row(
         batch_size=point.batch_size,
-        concurrency=concurrency,
+        concurrency=point.concurrency,
+        request_rate=point.rate,
         # perf_analyzer counts what it batches itself.
         throughput=throughput * point.batch_size / point.client_batch_size,
         stable=stable,

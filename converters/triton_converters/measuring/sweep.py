@@ -9,8 +9,9 @@ from pathlib import Path
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import Measurement, Sweep
+from triton_converters.contract.request import Measurement, OpenLoop, Sweep
 from triton_converters.contract.results import Row
+from triton_converters.contract.saturation import is_saturated, request_rate, saturation
 from triton_converters.measuring import perf_analyzer
 from triton_converters.measuring.memory import MemoryWatch
 from triton_converters.measuring.perf_analyzer import Point, ReportError, Target, Windows
@@ -87,20 +88,44 @@ def points(scenario: str, sweep: Sweep, batched: bool = True) -> tuple[Point, ..
     )
 
 
-def measure(plan: Plan, wanted: Sequence[Point], invoke: Invoke = run_process) -> Measured:
-    """Measure every point; raises StageError(MeasurementFailed) if one gives no row."""
-    rows, commands = [], []
+def rates(asked: OpenLoop, sweep: Sweep, rows: Sequence[Row], batched: bool = True) -> tuple[Point, ...]:
+    """Return the open-loop points; ``sweep`` and ``rows``: the online sweep and what it measured.
+
+    One of them confirms the saturation, if that is asked for: a closed loop never sends more than the server answers.
+    """
+    wanted = list(asked.rates)
+    found = saturation(rows, asked.constraints) if asked.confirmed_percent else None
+    if found is not None and found.row is not None:
+        wanted.append(request_rate(found.row, asked.confirmed_percent))
+    return tuple(
+        Point("request_rate", batch_size, 0, batched, rate, asked.distribution)
+        for batch_size in sweep.batch_sizes
+        for rate in sorted(set(wanted))
+    )
+
+
+def measure(
+    plan: Plan, wanted: Sequence[Point], invoke: Invoke = run_process, until_saturated: bool = False
+) -> Measured:
+    """Measure every point, or those until the throughput no longer rises.
+
+    Raises StageError(MeasurementFailed) if one gives no row.
+    """
+    rows: list[Row] = []
+    commands: list[tuple[str, ...]] = []
     for number, point in enumerate(wanted, start=1):
         started = time.monotonic()
         row, argv = _measure_point(plan, point, invoke)
         print(
-            f"{point.scenario} {number}/{len(wanted)}: batch {row.batch_size}, concurrency {row.concurrency}:"
-            f" {row.throughput:.1f} inferences/s, p99 {row.p99} us{'' if row.stable else ', not stable'}"
-            f" ({time.monotonic() - started:.1f} s)",
+            f"{point.scenario.replace('_', ' ')} {number}/{len(wanted)}: {point}: {row.throughput:.1f} inferences/s,"
+            f" p99 {row.p99} us{'' if row.stable else ', not stable'} ({time.monotonic() - started:.1f} s)",
             flush=True,
         )
         rows.append(row)
         commands.append(argv)
+        if until_saturated and is_saturated(rows):
+            print(f"the throughput no longer rises; {len(wanted) - number} points are not measured", flush=True)
+            break
     return Measured(tuple(rows), shlex.join(commands[0]) if commands else "")
 
 
@@ -109,7 +134,7 @@ def _measure_point(plan: Plan, point: Point, invoke: Invoke) -> tuple[Row, tuple
 
     If one of these takes too long, three windows of fewer requests are taken as they are.
     """
-    windows = perf_analyzer.first_windows(plan.measurement)
+    windows = perf_analyzer.first_windows(plan.measurement, point)
     try:
         row, rate, argv = _attempt(plan, point, windows, invoke, stable=True)
         if row is None:
@@ -172,7 +197,4 @@ def _log(plan: Plan, point: Point) -> Path:
 
 def _failed(point: Point, message: str) -> StageError:
     """Return a StageError that is not final: another run may find a quieter machine, or the server back."""
-    text = (
-        f"perf_analyzer at batch size {point.batch_size}, concurrency {point.concurrency} ({point.scenario}) {message}"
-    )
-    return StageError(Reason.MEASUREMENT_FAILED, text, final=False)
+    return StageError(Reason.MEASUREMENT_FAILED, f"perf_analyzer at {point} ({point.scenario}) {message}", final=False)

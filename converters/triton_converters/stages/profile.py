@@ -52,7 +52,7 @@ class Verdict:
 
 
 def run(request: ProfileRequest) -> ProfileResult:
-    """Publish ``measurements/<key>/``: the verdict and, for a candidate that passed, both sweeps.
+    """Publish ``measurements/<key>/``: the verdict and, for a candidate that passed, the sweeps.
 
     Raises StageError: ResultMissing (no reference), RepositoryDamaged, InvalidSpec (input shapes), ServerCrashed,
     ServerUnreachable, MeasurementFailed; OSError if the claim is full.
@@ -118,10 +118,11 @@ def _judge(request: ProfileRequest, server: Server, reference: ReferenceResult) 
 
 
 def _measure(request: ProfileRequest, bench: Bench, served: Served, result: ProfileResult) -> ProfileResult:
-    """Run both sweeps: static batches through shared memory, then concurrent requests for the dynamic batcher."""
+    """Run the sweeps: static batches through shared memory, concurrent requests for the dynamic batcher, and rates."""
     largest = max(served.output_bytes.values())
     offline = bench.sweep("offline", request.offline, largest)
     online = bench.sweep("online", request.online, largest)
-    commands = tuple(each.command for each in (offline, online) if each.command)
+    rates = bench.at_rates(request.open_loop, request.online, online.rows)
+    commands = tuple(each.command for each in (offline, online, rates) if each.command)
     environment = replace(result.environment, perf_analyzer=commands)
-    return replace(result, offline=offline.rows, online=online.rows, environment=environment)
+    return replace(result, offline=offline.rows, online=online.rows, request_rate=rates.rows, environment=environment)

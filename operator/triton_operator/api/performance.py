@@ -9,24 +9,55 @@ from triton_operator.api.schema import ApiType, BatchSize, TensorName, rules
 DimSize = Annotated[int, Field(ge=1, le=2147483647)]
 
 
+MOST_LOADS = 16
+LARGEST_CONCURRENCY = 4096
+
+
 class ConcurrencyRange(ApiType):
-    """Concurrencies: `start`, `start` + `step` and so on, up to `end`. At most 16 values."""
+    """Concurrencies: `start`, `start` + `step` and so on, up to `end`, or until the server is saturated.
+
+    At most 16 values.
+    """
 
     model_config = ConfigDict(
         json_schema_extra=rules(
-            ("self.end >= self.start", "end must not be less than start: raise end, or lower start"),
+            ("!has(self.end) || self.end >= self.start", "end must not be less than start: raise end, or lower start"),
             (
-                "(self.end - self.start) / (has(self.step) ? self.step : 1) < 16",
+                "!has(self.end) || (self.end - self.start) / (has(self.step) ? self.step : 1) < 16",
                 "the range holds more than 16 values: narrow it, or set a larger step",
             ),
         )
     )
     start: Annotated[int, Field(ge=1, le=4096)]
     """Lowest concurrency."""
-    end: Annotated[int, Field(ge=1, le=4096)]
-    """Upper bound of the concurrency. It must not be less than `start`."""
-    step: Annotated[int, Field(ge=1, le=4096)] = 1
-    """Difference between one concurrency and the next. Default: 1."""
+    end: Annotated[int, Field(ge=1, le=4096)] | None = None
+    """Upper bound of the concurrency. It must not be less than `start`. Default: none; the sweep ends once the
+    throughput rises by less than 5 % while the concurrency doubles, in two measurements in a row."""
+    step: Annotated[int, Field(ge=1, le=4096)] | None = None
+    """Difference between one concurrency and the next. Default: 1 with `end`; without it, each concurrency is twice the
+    one before."""
+
+    def concurrencies(self) -> tuple[int, ...]:
+        """Return the concurrencies in order; without `end`, the sweep may stop before the last."""
+        if self.end is not None:
+            return tuple(range(self.start, self.end + 1, self.step or 1))
+        values = (
+            self.start + number * self.step if self.step else self.start << number for number in range(MOST_LOADS)
+        )
+        return tuple(value for value in values if value <= LARGEST_CONCURRENCY)
+
+
+class RequestRate(ApiType):
+    """Rates at which requests arrive, whatever the server has answered: an open loop."""
+
+    rates: Annotated[
+        list[Annotated[int, Field(ge=1, le=100_000)]],
+        Field(min_length=1, max_length=4),
+    ]
+    """Requests per second. A request has `batchSize` samples."""
+    distribution: Literal["Poisson", "Constant"] = "Poisson"
+    """Distribution of the times between requests: `Poisson`, as of many independent clients, or `Constant`. Default:
+    Poisson."""
 
 
 class OfflineSweep(ApiType):
@@ -45,7 +76,9 @@ class OnlineSweep(ApiType):
     allowed: the dataloader makes requests of that many samples. Default: 1."""
     concurrency: ConcurrencyRange
     """Concurrencies (numbers of requests in flight) to measure: `start`, `start` + `step` and so on, up to `end`. At
-    most 16 values."""
+    most 16 values. Without `end`, the sweep goes on until the server is saturated."""
+    request_rate: RequestRate | None = None
+    """Request rates to measure after the concurrencies, on the server inside the profile Job's pod. Default: none."""
 
 
 class InputDims(ApiType):

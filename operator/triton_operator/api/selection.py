@@ -99,11 +99,17 @@ class Selection(ApiType):
             (
                 "!has(self.approvedRevision) || (has(self.approval) && self.approval == 'Manual')",
                 "approvedRevision needs manual approval: set approval to Manual, or remove approvedRevision",
-            )
+            ),
+            (
+                "!has(self.scenario) || self.scenario != 'RequestRate' || !has(self.search)"
+                " || self.search.mode == 'None'",
+                "a search measures no request rates: set search.mode to None, or scenario to Online",
+            ),
         )
     )
-    scenario: Literal["Online", "Offline"] = "Online"
-    """The sweep whose measurements are ranked: `Online` or `Offline`. Default: Online."""
+    scenario: Literal["Online", "Offline", "RequestRate"] = "Online"
+    """The sweep whose measurements are ranked: `Online`, `Offline`, or `RequestRate` for those of
+    `performance.online.requestRate`. Default: Online."""
     objectives: Annotated[
         list[Objective],
         Field(max_length=7, json_schema_extra=list_map("metric")),

@@ -56,6 +56,12 @@ class TritonDeploymentSpec(ApiType):
                 "performance.online.batchSize must not exceed maxBatchSize of the model or ensemble: lower it",
             ),
             (
+                "!has(self.selection) || !has(self.selection.scenario) || self.selection.scenario != 'RequestRate'"
+                " || (has(self.performance) && has(self.performance.online)"
+                " && has(self.performance.online.requestRate))",
+                "scenario RequestRate has nothing to rank: set performance.online.requestRate",
+            ),
+            (
                 "!has(self.ensemble) || !has(self.selection) || !has(self.selection.search)"
                 " || self.selection.search.mode == 'None'",
                 "search does not support ensembles: set selection.search.mode to None",

@@ -8,7 +8,9 @@ from pydantic import Field, StringConstraints
 
 from triton_converters.contract.accuracy import Accuracy
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.request import Constraint
 from triton_converters.contract.results import Row
+from triton_converters.contract.saturation import saturation, sustained
 from triton_converters.contract.text import shortened
 from triton_operator.api.fitting import StatusType
 from triton_operator.api.resolved import Resolved
@@ -246,8 +248,10 @@ class RowStatus(StatusType):
     set."""
     batch_size: int
     """Samples in a request."""
-    concurrency: int
-    """Requests in flight."""
+    concurrency: int | None = None
+    """Requests in flight. Absent if `requestRate` is set."""
+    request_rate: int | None = None
+    """Requests per second that were sent, however fast the server answered. Absent if `concurrency` is set."""
     throughput: str
     """Throughput in inferences (samples) per second, as a decimal string."""
     client_send: int
@@ -309,6 +313,27 @@ class EnvironmentStatus(StatusType):
     """Command lines of perf_analyzer, one for each sweep."""
 
 
+class SaturationStatus(StatusType):
+    """The throughput at which one replica is saturated, from the online sweep inside the profile Job's pod."""
+
+    ended: Literal["Constraint", "Plateau", "RangeEnd"]
+    """What limits the throughput. `Constraint`: a higher concurrency breaks a latency constraint. `Plateau`: a higher
+    concurrency brings less than 5 % more. `RangeEnd`: nothing that was measured, because the sweep ended before."""
+    concurrency: int | None = None
+    """Lowest concurrency whose throughput is within 5 % of the highest that meets the latency constraints. Absent if no
+    measurement meets them."""
+    throughput: str = ""
+    """Throughput at that concurrency, in inferences (samples) per second, as a decimal string."""
+    p99_latency_microseconds: int | None = None
+    """P99 latency at that concurrency, in microseconds."""
+    lower_bound: bool | None = None
+    """Whether one replica may do more: the sweep ended before the server was saturated, or the client was the
+    bottleneck."""
+    sustained_request_rate: int | None = None
+    """Highest request rate, in requests per second, that the replica kept up with within the latency constraints.
+    Absent if no request rate was measured, or none was sustained."""
+
+
 class PerformanceStatus(StatusType):
     """The sweeps of the active revision."""
 
@@ -317,6 +342,10 @@ class PerformanceStatus(StatusType):
     online: Annotated[list[RowStatus], Field(max_length=24)] = Field(default_factory=list)
     """Measurements of the online sweep, made through the preview Service, which points to a revision before the main
     Service does."""
+    request_rate: Annotated[list[RowStatus], Field(max_length=8)] = Field(default_factory=list)
+    """Measurements of request rates, made on the server inside the profile Job's pod."""
+    saturation: SaturationStatus | None = None
+    """The throughput at which one replica is saturated."""
     environment: EnvironmentStatus | None = None
     """Where the measurements were made."""
     measured_at: str = ""
@@ -401,7 +430,31 @@ def row_status(row: Row, precision: str, accelerator: str, input_shape: str) -> 
         input_shape=input_shape,
         spread_percent=f"{row.spread:.1f}" if row.spread else "",
         used_memory_bytes=row.memory_bytes or None,
-        **{**vars(row), "throughput": f"{row.throughput:.1f}", "client_bound": row.client_bound or None},
+        **{
+            **vars(row),
+            "concurrency": row.concurrency or None,
+            "request_rate": row.request_rate or None,
+            "throughput": f"{row.throughput:.1f}",
+            "client_bound": row.client_bound or None,
+        },
+    )
+
+
+def saturation_status(
+    online: Sequence[Row], rates: Sequence[Row], constraints: Sequence[Constraint]
+) -> SaturationStatus | None:
+    """Return the saturation of one replica, from the sweeps of its profile; None if nothing was measured online."""
+    found = saturation(online, constraints)
+    if found is None:
+        return None
+    row = found.row
+    return SaturationStatus(
+        ended=found.ended.value,
+        concurrency=row.concurrency if row else None,
+        throughput=f"{row.throughput:.1f}" if row else "",
+        p99_latency_microseconds=row.p99 if row else None,
+        lower_bound=found.is_lower_bound or None,
+        sustained_request_rate=sustained(rates, constraints) or None,
     )
 
 

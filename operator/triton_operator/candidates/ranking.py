@@ -115,7 +115,8 @@ def best_row(
 
 def load(row: Row) -> str:
     """The load of a row, in words."""
-    return f"batch {row.batch_size}, concurrency {row.concurrency}"
+    at = f"{row.request_rate} requests/s" if row.request_rate else f"concurrency {row.concurrency}"
+    return f"batch {row.batch_size}, {at}"
 
 
 def improvement(one: Choice, other: Choice) -> float:

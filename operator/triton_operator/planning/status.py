@@ -27,6 +27,7 @@ from triton_operator.api.status import (
     decimal,
     merge_conditions,
     row_status,
+    saturation_status,
 )
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.ranking import Choice, best_row, load
@@ -178,6 +179,8 @@ def _of_what_serves(
     performance = PerformanceStatus(
         offline=_rows(context, attempt, profile.offline),
         online=_rows(context, attempt, measured.online),
+        request_rate=_rows(context, attempt, profile.request_rate),
+        saturation=saturation_status(profile.online, profile.request_rate, context.spec.selection.constraints.asked()),
         environment=_environment(context, rollout.server, profile, measured),
         measured_at=progress.rollout.record.finished_at,
     )
@@ -226,7 +229,11 @@ def _environment(context: Context, server: str, profile: ProfileResult, measured
         image=context.images.server,
         image_digest=(view.image_id if view else "") or recorded,
         cpu=where.cpu,
-        perf_analyzer=[*profile.environment.perf_analyzer[:1], *where.perf_analyzer[:1]],
+        perf_analyzer=[
+            *profile.environment.perf_analyzer[:1],
+            *where.perf_analyzer[:1],
+            *[each for each in profile.environment.perf_analyzer[1:] if " --request-rate-range " in each],
+        ],
     )
 
 

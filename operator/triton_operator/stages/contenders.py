@@ -27,7 +27,7 @@ def judged_rows(context: Context, attempt: Attempt) -> Sequence[Row]:
     """The measurements of the scenario that selection judges by."""
     if attempt.profile is None:
         return ()
-    return attempt.profile.online if context.spec.selection.scenario == "Online" else attempt.profile.offline
+    return attempt.profile.rows(context.spec.selection.scenario)
 
 
 def _complexity(candidate: Combination) -> tuple[int, ...]:

@@ -16,12 +16,14 @@ from triton_converters.contract.request import (
     Load,
     Measurement,
     MetricsRequest,
+    OpenLoop,
     ProfileRequest,
     ServedModel,
     Sweep,
     Tolerance,
 )
 from triton_converters.contract.results import MetricsResult, ProfileResult
+from triton_converters.contract.saturation import latency_bounds
 from triton_converters.contract.text import shortened
 from triton_operator import names
 from triton_operator.api.performance import ConcurrencyRange, OfflineSweep, OnlineSweep
@@ -95,6 +97,7 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
         load=load(context, LOOPBACK),
         offline=offline(context, attempt.candidate),
         online=online(context, attempt.candidate),
+        open_loop=open_loop(context),
         members=tuple(
             ServedModel(member.model.name, member.format, member.precision) for member in attempt.candidate.members
         )
@@ -192,9 +195,31 @@ def offline(context: Context, candidate: Combination) -> Sweep:
 def online(context: Context, candidate: Combination) -> Sweep:
     """The online sweep: concurrencies for the dynamic batcher; the client sends its inputs and shares no memory."""
     given = context.spec.performance.online or OnlineSweep(concurrency=ConcurrencyRange(start=1, end=4))
-    asked = given.concurrency
     sizes = _served(context, candidate, [given.batch_size])
-    return Sweep(sizes, tuple(range(asked.start, asked.end + 1, asked.step)), False)
+    return Sweep(sizes, given.concurrency.concurrencies(), False, until_saturated=given.concurrency.end is None)
+
+
+def measured_online(context: Context, attempt: Attempt) -> Sweep:
+    """The concurrencies at which a profiled candidate was measured, to measure them again elsewhere."""
+    sweep = online(context, attempt.candidate)
+    if attempt.profile is None or not sweep.until_saturated:
+        return sweep
+    return replace(sweep, concurrencies=tuple(row.concurrency for row in attempt.profile.online), until_saturated=False)
+
+
+def open_loop(context: Context, headroom_percent: int | None = None) -> OpenLoop:
+    """The request rates to measure.
+
+    ``headroom_percent``: share of a replica's capacity that an autoscaler leaves free; one more rate then confirms that
+    the rest is sustained. Only then does the request hold constraints, whose edit measures again.
+    """
+    given = context.spec.performance.online
+    asked = given.request_rate if given else None
+    wanted = OpenLoop(tuple(sorted(set(asked.rates))), asked.distribution) if asked else OpenLoop(())
+    if headroom_percent is None:
+        return wanted
+    bounds = latency_bounds(context.spec.selection.constraints.asked())
+    return replace(wanted, confirmed_percent=100 - headroom_percent, constraints=bounds)
 
 
 def _served(context: Context, candidate: Combination, sizes: Sequence[int]) -> tuple[int, ...]:

@@ -11,7 +11,14 @@ from itertools import pairwise
 
 from triton_converters.contract.document import Document
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import Environment, MeasureResult, ProfileResult, Row, SourceResult
+from triton_converters.contract.results import (
+    SCENARIOS,
+    Environment,
+    MeasureResult,
+    ProfileResult,
+    Row,
+    SourceResult,
+)
 from triton_operator.candidates.environments import differences
 from triton_operator.candidates.ranking import best_row, improvement, percent
 from triton_operator.context import Context
@@ -97,8 +104,9 @@ def _last(context: Context, source: SourceResult) -> tuple[str, Sweep | None] | 
 
 def _judged(context: Context, profile: Document | None, measured: MeasureResult | None) -> Sweep | None:
     """The judged scenario's measurements; None if they are not recorded."""
-    if context.spec.selection.scenario == "Offline":
-        return Sweep(profile.offline, profile.environment) if isinstance(profile, ProfileResult) else None
+    scenario = context.spec.selection.scenario
+    if scenario != "Online":
+        return Sweep(profile.rows(scenario), profile.environment) if isinstance(profile, ProfileResult) else None
     return Sweep(measured.online, measured.environment) if measured is not None else None
 
 
@@ -124,13 +132,17 @@ def _ways(commands: Sequence[str], scenario: str) -> dict[str, list[str]]:
 
 def _is_of(words: Sequence[str], scenario: str) -> bool:
     """Whether a command line writes a report of the scenario."""
-    return bool(words) and words[-1].startswith(f"{scenario.lower()}-")
+    return bool(words) and words[-1].startswith(f"{SCENARIOS[scenario]}-")
 
 
 def _strangers(before: Sweep, after: Sweep) -> str:
-    ours, theirs = (", ".join(f"{row.batch_size}/{row.concurrency}" for row in each.rows) for each in (before, after))
-    return f"no load was measured for both: batch size/concurrency {ours or 'none'} and {theirs or 'none'}"
+    ours, theirs = (
+        ", ".join(f"{row.batch_size}/{row.request_rate or row.concurrency}" for row in each.rows)
+        for each in (before, after)
+    )
+    kind = "request rate" if any(row.request_rate for row in before.rows) else "concurrency"
+    return f"no load was measured for both: batch size/{kind} {ours or 'none'} and {theirs or 'none'}"
 
 
-def _load(row: Row) -> tuple[int, int]:
-    return row.batch_size, row.concurrency
+def _load(row: Row) -> tuple[int, int, int]:
+    return row.batch_size, row.concurrency, row.request_rate

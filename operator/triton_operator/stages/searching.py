@@ -24,7 +24,7 @@ from triton_operator.resources.jobs import LOOPBACK, Work, reloading_sidecar
 from triton_operator.resources.server import serving_inputs
 from triton_operator.stages.contenders import ranked
 from triton_operator.stages.conversion import configuration, converted
-from triton_operator.stages.profiling import is_measuring, load, offline, online, profiled, tolerance
+from triton_operator.stages.profiling import is_measuring, load, measured_online, offline, profiled, tolerance
 from triton_operator.stages.reference import Dump, Referred
 from triton_operator.stages.repairing import damage
 from triton_operator.stages.step import Effects, Round, Verdict, run, waiting
@@ -206,7 +206,7 @@ def search_work(context: Context, dump: Dump, attempt: Attempt, budget: Budget, 
     """
     spec, candidate = context.spec, attempt.candidate
     (member,) = candidate.members
-    sweep = online(context, candidate) if spec.selection.scenario == "Online" else offline(context, candidate)
+    sweep = measured_online(context, attempt) if spec.selection.scenario == "Online" else offline(context, candidate)
     base = configuration(context, member.model)
     where = [serving_inputs(context), context.client]
     request = SearchRequest(

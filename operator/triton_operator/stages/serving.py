@@ -18,7 +18,7 @@ from triton_operator.resources.jobs import Work
 from triton_operator.resources.server import server, serving_inputs
 from triton_operator.resources.services import preview_service, service
 from triton_operator.stages import rollout
-from triton_operator.stages.profiling import load, online
+from triton_operator.stages.profiling import load, measured_online
 from triton_operator.stages.reference import Dump
 from triton_operator.stages.regression import compared
 from triton_operator.stages.selection import Chosen
@@ -255,7 +255,7 @@ def measure_work(context: Context, dump: Dump, target: Attempt) -> Work:
         model_name=context.spec.served_name,
         max_batch_size=target.candidate.max_batch_size(context.spec),
         load=load(context, names.preview(context.name)),
-        online=online(context, target.candidate),
+        online=measured_online(context, target),
     )
     key = names.result_key("measure", request, serving_inputs(context), context.client, context.deployment.uid)
     return Work(

@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Iterable
 
+from triton_converters.contract.results import SCENARIOS
 from triton_plugin.columns import ALL, cells
 from triton_plugin.report.document import Measured, Report
 
@@ -25,19 +26,19 @@ def as_csv(report: Report) -> str:
     for each in report.candidates:
         if each.measured is not None:
             found = str(each.status.configuration or "")
-            writer.writerows(_lines(each.status.name, "profile", each.measured, ("Offline", "Online"), found))
+            writer.writerows(_lines(each.status.name, "profile", each.measured, tuple(SCENARIOS), found))
     for search in report.searches:
         for point in search.points:
             if point.row is not None:
                 where = [search.status.candidate, "search", report.scenario, str(point.configuration)]
                 writer.writerow(_inert([*where, *cells(point.row, ALL)]))
     if report.performance is not None and report.serving is not None:
-        # Its offline rows are its candidate's own.
+        # Its other rows are its candidate's own.
         name = report.serving.candidate
         serving = next((each for each in report.candidates if each.status.name == name), None)
         found = str(serving.status.configuration or "") if serving else ""
         if serving is None or serving.measured is None:
-            writer.writerows(_lines(name, "profile", report.performance, ("Offline",), found))
+            writer.writerows(_lines(name, "profile", report.performance, ("Offline", "RequestRate"), found))
         writer.writerows(_lines(name, "service", report.performance, ("Online",), found))
     return out.getvalue()
 
@@ -45,11 +46,10 @@ def as_csv(report: Report) -> str:
 def _lines(
     name: str, place: str, measured: Measured, scenarios: tuple[str, ...], configuration: str
 ) -> list[list[str]]:
-    found = {"Offline": measured.offline, "Online": measured.online}
     return [
         _inert([name, place, scenario, configuration, *cells(row, ALL)])
         for scenario in scenarios
-        for row in found[scenario]
+        for row in measured.rows(scenario)
     ]
 
 

@@ -12,6 +12,7 @@ from triton_plugin import columns
 from triton_plugin.report import plots
 from triton_plugin.report.document import CandidateReport, Report, environment_lines
 from triton_plugin.report.palette import as_variables, variables
+from triton_plugin.saturation import sentence
 from triton_plugin.tables import margin
 
 
@@ -26,6 +27,9 @@ def as_html(report: Report) -> str:
     return template.render(
         report=report,
         tradeoff=plots.tradeoff(report),
+        saturation=plots.saturation(report),
+        sentence=sentence,
+        sweep_name=columns.SWEEPS[report.scenario],
         offline=plots.offline(report),
         online=plots.components(online, "online-latency", "Average latency against concurrency") if online else None,
         details=[(each, _online(each)) for each in report.candidates if each.measured],

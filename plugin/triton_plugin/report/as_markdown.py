@@ -8,10 +8,11 @@ from pathlib import Path
 from urllib.parse import quote
 
 from triton_operator.api.status import RowStatus
-from triton_plugin.columns import COMPONENTS, OFFLINE, ONLINE, STEPS, Column, cell, cells, filled
+from triton_plugin.columns import COMPONENTS, OFFLINE, ONLINE, REQUEST_RATE, STEPS, Column, cell, cells, filled
 from triton_plugin.report import plots
 from triton_plugin.report.document import PointReport, Report, environment_lines
 from triton_plugin.report.palette import as_light
+from triton_plugin.saturation import sentence
 from triton_plugin.tables import margin
 
 FOLDER = "plots"
@@ -35,7 +36,7 @@ def as_markdown(report: Report, with_plots: bool) -> str:
 
 def drawings(report: Report) -> dict[Path, str]:
     """Return the plots that the text refers to, by their paths relative to it."""
-    drawn = [*_offline_plots(report), *_online_plots(report)]
+    drawn = [*_offline_plots(report), *_online_plots(report), *_saturation_plots(report)]
     return {_path(report, plot): as_light(plot.svg) + "\n" for plot in drawn}
 
 
@@ -110,6 +111,11 @@ def _performance(report: Report, with_plots: bool) -> list[str]:
     if measured.online:
         pictures = _pictures(report, _online_plots(report)) if with_plots else []
         parts += ["### Online scenario", f"#### Online: {title}", *pictures, _full(ONLINE, measured.online)]
+    if measured.saturation is not None:
+        drawn = _saturation_plots(report) if with_plots else []
+        parts += ["### Saturation", text(sentence(measured.saturation)), *(_pictures(report, drawn) if drawn else [])]
+    if measured.request_rate:
+        parts += ["### Request rates", f"#### Open loop: {title}", _full(REQUEST_RATE, measured.request_rate)]
     return parts
 
 
@@ -208,6 +214,10 @@ def _online_plots(report: Report) -> list[plots.Plot]:
         return []
     stacked = plots.components(report.performance.online, "online-latency", "Average latency against concurrency")
     return [stacked, *plots.tradeoff(report)]
+
+
+def _saturation_plots(report: Report) -> list[plots.Plot]:
+    return plots.saturation(report) if report.performance and report.performance.saturation else []
 
 
 def _pictures(report: Report, found: Sequence[plots.Plot]) -> list[str]:

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from triton_converters.contract.accuracy import judge
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import ConvertResult
+from triton_converters.contract.results import SCENARIOS, ConvertResult
 from triton_operator.api.model import Model
 from triton_operator.api.schema import ApiType
 from triton_operator.api.search_status import ConfigurationStatus, SearchStatus, configuration_status
@@ -17,10 +17,12 @@ from triton_operator.api.status import (
     Condition,
     EnvironmentStatus,
     RowStatus,
+    SaturationStatus,
     ServingStatus,
     SignatureStatus,
     SourceStatus,
     accuracy_status,
+    saturation_status,
 )
 from triton_plugin.advice import advice
 from triton_plugin.subject import Subject
@@ -37,12 +39,22 @@ class Parameter(ApiType):
 
 
 class Measured(ApiType):
-    """Two sweeps of one candidate."""
+    """The sweeps of one candidate."""
 
     offline: list[RowStatus]
     """Measurements with static batches; latencies in microseconds."""
     online: list[RowStatus]
     """Measurements of concurrencies; latencies in microseconds."""
+    request_rate: list[RowStatus]
+    """Measurements of request rates; latencies in microseconds."""
+    saturation: SaturationStatus | None
+    """Where one replica is saturated, on the profile pod's server."""
+
+    def rows(self, scenario: str) -> list[RowStatus]:
+        """Return the measurements of a scenario: Offline, Online or RequestRate."""
+        found: list[RowStatus] = getattr(self, SCENARIOS[scenario])
+        return found
+
     environment: EnvironmentStatus | None
     """Where they were measured; its perfAnalyzer has one command line for each sweep."""
     measured_at: str
@@ -124,7 +136,7 @@ class Report(ApiType):
     parameters: list[Parameter]
     """The parameters of the active revision, or else of the best candidate."""
     scenario: str
-    """The sweep that the selection is based on: Online or Offline."""
+    """The sweep that the selection is based on: Online, Offline or RequestRate."""
     objectives: list[Objective]
     """The metrics that candidates are ranked by."""
     constraints: Constraints
@@ -165,7 +177,12 @@ def report(subject: Subject) -> Report:
     if status.performance is not None:
         found = status.performance
         measured = Measured(
-            offline=found.offline, online=found.online, environment=found.environment, measured_at=found.measured_at
+            offline=found.offline,
+            online=found.online,
+            request_rate=found.request_rate,
+            saturation=found.saturation,
+            environment=found.environment,
+            measured_at=found.measured_at,
         )
     shown = _shown(subject)
     return Report(
@@ -214,6 +231,10 @@ def _candidate(subject: Subject, status: CandidateStatus) -> CandidateReport:
         measured = Measured(
             offline=subject.rows(status, "Offline"),
             online=subject.rows(status, "Online"),
+            request_rate=subject.rows(status, "RequestRate"),
+            saturation=saturation_status(
+                profile.online, profile.request_rate, subject.spec.selection.constraints.asked()
+            ),
             environment=EnvironmentStatus(**{**vars(where), "perf_analyzer": list(where.perf_analyzer)}, image=image),
             measured_at=subject.finished("profile", status.profile),
         )

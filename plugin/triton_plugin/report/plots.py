@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
 from triton_operator.api.status import RowStatus
-from triton_plugin.columns import COMPONENTS
-from triton_plugin.report.document import Report
+from triton_plugin.columns import COMPONENTS, SWEEPS
+from triton_plugin.report.document import CandidateReport, Report
 from triton_plugin.report.palette import colour, series
 from triton_plugin.report.pareto import Point, front
 
@@ -27,6 +27,8 @@ LINEAR_RATIO = 20
 SHORT_CHARACTERS = 26
 """Labels of at most this length are set in two columns."""
 MARKERS = "osD^vPXd"
+MARKED = {"Plateau": "saturated", "Constraint": "most within the constraints", "RangeEnd": "most that was measured"}
+"""What the marked measurement of a replica is, by what limits it."""
 STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "triton-operator",
@@ -72,7 +74,7 @@ class Series:
 
 def offline(report: Report) -> list[Plot]:
     """Return throughput and latency against batch size, one line for each candidate."""
-    found = _candidates(report, "offline")
+    found = _candidates(report, "Offline")
     if not found:
         return []
     batches = sorted({row.batch_size for each in found for row in each.rows})
@@ -112,7 +114,7 @@ def offline(report: Report) -> list[Plot]:
 
 def components(rows: Sequence[RowStatus], name: str, title: str) -> Plot:
     """Return average latency against concurrency, stacked by its seven components. ``rows``: at least one."""
-    ordered = sorted(rows, key=lambda row: (row.concurrency, row.batch_size))
+    ordered = sorted(rows, key=lambda row: (row.concurrency or 0, row.batch_size))
     loads = [str(row.concurrency) for row in ordered]
 
     def draw(axes: Axes) -> None:
@@ -135,8 +137,8 @@ def components(rows: Sequence[RowStatus], name: str, title: str) -> Plot:
 
 def tradeoff(report: Report) -> list[Plot]:
     """Return throughput against p99 latency: all candidates' measurements, the Pareto line and the constraints."""
-    scenario = report.scenario.lower()
-    found = _candidates(report, scenario)
+    sweep = SWEEPS[report.scenario]
+    found = _candidates(report, report.scenario)
     if not found:
         return []
     searched = [(each.status.candidate, each.rows) for each in report.searches if each.rows]
@@ -172,39 +174,96 @@ def tradeoff(report: Report) -> list[Plot]:
 
     text = (
         f"Inferences a second against the 99th percentile of latency for every measurement of the"
-        f" {scenario} sweep{' and every point of the searches' if searched else ''}, with the Pareto line of those that"
+        f" {sweep} sweep{' and every point of the searches' if searched else ''}, with the Pareto line of those that"
         " no other one beats in both, and the constraints."
     )
-    return [_plot("tradeoff", f"Throughput against P99 latency ({scenario} sweep)", text, draw)]
+    return [_plot("tradeoff", f"Throughput against P99 latency ({sweep} sweep)", text, draw)]
+
+
+def saturation(report: Report) -> list[Plot]:
+    """Return p99 latency against throughput of one replica: its concurrencies, its request rates and its saturation."""
+    shown = next((each for each in _profiled(report) if each.measured and each.measured.online), None)
+    if shown is None or shown.measured is None:
+        return []
+    closed, opened, found = shown.measured.online, shown.measured.request_rate, shown.measured.saturation
+    rows = sorted(closed, key=lambda row: row.concurrency or 0)
+
+    def draw(axes: Axes) -> None:
+        places = [float(row.throughput) for row in rows], [row.p99 for row in rows]
+        axes.plot(*places, color=series(0), marker="o", markersize=5, linewidth=1.6, label="concurrency", zorder=2)
+        for row in (rows[0], rows[-1]):
+            _name(axes, row, str(row.concurrency))
+        if opened:
+            places = [float(row.throughput) for row in opened], [row.p99 for row in opened]
+            style = {"marker": "D", "markersize": 6, "markerfacecolor": "none", "linestyle": "none"}
+            axes.plot(*places, color=series(1), label="request rate (open loop)", zorder=3, **style)  # type: ignore[arg-type]
+        if found is not None and found.p99_latency_microseconds is not None:
+            place = [float(found.throughput)], [found.p99_latency_microseconds]
+            words = MARKED["RangeEnd" if found.lower_bound else found.ended]
+            style = {"marker": "o", "markersize": 13, "markerfacecolor": "none", "linestyle": "none"}
+            label = f"{words}: concurrency {found.concurrency}"
+            axes.plot(*place, color=colour("ink"), markeredgewidth=1.6, label=label, zorder=4, **style)  # type: ignore[arg-type]
+        drawn = [*rows, *opened]
+        if _wide([row.p99 for row in drawn]):
+            axes.set_yscale("log")
+        else:
+            axes.set_ylim(0, 1.12 * max(row.p99 for row in drawn))
+        axes.set_xlim(0, 1.1 * max(float(row.throughput) for row in drawn))
+        _constraints(axes, report, upright="Throughput")
+        _label(axes, "Throughput (inferences/s)", "P99 latency (µs)")
+        _legend(axes)
+
+    loads = f"{len(rows)} concurrencies" + (f" and {len(opened)} request rates" if opened else "")
+    text = (
+        f"99th percentile of latency against inferences a second of one replica of {shown.status.name}, at {loads},"
+        " with the saturation marked."
+    )
+    return [_plot("saturation", "P99 latency against throughput of one replica", text, draw)]
+
+
+def _profiled(report: Report) -> list[CandidateReport]:
+    """The active candidate, or else the selected one, if its profile is recorded."""
+    name = report.serving.candidate if report.serving else ""
+    active = [each for each in report.candidates if each.status.name == name]
+    return active or [each for each in report.candidates if each.status.state == "Selected"]
+
+
+def _name(axes: Axes, row: RowStatus, text: str) -> None:
+    """Write a measurement's load next to it."""
+    place = float(row.throughput), row.p99
+    axes.annotate(text, place, (0, 10), textcoords="offset points", ha="center", fontsize=9, color=colour("ink"))
 
 
 def _candidates(report: Report, scenario: str) -> list[Series]:
     """Return the candidates' measurements; if their records are gone, those of the active revision."""
     found = [
-        Series(each.status.name, getattr(each.measured, scenario), each.status.state == "Selected")
+        Series(each.status.name, each.measured.rows(scenario), each.status.state == "Selected")
         for each in report.candidates
-        if each.measured and getattr(each.measured, scenario)
+        if each.measured and each.measured.rows(scenario)
     ]
-    if found or report.performance is None or not getattr(report.performance, scenario):
+    if found or report.performance is None or not report.performance.rows(scenario):
         return found
     name = report.serving.candidate if report.serving else report.name
-    return [Series(name, getattr(report.performance, scenario), chosen=True)]
+    return [Series(name, report.performance.rows(scenario), chosen=True)]
 
 
-def _constraints(axes: Axes, report: Report) -> None:
-    """Draw the constraints on p99 latency and throughput; one outside the axes is named in the legend only."""
+def _constraints(axes: Axes, report: Report, upright: str = "P99LatencyMicroseconds") -> None:
+    """Draw the constraints on p99 latency and throughput; one outside the axes is named in the legend only.
+
+    ``upright``: the metric of the horizontal axis.
+    """
     for each in report.constraints.asked():
         for bound, word in ((each.maximum, "at most"), (each.minimum, "at least")):
             if bound is None or each.metric not in ("P99LatencyMicroseconds", "Throughput"):
                 continue
-            value, upright = bound, each.metric == "P99LatencyMicroseconds"
-            limit = (axes.get_xlim() if upright else axes.get_ylim())[1]
-            words = f"{'P99' if upright else 'throughput'} {word} {value:,g}{' µs' if upright else ''}"
+            value, latency = bound, each.metric == "P99LatencyMicroseconds"
+            stands = each.metric == upright
+            words = f"{'P99' if latency else 'throughput'} {word} {value:,g}{' µs' if latency else ''}"
             style: dict[str, Any] = {"color": colour("alert"), "linewidth": 1.2, "linestyle": ":"}
-            low = (axes.get_xlim() if upright else axes.get_ylim())[0]
+            low, limit = axes.get_xlim() if stands else axes.get_ylim()
             if not low <= value <= limit:
                 axes.plot([], [], label=f"{words} (outside)", **style)
-            elif upright:
+            elif stands:
                 axes.axvline(value, label=words, **style)
             else:
                 axes.axhline(value, label=words, **style)

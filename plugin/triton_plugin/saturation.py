@@ -1,0 +1,28 @@
+"""The saturation of one replica, in words. Pure."""
+
+from triton_operator.api.status import SaturationStatus
+
+LIMITS = {
+    "Constraint": "a higher concurrency breaks a latency constraint",
+    "Plateau": "a higher concurrency brings less than 5 % more",
+    "RangeEnd": "the sweep ended before the server was saturated; to find the limit, leave out end of"
+    " performance.online.concurrency",
+}
+
+
+def sentence(saturation: SaturationStatus) -> str:
+    """Return what one replica does, what limits it, and which request rate it sustains."""
+    if saturation.concurrency is None:
+        words = "One replica meets the latency constraints at no concurrency that was measured."
+    else:
+        least = "at least " if saturation.lower_bound else ""
+        limit = LIMITS[saturation.ended]
+        if saturation.lower_bound and saturation.ended != "RangeEnd":
+            limit = "the client was the bottleneck; give it more CPU with conversion.pod.resources"
+        words = (
+            f"One replica does {least}{saturation.throughput} inferences/s at concurrency {saturation.concurrency},"
+            f" with p99 {saturation.p99_latency_microseconds} us: {limit}."
+        )
+    if saturation.sustained_request_rate is not None:
+        words += f" It sustains {saturation.sustained_request_rate} requests/s."
+    return words

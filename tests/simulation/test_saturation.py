@@ -1,0 +1,121 @@
+"""Sweeps that end at saturation, and request rates: what Jobs are asked, what the status says, what is ranked."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests.simulation.answers import GOOD, Fate
+from tests.simulation.cluster import SETTINGS, Cluster
+from tests.simulation.deployments import a_model, a_spec, candidate
+from triton_converters.contract.request import Sweep
+from triton_operator.api.deployment import parse
+from triton_operator.context import Context
+from triton_operator.observed.history import History
+from triton_operator.observed.snapshot import observe
+from triton_operator.planning.pins import pinned
+from triton_operator.stages.profiling import open_loop
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+ONE = [a_model(candidates=[candidate("onnx-fp32")])]
+UNTIL_SATURATED = {"concurrency": {"start": 1}}
+RATES = {"concurrency": {"start": 1, "end": 4}, "requestRate": {"rates": [300, 100]}}
+MEASURED = [1, 2, 4, 8, 16, 32]
+"""The server's throughput rises up to concurrency 8."""
+
+
+def settled(online: dict[str, Any] | None, **fields: Any) -> Cluster:
+    performance = {"performance": {"online": online}} if online else {}
+    cluster = Cluster(a_spec(models=ONE, **performance, **fields))
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+    return cluster
+
+
+def saturation(cluster: Cluster) -> dict[str, Any]:
+    found: dict[str, Any] = cluster.status["performance"]["saturation"]
+    return found
+
+
+def concurrencies(cluster: Cluster) -> list[int]:
+    return [row["concurrency"] for row in cluster.status["performance"]["online"]]
+
+
+def test_a_sweep_without_an_end_says_where_one_replica_is_saturated() -> None:
+    cluster = settled(UNTIL_SATURATED)
+    assert saturation(cluster) == {
+        "ended": "Plateau",
+        "concurrency": 8,
+        "throughput": "3600.0",
+        "p99LatencyMicroseconds": 5000,
+    }
+
+
+def test_the_target_is_measured_at_the_concurrencies_of_its_profile() -> None:
+    assert concurrencies(settled(UNTIL_SATURATED)) == MEASURED
+
+
+def test_the_end_of_the_default_range_is_a_lower_bound() -> None:
+    cluster = settled(None)
+    assert (saturation(cluster)["ended"], saturation(cluster)["lowerBound"]) == ("RangeEnd", True)
+    assert concurrencies(cluster) == [1, 2, 3, 4]
+
+
+def test_an_edit_of_a_constraint_judges_the_saturation_anew_and_measures_nothing() -> None:
+    cluster = settled(UNTIL_SATURATED)
+    story = len(cluster.story)
+    cluster.edit(selection={"constraints": {"p99Latency": "4ms"}, "fallback": "Closest"})
+    cluster.settle()
+    assert cluster.story[story:] == []
+    assert saturation(cluster) == {"ended": "Constraint"}
+
+
+def test_a_search_measures_the_loads_of_the_profile() -> None:
+    asked: list[Sweep] = []
+
+    def fates(stage: str, candidate: str, request: Any) -> Fate:
+        if stage == "search":
+            asked.append(request.sweep)
+        return GOOD
+
+    searched = {"selection": {"search": {"mode": "Quick"}}}
+    Cluster(a_spec(models=ONE, performance={"online": UNTIL_SATURATED}, **searched), fates).settle()
+    assert {(each.concurrencies, each.until_saturated) for each in asked} == {(tuple(MEASURED), False)}
+
+
+def test_request_rates_are_recorded_and_tell_what_is_sustained() -> None:
+    cluster = settled(RATES)
+    rows = cluster.status["performance"]["requestRate"]
+    assert [(row["requestRate"], row.get("concurrency"), row["throughput"]) for row in rows] == [
+        (100, None, "100.0"),
+        (300, None, "300.0"),
+    ]
+    assert saturation(cluster)["sustainedRequestRate"] == 300
+
+
+def test_candidates_are_ranked_by_request_rates_if_the_spec_says_so() -> None:
+    cluster = settled(RATES, selection={"scenario": "RequestRate", "constraints": {"p99Latency": "6ms"}})
+    chosen = cluster.candidate("onnx-fp32")
+    assert (chosen["load"], chosen["throughput"]) == ("batch 1, 300 requests/s", "300.0")
+    assert chosen["satisfiesConstraints"]
+
+
+def test_a_constraint_that_no_request_rate_meets_selects_nothing() -> None:
+    broken = {"scenario": "RequestRate", "constraints": {"p99Latency": "4ms"}}
+    cluster = Cluster(a_spec(models=ONE, performance={"online": RATES}, selection=broken))
+    cluster.settle()
+    assert cluster.condition("Selected")["reason"] == "ConstraintsNotMet"
+    assert "requests/s" in cluster.condition("Selected")["message"]
+
+
+@pytest.mark.parametrize("online", [None, RATES], ids=["none", "two"])
+def test_an_autoscaler_has_the_rest_of_the_capacity_confirmed(online: dict[str, Any] | None) -> None:
+    performance = {"performance": {"online": online}} if online else {}
+    constraints = {"p99Latency": "9ms", "throughput": 5, "memory": "1Gi"}
+    deployment = parse(Cluster(a_spec(**performance, selection={"constraints": constraints})).body())
+    context = Context(deployment, observe("digits", ()), SETTINGS, NOW, pinned(deployment, History(), SETTINGS))
+    asked = open_loop(context, headroom_percent=30)
+    assert asked.rates == ((100, 300) if online else ())
+    assert asked.confirmed_percent == 70
+    assert [(each.metric, each.maximum) for each in asked.constraints] == [("P99LatencyMicroseconds", 9000)]
+    assert open_loop(context).constraints == ()
