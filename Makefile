@@ -41,8 +41,8 @@ install: venv ## Install the operator of this tree into the development cluster,
 cluster-prepare: ## Download what cluster-up and Helm are built from
 	python3 -m hack.devcluster prepare
 
-cluster-up: ## Start a single-node Kubernetes on this machine, unless KUBECONFIG names a cluster
-	python3 -m hack.devcluster up
+cluster-up: ## Start a Kubernetes on this machine, unless KUBECONFIG names a cluster; NODES=3 starts three nodes
+	python3 -m hack.devcluster up $(if $(NODES),--nodes $(NODES))
 
 cluster-down: ## Remove that cluster, and what killed clusters left behind
 	python3 -m hack.devcluster down
@@ -118,7 +118,7 @@ test: venv ## Run all tests, including their set-up, and print how long each sui
 	  took+=$$(printf '%-12s %3d min %02d s' $$suite $$((SECONDS / 60)) $$((SECONDS % 60)))$$'\n'; done; printf '\n%s' "$$took"
 
 test-fast: venv ## Run the tests that need neither images nor a cluster: minutes
-	pytest $(EACH_CORE) -m "not (apiserver or chaos or chromium or cluster or e2e or examples or gpu or images or observe or release or tensorflow or torch)" tests
+	pytest $(EACH_CORE) -m "not (apiserver or chaos or chromium or cluster or e2e or examples or gpu or images or nodes or observe or release or tensorflow or torch)" tests
 
 test-observe: venv ## Test alerts and dashboards with the real Prometheus, a real operator and a real tritonserver: minutes
 	python3 -m hack.devcluster binaries prometheus kubernetes etcd helm
@@ -171,6 +171,10 @@ test-cluster: venv ## Test the development cluster: up, down, killed, up again
 
 test-e2e: venv ## Test the operator on a real cluster, as users see it
 	pytest -m e2e tests/e2e
+
+.PHONY: test-nodes
+test-nodes: venv ## Lose nodes of a development cluster of three, and print what happened: 10 minutes; not part of `make test`
+	pytest -m nodes tests/nodes
 
 .PHONY: test-examples
 test-examples: venv ## Run the examples with one candidate each on the cluster: minutes each; not part of `make test`

@@ -34,10 +34,13 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="devcluster", description="A real single-node Kubernetes for development.")
+    parser = argparse.ArgumentParser(
+        prog="devcluster", description="A real Kubernetes for development, of one node or a few."
+    )
     verbs = parser.add_subparsers(dest="verb", required=True)
     verbs.add_parser("prepare", help="fetch what `up` and helm need: Debian packages, and sources of what is not built")
-    verbs.add_parser("up", help="start the cluster, or use the one KUBECONFIG names")
+    up = verbs.add_parser("up", help="start the cluster, or use the one KUBECONFIG names")
+    up.add_argument("--nodes", type=int, metavar="NUMBER", help="number of nodes; by default one, or those that run")
     verbs.add_parser("down", help="remove the cluster and whatever killed ones left")
     verbs.add_parser("env", help="print the shell variables that reach the cluster and its programs")
     load = verbs.add_parser("load-image", help="import docker-archives for the kubelet")
@@ -59,7 +62,7 @@ def _dispatch(chosen: argparse.Namespace, paths: ClusterPaths) -> None:
         case "prepare":
             _prepare(paths)
         case "up":
-            _up(paths)
+            _up(paths, chosen.nodes)
         case "down":
             _down(paths)
         case "env":
@@ -87,10 +90,10 @@ def _prepare(paths: ClusterPaths) -> None:
         sources.result()
 
 
-def _up(paths: ClusterPaths) -> None:
+def _up(paths: ClusterPaths, nodes: int | None) -> None:
     foreign = foreign_kubeconfig(paths)
     if foreign is None:
-        DevCluster(paths).up()
+        DevCluster(paths).up(nodes)
         return
     print(f"using the cluster of KUBECONFIG={foreign}, building none:", flush=True)
     print(run(["kubectl", "get", "nodes", "--request-timeout=10s"]), end="")

@@ -13,6 +13,8 @@ STORAGE_USER = "local-path-provisioner"
 STORAGE_ACCOUNT = "local-path-provisioner-service-account"
 STORAGE_CONFIGURATION = "local-path-config"
 STORAGE_CLASS = "standard"
+SHARED_STORAGE_CLASS = "local-path-shared"
+"""Its claims may be ReadWriteMany: all nodes see one folder of the machine."""
 PROVISIONER = "rancher.io/local-path"
 DNS_USER = "coredns"
 POLICY_USER = "network-policies"
@@ -56,23 +58,25 @@ def manifests(paths: ClusterPaths) -> Manifest:
                 "metadata": {"name": STORAGE_CONFIGURATION, "namespace": STORAGE_NAMESPACE},
                 "data": _storage_configuration(paths),
             },
-            {
-                "apiVersion": "storage.k8s.io/v1",
-                "kind": "StorageClass",
-                "metadata": {
-                    "name": STORAGE_CLASS,
-                    "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
-                },
-                "provisioner": PROVISIONER,
-                "reclaimPolicy": "Delete",
-                "volumeBindingMode": "WaitForFirstConsumer",
-            },
+            _storage_class(STORAGE_CLASS, {"storageclass.kubernetes.io/is-default-class": "true"}),
+            _storage_class(SHARED_STORAGE_CLASS, {}),
         ],
     }
 
 
+def _storage_class(name: str, annotations: dict[str, str]) -> Manifest:
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": name, "annotations": annotations},
+        "provisioner": PROVISIONER,
+        "reclaimPolicy": "Delete",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+
+
 def local_path_provisioner(program: Path, paths: ClusterPaths) -> Daemon:
-    """Makes a folder below storage/ for each claim, through a helper pod; its settings are in a ConfigMap."""
+    """Makes a folder for each claim, through a helper pod; its settings are in a ConfigMap."""
     argv = [
         str(program),
         "start",
@@ -87,7 +91,9 @@ def local_path_provisioner(program: Path, paths: ClusterPaths) -> Daemon:
 
 
 def _storage_configuration(paths: ClusterPaths) -> dict[str, str]:
-    folders = [{"node": "DEFAULT_PATH_FOR_NON_LISTED_NODES", "paths": [str(paths.storage)]}]
+    own = {"nodePathMap": [{"node": "DEFAULT_PATH_FOR_NON_LISTED_NODES", "paths": [str(paths.storage)]}]}
+    shared = {"sharedFileSystemPath": str(paths.shared_storage)}
+    classes = {STORAGE_CLASS: own, SHARED_STORAGE_CLASS: shared}
     container = {"name": "helper-pod", "image": BUSYBOX_IMAGE, "imagePullPolicy": "Never"}
     pod = {
         "apiVersion": "v1",
@@ -96,7 +102,7 @@ def _storage_configuration(paths: ClusterPaths) -> dict[str, str]:
         "spec": {"containers": [container], "terminationGracePeriodSeconds": 0},
     }
     return {
-        "config.json": json.dumps({"nodePathMap": folders}, indent=2),
+        "config.json": json.dumps({"storageClassConfigs": classes}, indent=2),
         "setup": SETUP,
         "teardown": TEARDOWN,
         "helperPod.yaml": json.dumps(pod, indent=2),

@@ -6,6 +6,7 @@ BRIDGE = "triton-dev0"
 NODE_ADDRESS = "10.215.0.1"
 POD_RANGE = "10.213.0.0/16"
 POD_GATEWAY = "10.213.0.1"
+"""The machine's own; a further node has another (nodes.py)."""
 SERVICE_RANGE = "10.214.0.0/16"
 API_SERVICE_ADDRESS = "10.214.0.1"
 API_PORT = 6443

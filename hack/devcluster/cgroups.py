@@ -15,8 +15,8 @@ def hierarchies() -> list[Path]:
     return [mount.point for mount in mounted() if mount.kind in ("cgroup", "cgroup2")]
 
 
-def create_cgroup() -> None:
-    """Make our group in every hierarchy; the kubelet wants its root to exist.
+def create_cgroup(name: str) -> None:
+    """Make a node's group in every hierarchy; the kubelet wants its root to exist.
 
     Raises:
         ClusterError: no cgroup hierarchy is mounted.
@@ -26,8 +26,9 @@ def create_cgroup() -> None:
     if not found:
         raise ClusterError("no cgroup hierarchy is mounted: mount cgroup2 at /sys/fs/cgroup")
     for hierarchy in found:
-        _delegate_controllers(hierarchy)
-        (hierarchy / CGROUP).mkdir(exist_ok=True)
+        group = hierarchy / name
+        _delegate_controllers(group.parent)
+        group.mkdir(exist_ok=True)
 
 
 def _delegate_controllers(hierarchy: Path) -> None:

@@ -32,10 +32,11 @@ from hack.devcluster.control_plane import (
     kube_controller_manager,
     kube_scheduler,
 )
-from hack.devcluster.images import ctr, load_image, write_busybox_archive
+from hack.devcluster.images import ctr, link_image_store, load_image, write_busybox_archive
 from hack.devcluster.kubeconfig import write_kubeconfig
 from hack.devcluster.lock import exclusive
 from hack.devcluster.network import create_network, leftover_tables
+from hack.devcluster.nodes import MOST_NODES, Node, all_nodes, present_nodes
 from hack.devcluster.packages import install_packages
 from hack.devcluster.paths import ClusterError, ClusterPaths, cache_home
 from hack.devcluster.process import Daemon, Recorded, recorded_processes, start
@@ -44,7 +45,6 @@ from hack.devcluster.teardown import remove_cluster
 
 CLIENTS = (
     Identity("admin", "admin", "system:masters"),
-    Identity("kubelet", f"system:node:{NODE_NAME}", "system:nodes", (f"IP:{NODE_ADDRESS}", f"DNS:{NODE_NAME}")),
     Identity("kube-controller-manager", "system:kube-controller-manager"),
     Identity("kube-scheduler", "system:kube-scheduler"),
     Identity("kube-proxy", "system:kube-proxy"),
@@ -66,7 +66,23 @@ API_SERVER = Identity(
         f"DNS:kubernetes.default.svc.{CLUSTER_DOMAIN}",
     ),
 )
+TOLERATION_SECONDS, DEFAULT_TOLERATION_SECONDS = 30, 300
+"""How long pods stay on a node that does not answer: of several nodes, and of one, where they have no other place."""
 RUNTIME_MODULES = ("kubernetes", "etcd", "coredns", "local-path-provisioner")
+
+
+def _kubelet_identity(each: Node) -> Identity:
+    alternative_names = (f"IP:{each.address}", f"DNS:{each.name}")
+    return Identity(each.numbered("kubelet"), f"system:node:{each.name}", "system:nodes", alternative_names)
+
+
+def daemons_of(each: Node) -> tuple[Daemon, ...]:
+    """What runs on each node, besides its containerd."""
+    return (
+        node.kubelet(program("kubelet"), each),
+        node.kube_proxy(program("kube-proxy"), each),
+        policy_engine.policy_engine(each),
+    )
 
 
 def set_up_modules(*, foreign: bool) -> tuple[str, ...]:
@@ -88,25 +104,33 @@ class DevCluster:
         self.place = ApiServerPlace(paths.home, paths.runtime, NODE_ADDRESS, API_PORT, SERVICE_RANGE)
         self.processes: list[Recorded] = []
 
-    def up(self) -> None:
+    def up(self, nodes: int | None = None) -> None:
         """Start the cluster, or keep one that is healthy; returns when it takes work.
 
+        `nodes`: how many it has; None: one, or as many as a healthy cluster has already.
+
         Raises:
-            ClusterError: not root, or a part did not come up: which one, and the end of its log.
+            ClusterError: not root, or another number of nodes runs, or a part did not come up: which one, and the end
+                of its log.
 
         """
         self.paths.check_lengths()
         require_root()
+        if nodes is not None and not 1 <= nodes <= MOST_NODES:
+            raise ClusterError(f"{nodes} nodes: give a number from 1 to {MOST_NODES}")
         with exclusive(lock_path(), "the cluster"):
             install_packages()
             if self.healthy():
+                present = len(present_nodes(self.paths))
+                if nodes not in (None, present):
+                    raise ClusterError(f"a cluster of {present} nodes is up: remove it first by `make cluster-down`")
                 print(f"the cluster is up already: {self.paths.kubeconfig}", flush=True)
                 return
             build_all(RUNTIME_MODULES)
             began = time.monotonic()
             remove_cluster(self.paths)
             try:
-                self._start()
+                self._start(all_nodes(self.paths, nodes or 1))
             except BaseException:
                 # Logs stay; half a cluster would only hide what went wrong.
                 remove_cluster(self.paths)
@@ -145,36 +169,46 @@ class DevCluster:
         with exclusive(lock_path(), "the cluster"):
             for archive in archives:
                 began = time.monotonic()
-                state = "loaded in" if load_image(archive, self.paths) else "is there already, checked in"
+                loaded = [load_image(archive, each.paths) for each in present_nodes(self.paths)]
+                state = "loaded in" if any(loaded) else "is there already, checked in"
                 print(f"{archive.name} {state} {time.monotonic() - began:.1f} s", flush=True)
 
     def healthy(self) -> bool:
-        """Whether every process of a complete start still runs and the node is Ready."""
+        """Whether every process of a complete start still runs and all nodes are Ready."""
         recorded = recorded_processes(self.paths.processes)
         if not self.paths.kubeconfig.exists() or not recorded:
             return False
-        return all(process.alive() for process in recorded) and self._node_ready()
+        ready = all(self._node_ready(each.name) for each in present_nodes(self.paths))
+        return ready and all(process.alive() for process in recorded)
 
-    def _start(self) -> None:
+    def _start(self, nodes: Sequence[Node]) -> None:
         paths = self.paths
         paths.processes.mkdir(parents=True, mode=0o700)
         paths.runtime.chmod(0o700)
         paths.audit_log.unlink(missing_ok=True)
-        for folder in (paths.storage, paths.configuration, paths.kubelet, paths.pod_logs):
+        for folder in (paths.storage, paths.shared_storage):
             folder.mkdir(parents=True)
-        create_network(paths)
-        create_cgroup()
-        self._create_identities()
-        self._run(node.containerd(paths))
+        for each in nodes:
+            for folder in (each.paths.configuration, each.paths.kubelet, each.paths.pod_logs, each.paths.runtime):
+                folder.mkdir(parents=True, exist_ok=True)
+            create_network(each)
+            create_cgroup(each.cgroup)
+            if not each.is_machine:
+                link_image_store(paths.containerd, each.paths.containerd)
+        self._create_identities(nodes)
+        for each in nodes:
+            self._run(node.containerd(each))
         self._run(etcd(program("etcd"), self.place))
-        server = kube_apiserver(program("kube-apiserver"), self.place, nodes=True, readers=(OPERATOR,))
-        self._run(server)
-        self._load_busybox()
+        patience = TOLERATION_SECONDS if len(nodes) > 1 else DEFAULT_TOLERATION_SECONDS
+        api_server = program("kube-apiserver")
+        self._run(kube_apiserver(api_server, self.place, nodes=True, readers=(OPERATOR,), toleration_seconds=patience))
+        self._load_busybox(nodes)
         self._wait(lambda: answers_ready(self.place), "the API server's readiness", 60)
         self._kubectl("apply", "--server-side", "--filename=-", stdin=json.dumps(addons.manifests(paths)))
-        self._start_clients()
-        self._wait(self._node_ready, f"node {NODE_NAME} Ready", 60)
-        self._advertise_gpus()
+        self._start_clients(nodes)
+        for each in nodes:
+            self._wait(lambda name=each.name: self._node_ready(name), f"node {each.name} Ready", 60)  # type: ignore[misc]
+            self._advertise_gpus(each.name)
         self._wait(self._default_account, "the default service account", 30)
         self._wait(lambda: _listens(NODE_ADDRESS, 53), "CoreDNS", 30)
         self._wait(lambda: ("ip", POLICY_TABLE) in leftover_tables(), "the table of network policies", 30)
@@ -182,11 +216,12 @@ class DevCluster:
         certificates = paths.certificates
         write_kubeconfig(paths.kubeconfig, server=self.place.url, certificates=certificates, identity="admin")
 
-    def _create_identities(self) -> None:
+    def _create_identities(self, nodes: Sequence[Node]) -> None:
         create_authority(self.paths.certificates)
-        for identity in (API_SERVER, *CLIENTS):
+        clients = (*CLIENTS, *map(_kubelet_identity, nodes))
+        for identity in (API_SERVER, *clients):
             create_certificate(self.paths.certificates, identity)
-        for identity in CLIENTS:
+        for identity in clients:
             self._kubeconfig_for(identity.name)
 
     def _kubeconfig_for(self, identity: str) -> Path:
@@ -195,41 +230,41 @@ class DevCluster:
         write_kubeconfig(path, server=self.place.url, certificates=certificates, identity=identity)
         return path
 
-    def _start_clients(self) -> None:
+    def _start_clients(self, nodes: Sequence[Node]) -> None:
         paths, configuration = self.paths, self.paths.configuration
         manager = configuration / "kube-controller-manager.kubeconfig"
         daemons = (
-            node.kubelet(program("kubelet"), paths),
             kube_controller_manager(program("kube-controller-manager"), self.place, manager),
             kube_scheduler(program("kube-scheduler"), self.place, configuration / "kube-scheduler.kubeconfig"),
-            node.kube_proxy(program("kube-proxy"), paths),
             node.coredns(program("coredns"), paths),
             addons.local_path_provisioner(program("local-path-provisioner"), paths),
-            policy_engine.policy_engine(paths),
+            *(daemon for each in nodes for daemon in daemons_of(each)),
         )
         for daemon in daemons:
             self._run(daemon)
 
-    def _load_busybox(self) -> None:
-        self._wait(lambda: succeeds([*ctr(self.paths), "version"]), "containerd", 30)
+    def _load_busybox(self, nodes: Sequence[Node]) -> None:
         archive = self.paths.configuration / "busybox.tar"
         write_busybox_archive(archive)
-        load_image(archive, self.paths)
+        for each in nodes:
+            client = [*ctr(each.paths), "version"]
+            self._wait(lambda client=client: succeeds(client), f"containerd of {each.name}", 30)  # type: ignore[misc]
+            load_image(archive, each.paths)
 
-    def _advertise_gpus(self) -> None:
+    def _advertise_gpus(self, name: str) -> None:
         patch = json.dumps(node.capacity_patch())
-        self._kubectl("patch", "node", NODE_NAME, "--subresource=status", "--type=merge", f"--patch={patch}")
+        self._kubectl("patch", "node", name, "--subresource=status", "--type=merge", f"--patch={patch}")
         path = "{.status.allocatable." + GPU_RESOURCE.replace(".", r"\.") + "}"
 
         def advertised() -> bool:
-            return self._kubectl("get", "node", NODE_NAME, f"--output=jsonpath={path}") == str(GPU_COUNT)
+            return self._kubectl("get", "node", name, f"--output=jsonpath={path}") == str(GPU_COUNT)
 
-        self._wait(advertised, f"{GPU_COUNT} {GPU_RESOURCE} on the node", 30)
+        self._wait(advertised, f"{GPU_COUNT} {GPU_RESOURCE} on node {name}", 30)
 
-    def _node_ready(self) -> bool:
+    def _node_ready(self, name: str = NODE_NAME) -> bool:
         path = '{.status.conditions[?(@.type=="Ready")].status}'
         try:
-            return self._kubectl("get", "node", NODE_NAME, f"--output=jsonpath={path}") == "True"
+            return self._kubectl("get", "node", name, f"--output=jsonpath={path}") == "True"
         except ClusterError:
             return False
 

@@ -72,10 +72,13 @@ def etcd(program: Path, place: ApiServerPlace) -> Daemon:
     return Daemon("etcd", argv)
 
 
-def kube_apiserver(program: Path, place: ApiServerPlace, *, nodes: bool, readers: Sequence[str]) -> Daemon:
+def kube_apiserver(
+    program: Path, place: ApiServerPlace, *, nodes: bool, readers: Sequence[str], toleration_seconds: int = 300
+) -> Daemon:
     """The API server, with RBAC and an audit log of writes.
 
     `readers`: users whose reads are in that log too.
+    `toleration_seconds`: how long pods stay on a node that does not answer; 300 is Kubernetes' default.
     `nodes`: whether a kubelet and the controllers belong to it. Without them nobody makes service accounts,
     so pods are admitted without one, as envtest does.
     """
@@ -85,6 +88,8 @@ def kube_apiserver(program: Path, place: ApiServerPlace, *, nodes: bool, readers
     argv = [
         str(program),
         f"--bind-address={place.address}",
+        f"--default-not-ready-toleration-seconds={toleration_seconds}",
+        f"--default-unreachable-toleration-seconds={toleration_seconds}",
         f"--advertise-address={place.address}",
         f"--secure-port={place.port}",
         f"--etcd-servers=unix://{place.sockets / 'etcd'}",

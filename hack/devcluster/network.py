@@ -15,12 +15,15 @@ from hack.devcluster.addresses import (
     SERVICE_RANGE,
 )
 from hack.devcluster.commands import run, succeeds
+from hack.devcluster.nodes import Node, leftover_namespaces
 from hack.devcluster.paths import ClusterPaths
 
 CNI_PROGRAMS = Path("/usr/lib/cni")
 CNI_RESULTS = Path("/var/lib/cni/results")
 """Where libcni keeps the result of every attachment; the folder is compiled into containerd."""
-IP_FORWARD = Path("/proc/sys/net/ipv4/ip_forward")
+IP_FORWARD = "/proc/sys/net/ipv4/ip_forward"
+UPLINK = "uplink"
+"""A further node's end of its link to the bridge."""
 KUBE_PROXY_TABLES = (("ip", "kube-proxy"), ("ip6", "kube-proxy"))
 MASQUERADE = f"""
 table ip {NFT_TABLE} {{
@@ -32,31 +35,53 @@ table ip {NFT_TABLE} {{
 """
 
 
-def create_network(paths: ClusterPaths) -> None:
+def create_network(node: Node) -> None:
     """Make the node's address, the way to services and to the outside, and the CNI configuration.
+
+    The machine comes first. A further node is linked to its bridge, and reaches everything through it.
 
     Raises:
         ClusterError: ip or nft failed.
 
     """
-    run(["ip", "link", "add", BRIDGE, "type", "bridge"])
-    run(["ip", "address", "add", f"{NODE_ADDRESS}/32", "dev", BRIDGE])
-    run(["ip", "link", "set", BRIDGE, "up"])
-    # Service addresses exist on no interface: kube-proxy rewrites them, once the kernel has a route to try.
-    run(["ip", "route", "add", SERVICE_RANGE, "dev", BRIDGE, "src", NODE_ADDRESS])
-    IP_FORWARD.write_text("1\n")
-    run(["nft", "-f", "-"], stdin=MASQUERADE)
-    folder = paths.configuration / "cni"
+    if node.is_machine:
+        run(["ip", "link", "add", BRIDGE, "type", "bridge"])
+        run(["ip", "address", "add", f"{NODE_ADDRESS}/32", "dev", BRIDGE])
+        run(["ip", "link", "set", BRIDGE, "up"])
+        # Service addresses exist on no interface: kube-proxy rewrites them, once the kernel has a route to try.
+        run(["ip", "route", "add", SERVICE_RANGE, "dev", BRIDGE, "src", NODE_ADDRESS])
+        run(["nft", "-f", "-"], stdin=MASQUERADE)
+    else:
+        _link(node)
+    run(node.inside("tee", IP_FORWARD), stdin="1\n")
+    folder = node.paths.configuration / "cni"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "10-pods.conflist").write_text(json.dumps(_cni_configuration(paths), indent=2))
+    (folder / "10-pods.conflist").write_text(json.dumps(_cni_configuration(node), indent=2))
 
 
-def _cni_configuration(paths: ClusterPaths) -> dict[str, object]:
+def _link(node: Node) -> None:
+    """Make the node's network namespace, its link to the bridge, and the routes of both sides."""
+    run(["ip", "netns", "add", node.namespace])
+    run(["ip", "link", "add", node.namespace, "type", "veth", "peer", "name", UPLINK, "netns", node.namespace])
+    run(["ip", "link", "set", node.namespace, "master", BRIDGE, "up"])
+    for command in (
+        ["link", "set", "lo", "up"],
+        ["address", "add", f"{node.address}/32", "dev", UPLINK],
+        ["link", "set", UPLINK, "up"],
+        ["route", "add", NODE_ADDRESS, "dev", UPLINK, "src", node.address],
+        ["route", "add", "default", "via", NODE_ADDRESS, "dev", UPLINK, "src", node.address],
+    ):
+        run(node.inside("ip", *command))
+    run(["ip", "route", "add", node.address, "dev", BRIDGE, "src", NODE_ADDRESS])
+    run(["ip", "route", "add", node.pod_range, "via", node.address, "dev", BRIDGE, "src", NODE_ADDRESS])
+
+
+def _cni_configuration(node: Node) -> dict[str, object]:
     """Point-to-point links: every packet is routed, so services work between pods without bridge netfilter."""
     addresses = {
         "type": "host-local",
-        "dataDir": str(paths.cni),
-        "ranges": [[{"subnet": POD_RANGE, "gateway": POD_GATEWAY}]],
+        "dataDir": str(node.paths.cni),
+        "ranges": [[{"subnet": node.pod_range, "gateway": node.gateway}]],
         "routes": [{"dst": "0.0.0.0/0"}],
     }
     return {"cniVersion": "0.4.0", "name": CNI_NETWORK, "plugins": [{"type": "ptp", "ipam": addresses}]}
@@ -69,6 +94,8 @@ def remove_network(paths: ClusterPaths) -> None:
         ClusterError: ip or nft refused to remove something that is there.
 
     """
+    for namespace in leftover_namespaces():
+        run(["ip", "netns", "delete", namespace])
     for link in leftover_links():
         # A pod's link may vanish with its namespace between the listing and here.
         if not succeeds(["ip", "link", "delete", link]) and link in leftover_links():
@@ -80,7 +107,7 @@ def remove_network(paths: ClusterPaths) -> None:
 
 
 def leftover_links() -> list[str]:
-    """Names of the network interfaces that are ours: the bridge, and the host's ends of pod links."""
+    """Names of the network interfaces that are ours: the bridge, and the host's ends of the links to nodes and pods."""
     if shutil.which("ip") is None:
         return []
     interfaces = json.loads(run(["ip", "-json", "address", "show"]) or "[]")
@@ -88,6 +115,7 @@ def leftover_links() -> list[str]:
         str(interface["ifname"])
         for interface in interfaces
         if interface.get("ifname") == BRIDGE
+        or interface.get("master") == BRIDGE
         or any(address.get("local") == POD_GATEWAY for address in interface.get("addr_info", []))
     ]
 

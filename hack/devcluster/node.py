@@ -6,16 +6,15 @@ from typing import Any
 
 from hack.devcluster.addresses import (
     BUSYBOX_IMAGE,
-    CGROUP,
     CLUSTER_DOMAIN,
     GPU_COUNT,
     GPU_PRODUCT,
     GPU_RESOURCE,
     NODE_ADDRESS,
-    NODE_NAME,
     POD_RANGE,
 )
 from hack.devcluster.network import CNI_PROGRAMS
+from hack.devcluster.nodes import Node, network_wrapper
 from hack.devcluster.paths import ClusterPaths
 from hack.devcluster.process import Daemon
 
@@ -30,11 +29,12 @@ UNUSED_PLUGINS = (
 CRI_PLUGIN = "io.containerd.grpc.v1.cri"
 
 
-def containerd(paths: ClusterPaths, *, pods: bool = True) -> Daemon:
-    """A containerd of our own, beside any the system runs.
+def containerd(node: Node, *, pods: bool = True) -> Daemon:
+    """A containerd of our own, beside any the system runs. It attaches pods to the network that it runs in.
 
     Without `pods` it serves only its stores: for removing what killed containers left in them.
     """
+    paths = node.paths
     disabled = [*UNUSED_PLUGINS, *([] if pods else [CRI_PLUGIN])]
     runc_root = paths.containerd_state / "runc"
     lines = [
@@ -61,20 +61,21 @@ def containerd(paths: ClusterPaths, *, pods: bool = True) -> Daemon:
         f"        Root = {json.dumps(str(runc_root))}",
     ]
     settings = _write(paths, "containerd.toml", "\n".join([*lines, ""]))
-    return Daemon("containerd", ["containerd", "--config", str(settings)])
+    return _daemon(node, "containerd", ["containerd", "--config", str(settings)])
 
 
-def kubelet(program: Path, paths: ClusterPaths) -> Daemon:
+def kubelet(program: Path, node: Node) -> Daemon:
     """The kubelet, with all of its folders below ours."""
-    certificates = paths.certificates
+    paths, certificates = node.paths, node.cluster.certificates
+    identity = node.numbered("kubelet")
     configuration = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
-        "address": NODE_ADDRESS,
-        "healthzBindAddress": NODE_ADDRESS,
+        "address": node.address,
+        "healthzBindAddress": node.address,
         "readOnlyPort": 0,
-        "tlsCertFile": str(certificates / "kubelet.crt"),
-        "tlsPrivateKeyFile": str(certificates / "kubelet.key"),
+        "tlsCertFile": str(certificates / f"{identity}.crt"),
+        "tlsPrivateKeyFile": str(certificates / f"{identity}.key"),
         "authentication": {
             "anonymous": {"enabled": False},
             "x509": {"clientCAFile": str(certificates / "ca.crt")},
@@ -82,7 +83,7 @@ def kubelet(program: Path, paths: ClusterPaths) -> Daemon:
         "authorization": {"mode": "Webhook"},
         "containerRuntimeEndpoint": f"unix://{paths.containerd_socket}",
         "cgroupDriver": "cgroupfs",
-        "cgroupRoot": f"/{CGROUP}",
+        "cgroupRoot": f"/{node.cgroup}",
         "failCgroupV1": False,
         "failSwapOn": False,
         "oomScoreAdj": 0,
@@ -106,32 +107,32 @@ def kubelet(program: Path, paths: ClusterPaths) -> Daemon:
     argv = [
         str(program),
         f"--config={settings}",
-        f"--kubeconfig={paths.configuration / 'kubelet.kubeconfig'}",
+        f"--kubeconfig={node.cluster.configuration / f'{identity}.kubeconfig'}",
         f"--root-dir={paths.kubelet}",
-        f"--hostname-override={NODE_NAME}",
-        f"--node-ip={NODE_ADDRESS}",
+        f"--hostname-override={node.name}",
+        f"--node-ip={node.address}",
         f"--node-labels={GPU_RESOURCE}.product={GPU_PRODUCT}",
     ]
-    return Daemon("kubelet", argv)
+    return _daemon(node, "kubelet", argv)
 
 
-def kube_proxy(program: Path, paths: ClusterPaths) -> Daemon:
+def kube_proxy(program: Path, node: Node) -> Daemon:
     """Service addresses through nftables; the kernel's connection tracking limits stay as they are."""
     configuration = {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
         "kind": "KubeProxyConfiguration",
-        "clientConnection": {"kubeconfig": str(paths.configuration / "kube-proxy.kubeconfig")},
-        "bindAddress": NODE_ADDRESS,
-        "healthzBindAddress": f"{NODE_ADDRESS}:10256",
-        "metricsBindAddress": f"{NODE_ADDRESS}:10249",
-        "hostnameOverride": NODE_NAME,
+        "clientConnection": {"kubeconfig": str(node.cluster.configuration / "kube-proxy.kubeconfig")},
+        "bindAddress": node.address,
+        "healthzBindAddress": f"{node.address}:10256",
+        "metricsBindAddress": f"{node.address}:10249",
+        "hostnameOverride": node.name,
         "mode": "nftables",
         "clusterCIDR": POD_RANGE,
         "oomScoreAdj": 0,
         "conntrack": {"maxPerCore": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"},
     }
-    settings = _write(paths, "kube-proxy.json", json.dumps(configuration, indent=2))
-    return Daemon("kube-proxy", [str(program), f"--config={settings}"])
+    settings = _write(node.paths, "kube-proxy.json", json.dumps(configuration, indent=2))
+    return _daemon(node, "kube-proxy", [str(program), f"--config={settings}"])
 
 
 def coredns(program: Path, paths: ClusterPaths) -> Daemon:
@@ -165,6 +166,10 @@ def capacity_patch() -> dict[str, Any]:
     """The node status that advertises the development GPUs; the kubelet keeps resources it does not know."""
     amount = {GPU_RESOURCE: str(GPU_COUNT)}
     return {"status": {"capacity": amount, "allocatable": amount}}
+
+
+def _daemon(node: Node, name: str, argv: list[str]) -> Daemon:
+    return Daemon(node.numbered(name), argv, wrapper=network_wrapper(node.namespace))
 
 
 def _host_resolv_conf() -> str:

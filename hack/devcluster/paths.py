@@ -80,6 +80,16 @@ class ClusterPaths:
         return self.home / "storage"
 
     @property
+    def nodes(self) -> Path:
+        """Folders of the nodes after the first."""
+        return self.home / "nodes"
+
+    @property
+    def shared_storage(self) -> Path:
+        """Volumes that several nodes may mount."""
+        return self.home / "shared-storage"
+
+    @property
     def containerd(self) -> Path:
         """Containerd's root, which holds the image store: the one folder that `down` keeps."""
         return self.home / "containerd"

@@ -59,11 +59,13 @@ class Cluster:
     namespaces: Mapping[str, Labels]
 
 
-def ruleset(policies: Sequence[Manifest], pods: Sequence[Manifest], namespaces: Sequence[Manifest]) -> str:
+def ruleset(
+    policies: Sequence[Manifest], pods: Sequence[Manifest], namespaces: Sequence[Manifest], gateway: str = POD_GATEWAY
+) -> str:
     """Return a script for `nft -f` that replaces the whole table in one transaction.
 
     A pod that is missing here, or that has no address yet, can neither send nor receive. Pods of the host's network are
-    not judged. Connections that are established stay.
+    not judged. Connections that are established stay. ``gateway``: the node's address as its pods see it.
     """
     labels = {namespace["metadata"]["name"]: namespace["metadata"].get("labels") or {} for namespace in namespaces}
     cluster = Cluster(sorted(filter(None, map(_pod, pods)), key=lambda pod: pod.address), labels)
@@ -73,7 +75,7 @@ def ruleset(policies: Sequence[Manifest], pods: Sequence[Manifest], namespaces: 
         isolated = [(pod, found) for pod in cluster.pods if (found := _selecting(ordered, pod, direction))]
         chains += [_chain(pod, found, direction, cluster) for pod, found in isolated]
         jumps.append([f"{pod.address} : jump {_chain_name(pod, direction)}" for pod, _ in isolated])
-    known = [POD_GATEWAY, *(pod.address for pod in cluster.pods)]
+    known = [gateway, *(pod.address for pod in cluster.pods)]
     egress, ingress = (_elements(entries) for entries in jumps)
     return f"""\
 add table ip {POLICY_TABLE}

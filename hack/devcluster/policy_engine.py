@@ -1,9 +1,10 @@
 """Watches NetworkPolicies, Pods and Namespaces and keeps the node's nftables table at what they say.
 
-    python3 -m hack.devcluster.policy_engine CERTIFICATES
+    python3 -m hack.devcluster.policy_engine CERTIFICATES GATEWAY
 
-A pod's containers start before the API knows its address, so addresses come from the CNI results of this node. A pod is
-cut off until its address is in the table. Only the standard library is used: `up` runs before any package is installed.
+A pod's containers start before the API knows its address, so addresses come from the CNI results, which all nodes write
+to one folder of the machine. A pod is cut off until its address is in the table. Only the standard library is used:
+`up` runs before any package is installed.
 """
 
 import http.client
@@ -17,10 +18,11 @@ from ipaddress import ip_interface
 from pathlib import Path
 from typing import Any
 
-from hack.devcluster.addresses import API_PORT, CNI_NETWORK, NODE_ADDRESS, NODE_NAME
+from hack.devcluster.addresses import API_PORT, CNI_NETWORK, NODE_ADDRESS
 from hack.devcluster.commands import run
 from hack.devcluster.network import CNI_RESULTS
-from hack.devcluster.paths import ClusterError, ClusterPaths
+from hack.devcluster.nodes import Node, network_wrapper
+from hack.devcluster.paths import ClusterError
 from hack.devcluster.policies import ruleset
 from hack.devcluster.process import Daemon
 
@@ -34,10 +36,11 @@ PAUSE = 0.05
 """Seconds between looks at the CNI results: the kubelet takes longer from an address to a pod's first container."""
 
 
-def policy_engine(paths: ClusterPaths) -> Daemon:
-    """Enforces NetworkPolicies on this node."""
-    argv = [sys.executable, "-m", MODULE, str(paths.certificates)]
-    return Daemon(NAME, argv, {"PYTHONPATH": str(Path(__file__).parents[2])})
+def policy_engine(node: Node) -> Daemon:
+    """Enforces NetworkPolicies on a node, in its own nftables."""
+    argv = [sys.executable, "-m", MODULE, str(node.cluster.certificates), node.gateway]
+    folder = {"PYTHONPATH": str(Path(__file__).parents[2])}
+    return Daemon(node.numbered(NAME), argv, folder, network_wrapper(node.namespace))
 
 
 class Mirror:
@@ -90,7 +93,7 @@ class Mirror:
 
 
 class Attachments:
-    """The addresses that CNI gave to the pods of this node."""
+    """The addresses that CNI gave to the pods."""
 
     def __init__(self, results: Path = CNI_RESULTS) -> None:
         self.results = results
@@ -117,12 +120,10 @@ def _attachment(path: Path) -> tuple[str, str] | None:
 
 def with_address(pod: Mapping[str, Any], known: Mapping[str, str]) -> Mapping[str, Any]:
     """The pod with the address that it has now: the API learns it late, and forgets it late."""
-    if pod["spec"].get("nodeName") != NODE_NAME:
-        return pod
     return {**pod, "status": {**(pod.get("status") or {}), "podIP": known.get(pod["metadata"]["uid"])}}
 
 
-def main(certificates: Path) -> None:
+def main(certificates: Path, gateway: str) -> None:
     """Load a ruleset when it differs from the loaded one; never returns."""
     mirrors = [Mirror(path, certificates) for path in (POLICIES, PODS, NAMESPACES)]
     attachments = Attachments()
@@ -135,7 +136,7 @@ def main(certificates: Path) -> None:
             continue
         seen = versions, addresses
         policies, pods, namespaces = (list(mirror.objects.values()) for mirror in mirrors)
-        wanted = ruleset(policies, [with_address(pod, addresses) for pod in pods], namespaces)
+        wanted = ruleset(policies, [with_address(pod, addresses) for pod in pods], namespaces, gateway)
         if wanted == loaded:
             continue
         try:
@@ -146,4 +147,4 @@ def main(certificates: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2])

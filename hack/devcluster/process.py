@@ -18,6 +18,8 @@ class Daemon:
     name: str
     argv: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict)
+    wrapper: Sequence[str] = ()
+    """What starts the program and becomes it, such as nsenter."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def start(daemon: Daemon, *, records: Path, logs: Path, die_with_parent: bool = 
     records.mkdir(parents=True, exist_ok=True)
     logs.mkdir(parents=True, exist_ok=True)
     argv = list(daemon.argv)
-    wrapper = ["setpriv", "--pdeathsig", "KILL", "--"] if die_with_parent else []
+    wrapper = ["setpriv", "--pdeathsig", "KILL", "--"] if die_with_parent else daemon.wrapper
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     files = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
@@ -83,7 +85,7 @@ def start(daemon: Daemon, *, records: Path, logs: Path, die_with_parent: bool = 
         raise ClusterError(f"{daemon.name} ended at once; {log_tail(logs, daemon.name)}")
     recorded = Recorded(daemon.name, pid, started, argv)
     (records / f"{daemon.name}.json").write_text(json.dumps(asdict(recorded)))
-    # The command line is setpriv's, then for a moment empty, then the program's.
+    # The command line is the wrapper's, then for a moment empty, then the program's.
     deadline = time.monotonic() + 5
     while not recorded.alive() and start_time(pid) == started and time.monotonic() < deadline:
         time.sleep(0.005)

@@ -9,6 +9,7 @@ from hack.devcluster.commands import run
 from hack.devcluster.images import ctr
 from hack.devcluster.mounts import mounts_below, unmount_below
 from hack.devcluster.node import containerd
+from hack.devcluster.nodes import Node, leftover_namespaces, present_nodes
 from hack.devcluster.paths import ClusterError, ClusterPaths
 from hack.devcluster.process import Recorded, command_line, end, recorded_processes, start, start_time
 from hack.devcluster.readiness import wait_until
@@ -33,11 +34,12 @@ def remove_cluster(paths: ClusterPaths) -> None:
     """
     processes = recorded_processes(paths.processes)
     stores = [process for process in processes if process.name == "containerd"]
+    nodes = present_nodes(paths)
     end([process for process in processes if process not in stores], grace=0)
     end(stores, grace=CONTAINERD_GRACE)
     end(strays(paths), grace=0)
     cgroups.remove_cgroup()
-    shim_sockets = _shim_sockets(paths)
+    shim_sockets = [socket for node in nodes for socket in _shim_sockets(node.paths)]
     unmount_below([paths.home, paths.runtime])
     network.remove_network(paths)
     _remove_log_links(paths)
@@ -60,6 +62,7 @@ def leftovers(paths: ClusterPaths) -> list[str]:
         *(f"control group {group}" for group in cgroups.groups()),
         *(f"mount {point}" for point in mounts_below([paths.home, paths.runtime])),
         *(f"interface {link}" for link in network.leftover_links()),
+        *(f"network namespace {name}" for name in leftover_namespaces()),
         *(f"nftables table {family} {name}" for family, name in network.leftover_tables()),
         *(f"CNI result {path}" for path in network.leftover_cni_results(paths)),
         *(f"link {link}" for link in _log_links(paths)),
@@ -100,7 +103,7 @@ def _log_links(paths: ClusterPaths) -> list[Path]:
     if not POD_LOG_LINKS.is_dir():
         return []
     links = [path for path in POD_LOG_LINKS.iterdir() if path.is_symlink()]
-    return [link for link in links if link.readlink().is_relative_to(paths.pod_logs)]
+    return [link for link in links if link.readlink().is_relative_to(paths.home)]
 
 
 def _remove_log_links(paths: ClusterPaths) -> None:
@@ -133,7 +136,7 @@ def _forget_containers(paths: ClusterPaths) -> None:
 
     Images stay: importing them takes minutes. A store that a kill left unreadable is dropped.
     """
-    store = start(containerd(paths, pods=False), records=paths.processes, logs=paths.logs)
+    store = start(containerd(Node(1, paths), pods=False), records=paths.processes, logs=paths.logs)
     try:
         listing = [*ctr(paths), "containers", "list", "--quiet"]
         wait_until(

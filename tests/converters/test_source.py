@@ -1,5 +1,6 @@
 """The source stage: digest, safety of the copy, idempotence."""
 
+import errno
 import hashlib
 import os
 import shutil
@@ -161,6 +162,29 @@ def test_other_content_or_another_name_is_another_digest(mounted: Path) -> None:
     second = source.run(request()).digest
     (mounted / "net.py").write_text("pass\n")
     assert len({first, second, source.run(request()).digest}) == 3
+
+
+@pytest.mark.parametrize("links", [True, False], ids=["hard links", "no hard links"])
+def test_a_single_file_that_is_published_under_one_name_is_found_under_another(
+    mount: Path, monkeypatch: pytest.MonkeyPatch, links: bool
+) -> None:
+    """Its digest does not cover its name. File systems such as exFAT, and most of those over buckets, have no links."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    root = layout.SOURCE_MOUNT
+    root.mkdir(parents=True)
+    (root / "model.onnx").write_text("x")
+    first = source.run(request("model.onnx"))
+    (root / "model.onnx").rename(root / "detector.onnx")
+    if not links:
+        monkeypatch.setattr(os, "link", refuse)
+    second = source.run(request("detector.onnx"))
+    assert second.digest == first.digest
+    published = layout.source_directory(first.digest)
+    assert {each.name: each.read_text() for each in published.iterdir()} == {"model.onnx": "x", "detector.onnx": "x"}
+    assert [each.name for each in published.parent.iterdir()] == [first.digest]
 
 
 def test_published_files_cannot_be_written_by_accident(mounted: Path) -> None:

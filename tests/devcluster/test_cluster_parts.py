@@ -11,13 +11,16 @@ import tarfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from ipaddress import IPv4Network, collapse_addresses, ip_address
 from pathlib import Path
 
 import pytest
 
 from hack.devcluster import binaries, cgroups, images, kubeconfig, mounts, node, process
+from hack.devcluster.addresses import CGROUP, NODE_ADDRESS, NODE_NAME, POD_GATEWAY, POD_RANGE
 from hack.devcluster.cluster import DevCluster, set_up_modules
 from hack.devcluster.lock import exclusive
+from hack.devcluster.nodes import MOST_NODES, all_nodes
 from hack.devcluster.paths import ClusterError, ClusterPaths, cluster_paths
 
 ROOT = Path(binaries.__file__).parents[2]
@@ -260,15 +263,54 @@ def test_cgroup_v2_delegates_what_is_missing(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(cgroups, "hierarchies", lambda: [tmp_path])
     (tmp_path / "cgroup.controllers").write_text("cpuset cpu memory pids\n")
     (tmp_path / "cgroup.subtree_control").write_text("cpu pids\n")
-    cgroups.create_cgroup()
+    cgroups.create_cgroup(CGROUP)
     assert (tmp_path / "cgroup.subtree_control").read_text() == "+cpuset +memory"
     assert cgroups.groups() == [tmp_path / "triton-devcluster"]
+
+
+def test_a_further_nodes_group_lies_in_the_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cgroups, "hierarchies", lambda: [tmp_path])
+    for each in all_nodes(cluster_paths(), 2):
+        cgroups.create_cgroup(each.cgroup)
+    first = tmp_path / "triton-devcluster"
+    assert cgroups.groups() == [first / "devcluster-2", first]
+
+
+def test_nodes_share_neither_names_nor_addresses_nor_folders() -> None:
+    nodes = all_nodes(cluster_paths(), MOST_NODES)
+    for field in ("name", "address", "gateway", "namespace", "cgroup", "paths"):
+        assert len({getattr(each, field) for each in nodes}) == MOST_NODES
+    ranges = [IPv4Network(each.pod_range) for each in nodes]
+    assert list(collapse_addresses(ranges)) == [IPv4Network(POD_RANGE)]
+    assert all(ip_address(each.gateway) in network for each, network in zip(nodes, ranges, strict=True))
+    assert (nodes[0].name, nodes[0].address, nodes[0].gateway) == (NODE_NAME, NODE_ADDRESS, POD_GATEWAY)
+    assert [each.numbered("kubelet") for each in nodes[:2]] == ["kubelet", "kubelet-2"]
+
+
+def test_a_linked_image_store_shares_layers_and_has_its_own_databases(tmp_path: Path) -> None:
+    store, copy = tmp_path / "store", tmp_path / "nodes/2/containerd"
+    database, layer = "io.containerd.metadata.v1.bolt/meta.db", "io.containerd.snapshotter.v1.overlayfs/1/fs/x.db"
+    for name in (database, layer):
+        (store / name).parent.mkdir(parents=True)
+        (store / name).write_text("x")
+    images.link_image_store(store, copy)
+    assert (copy / layer).samefile(store / layer)
+    assert (copy / database).read_text() == "x"
+    assert not (copy / database).samefile(store / database)
+    images.link_image_store(tmp_path / "none", tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+def test_another_number_of_nodes_than_there_can_be(paths: ClusterPaths, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with pytest.raises(ClusterError, match="5 nodes: give a number from 1 to 4"):
+        DevCluster(paths).up(5)
 
 
 def test_without_any_cgroup_hierarchy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cgroups, "hierarchies", list)
     with pytest.raises(ClusterError, match="no cgroup hierarchy is mounted"):
-        cgroups.create_cgroup()
+        cgroups.create_cgroup(CGROUP)
 
 
 def test_only_root_changes_the_cluster(paths: ClusterPaths, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,20 @@ def selected(cluster: Cluster) -> set[str]:
     }
 
 
+SHARED = {"claimTemplate": {"accessModes": ["ReadWriteMany"]}}
+
+
+@pytest.mark.parametrize(
+    ("count", "repository", "says_so"),
+    [(1, {}, False), (2, {}, True), (2, SHARED, False), (2, {"claimName": "models"}, False)],
+    ids=["one", "a claim of one node", "a claim of several nodes", "the user's claim"],
+)
+def test_several_replicas_that_one_lost_node_takes_away(count: int, repository: dict[str, Any], says_so: bool) -> None:
+    cluster = Cluster(a_spec(serving={"replicas": count}, repository=repository))
+    cluster.settle()
+    assert ("all its pods run on one node" in cluster.condition("Available")["message"]) is says_so
+
+
 def measuring(cluster: Cluster) -> str:
     """Roll another revision out until its measurement runs; returns the active Deployment's name."""
     cluster.edit(models=WIDER)

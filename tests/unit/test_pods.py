@@ -418,6 +418,20 @@ def test_a_node_that_does_not_answer_is_named() -> None:
     assert trouble is not None
     assert trouble.reason is Reason.NODE_NOT_READY
     assert "gpu-7" in trouble.message
+    assert "delete" not in trouble.message, "a server's Deployment makes another pod by itself"
+
+
+def test_the_pod_of_a_job_on_a_lost_node_is_not_replaced_before_the_node_is_back_or_deleted() -> None:
+    """After a while the cluster asks the node to end the pod, and nobody answers."""
+    lost = [{"type": "ContainersReady", "status": "True"}, {"type": "Ready", "status": "False"}]
+    told = EVICTED | {"reason": "DeletionByTaintManager"}
+    pod = a_pod("Running", containerStatuses=[{"name": "convert", "state": {"running": {}}}], conditions=[*lost, told])
+    pod["spec"]["nodeName"] = "gpu-7"
+    pod["metadata"]["labels"] = {"triton-operator.dev/stage": "convert"}
+    pending = job_view(a_job(), [pod], []).pending
+    assert pending is not None
+    assert pending.reason is Reason.NODE_NOT_READY
+    assert "kubectl delete node gpu-7" in pending.message
 
 
 def test_a_missing_secret_of_the_registry_is_named() -> None:

@@ -23,6 +23,7 @@ from pathlib import Path
 from triton_converters.contract.failure import StageError
 
 TEMPORARY_PREFIX = ".tmp-"
+_NO_LINKS = frozenset({errno.EXDEV, errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS})
 
 
 LOCK, CONTENT, SWEPT = "lock", "content", "swept"
@@ -110,9 +111,22 @@ def _remove_unused(lock: Path) -> None:
             os.rename(lock.with_name(CONTENT), lock.with_name(SWEPT))
         # The lock goes last, so that the next publisher goes on where this one is killed.
         shutil.rmtree(lock.with_name(SWEPT), ignore_errors=True)
-        shutil.rmtree(lock.parent)
+        shutil.rmtree(lock.parent, ignore_errors=True)
     finally:
         os.close(descriptor)
+    # NFS and FUSE keep a file that is open under another name, and so its directory.
+    if not lock.exists():
+        lock.parent.rmdir()
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """Make a hard link, or a copy if the file system has no hard links."""
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        shutil.copyfile(source, target)
 
 
 def publish_directory(directory: Path, target: Path, is_valid: Callable[[Path], bool] = Path.is_dir) -> bool:

@@ -1,15 +1,12 @@
 """The model repository on the claim: converted files, and the immutable revisions that serve them."""
 
-import errno
-import os
-import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from triton_converters.claim_store import inspection
 from triton_converters.claim_store.digest import SourceFile, digest_of, sha256_of
 from triton_converters.claim_store.dump import Arrays, Batch
-from triton_converters.claim_store.publish import publish_directory, temporary_directory, write_file
+from triton_converters.claim_store.publish import link_or_copy, publish_directory, temporary_directory, write_file
 from triton_converters.claim_store.replay import RESULT_FILE, has_result, read_result, write_result
 from triton_converters.claim_store.revision import content_digest
 from triton_converters.contract import layout
@@ -22,7 +19,6 @@ from triton_converters.model_config.model import Execution, render, warmup_file
 
 MODELS, VERSION = "models", "1"
 """Folders of a revision, as in layout.model_repository."""
-_NO_LINKS = frozenset({errno.EXDEV, errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS})
 
 
 @dataclass(frozen=True)
@@ -107,16 +103,6 @@ def publish(directory: Path, key: str, result: ConvertResult) -> ConvertResult:
 def model_file(revision: str, model_name: str, format_name: str) -> Path:
     """Return the path of a revision's served file or directory."""
     return layout.model_repository(revision) / model_name / VERSION / FORMATS[format_name].file
-
-
-def link_or_copy(source: Path, target: Path) -> None:
-    """Make a hard link, or a copy if the file system has no hard links."""
-    try:
-        os.link(source, target)
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        shutil.copyfile(source, target)
 
 
 def _first_sample(example: Batch, signature: Signature) -> Arrays:

@@ -12,7 +12,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from triton_converters.claim_store.digest import SourceFile, digest_of, is_intact, sha256_of
-from triton_converters.claim_store.publish import publish_directory, resumable_directory, temporary_directory
+from triton_converters.claim_store.publish import (
+    link_or_copy,
+    publish_directory,
+    resumable_directory,
+    temporary_directory,
+)
 from triton_converters.contract import layout, uris
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import FORMATS
@@ -119,12 +124,19 @@ def _expect(request: SourceRequest, digest: str) -> None:
         raise StageError(Reason.DIGEST_MISMATCH, message)
 
 
+def _name_too(directory: Path, name: str) -> None:
+    """Let the one file of a published source be found under another name too."""
+    with temporary_directory(directory) as place:
+        link_or_copy(next(directory.iterdir()), place / name)
+        os.replace(place / name, directory / name)
+
+
 def _result(request: SourceRequest, digest: str, files: list[SourceFile], resolved: str = "") -> SourceResult:
     """Return the result for files that are published; the digest of a single file does not cover its name."""
     target = layout.source_directory(digest)
     for file in files:
         if not (target / file.name).exists():
-            os.link(next(target.iterdir()), target / file.name)
+            _name_too(target, file.name)
     total = sum((target / file.name).stat().st_size for file in files)
     models = {path: _model(target, path) for path in request.models}
     repositories = {path: each for path, (_, each) in models.items() if each is not None}

@@ -13,6 +13,7 @@ from triton_operator.context import Context
 from triton_operator.observed.jobs import Record
 from triton_operator.observed.snapshot import ServerView
 from triton_operator.resources.as_made import as_made
+from triton_operator.resources.claim import shared_by_nodes
 from triton_operator.resources.jobs import Work
 from triton_operator.resources.server import server, serving_inputs
 from triton_operator.resources.services import preview_service, service
@@ -134,8 +135,15 @@ def _availability(context: Context, target: str, view: ServerView | None, start:
     if start is not None:
         return start
     assert view is not None
-    message = f"Service {context.name} points to {target}{_still_to_come(view)}"
+    message = f"Service {context.name} points to {target}{_still_to_come(view)}{_on_one_node(context)}"
     return Verdict("Available", True, Reason.AVAILABLE, message)
+
+
+def _on_one_node(context: Context) -> str:
+    """Words about replicas that one lost node takes away; empty if the claim lets them spread, or is the user's."""
+    if context.spec.serving.replicas < 2 or shared_by_nodes(context) is not False:
+        return ""
+    return f"; all its pods run on one node, because claim {context.claim_name} is not ReadWriteMany"
 
 
 def available(context: Context) -> Verdict:

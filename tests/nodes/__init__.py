@@ -1,0 +1,1 @@
+"""Tests on a development cluster of several nodes."""
