@@ -7,7 +7,8 @@ from tempfile import TemporaryDirectory
 
 from tests.e2e import plugin
 from tests.e2e.applied import PATIENCE_SECONDS
-from tests.e2e.kubectl import Object
+from tests.e2e.kubectl import KubectlError, Object
+from tests.e2e.last_words import eventually
 from tests.e2e.running import graph
 from tests.e2e.state import State
 from tests.e2e.suite import Suite
@@ -71,11 +72,25 @@ def run(suite: Suite) -> ServedAlready:
     refused = second.wait(
         "the refusal", lambda state: state.says("SourceResolved", "ModelConfigRefused"), generation=generation
     ).state
-    config = suite.workbench.run("python3", "-c", ASK, f"http://{NAME}:8000/v2/models/reader/config")
+    # The node's proxy may learn of the new pod a moment after the object is Ready.
+    config = eventually("the server's answer", lambda: _config(suite))
     server = f"deployment/{first.children('deployments')[0]['metadata']['name']}"
     models = layout.model_repository(ready.status["serving"]["revision"])
     files = suite.busy.execute(server, "find", str(models), "-type", "f", "-printf", "%P\\n").split()
-    return ServedAlready(ready, json.loads(config), files, refused)
+    return ServedAlready(ready, config, files, refused)
+
+
+def _config(suite: Suite) -> Object | None:
+    """The configuration that the server tells; None if the connection is refused."""
+    try:
+        config: Object = json.loads(
+            suite.workbench.run("python3", "-c", ASK, f"http://{NAME}:8000/v2/models/reader/config")
+        )
+    except KubectlError as error:
+        if "Connection refused" not in str(error):
+            raise
+        return None
+    return config
 
 
 def an_object(folder: str) -> Object:

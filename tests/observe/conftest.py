@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ["tests.apiserver.conftest"]
+from tests.apiserver.conftest import apiserver, cluster_kubectl, kubectl, operator, operator_kubeconfig
+
+__all__ = ["apiserver", "cluster_kubectl", "kubectl", "operator", "operator_kubeconfig"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

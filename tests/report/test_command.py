@@ -28,6 +28,7 @@ def test_a_report_in_each_form(saved: str, tmp_path: Path, capsys: pytest.Captur
         "digits-offline-throughput.svg",
         "digits-offline-latency.svg",
         "digits-online-latency.svg",
+        "digits-saturation.svg",
         "digits-tradeoff.svg",
     }
     assert main(["report", saved]) == 0

@@ -129,6 +129,7 @@ def test_markdown_keeps_the_layout_of_nvidias_readmes() -> None:
         "#### Offline: a CPU, 2 cores, onnx-fp32-none",
         "### Online scenario",
         "#### Online: a CPU, 2 cores, onnx-fp32-none",
+        "### Saturation",
         "## Accuracy",
         "## Candidates",
         "## Environment",

@@ -50,7 +50,7 @@ def recorded(kind: str) -> Surface:
 
 
 def _point(line: dict[str, str]) -> tuple[Point, Row]:
-    row = Row(**{each.name: _value(each.type, line[each.name]) for each in fields(Row)})
+    row = Row(**{each.name: _value(each.type, line[each.name]) for each in fields(Row) if each.name in line})
     tuning = Tuning(**{each.name: _value(each.type, line[each.name]) for each in fields(Tuning)})
     return Point(tuning, Load(row.batch_size, row.concurrency)), row
 

@@ -15,7 +15,15 @@ Body = dict[str, Any]
 ROOT = Path(__file__).resolve().parents[2]
 GITOPS = ROOT / "manifests/gitops"
 GOLDEN = ROOT / "tests/golden"
-READY = {"ready", "kept", "closest-selected", "performance-regressed", "search-failed", "server-refuses-the-model"}
+READY = {
+    "ready",
+    "kept",
+    "closest-selected",
+    "performance-regressed",
+    "search-failed",
+    "server-refuses-the-model",
+    "saturated",
+}
 FAILED = {
     "approval-invalid",
     "constraint-broken-in-the-preview",
