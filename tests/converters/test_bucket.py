@@ -2,7 +2,6 @@
 
 import base64
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.converters.cloud_server import Cloud
+from tests.converters.downloaded import begun, files
 from tests.converters.https_server import Server, proxying
 from tests.converters.s3_server import KEY, SECRET, Bucket, serving
-from triton_converters.claim_store.digest import is_published
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
@@ -60,18 +59,6 @@ def failure(uri: str = "s3://models/ocr", **fields: Any) -> StageError:
         download(uri, **fields)
     assert SECRET not in caught.value.message
     return caught.value
-
-
-def files(result: SourceResult) -> dict[str, bytes]:
-    root = layout.source_directory(result.digest)
-    assert is_published(root)
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
-
-
-def begun(capfd: pytest.CaptureFixture[str]) -> list[tuple[str, bool]]:
-    """The files that were asked for, and whether from the first byte on."""
-    found = re.findall(r"^download (.+): (\d\S*) ", capfd.readouterr().out, re.MULTILINE)
-    return [(name, have == "0") for name, have in found]
 
 
 @pytest.mark.parametrize("uri", ["s3://models/ocr", "s3://models/ocr/"])

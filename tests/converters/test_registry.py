@@ -4,7 +4,6 @@ import base64
 import gzip
 import io
 import json
-import re
 import shutil
 import tarfile
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.converters.downloaded import begun, files
 from tests.converters.https_server import Server, proxying
 from tests.converters.registry_server import (
     PASSWORD,
@@ -30,7 +30,6 @@ from tests.converters.registry_server import (
     serving,
     sha256,
 )
-from triton_converters.claim_store.digest import is_published
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
@@ -72,18 +71,6 @@ def failure(uri: str, **fields: Any) -> StageError:
         download(uri, **fields)
     assert PASSWORD not in caught.value.message
     return caught.value
-
-
-def files(result: SourceResult) -> dict[str, bytes]:
-    root = layout.source_directory(result.digest)
-    assert is_published(root)
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
-
-
-def begun(capfd: pytest.CaptureFixture[str]) -> list[tuple[str, bool]]:
-    """The files that were asked for, and whether from the first byte on."""
-    found = re.findall(r"^download (.+): (\d\S*) ", capfd.readouterr().out, re.MULTILINE)
-    return [(name, have == "0") for name, have in found]
 
 
 def test_an_artifact_is_published_as_a_directory_with_its_digest(models: Registry) -> None:

@@ -1,7 +1,5 @@
 """Data for the dataloader: mounted from a claim, or published like the source."""
 
-import hashlib
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -10,36 +8,17 @@ import pytest
 from tests.simulation.answers import GOOD, Fate
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_spec
+from tests.simulation.made_jobs import WEB, jobs, request, sha256
 from triton_converters.contract.reasons import Reason
-from triton_operator.settings import Rule
 
 Body = dict[str, Any]
 DATA = "oci://models.example/acme/digits:v1"
-WEB: Rule = {"ports": [{"protocol": "TCP", "port": 443}]}
-
-
-def sha256(uri: str) -> str:
-    """The digest that the simulation's Jobs answer with."""
-    return hashlib.sha256(uri.encode()).hexdigest()
 
 
 def with_data(uri: str = DATA, **data: Any) -> Cluster:
     dataloader = {"entrypoint": "dataloader.py", "arguments": {"data_dir": "$(DATA)/train"}}
     spec = a_spec(source={"uri": "configmap://digits"}, data={"uri": uri} | data, dataloader=dataloader)
     return Cluster(spec, settings=replace(SETTINGS, sources_egress=(WEB,)))
-
-
-def jobs(cluster: Cluster, stage: str) -> list[Body]:
-    return [
-        job["spec"]["template"]
-        for job in cluster.of_kind("Job")
-        if job["metadata"]["labels"]["triton-operator.dev/stage"] == stage
-    ]
-
-
-def request(job: Body) -> Body:
-    found: Body = json.loads(job["spec"]["containers"][0]["args"][-1])
-    return found
 
 
 def mounts(job: Body, path: str) -> dict[str, Body]:

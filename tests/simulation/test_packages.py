@@ -1,6 +1,5 @@
 """Packages that the user's code needs: a Job of our own code, and what only user code sees."""
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -9,30 +8,16 @@ import pytest
 from tests.simulation.answers import GOOD, Fate, when
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_model, a_spec
+from tests.simulation.made_jobs import WEB, jobs, request
 from triton_converters.contract.reasons import Reason
-from triton_operator.settings import Rule
 
 Body = dict[str, Any]
-WEB: Rule = {"ports": [{"protocol": "TCP", "port": 443}]}
 OUT = "triton-operator.dev/downloads"
 
 
 def requiring(**conversion: Any) -> Cluster:
     spec = a_spec(conversion={"requirements": "requirements.txt"} | conversion)
     return Cluster(spec, settings=replace(SETTINGS, sources_egress=(WEB,)))
-
-
-def jobs(cluster: Cluster, stage: str) -> list[Body]:
-    return [
-        job["spec"]["template"]
-        for job in cluster.of_kind("Job")
-        if job["metadata"]["labels"]["triton-operator.dev/stage"] == stage
-    ]
-
-
-def request(job: Body) -> Body:
-    found: Body = json.loads(job["spec"]["containers"][0]["args"][-1])
-    return found
 
 
 def key(cluster: Cluster) -> str:

@@ -1,24 +1,16 @@
 """Weights apart from the code: a Job of their own, and what they change."""
 
-import hashlib
-import json
 from dataclasses import replace
 from typing import Any
 
 from tests.simulation.answers import GOOD, Fate, when
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_model, a_spec
+from tests.simulation.made_jobs import WEB, jobs, request, sha256
 from triton_converters.contract.reasons import Reason
-from triton_operator.settings import Rule
 
 Body = dict[str, Any]
 CODE, WEIGHTS = "configmap://digits", "s3://models/digits/v3"
-WEB: Rule = {"ports": [{"protocol": "TCP", "port": 443}]}
-
-
-def sha256(uri: str) -> str:
-    """The digest that the simulation's Jobs answer with."""
-    return hashlib.sha256(uri.encode()).hexdigest()
 
 
 def weighed(**weights: Any) -> Cluster:
@@ -28,19 +20,6 @@ def weighed(**weights: Any) -> Cluster:
         models=[a_model(arguments={"checkpoint": "$(WEIGHTS)/model.pt"})],
     )
     return Cluster(spec, settings=replace(SETTINGS, sources_egress=(WEB,)))
-
-
-def jobs(cluster: Cluster, stage: str) -> list[Body]:
-    return [
-        job["spec"]["template"]
-        for job in cluster.of_kind("Job")
-        if job["metadata"]["labels"]["triton-operator.dev/stage"] == stage
-    ]
-
-
-def request(job: Body) -> Body:
-    found: Body = json.loads(job["spec"]["containers"][0]["args"][-1])
-    return found
 
 
 def test_code_and_weights_are_read_side_by_side_and_only_the_download_is_let_out() -> None:
