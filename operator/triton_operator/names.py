@@ -23,8 +23,6 @@ MANAGED_BY_SELECTOR = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
 DEPLOYMENT_LABEL = f"{GROUP}/deployment"
 COMPONENT_LABEL = "app.kubernetes.io/component"
 STAGE_LABEL = f"{GROUP}/stage"
-MEASURING = ("profile", "search", "measure")
-"""The stages that measure. On one node, those of two objects exclude each other."""
 KEY_LABEL = f"{GROUP}/key"
 CANDIDATE_LABEL = f"{GROUP}/candidate"
 REVISION_LABEL = f"{GROUP}/revision"

@@ -27,7 +27,6 @@ from tests.e2e import (
     deletion,
     ensemble,
     evolution,
-    exclusion,
     happy,
     last_words,
     prober,
@@ -66,7 +65,6 @@ LANES: dict[str, Callable[[Suite], Any]] = {
     "ran": running.run,
     "required": requiring.run,
     "served_already": served_already.run,
-    "exclusion": exclusion.run,
 }
 """By the fixture that gives its outcome; those that take longest come first."""
 LANES_AT_A_TIME = 4
@@ -272,12 +270,6 @@ def served_already_object(lanes: dict[str, "Future[Any]"]) -> served_already.Ser
 def smallest_object(lanes: dict[str, "Future[Any]"]) -> State:
     """Outcome of the lane."""
     return lanes["smallest_object"].result()  # type: ignore[no-any-return]
-
-
-@pytest.fixture(scope="package", name="exclusion")
-def exclusion_seen(lanes: dict[str, "Future[Any]"]) -> exclusion.Exclusion:
-    """Outcome of the lane."""
-    return lanes["exclusion"].result()  # type: ignore[no-any-return]
 
 
 @pytest.fixture(scope="package")

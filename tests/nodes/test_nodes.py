@@ -1,9 +1,8 @@
-"""What becomes of replicas, measurements and work on several nodes, and when one of them is lost."""
+"""What becomes of replicas and work on several nodes, and when one of them is lost."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
 
 import pytest
 
@@ -13,7 +12,6 @@ from tests.apiserver.operator_process import eventually
 from tests.chaos.node.place import server_pods, told
 from tests.conftest import Fault
 from tests.e2e.applied import Applied
-from tests.e2e.exclusion import ends, overlapping, pods_seen, ran
 from tests.e2e.kubectl import Kubectl, KubectlError, Object
 from tests.nodes.conftest import Place
 from tests.nodes.losing import give_back, lose
@@ -55,7 +53,6 @@ class Two:
     """On a claim of all nodes."""
     bound: Applied
     """On a claim of one node."""
-    measurements: Sequence[Object]
     """The pods of their measurements."""
 
 
@@ -64,11 +61,10 @@ def two(place: Place) -> Two:
     """Several replicas each."""
     spread = place.new("spread", a_graph(SHARED, replicas=3, points=2))
     bound = place.new("bound", a_graph(ONE_NODE, replicas=2, points=3))
-    with pods_seen(place.kubectl) as seen:
-        generations = [each.apply() for each in (spread, bound)]
-        for each, generation in zip((spread, bound), generations, strict=True):
-            each.wait_ready(generation)
-    return Two(spread, bound, list(seen.values()))
+    generations = [each.apply() for each in (spread, bound)]
+    for each, generation in zip((spread, bound), generations, strict=True):
+        each.wait_ready(generation)
+    return Two(spread, bound)
 
 
 def test_pods_and_services_of_all_nodes_are_reached_as_policies_allow(place: Place, fault: Fault) -> None:
@@ -136,16 +132,6 @@ def test_replicas_on_a_claim_of_one_node_say_so(two: Two, fault: Fault) -> None:
     assert len(nodes_of(bound)) == 1
     assert "all its pods run on one node" in bound.state.condition("Available")["message"]
     fault(what, 1, "on 1 node; Available says so")
-
-
-def test_measurements_share_no_node(two: Two, fault: Fault) -> None:
-    what = "2 objects that measure"
-    fault(what, 2)
-    found = [ran(pod) for pod in two.measurements if ends(pod)]
-    assert {each.owner for each in found} == {"spread", "bound"}
-    assert overlapping(found) == []
-    assert any(one.begin < other.end and other.begin < one.end for one, other in combinations(found, 2)), found
-    fault(what, 2, "never at once on one node, at once on different ones")
 
 
 @dataclass(frozen=True)

@@ -96,10 +96,6 @@ STORED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.serving": {"pod": {"affinity": {"podAffinity": "node-1"}}}},
         "spec.serving.pod.affinity: podAffinity must hold lists of terms, as in a pod's spec: correct it",
     ),
-    "a distance from one pod": (
-        {"spec.serving": {"pod": {"affinity": {"podAntiAffinity": {REQUIRED: {"topologyKey": "zone"}}}}}},
-        "spec.serving.pod.affinity: podAntiAffinity must hold lists of terms",
-    ),
     "an affinity to one pod": (
         {"spec.serving": {"pod": {"affinity": {"podAffinity": {REQUIRED: {"topologyKey": "zone"}}}}}},
         "spec.serving.pod.affinity: podAffinity must hold lists of terms",

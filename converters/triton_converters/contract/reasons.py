@@ -21,10 +21,6 @@ class Reason(StrEnum):
     # Progress: conditions show these while work goes on or once it is done.
     PENDING = "Pending", "Nothing has been observed yet."
     WAITING = "Waiting", "An earlier stage must finish first."
-    WAITING_FOR_NODE = (
-        "WaitingForNode",
-        "Another measurement runs on the node that could take the pod; it starts when that one has ended.",
-    )
     RUNNING = "Running", "The stage's Job is running."
     SUSPENDED = (
         "Suspended",

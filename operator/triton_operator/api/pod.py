@@ -155,10 +155,9 @@ class Placement(ApiType):
             return None
         if (size := len(json.dumps(affinity))) > LONGEST_AFFINITY_BYTES:
             raise ValueError(f"the affinity has {size} bytes as JSON, more than {LONGEST_AFFINITY_BYTES}: shorten it")
-        for kind in ("podAffinity", "podAntiAffinity"):
-            between = affinity.get(kind, {})
-            if not isinstance(between, dict) or not all(isinstance(terms, list) for terms in between.values()):
-                raise ValueError(f"{kind} must hold lists of terms, as in a pod's spec: correct it")
+        between = affinity.get("podAffinity", {})
+        if not isinstance(between, dict) or not all(isinstance(terms, list) for terms in between.values()):
+            raise ValueError("podAffinity must hold lists of terms, as in a pod's spec: correct it")
         return affinity
 
 

@@ -11,7 +11,6 @@ from triton_converters.contract.reasons import Reason
 from triton_operator import names
 from triton_operator.observed.pods import (
     Trouble,
-    blocked_since,
     containers,
     disrupted,
     ended,
@@ -42,6 +41,9 @@ ever: it ignores a pod that ended because its node was short of a resource, whoe
 SEARCH_RESTARTS = 6
 """Restarts of a search's sidecar once the search runs. The search refuses a configuration under which the server ended
 twice; three such configurations leave time for others, though the kubelet waits longer with each start."""
+
+_MEASURING = ("profile", "search", "measure")
+"""Stages whose deadline is in spec.performance; that of the others is in spec.conversion."""
 
 JobState = Literal["Active", "Succeeded", "Failed"]
 
@@ -77,8 +79,6 @@ class JobView:
     """What keeps its pod from running, or how its own container ended in a pod that goes on."""
     unschedulable_since: datetime | None
     """When the scheduler first found no node for the pod that waits."""
-    blocked_since: datetime | None
-    """When a node took its pod, if the kubelet cannot start it; None otherwise."""
     lingers_since: datetime | None
     """When its own container ended, if a container that a webhook added keeps the pod from ending; None otherwise."""
     ended: bool
@@ -151,7 +151,6 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
         failure=failure or crashed,
         pending=pending,
         unschedulable_since=since,
-        blocked_since=None if newest is None or pending is None else blocked_since(newest, pending),
         lingers_since=lingers_since,
         ended=bool(why) or final,
         ended_unseen=unseen,
@@ -262,7 +261,7 @@ def _state(job: Mapping[str, Any]) -> tuple[JobState, Mapping[str, Any]]:
 
 def _late(name: str, pod: Mapping[str, Any], stage: str, events: list[Mapping[str, Any]]) -> Trouble:
     seconds = pod["spec"].get("activeDeadlineSeconds")
-    section = "performance" if stage in names.MEASURING else "conversion"
+    section = "performance" if stage in _MEASURING else "conversion"
     seen = last_seen(pod, stage, events)
     return Trouble(
         Reason.DEADLINE_EXCEEDED,

@@ -13,7 +13,7 @@ from triton_converters.contract.document import DocumentError
 from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import printable
-from triton_operator.names import MEASURING, STAGE_LABEL
+from triton_operator.names import STAGE_LABEL
 from triton_operator.observed.refusal import NOT_CREATED, refusal
 
 SERVER = "tritonserver"
@@ -48,7 +48,6 @@ _FAILED = {
     "FailedCreatePodSandBox": Reason.CONTAINER_CONFIG_INVALID,
 }
 """What the kubelet tried in vain: the Event's reason, and the condition's."""
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PATIENCE = timedelta(seconds=3)
 """Earlier Events are ignored: a volume that is only late is reported within this time, and mounts after it."""
 _ADVICE = {
@@ -77,9 +76,6 @@ def pod_trouble(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> 
         return eviction(pod)
     scheduled = conditions.get("PodScheduled", {})
     if scheduled.get("status") == "False":
-        if _waits_for_measurement(pod, scheduled):
-            message = f"pod {name} waits until no other measurement runs on its node: each would disturb the other"
-            return Trouble(Reason.WAITING_FOR_NODE, message)
         return Trouble(
             Reason.UNSCHEDULABLE, f"pod {name} cannot be scheduled: {scheduled.get('message', '')}{_hint(scheduled)}"
         )
@@ -129,14 +125,6 @@ def unschedulable_since(pod: Mapping[str, Any]) -> datetime | None:
     if scheduled.get("status") != "False":
         return None
     return datetime.fromisoformat(scheduled.get("lastTransitionTime") or pod["metadata"]["creationTimestamp"])
-
-
-def blocked_since(pod: Mapping[str, Any], trouble: Trouble) -> datetime | None:
-    """When a node took the pod, if the trouble is that its kubelet cannot start a container; None otherwise."""
-    since = pod.get("status", {}).get("startTime")
-    if not since or trouble.reason not in {*_WAITING.values(), *_FAILED.values()}:
-        return None
-    return datetime.fromisoformat(since)
 
 
 def no_pod(controller: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> Trouble | None:
@@ -325,19 +313,6 @@ def _missing_secret(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]])
     """The kubelet's message about missing imagePullSecrets; it then asks the registry without them."""
     told = (event for event in _about(pod, events) if event.get("reason") == "FailedToRetrieveImagePullSecret")
     return next((f"{event.get('message', '')}; " for event in told), "")
-
-
-def _waits_for_measurement(pod: Mapping[str, Any], condition: Mapping[str, Any]) -> bool:
-    """Whether a node would take the pod but for the measurement that runs there.
-
-    The scheduler looks at other pods last, so such a node meets every other demand. If the user too asks for distance
-    from other pods, its message does not tell which they are.
-    """
-    if pod["metadata"].get("labels", {}).get(STAGE_LABEL) not in MEASURING:
-        return False
-    terms = pod["spec"].get("affinity", {}).get("podAntiAffinity", {}).get(REQUIRED, [])
-    ours = all(STAGE_LABEL in str(term.get("labelSelector")) for term in terms)
-    return bool(terms) and ours and "anti-affinity" in condition.get("message", "")
 
 
 def _hint(condition: Mapping[str, Any]) -> str:

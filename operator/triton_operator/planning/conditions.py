@@ -17,7 +17,6 @@ from triton_operator.stages.step import Progress, Verdict
 UNDECIDED = {
     Reason.PENDING,
     Reason.WAITING,
-    Reason.WAITING_FOR_NODE,
     Reason.RUNNING,
     Reason.SUSPENDED,
     Reason.SEARCHING,

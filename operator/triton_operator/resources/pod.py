@@ -10,7 +10,7 @@ from triton_operator import names
 from triton_operator.api.pod import CommonPod, Pod, TopologySpread
 from triton_operator.api.quantity import amount, total
 from triton_operator.context import Context
-from triton_operator.observed.pods import REQUIRED, SERVER
+from triton_operator.observed.pods import SERVER
 from triton_operator.resources.claim import shared_by_nodes
 from triton_operator.settings import Resources
 
@@ -32,15 +32,10 @@ SERVER_TEMPORARY = "1Gi"
 CONVERTERS_COPY = "64Mi"
 """Most that the copy of the converters may have; it has less than 1 MiB."""
 
+
 NO_GPU = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
 """NVIDIA's images set it to `all`, by which a container without a GPU limit would see all GPUs of its node if NVIDIA's
 runtime is the node's default."""
-
-PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-NODE = "kubernetes.io/hostname"
-NAMESPACE_NAME = "kubernetes.io/metadata.name"
-"""The label of a namespace that the API server sets to its name."""
-MEASURES = {"key": names.STAGE_LABEL, "operator": "In", "values": list(names.MEASURING)}
 
 
 def pod_spec(context: Context, pod: Pod, component: str, gpu: bool) -> dict[str, Any]:
@@ -55,7 +50,7 @@ def pod_spec(context: Context, pod: Pod, component: str, gpu: bool) -> dict[str,
         "securityContext": _security(context.spec.pod),
         "nodeSelector": selector,
         "tolerations": [each.model_dump(by_alias=True, exclude_defaults=True) for each in pod.tolerations],
-        "affinity": _affinity(context, pod, component),
+        "affinity": _affinity(context, pod),
         "topologySpreadConstraints": [_spread(context, each, component) for each in pod.topology_spread_constraints],
         "priorityClassName": pod.priority_class_name,
         "runtimeClassName": pod.runtime_class_name,
@@ -220,41 +215,25 @@ def _spread(context: Context, spread: TopologySpread, component: str) -> dict[st
     }
 
 
-def _affinity(context: Context, pod: Pod, component: str) -> dict[str, Any]:
-    """The user's affinity, the claim's, because a ReadWriteOnce volume is attached to one node, and a measurement's.
+def _affinity(context: Context, pod: Pod) -> dict[str, Any]:
+    """The user's affinity and the claim's, because a ReadWriteOnce volume is attached to one node.
 
     The claim requires affinity to the object's own pods; the first pod matches itself and is scheduled. For a user's
     claim the access mode is not known, so the affinity is only preferred.
     """
     affinity = dict(pod.affinity or {})
     shared = shared_by_nodes(context)
-    own = {"labelSelector": {"matchLabels": {names.DEPLOYMENT_LABEL: context.name}}, "topologyKey": NODE}
+    if shared:
+        return affinity
+    term: dict[str, Any] = {
+        "labelSelector": {"matchLabels": {names.DEPLOYMENT_LABEL: context.name}},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    own = dict(affinity.get("podAffinity", {}))
     if shared is False:
-        affinity = _with_term(affinity, "podAffinity", REQUIRED, own)
-    elif shared is None:
-        affinity = _with_term(affinity, "podAffinity", PREFERRED, {"weight": 100, "podAffinityTerm": own})
-    for term in _other_measurements(context) if component in names.MEASURING else []:
-        affinity = _with_term(affinity, "podAntiAffinity", REQUIRED, term)
-    return affinity
-
-
-def _other_measurements(context: Context) -> list[dict[str, Any]]:
-    """The measurements of other objects, in this namespace and in all others, that would disturb one on their node.
-
-    Those of one object follow each other: the next need not wait until the server of the last one has shut down.
-    """
-    another = {"key": names.DEPLOYMENT_LABEL, "operator": "NotIn", "values": [context.name]}
-    elsewhere = {"key": NAMESPACE_NAME, "operator": "NotIn", "values": [context.deployment.namespace]}
-    return [
-        {"labelSelector": {"matchExpressions": [MEASURES, another]}, "topologyKey": NODE},
-        {
-            "labelSelector": {"matchExpressions": [MEASURES]},
-            "namespaceSelector": {"matchExpressions": [elsewhere]},
-            "topologyKey": NODE,
-        },
-    ]
-
-
-def _with_term(affinity: dict[str, Any], kind: str, field: str, term: dict[str, Any]) -> dict[str, Any]:
-    given = affinity.get(kind, {})
-    return affinity | {kind: given | {field: [*given.get(field, []), term]}}
+        field = "requiredDuringSchedulingIgnoredDuringExecution"
+    else:
+        field = "preferredDuringSchedulingIgnoredDuringExecution"
+        term = {"weight": 100, "podAffinityTerm": term}
+    own[field] = [*own.get(field, []), term]
+    return affinity | {"podAffinity": own}

@@ -9,7 +9,6 @@ from triton_converters.contract.records import record_name
 from triton_operator.api.status import ConditionType
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
-from triton_operator.names import MEASURING
 from triton_operator.observed.failures import Damage, Failure
 from triton_operator.observed.jobs import JobView, Record
 from triton_operator.observed.pods import RUN, Trouble
@@ -17,9 +16,6 @@ from triton_operator.resources.jobs import Work, job
 
 UNSEEN_SECONDS = 10.0
 """Jobs and pods come over different watches: of a Job that has just ended, the pod with the answer may be to come."""
-
-BLOCKED_SECONDS = 300.0
-"""How long a measurement's pod that its kubelet cannot start keeps others from its node."""
 
 LINGER_SECONDS = 60.0
 """How long a pod may go on after its Job's own container. What a webhook added to it may end by itself, later."""
@@ -160,9 +156,6 @@ def run(
         stays = jobs if _stays(context, observed) else frozenset()
         failed = Failure(observed.uid, failure.reason, failure.message, context.deployment.retry)
         return Run(Effects(needed=needed, jobs=stays, failures={name: failed}), failure=failure)
-    if _blocks_others(context, observed):
-        # Its next pod queues behind those that wait for the node.
-        return Run(Effects(needed=needed), pending=observed.pending, active=True)
     if observed.state == "Succeeded":
         # Its pod is gone with the answer: without the Job another one starts and replays it from the claim.
         return Run(Effects(needed=needed), active=True)
@@ -208,13 +201,6 @@ def _overstays(context: Context, job: JobView) -> bool:
     """Whether others have kept the Job's pod from ending for so long that it is not waited for."""
     since = job.lingers_since
     return since is not None and (context.now - since).total_seconds() > LINGER_SECONDS
-
-
-def _blocks_others(context: Context, job: JobView) -> bool:
-    """Whether a pod that does not start, because its image is missing for example, has kept its node for too long."""
-    if job.stage not in MEASURING or job.blocked_since is None:
-        return False
-    return (context.now - job.blocked_since).total_seconds() > BLOCKED_SECONDS
 
 
 def _given_up(context: Context, observed: JobView, patience: float | None) -> Trouble | None:
