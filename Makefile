@@ -122,7 +122,7 @@ test-fast: venv ## Run the tests that need neither images nor a cluster: minutes
 
 test-observe: venv ## Test alerts and dashboards with the real Prometheus, a real operator and a real tritonserver: minutes
 	python3 -m hack.devcluster binaries prometheus kubernetes etcd helm
-	pytest -m observe tests/observe
+	pytest -m observe tests/observe tests/e2e
 
 test-report: venv ## Test reports of recorded runs in a headless Chromium, which it installs from Debian
 	type chromium chromedriver > /dev/null || { apt-get update -qq; DEBIAN_FRONTEND=noninteractive \

@@ -74,8 +74,8 @@ CRD = "crds/tritondeployments.triton-operator.dev.yaml"
 LAST = ("test_rest", "test_clients", "test_downloads", "test_rights")
 """What comes to rest does so while the other tests run; then the installation's values change, for every object; and at
 the end one looks at all that the operator has asked for."""
-EXAMPLES = "test_examples"
-"""Full-sized models, some minutes each: a suite of its own."""
+APART = {"test_examples": pytest.mark.examples, "test_monitoring": pytest.mark.observe}
+"""Modules that another target runs: they take long, or need programs of other projects."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -83,7 +83,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
         if item.path.is_relative_to(here):
-            item.add_marker(pytest.mark.examples if item.path.stem == EXAMPLES else pytest.mark.e2e)
+            item.add_marker(APART.get(item.path.stem, pytest.mark.e2e))
     items.sort(key=lambda item: LAST.index(item.path.stem) + 1 if item.path.stem in LAST else 0)
 
 
