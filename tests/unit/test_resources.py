@@ -169,6 +169,37 @@ def test_placement_is_the_users_and_the_claims(applied: dict[str, Body]) -> None
         assert own["labelSelector"] == {"matchLabels": {"triton-operator.dev/deployment": "digits"}}
 
 
+@pytest.mark.parametrize(
+    ("mode", "tolerant"),
+    [
+        ("ReadWriteOnce", {"source", "reference", "convert", "profile", "metrics", "measure", "server"}),
+        ("ReadWriteMany", {"reference", "convert", "profile", "server"}),
+    ],
+)
+def test_pods_tolerate_the_taint_of_gpu_nodes_if_they_use_a_gpu_or_follow_the_claim(
+    mode: str, tolerant: set[str]
+) -> None:
+    cluster = Cluster(
+        a_spec(gpu={"product": "NVIDIA-H200", "count": 1}, repository={"claimTemplate": {"accessModes": [mode]}})
+    )
+    assert tolerating(cluster) == tolerant
+
+
+def test_pods_of_an_object_without_a_gpu_do_not_tolerate_the_taint() -> None:
+    assert tolerating(Cluster(a_spec())) == set()
+
+
+def tolerating(cluster: Cluster) -> set[str]:
+    """The stages, and `server`, whose pods tolerate the taint of GPU nodes."""
+    cluster.settle()
+    taint = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+    return {
+        each["metadata"]["labels"].get("triton-operator.dev/stage", "server")
+        for each in cluster.objects.values()
+        if taint in each.get("spec", {}).get("template", {}).get("spec", {}).get("tolerations", [])
+    }
+
+
 def test_a_server_is_profiled_where_servers_run() -> None:
     pools = {name: {"pod": {"nodeSelector": {"pool": name}, "imagePullSecrets": [{"name": name}]}} for name in POOLS}
     cluster = Cluster(a_spec(**pools))

@@ -38,6 +38,10 @@ NO_GPU = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
 runtime is the node's default."""
 
 
+GPU_TAINT = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+"""Tolerates the taint by which clusters keep other pods off GPU nodes; NVIDIA's device plugin tolerates the same."""
+
+
 def pod_spec(context: Context, pod: Pod, component: str, gpu: bool) -> dict[str, Any]:
     """A pod's spec without containers and volumes. With ``gpu`` it needs a node with the spec's GPU product."""
     installed = context.settings.architecture
@@ -49,7 +53,7 @@ def pod_spec(context: Context, pod: Pod, component: str, gpu: bool) -> dict[str,
         "enableServiceLinks": False,
         "securityContext": _security(context.spec.pod),
         "nodeSelector": selector,
-        "tolerations": [each.model_dump(by_alias=True, exclude_defaults=True) for each in pod.tolerations],
+        "tolerations": _tolerations(context, pod, gpu),
         "affinity": _affinity(context, pod),
         "topologySpreadConstraints": [_spread(context, each, component) for each in pod.topology_spread_constraints],
         "priorityClassName": pod.priority_class_name,
@@ -57,6 +61,22 @@ def pod_spec(context: Context, pod: Pod, component: str, gpu: bool) -> dict[str,
         "imagePullSecrets": [{"name": secret.name} for secret in pod.image_pull_secrets],
     }
     return {field: value for field, value in spec.items() if value not in ("", [], {})}
+
+
+def _tolerations(context: Context, pod: Pod, gpu: bool) -> list[dict[str, Any]]:
+    """The user's tolerations, and ``GPU_TAINT`` for a pod that uses a GPU or follows the claim to such a node.
+
+    A claim that is attached to one node takes all the object's pods to the servers' node.
+    """
+    given = [each.model_dump(by_alias=True, exclude_defaults=True) for each in pod.tolerations]
+    follows = servers_have_gpu(context) and not shared_by_nodes(context)
+    if not (follows or _has_gpu(context, resources(context, pod, gpu))):
+        return given
+    tolerated = any(
+        each.operator == "Exists" and each.key in ("", GPU_TAINT["key"]) and each.effect in ("", GPU_TAINT["effect"])
+        for each in pod.tolerations
+    )
+    return given if tolerated else [*given, dict(GPU_TAINT)]
 
 
 def variables(pod: Pod) -> list[dict[str, str]]:
