@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -27,6 +28,7 @@ from examples.waiting import ExampleError, Watcher
 from hack.deploy.command import ROOT, CommandError, TargetCluster
 from hack.deploy.environment import set_up
 from hack.devcluster.paths import ClusterError
+from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.records import read_record, record_name
 from triton_converters.contract.results import MeasureResult, ProfileResult, Row
 from triton_operator.names import DEPLOYMENT_LABEL, REVISION_LABEL, STAGE_LABEL, results
@@ -71,20 +73,26 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python3 -m bench.service", description=__doc__)
     parser.add_argument("names", nargs="*", default=EXAMPLES, metavar="NAME", help="an example")
     console = Console(highlight=False, width=120)
-    compared = []
+    compared: list[Compared] = []
+    path = RESULTS / f"service-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"
     try:
         cluster = set_up()
         for name in parser.parse_args().names:
             compared.append(measure(cluster, read(name), console))
+            # After each example: a run that is interrupted leaves those that it has.
+            write(path, compared)
     except (CommandError, ClusterError, ExampleError, LookupError, TimeoutError) as error:
         console.print(f"bench: {error}", style="red", markup=False, soft_wrap=True)
         return 1
     console.print(table(compared))
-    path = RESULTS / f"service-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"
-    figures = {"cpu": cpu_model(), "rounds": ROUNDS, "compared": [asdict(each) for each in compared]}
-    path.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     console.print(f"raw figures: {path.relative_to(ROOT)}")
     return 0
+
+
+def write(path: Path, compared: list[Compared]) -> None:
+    """Write the raw figures as JSON."""
+    figures = {"cpu": cpu_model(), "rounds": ROUNDS, "compared": [asdict(each) for each in compared]}
+    path.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 
 
 def table(compared: list[Compared]) -> Table:
@@ -192,7 +200,9 @@ def copies(jobs: Mapping[str, dict[str, Any]], concurrency: int, pod: str) -> di
         request = request_of(jobs[stage])
         request["online"]["concurrencies"] = [concurrency]
         if "offline" in request:
-            request["offline"] |= {"batch_sizes": [1], "concurrencies": [1]}
+            offline = request["offline"]
+            # The reference wrote inputs for the object's own batch sizes only.
+            offline |= {name: offline[name][:1] for name in ("batch_sizes", "concurrencies")}
         if way == POD:
             for name in ("url", "http_url"):
                 request["load"][name] = f"{pod}:{request['load'][name].rpartition(':')[2]}"
@@ -225,7 +235,10 @@ def run(cluster: TargetCluster, example: Example, job: Mapping[str, Any], reques
         for status in (each for pod in pods for each in pod["status"].get("containerStatuses", [])):
             if end := status["state"].get("terminated"):
                 cluster.run("kubectl", "delete", "job", f"bench-{key}", "--namespace", example.namespace)
-                (row,) = online(read_record(record_name(stage, key), end.get("message", "")).result)
+                outcome = Outcome.from_json(end.get("message", ""))
+                if outcome.result is None:
+                    raise ExampleError(f"the {stage} Job of {example.namespace}, run again, failed: {outcome.message}")
+                (row,) = online(outcome.result)
                 return Figure.of(row)
         time.sleep(1)
     raise TimeoutError(f"Job bench-{key} in namespace {example.namespace} did not end within {JOB_SECONDS} s")
