@@ -1,5 +1,6 @@
 """Mends what other projects' converters write and a server does not take, without changing what the model computes."""
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import onnx
@@ -11,10 +12,10 @@ LOCALE = "C.UTF-8"
 def mend(model: Any) -> bool:
     """Change the model in place; return whether anything was changed.
 
-    Classifiers' lists of dictionaries become tensors, text is normalized in a locale that the server has, and a graph
-    gets a name, which ONNX requires and ONNX Runtime does not.
+    Classifiers' lists of dictionaries become tensors, scalars get a dimension, text is normalized in a locale that the
+    server has, and a graph gets a name, which ONNX requires and ONNX Runtime does not.
     """
-    changed = _unzip(model) + _localize(model)
+    changed = _unzip(model) + _widen(model) + _localize(model)
     if not model.graph.name:
         model.graph.name, changed = "model", changed + 1
     return changed > 0
@@ -44,3 +45,69 @@ def _localize(model: Any) -> int:
     for node in default:
         node.attribute.append(onnx.helper.make_attribute("locale", LOCALE))
     return len(default)
+
+
+def _widen(model: Any) -> int:
+    """Let inputs and outputs that are scalars have the shape [1]; return how many were.
+
+    Triton has no scalars: "model input cannot have empty reshape for non-batching model as scalar tensors are not
+    supported" (core/src/model_config_utils.cc).
+    """
+    graph = model.graph
+    weights = {each.name for each in graph.initializer}
+    computed = {name for node in graph.node for name in node.output}
+    inputs = [each for each in graph.input if _is_scalar(each) and each.name not in weights]
+    outputs = [each for each in graph.output if _is_scalar(each) and each.name in computed]
+    if not inputs and not outputs:
+        return 0
+    inside = {each.name: _unused(model, f"{each.name}_scalar") for each in (*inputs, *outputs)}
+    _rename(graph, inside)
+    none, one = (_shape(model, name, sizes) for name, sizes in (("shape_of_scalar", []), ("shape_of_one", [1])))
+    for each in reversed(inputs):
+        graph.node.insert(0, onnx.helper.make_node("Reshape", [each.name, none], [inside[each.name]]))
+    for each in outputs:
+        graph.node.append(onnx.helper.make_node("Reshape", [inside[each.name], one], [each.name]))
+    for each in (*inputs, *outputs):
+        each.type.tensor_type.shape.dim.add().dim_value = 1
+    return len(inside)
+
+
+def _is_scalar(value: Any) -> bool:
+    kind = value.type.tensor_type
+    return value.type.HasField("tensor_type") and kind.HasField("shape") and not kind.shape.dim
+
+
+def _shape(model: Any, name: str, sizes: list[int]) -> str:
+    """Add a shape as a constant of the graph; return its name."""
+    free = _unused(model, name)
+    model.graph.initializer.append(onnx.helper.make_tensor(free, onnx.TensorProto.INT64, [len(sizes)], sizes))
+    return free
+
+
+def _unused(model: Any, name: str) -> str:
+    """Return the name, or a longer one if the graph has it."""
+    names = {
+        each.name for values in (model.graph.initializer, model.graph.input, model.graph.output) for each in values
+    }
+    for graph in _graphs(model.graph):
+        names |= {each for node in graph.node for each in (*node.input, *node.output)}
+    while name in names:
+        name += "_"
+    return name
+
+
+def _rename(graph: Any, names: Mapping[str, str]) -> None:
+    """Rename tensors in the nodes of a graph, and in the graphs inside those nodes, which see them too."""
+    for each in _graphs(graph):
+        for node in each.node:
+            for tensors in (node.input, node.output):
+                tensors[:] = [names.get(tensor, tensor) for tensor in tensors]
+
+
+def _graphs(graph: Any) -> Iterator[Any]:
+    """Yield a graph and all graphs inside its nodes."""
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            for inner in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+                yield from _graphs(inner)
