@@ -83,6 +83,10 @@ class Settings:
     """SOURCES_HUB: URL of a server with the API of the Hugging Face hub; empty: the hub."""
     sources_package_index: str = ""
     """SOURCES_PACKAGE_INDEX: URL of the package index for spec.conversion.requirements; empty: PyPI."""
+    tracing_endpoint: str = ""
+    """TRACING_ENDPOINT: URL to which servers with spec.serving.tracing send traces, by OTLP over HTTP; empty: none."""
+    tracing_egress: tuple[Rule, ...] = ()
+    """TRACING_EGRESS, as JSON: the NetworkPolicyEgressRules of those servers."""
     lease: tuple[str, str] | None = None
     """LEASE, as NAMESPACE/NAME: only one replica with the same Lease works at a time. None: this process is alone."""
     holder: str = ""
@@ -131,6 +135,8 @@ class Settings:
             sources_ca_bundle=_certificates(environment, "SOURCES_CA_BUNDLE"),
             sources_hub=_server(environment, "SOURCES_HUB"),
             sources_package_index=_server(environment, "SOURCES_PACKAGE_INDEX"),
+            tracing_endpoint=_collector(environment, "TRACING_ENDPOINT"),
+            tracing_egress=_egress(environment, "TRACING_EGRESS"),
             verification=cast(Verification, _one_of(environment, "REPOSITORY_VERIFICATION", ("Stat", "Content"))),
             lease=_lease(environment),
             holder=environment.get("POD_NAME") or gethostname(),
@@ -206,6 +212,13 @@ def _server(environment: Mapping[str, str], name: str) -> str:
     value = environment.get(name, "").rstrip("/")
     if value and not re.fullmatch(r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._-]+)*", value):
         raise SettingsError(f"{name} is no URL https://HOST/PATH without credentials")
+    return value
+
+
+def _collector(environment: Mapping[str, str], name: str) -> str:
+    value = environment.get(name, "")
+    if value and not re.fullmatch(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._-]+)*", value):
+        raise SettingsError(f"{name} is no URL http://HOST:PORT/PATH without credentials")
     return value
 
 

@@ -132,12 +132,16 @@ def test_the_environment_is_what_the_settings_read() -> None:
         "unschedulableSeconds=60,repository.verification=Content,servers.resources.requests=null,servers.resources.limits.memory=8Gi,"
         "userCode.runtimeClassName=gvisor,userCode.hostUsers=false,allowed.images={r.example/a/,r.example/b},"
         "allowed.claims={team-*},sources.proxy=http://proxy.example:3128,sources.noProxy={models.example,10.0.0.1},"
-        "sources.hub=https://mirror.example/hub,sources.packageIndex=https://mirror.example/simple"
+        "sources.hub=https://mirror.example/hub,sources.packageIndex=https://mirror.example/simple,"
+        "tracing.endpoint=http://collector:4318/v1/traces"
     )
     vision: Peer = {"namespaceSelector": {"matchLabels": {"team": "vision"}}, "podSelector": {}}
     inside: Peer = {"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]}}
     egress = {"ports": [{"protocol": "TCP", "port": 3128}]}
-    peers = json.dumps({"clients": [vision], "metrics": [inside], "sources": {"egress": [egress]}})
+    traces = {"ports": [{"protocol": "TCP", "port": 4318}]}
+    peers = json.dumps(
+        {"clients": [vision], "metrics": [inside], "sources": {"egress": [egress]}, "tracing": {"egress": [traces]}}
+    )
     deployment = next(
         body
         for body in rendered("--set", values, "--set-json", f"networkPolicy={peers}")
@@ -165,6 +169,8 @@ def test_the_environment_is_what_the_settings_read() -> None:
         sources_no_proxy=("models.example", "10.0.0.1"),
         sources_hub="https://mirror.example/hub",
         sources_package_index="https://mirror.example/simple",
+        tracing_endpoint="http://collector:4318/v1/traces",
+        tracing_egress=(traces,),
         lease=lease,
         holder="pod-0",
         job_resources=Resources(

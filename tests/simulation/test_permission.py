@@ -147,3 +147,12 @@ def test_other_demands_do_nothing_again(serving: Cluster) -> None:
     serving.settings = replace(SETTINGS, user_code_runtime_class="gvisor", user_code_host_users=False)
     serving.settle()
     assert serving.story == story
+
+
+def test_traces_need_a_collector_of_the_installations() -> None:
+    cluster = Cluster(a_spec(serving={"tracing": {"sampleRate": 10}}))
+    cluster.settle()
+    stalled = cluster.condition("Stalled")
+    assert (stalled["status"], stalled["reason"]) == ("True", "NotAllowed")
+    assert "set the Helm value tracing.endpoint" in stalled["message"]
+    assert cluster.story == []

@@ -170,3 +170,9 @@ def test_a_mirror_is_an_https_url(name: str, field: str) -> None:
     for wrong in ("http://mirror.example", "https://user:pw@mirror.example", "mirror.example"):
         with pytest.raises(SettingsError, match=name):
             Settings.from_environment(IMAGES | {name: wrong})
+
+
+@pytest.mark.parametrize("url", ["collector:4318", "http://user:pw@collector:4318/v1/traces", "http://collector/?a=b"])
+def test_a_collector_has_a_url_without_credentials(url: str) -> None:
+    with pytest.raises(SettingsError, match="TRACING_ENDPOINT is no URL"):
+        Settings.from_environment(IMAGES | {"TRACING_ENDPOINT": url})

@@ -41,6 +41,14 @@ class CudaMemoryPool(ApiType):
     """Size of the pool, at most 1Ti."""
 
 
+class Tracing(ApiType):
+    """Traces of single requests, which the servers send to the installation's OpenTelemetry collector."""
+
+    sample_rate: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
+    """One of so many requests is traced: the tritonserver option `--trace-config=rate=N`. Default: 1000, as in
+    tritonserver."""
+
+
 class Serving(ApiType):
     """The Deployment that serves the active revision."""
 
@@ -60,6 +68,11 @@ class Serving(ApiType):
     shared_memory_size: Quantity = "1Gi"
     """Size of /dev/shm. The container runtime's default of 64 MiB is too small for Python backends and for
     `performance.sharedMemory: System`. Default: 1Gi."""
+    tracing: Tracing | None = None
+    """Traces of requests. They need the Helm value `tracing.endpoint`. Default: none."""
+    log_verbose: Annotated[int, Field(ge=0, le=4)] = 0
+    """Verbosity of the servers' log: the tritonserver option `--log-verbose=N`. From 1 on, each request is logged, with
+    its ID and its model, in about a dozen lines. Default: 0."""
     progress_deadline_seconds: Annotated[int, Field(ge=10, le=86400)] = 600
     """Time limit for a server to load its model, in seconds. After that the rollout fails. Default: 600."""
     pod: Pod = Field(default_factory=Pod)

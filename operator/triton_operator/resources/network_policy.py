@@ -30,7 +30,8 @@ def sources_policy(context: Context) -> Body:
 def server_policies(context: Context) -> tuple[Body, Body]:
     """The policies that an object with a server needs: one closes the servers, one opens them to the measure Job.
 
-    A server answers, and asks nobody. The kubelet's probes come from the node, which policies do not keep out.
+    A server answers, and asks nobody but the collector of traces, if it has to send some. The kubelet's probes come
+    from the node, which policies do not keep out.
     """
     servers = _having(context, names.REVISION_LABEL)
     measure = {"matchLabels": {names.DEPLOYMENT_LABEL: context.name, names.STAGE_LABEL: "measure"}}
@@ -40,8 +41,10 @@ def server_policies(context: Context) -> tuple[Body, Body]:
         _from(context.settings.metrics_readers, METRICS_PORT),
     ]
     egress = [{"to": [{"podSelector": servers}]}, {"ports": DNS}]
+    traces = context.settings.tracing_egress if context.spec.serving.tracing else ()
+    out = [dict(rule) for rule in traces]
     return (
-        _policy(context, names.servers_policy(context.name), "server", servers, ingress=ingress),
+        _policy(context, names.servers_policy(context.name), "server", servers, ingress=ingress, egress=out),
         _policy(context, names.measure_policy(context.name), "jobs", measure, egress=egress),
     )
 

@@ -65,8 +65,17 @@ def serving_inputs(context: Context) -> list[Any]:
 
     The number of replicas and the progress deadline are not among them, because they change no pod.
     """
+    return _inputs(context, replicas=1, progress_deadline_seconds=10)
+
+
+def private_inputs(context: Context) -> list[Any]:
+    """Those of them that shape a private server too."""
+    return _inputs(context, replicas=1, progress_deadline_seconds=10, tracing=None, log_verbose=0)
+
+
+def _inputs(context: Context, **fixed: Any) -> list[Any]:
     spec, images = context.spec, context.images
-    serving = spec.serving.model_copy(update={"pod": spec.server_pod, "replicas": 1, "progress_deadline_seconds": 10})
+    serving = spec.serving.model_copy(update={"pod": spec.server_pod, **fixed})
     user = CommonPod(run_as_user=spec.pod.run_as_user, fs_group=spec.pod.fs_group)
     others = [] if user == CommonPod() else [user]
     return [serving, spec.gpu, images.server, images.server_arguments, context.claim_name, *others]
@@ -116,7 +125,7 @@ def serving_container(context: Context, revision: Attempt) -> dict[str, Any]:
     """The server's container with what only a pod behind a Service needs: closed interfaces, probes, drain."""
     container = server_container(context, revision)
     return container | {
-        "args": [*container["args"], *RESTRICTIONS],
+        "args": [*container["args"], *RESTRICTIONS, *_observation(context)],
         "env": [
             *container.get("env", []),
             {"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
@@ -191,6 +200,26 @@ def _parameter_server(context: Context, revision_key: str) -> list[str]:
     if not any(model.format == HPS for model in context.spec.models):
         return []
     return [f"--backend-config={HPS},ps={layout.parameter_server(revision_key)}"]
+
+
+def _observation(context: Context) -> list[str]:
+    """The arguments by which a server tells of its requests. A private server has none of them: they cost time."""
+    serving = context.spec.serving
+    arguments = [f"--log-verbose={serving.log_verbose}", "--log-format=ISO8601"] if serving.log_verbose else []
+    if serving.tracing is None:
+        return arguments
+    collector = {
+        "url": context.settings.tracing_endpoint,
+        "resource=service.name": context.name,
+        "resource=service.namespace": context.deployment.namespace,
+    }
+    return [
+        *arguments,
+        "--trace-config=mode=opentelemetry",
+        "--trace-config=level=TIMESTAMPS",
+        f"--trace-config=rate={serving.tracing.sample_rate}",
+        *(f"--trace-config=opentelemetry,{name}={value}" for name, value in collector.items()),
+    ]
 
 
 def _ready_path(context: Context) -> str:

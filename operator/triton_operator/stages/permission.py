@@ -14,7 +14,7 @@ CLAIM_SCHEME = "pvc"
 
 
 def permit(context: Context, progress: Progress) -> Progress:
-    """Wait if the spec names an image, a claim or a ServiceAccount that the installation does not allow."""
+    """Wait if the spec names what the installation does not allow, or asks for what it does not have."""
     refusal = next(_refusals(context), None)
     if refusal is None:
         return progress
@@ -36,6 +36,11 @@ def _refusals(context: Context) -> Iterator[str]:
         account = f"{context.deployment.namespace}/{files.service_account_name}"
         if files.service_account_name and account not in settings.allowed_service_accounts:
             yield _words(f"{field}.serviceAccountName", account, "ServiceAccount", "allowed.serviceAccounts")
+    if context.spec.serving.tracing is not None and not settings.tracing_endpoint:
+        yield (
+            "spec.serving.tracing needs a collector of traces, and this installation has none; remove the field, or ask"
+            " the administrator who installed the operator to set the Helm value tracing.endpoint"
+        )
 
 
 def _images(context: Context) -> Iterator[tuple[str, str]]:

@@ -33,7 +33,7 @@ from triton_operator.context import Context
 from triton_operator.observed.jobs import Record
 from triton_operator.observed.pods import Trouble
 from triton_operator.resources.jobs import LOOPBACK, Work, sidecar
-from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, serving_inputs
+from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, private_inputs
 from triton_operator.stages.packages import packages_key
 from triton_operator.stages.reference import Dump, Referred, entrypoint, served_code, surroundings, user_volumes
 from triton_operator.stages.repairing import damage
@@ -105,7 +105,7 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
         else (),
         content=attempt.conversion.content if attempt.conversion else "",
     )
-    key = names.result_key("profile", request, serving_inputs(context), context.client)
+    key = names.result_key("profile", request, private_inputs(context), context.client)
     return Work(
         stage="profile",
         key=key,

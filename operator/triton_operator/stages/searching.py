@@ -21,7 +21,7 @@ from triton_operator.candidates.ranking import Choice, best_row, improvement, no
 from triton_operator.context import Context
 from triton_operator.observed.pods import Trouble
 from triton_operator.resources.jobs import LOOPBACK, Work, reloading_sidecar
-from triton_operator.resources.server import serving_inputs
+from triton_operator.resources.server import private_inputs
 from triton_operator.stages.contenders import ranked
 from triton_operator.stages.conversion import configuration, converted
 from triton_operator.stages.profiling import is_measuring, load, measured_online, offline, profiled, tolerance
@@ -208,7 +208,7 @@ def search_work(context: Context, dump: Dump, attempt: Attempt, budget: Budget, 
     (member,) = candidate.members
     sweep = measured_online(context, attempt) if spec.selection.scenario == "Online" else offline(context, candidate)
     base = configuration(context, member.model)
-    where = [serving_inputs(context), context.client]
+    where = [private_inputs(context), context.client]
     request = SearchRequest(
         key="",
         search="",
