@@ -16,6 +16,8 @@ from triton_converters.contract.document import Document, given
 GROUP = "triton-operator.dev"
 API_VERSION = f"{GROUP}/v1alpha1"
 KIND = "TritonDeployment"
+KEDA_API_VERSION = "keda.sh/v1alpha1"
+SCALED_OBJECT = "ScaledObject"
 MANAGED_BY = "triton-operator"
 MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
 MANAGED_BY_SELECTOR = f"{MANAGED_BY_LABEL}={MANAGED_BY}"

@@ -87,6 +87,8 @@ class Settings:
     """TRACING_ENDPOINT: URL to which servers with spec.serving.tracing send traces, by OTLP over HTTP; empty: none."""
     tracing_egress: tuple[Rule, ...] = ()
     """TRACING_EGRESS, as JSON: the NetworkPolicyEgressRules of those servers."""
+    prometheus_address: str = ""
+    """PROMETHEUS_ADDRESS: URL of the Prometheus that KEDA asks for the servers' load; empty: nothing is scaled."""
     lease: tuple[str, str] | None = None
     """LEASE, as NAMESPACE/NAME: only one replica with the same Lease works at a time. None: this process is alone."""
     holder: str = ""
@@ -135,8 +137,9 @@ class Settings:
             sources_ca_bundle=_certificates(environment, "SOURCES_CA_BUNDLE"),
             sources_hub=_server(environment, "SOURCES_HUB"),
             sources_package_index=_server(environment, "SOURCES_PACKAGE_INDEX"),
-            tracing_endpoint=_collector(environment, "TRACING_ENDPOINT"),
+            tracing_endpoint=_address(environment, "TRACING_ENDPOINT"),
             tracing_egress=_egress(environment, "TRACING_EGRESS"),
+            prometheus_address=_address(environment, "PROMETHEUS_ADDRESS"),
             verification=cast(Verification, _one_of(environment, "REPOSITORY_VERIFICATION", ("Stat", "Content"))),
             lease=_lease(environment),
             holder=environment.get("POD_NAME") or gethostname(),
@@ -215,10 +218,11 @@ def _server(environment: Mapping[str, str], name: str) -> str:
     return value
 
 
-def _collector(environment: Mapping[str, str], name: str) -> str:
-    value = environment.get(name, "")
+def _address(environment: Mapping[str, str], name: str) -> str:
+    """Read the URL of a server that may be in the cluster, where few have a certificate."""
+    value = environment.get(name, "").rstrip("/")
     if value and not re.fullmatch(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._-]+)*", value):
-        raise SettingsError(f"{name} is no URL http://HOST:PORT/PATH without credentials")
+        raise SettingsError(f"{name} is no URL http://HOST:PORT/PATH or https://HOST:PORT/PATH without credentials")
     return value
 
 

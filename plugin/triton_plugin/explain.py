@@ -32,6 +32,7 @@ def explain(subject: Subject) -> str:
         _others(subject, outcome),
         _last_source(subject),
         _saturation(subject),
+        _autoscaling(subject),
         _measured(subject),
     ]
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
@@ -211,6 +212,18 @@ def _saturation(subject: Subject) -> str:
     if performance is None or performance.saturation is None:
         return ""
     return sentence(performance.saturation)
+
+
+def _autoscaling(subject: Subject) -> str:
+    """Whether KEDA scales the object, and what is missing if not."""
+    found = subject.condition("Autoscaling")
+    if found is None:
+        return ""
+    replicas = subject.status.serving.replicas if subject.status.serving else 0
+    lines = [_sentence(f"Autoscaling: {found.reason}: {found.message}; there are {replicas} replicas")]
+    if found.status == "False" and (words := advice(found.reason)):
+        lines.append(f"  to do: {words}")
+    return "\n".join(lines)
 
 
 def _measured(subject: Subject) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from hack.devcluster.binaries import program
 from tests.apiserver.operator_process import CHART, rendered
-from triton_operator.kube.kinds import ALL, LEASE, NODE, Kind
+from triton_operator.kube.kinds import ALL, LEASE, NODE, SCALED_OBJECT, Kind
 from triton_operator.settings import Peer, Resources, Settings
 
 Rules = set[tuple[str, str, str]]
@@ -49,6 +49,13 @@ def test_in_all_namespaces_the_rules_are_what_the_code_does() -> None:
 
 def test_nodes_are_read_only_where_that_is_granted() -> None:
     assert granted(rendered("--set", "rbac.readNodes=false"), "ClusterRole", None) == used(ALL)
+
+
+def test_scaled_objects_are_made_only_with_a_prometheus() -> None:
+    scaling = ("--set", "autoscaling.prometheusAddress=http://prometheus.monitoring:9090")
+    assert granted(rendered(*scaling), "ClusterRole", None) == used((*ALL, NODE, SCALED_OBJECT))
+    bodies = rendered(*scaling, "--set", "watchNamespaces={blue}")
+    assert granted(bodies, "Role", "blue") == used((*ALL, SCALED_OBJECT))
 
 
 def test_in_some_namespaces_the_same_rules_hold_there_only() -> None:
@@ -133,7 +140,8 @@ def test_the_environment_is_what_the_settings_read() -> None:
         "userCode.runtimeClassName=gvisor,userCode.hostUsers=false,allowed.images={r.example/a/,r.example/b},"
         "allowed.claims={team-*},sources.proxy=http://proxy.example:3128,sources.noProxy={models.example,10.0.0.1},"
         "sources.hub=https://mirror.example/hub,sources.packageIndex=https://mirror.example/simple,"
-        "tracing.endpoint=http://collector:4318/v1/traces"
+        "tracing.endpoint=http://collector:4318/v1/traces,"
+        "autoscaling.prometheusAddress=http://prometheus.monitoring:9090"
     )
     vision: Peer = {"namespaceSelector": {"matchLabels": {"team": "vision"}}, "podSelector": {}}
     inside: Peer = {"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]}}
@@ -171,6 +179,7 @@ def test_the_environment_is_what_the_settings_read() -> None:
         sources_package_index="https://mirror.example/simple",
         tracing_endpoint="http://collector:4318/v1/traces",
         tracing_egress=(traces,),
+        prometheus_address="http://prometheus.monitoring:9090",
         lease=lease,
         holder="pod-0",
         job_resources=Resources(

@@ -157,8 +157,17 @@ def saturated() -> Cluster:
     return until(Cluster(a_spec(models=one, performance={"online": online})), has("Ready"))
 
 
+def autoscaled(reason: str) -> Cluster:
+    """One candidate, which KEDA scales by its saturation; with the last pass done, so that the ScaledObject is seen."""
+    one = [a_model(candidates=[candidate("onnx-fp32")])]
+    cluster = Cluster(a_spec(models=one, serving={"autoscaling": {"maxReplicas": 6}}), has_keda=True)
+    return until(cluster, has(reason, "Autoscaling"))
+
+
 MOMENTS: dict[str, Moment] = {
     "approval-invalid": approval_invalid,
+    "autoscaled": lambda: autoscaled("Scaling"),
+    "autoscaling-paused": lambda: autoscaled("ScalingPaused"),
     "awaiting-approval": lambda: until(choosing(approval="Manual"), has("AwaitingApproval")),
     "candidate-failed": candidate_failed,
     "constraint-broken-in-the-preview": constraint_broken_in_the_preview,

@@ -22,6 +22,17 @@ def explained(case: str) -> str:
     return explain(parse(*golden(case)))
 
 
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        ("autoscaled", "Autoscaling: Scaling: ScaledObject digits asks for 1 to 6 replicas"),
+        ("autoscaling-paused", "Autoscaling: ScalingPaused: the measurement's own load counts"),
+    ],
+)
+def test_an_object_that_is_scaled_says_by_what(case: str, words: str) -> None:
+    assert words in explained(case)
+
+
 def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:
     text = explain(ready())
     assert "TritonDeployment vision/digits is ready: digits serves, verified and measured." in text

@@ -22,7 +22,10 @@ from triton_operator.planning.plan import Event, Plan, Reference, plan
 from triton_operator.settings import Settings
 
 Body = dict[str, Any]
-SETTINGS = Settings("example/converter:1", "example/server:1", "example/converter-tensorflow:1")
+PROMETHEUS = "http://prometheus.monitoring:9090"
+SETTINGS = Settings(
+    "example/converter:1", "example/server:1", "example/converter-tensorflow:1", prometheus_address=PROMETHEUS
+)
 STEP = timedelta(seconds=2)
 ORDER = ("containers", "pod", "job")
 RUNNING: Body = {"running": {}}
@@ -56,6 +59,8 @@ class Cluster:
     settings: Settings = SETTINGS
     gpu_product_exists: bool | None = None
     """Whether a node has the GPU product that is asked for; None: the operator may not read nodes."""
+    has_keda: bool = False
+    """Whether the API server knows KEDA's kinds."""
     neighbours: tuple[str, ...] = ()
     """Names of the other TritonDeployments on the claim."""
     now: datetime = datetime(2026, 11, 21, tzinfo=UTC)
@@ -99,7 +104,9 @@ class Cluster:
         """What plan() wants now."""
         deployment = parse(self.body())
         seen = [each for each in self.objects.values() if not each.get("hidden")]
-        observed = observe("digits", seen, self.gpu_product_exists, self.neighbours, deployment.claim_name)
+        observed = observe(
+            "digits", seen, self.gpu_product_exists, self.neighbours, deployment.claim_name, self.has_keda
+        )
         return plan(deployment, observed, self.settings, self.now)
 
     def act(self) -> int:
@@ -167,7 +174,7 @@ class Cluster:
         key = (desired["kind"], desired["metadata"]["name"])
         old = self.objects.get(key)
         # What we set before and no longer do, drift() finds in managedFields; there are none here.
-        if old is not None and drift(desired, old) is None and desired.get("data") == old.get("data"):
+        if old is not None and drift(desired, old) is None and _kept(desired) == _kept(old):
             return 0
         new = deepcopy(desired)
         if old is None:
@@ -444,6 +451,11 @@ def framework(pod: Body) -> Body:
     """The container of a Job's pod that runs the model's framework; without one, the main container."""
     own: Body = next((each for each in pod.get("initContainers", []) if each["name"] == "run"), pod["containers"][0])
     return own
+
+
+def _kept(body: Body) -> tuple[Any, Any]:
+    """The maps of which an apply removes what it no longer names."""
+    return body.get("data"), body["metadata"].get("annotations")
 
 
 def _has_node(pod: Body) -> bool:

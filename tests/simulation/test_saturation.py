@@ -8,7 +8,7 @@ import pytest
 from tests.simulation.answers import GOOD, Fate
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_model, a_spec, candidate
-from triton_converters.contract.request import Sweep
+from triton_converters.contract.request import OpenLoop, Sweep
 from triton_operator.api.deployment import parse
 from triton_operator.context import Context
 from triton_operator.observed.history import History
@@ -35,6 +35,13 @@ def settled(online: dict[str, Any] | None, **fields: Any) -> Cluster:
 def saturation(cluster: Cluster) -> dict[str, Any]:
     found: dict[str, Any] = cluster.status["performance"]["saturation"]
     return found
+
+
+def asked_of(spec: dict[str, Any]) -> OpenLoop:
+    """The request rates that a profile Job is asked for."""
+    deployment = parse(Cluster(spec).body())
+    context = Context(deployment, observe("digits", ()), SETTINGS, NOW, pinned(deployment, History(), SETTINGS))
+    return open_loop(context)
 
 
 def concurrencies(cluster: Cluster) -> list[int]:
@@ -112,10 +119,11 @@ def test_a_constraint_that_no_request_rate_meets_selects_nothing() -> None:
 def test_an_autoscaler_has_the_rest_of_the_capacity_confirmed(online: dict[str, Any] | None) -> None:
     performance = {"performance": {"online": online}} if online else {}
     constraints = {"p99Latency": "9ms", "throughput": 5, "memory": "1Gi"}
-    deployment = parse(Cluster(a_spec(**performance, selection={"constraints": constraints})).body())
-    context = Context(deployment, observe("digits", ()), SETTINGS, NOW, pinned(deployment, History(), SETTINGS))
-    asked = open_loop(context, headroom_percent=30)
+    autoscaling = {"maxReplicas": 4, "headroomPercent": 30}
+    asked = asked_of(
+        a_spec(**performance, selection={"constraints": constraints}, serving={"autoscaling": autoscaling})
+    )
     assert asked.rates == ((100, 300) if online else ())
     assert asked.confirmed_percent == 70
     assert [(each.metric, each.maximum) for each in asked.constraints] == [("P99LatencyMicroseconds", 9000)]
-    assert open_loop(context).constraints == ()
+    assert asked_of(a_spec(**performance, selection={"constraints": constraints})).constraints == ()

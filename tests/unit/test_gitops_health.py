@@ -23,6 +23,8 @@ READY = {
     "search-failed",
     "server-refuses-the-model",
     "saturated",
+    "autoscaled",
+    "autoscaling-paused",
 }
 FAILED = {
     "approval-invalid",

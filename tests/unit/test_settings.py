@@ -176,3 +176,11 @@ def test_a_mirror_is_an_https_url(name: str, field: str) -> None:
 def test_a_collector_has_a_url_without_credentials(url: str) -> None:
     with pytest.raises(SettingsError, match="TRACING_ENDPOINT is no URL"):
         Settings.from_environment(IMAGES | {"TRACING_ENDPOINT": url})
+
+
+def test_prometheus_may_be_reached_without_encryption_but_not_with_credentials() -> None:
+    settings = Settings.from_environment(IMAGES | {"PROMETHEUS_ADDRESS": "http://prometheus.monitoring:9090/tenant/"})
+    assert settings.prometheus_address == "http://prometheus.monitoring:9090/tenant"
+    for wrong in ("http://user:pw@prometheus:9090", "prometheus:9090", 'http://prometheus"'):
+        with pytest.raises(SettingsError, match="PROMETHEUS_ADDRESS"):
+            Settings.from_environment(IMAGES | {"PROMETHEUS_ADDRESS": wrong})

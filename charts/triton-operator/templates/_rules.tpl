@@ -26,4 +26,9 @@ What the operator may do: the verbs of operator/triton_operator/kube/kinds.py, n
 - apiGroups: [""]
   resources: [events]
   verbs: [create, list, watch]
+{{- if .Values.autoscaling.prometheusAddress }}
+- apiGroups: [keda.sh]
+  resources: [scaledobjects]
+  verbs: [create, delete, get, list, patch, watch]
+{{- end }}
 {{- end }}

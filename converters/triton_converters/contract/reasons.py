@@ -86,6 +86,22 @@ class Reason(StrEnum):
         " GPU.",
     )
 
+    # Of spec.serving.autoscaling: the replicas stay as they are, and nothing else stops.
+    SCALING = "Scaling", "KEDA scales the object by the load on its active revision."
+    SCALING_PAUSED = (
+        "ScalingPaused",
+        "The load is not the clients' alone for a moment, or no server is wanted; the replicas stay as they are.",
+    )
+    KEDA_MISSING = "KedaMissing", "The API server does not know KEDA's kind ScaledObject, so nothing is scaled."
+    PROMETHEUS_MISSING = (
+        "PrometheusMissing",
+        "The Helm value autoscaling.prometheusAddress names no Prometheus, so nothing is scaled.",
+    )
+    SATURATION_UNKNOWN = (
+        "SaturationUnknown",
+        "No measurement says what one replica of the active revision can do, so nothing is scaled.",
+    )
+
     # The operator's own fault.
     INTERNAL_ERROR = "InternalError", "The operator itself failed; it tries again and leaves the active revision alone."
 

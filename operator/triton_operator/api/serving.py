@@ -49,12 +49,43 @@ class Tracing(ApiType):
     tritonserver."""
 
 
+class Autoscaling(ApiType):
+    """Scaling by the load on the active revision, as a share of what one replica was measured to do."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            (
+                "!has(self.minReplicas) || self.minReplicas <= self.maxReplicas",
+                "minReplicas must not be greater than maxReplicas: raise maxReplicas, or lower minReplicas",
+            )
+        )
+    )
+    min_replicas: Annotated[int, Field(ge=1, le=100)] = 1
+    """Lowest number of server pods. Default: 1."""
+    max_replicas: Annotated[int, Field(ge=1, le=100)]
+    """Highest number of server pods."""
+    headroom_percent: Annotated[int, Field(ge=0, le=90)] = 20
+    """Share of the measured saturation that is left free, in percent. An edit has the candidates profiled again.
+    Default: 20, so that a load of more than 80 % of the measured saturation asks for another pod."""
+
+    @model_validator(mode="after")
+    def _check_range(self) -> Self:
+        """Refuse what the CRD's rule refuses where there is no API server."""
+        if self.min_replicas > self.max_replicas:
+            raise ValueError("minReplicas is greater than maxReplicas: raise maxReplicas, or lower minReplicas")
+        return self
+
+
 class Serving(ApiType):
     """The Deployment that serves the active revision."""
 
     replicas: Annotated[int, Field(ge=0, le=100)] = 1
     """Number of server pods. `kubectl scale` and autoscalers set it too; it changes nothing else. If 0, no server
     runs. Default: 1."""
+    autoscaling: Autoscaling | None = None
+    """Has KEDA set `replicas`, by the load on the active revision as a share of the measured saturation. It needs KEDA
+    and the Helm value `autoscaling.prometheusAddress`; the condition Autoscaling says what is missing. Leave `replicas`
+    out of the manifest then. Default: none; `replicas` stays as it is set."""
     image: Image = ""
     """Image of tritonserver. Default: the image in `status.images`, which is the Helm value `images.server` at the time
     of the last edit that converted every model again."""

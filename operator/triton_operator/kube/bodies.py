@@ -51,6 +51,20 @@ def stalled(
     )
 
 
+def not_scaled(
+    owner: dict[str, Any],
+    observed: TritonDeploymentStatus,
+    wanted: TritonDeploymentStatus,
+    message: str,
+    now: datetime,
+) -> TritonDeploymentStatus:
+    """Return `wanted` with a condition which says that the API server refused the ScaledObject."""
+    words = f"{message}; the replicas stay as they are"
+    new = condition("Autoscaling", False, Reason.APPLY_REFUSED, words, owner["metadata"]["generation"], now)
+    others = [each for each in wanted.conditions if each.type != new.type]
+    return wanted.model_copy(update={"conditions": merge_conditions(observed.conditions, [*others, new])})
+
+
 def failed(
     owner: dict[str, Any], observed: TritonDeploymentStatus, error: Exception, now: datetime
 ) -> TritonDeploymentStatus:

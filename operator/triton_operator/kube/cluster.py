@@ -172,6 +172,14 @@ class Cluster:
         except NotFoundError:
             return None
 
+    def serves(self, kind: Kind) -> bool:
+        """Whether the API server knows the kind. Every user may ask for that."""
+        try:
+            served = self._request(kind, "get", f"/apis/{kind.api_version}", _NOTHING, None, "application/json")
+        except NotFoundError:
+            return False
+        return any(each["name"] == kind.plural for each in served["resources"])
+
     def has_node(self, label: str, value: str) -> bool | None:
         """Whether a node has the label with the value; None if the operator may not read nodes."""
         try:

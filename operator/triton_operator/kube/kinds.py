@@ -62,6 +62,9 @@ LEASE = Kind("coordination.k8s.io/v1", "Lease", "leases", frozenset({"create", "
 NODE = Kind("v1", "Node", "nodes", frozenset({"list"}), labels="")
 """Nodes belong to the cluster: an operator for some namespaces, or with rbac.readNodes false, may not read them."""
 
+SCALED_OBJECT = Kind(names.KEDA_API_VERSION, names.SCALED_OBJECT, "scaledobjects", _APPLIED | {"delete"})
+"""KEDA's; used only where its CustomResourceDefinition is served and the installation names a Prometheus."""
+
 CHILDREN = (JOB, POD, DEPLOYMENT, SERVICE, CONFIG_MAP, CLAIM, NETWORK_POLICY)
 """Kinds that are watched because TritonDeployments own them, directly or through a Job or a Deployment."""
 ALL = (TRITON_DEPLOYMENT, *CHILDREN, EVENT)
@@ -69,7 +72,7 @@ ALL = (TRITON_DEPLOYMENT, *CHILDREN, EVENT)
 
 READING = frozenset({"get", "list", "watch"})
 
-_BY_NAME = {(kind.api_version, kind.kind): kind for kind in ALL}
+_BY_NAME = {(kind.api_version, kind.kind): kind for kind in (*ALL, SCALED_OBJECT)}
 
 
 def kind_of(body: dict[str, Any]) -> Kind:

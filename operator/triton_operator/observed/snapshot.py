@@ -98,6 +98,10 @@ class Observed:
     """Names of the other TritonDeployments that use the same claim."""
     gpu_product_exists: bool | None
     """Whether a node has the GPU product that a candidate is built for; None: not known, or not asked."""
+    scaled_object: str | None
+    """Name of the ScaledObject that the operator made; None: there is none."""
+    has_keda: bool
+    """Whether the API server knows the kind ScaledObject."""
 
 
 def observe(
@@ -106,6 +110,7 @@ def observe(
     gpu_product_exists: bool | None = None,
     neighbours: Iterable[str] = (),
     claim_name: str = "",
+    has_keda: bool = False,
 ) -> Observed:
     """Parse the children of one TritonDeployment; Events about its pods may be among them, and the claim it names.
 
@@ -143,6 +148,8 @@ def observe(
         history=history,
         neighbours=tuple(sorted(neighbours)),
         gpu_product_exists=gpu_product_exists,
+        scaled_object=next((each["metadata"]["name"] for each in by_kind.get(names.SCALED_OBJECT, [])), None),
+        has_keda=has_keda,
     )
 
 

@@ -5,12 +5,21 @@ from dataclasses import replace
 from typing import get_args
 
 from triton_converters.contract.reasons import Reason
-from triton_operator.api.status import NOTICES, RISKS, Condition, ConditionType, TritonDeploymentStatus, condition
+from triton_operator.api.status import (
+    ASKED_FOR,
+    NOTICES,
+    RISKS,
+    Condition,
+    ConditionType,
+    TritonDeploymentStatus,
+    condition,
+)
 from triton_operator.candidates import vulnerabilities
 from triton_operator.candidates.defaults import default_candidates
 from triton_operator.context import Context
 from triton_operator.resources.claim import kept
 from triton_operator.stages.reference import Referred
+from triton_operator.stages.scaling import scale
 from triton_operator.stages.serving import RolledOut, available
 from triton_operator.stages.step import Progress, Verdict
 
@@ -25,29 +34,30 @@ UNDECIDED = {
 """Reasons of a stage that may still go either way."""
 PAUSED = {Reason.SUSPENDED, Reason.AWAITING_APPROVAL}
 """Reasons of an object that waits for its user, without anything being wrong."""
-QUIET = UNDECIDED | {Reason.ROLLING_OUT, Reason.PROGRESSING}
+QUIET = UNDECIDED | {Reason.ROLLING_OUT, Reason.PROGRESSING, Reason.SCALING_PAUSED}
 """Reasons of work that goes on; they cause no Warning."""
 
 NAMED_NEIGHBOURS = 3
 """How many other objects on the claim a message names."""
 SUMMARY = ("Ready", "Reconciling", "Stalled")
 STAGES: tuple[ConditionType, ...] = tuple(
-    each for each in get_args(ConditionType) if each not in SUMMARY and each not in NOTICES
+    each for each in get_args(ConditionType) if each not in (*SUMMARY, *NOTICES, *ASKED_FOR)
 )
 
 
 def conditions(context: Context, progress: Progress) -> list[Condition]:
-    """All conditions as observed now: the three that summarize, then the stages' in their order, then notices."""
+    """All conditions as observed now: the three that summarize, then the stages' in their order, notices, scaling."""
     verdicts = {verdict.type: verdict for verdict in progress.verdicts}
     for kind in STAGES:
         if kind not in verdicts:
             verdicts[kind] = _not_reached(context, kind)
     stages = [_undecided(verdicts[kind]) for kind in STAGES]
     summary = _summary(context, progress, stages)
+    asked = filter(None, (scale(context, progress).verdict,))
     generation = context.deployment.generation
     return [
         condition(each.type, each.status, each.reason, each.message, generation, context.now)
-        for each in (*summary, *stages, *_risks(context), *_rehearsed(progress), *_news(context))
+        for each in (*summary, *stages, *_risks(context), *_rehearsed(progress), *_news(context), *asked)
     ]
 
 

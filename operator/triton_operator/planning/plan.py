@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from triton_converters.contract.records import HISTORY, record_name
+from triton_operator import names
 from triton_operator.api.deployment import TritonDeployment
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.context import Context
@@ -28,6 +29,7 @@ from triton_operator.stages import (
     profiling,
     reference,
     repairing,
+    scaling,
     searching,
     selection,
     serving,
@@ -116,13 +118,16 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
     if observed.servers or any(each["kind"] == "Deployment" for each in effects.objects):
         objects += server_policies(context)
     objects.append(results(context, set(effects.needed), effects.failures, effects.damaged, history))
+    scaled = scaling.scale(context, progress)
+    if scaled.scaled_object is not None:
+        effects += Effects((scaled.scaled_object,))
     status = status_of(context, progress)
     return Plan(
         objects=(*objects, *effects.objects),
         deletions=_deletions(context, effects),
         status=status,
         events=tuple(Event(*each) for each in conditions.transitions(deployment.status, status)),
-        requeue_after=_requeue(context, progress, status),
+        requeue_after=min(filter(None, (_requeue(context, progress, status), scaled.again_after)), default=None),
     )
 
 
@@ -137,10 +142,13 @@ def _walk(context: Context) -> Progress:
 
 
 def _deletions(context: Context, effects: Effects) -> tuple[Reference, ...]:
-    """Return Jobs that the plan does not know, and Deployments of neither the active nor the target revision."""
+    """Return Jobs that the plan does not know, a ScaledObject it does not want, and Deployments of old revisions."""
     gone = [Reference("batch/v1", "Job", name) for name in context.observed.jobs if name not in effects.jobs]
     kept = {context.serving} | {each["metadata"]["name"] for each in effects.objects if each["kind"] == "Deployment"}
     gone += [Reference("apps/v1", "Deployment", name) for name in context.observed.servers if name not in kept]
+    scaled = context.observed.scaled_object
+    if scaled is not None and not any(each["kind"] == names.SCALED_OBJECT for each in effects.objects):
+        gone.append(Reference(names.KEDA_API_VERSION, names.SCALED_OBJECT, scaled))
     return tuple(gone)
 
 

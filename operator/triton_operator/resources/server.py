@@ -63,19 +63,20 @@ def server_arguments(context: Context, revision_key: str) -> list[str]:
 def serving_inputs(context: Context) -> list[Any]:
     """The parts of the spec and the images that shape a server's pod; with the revision's key they name the Deployment.
 
-    The number of replicas and the progress deadline are not among them, because they change no pod.
+    The number of replicas, its autoscaling and the progress deadline are not among them: they change no pod.
     """
-    return _inputs(context, replicas=1, progress_deadline_seconds=10)
+    return _inputs(context)
 
 
 def private_inputs(context: Context) -> list[Any]:
     """Those of them that shape a private server too."""
-    return _inputs(context, replicas=1, progress_deadline_seconds=10, tracing=None, log_verbose=0)
+    return _inputs(context, tracing=None, log_verbose=0)
 
 
 def _inputs(context: Context, **fixed: Any) -> list[Any]:
     spec, images = context.spec, context.images
-    serving = spec.serving.model_copy(update={"pod": spec.server_pod, **fixed})
+    fixed |= {"pod": spec.server_pod, "replicas": 1, "autoscaling": None, "progress_deadline_seconds": 10}
+    serving = spec.serving.model_copy(update=fixed)
     user = CommonPod(run_as_user=spec.pod.run_as_user, fs_group=spec.pod.fs_group)
     others = [] if user == CommonPod() else [user]
     return [serving, spec.gpu, images.server, images.server_arguments, context.claim_name, *others]

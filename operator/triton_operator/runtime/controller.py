@@ -10,8 +10,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from triton_operator.kube.cluster import Cluster, ClusterError
-from triton_operator.kube.kinds import ALL, TRITON_DEPLOYMENT
+from triton_operator.kube.cluster import Cluster, ClusterError, NotFoundError
+from triton_operator.kube.kinds import ALL, SCALED_OBJECT, TRITON_DEPLOYMENT
 from triton_operator.runtime.lease import LEASE_SECONDS, RENEW_SECONDS, Lease
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.queue import Result, WorkQueue
@@ -61,7 +61,8 @@ class Controller:
         if self._settings.lease is not None:
             self._lease = Lease(cluster, *self._settings.lease, self._settings.holder)
             working = cluster.guarded(self._lease.held)
-        reconciler = Reconciler(working, self._store, self._settings, self._metrics)
+        has_keda = bool(self._settings.prometheus_address) and await self._in_thread(cluster.serves, SCALED_OBJECT)
+        reconciler = Reconciler(working, self._store, self._settings, self._metrics, has_keda=has_keda)
 
         async def process(key: Key) -> Result:
             # A replica that stands by drops the key; taking over wakes all of them.
@@ -73,7 +74,8 @@ class Controller:
             loop.call_soon_threadsafe(queue.wake, key)
 
         namespaces = self._settings.namespaces or (None,)
-        self._watches = [Watch(cluster, self._store, kind, each, wake) for each in namespaces for kind in ALL]
+        kinds = (*ALL, SCALED_OBJECT) if has_keda else ALL
+        self._watches = [Watch(cluster, self._store, kind, each, wake) for each in namespaces for kind in kinds]
         for key in await self._list_everything():
             queue.wake(key)
         self._queue = queue
@@ -169,7 +171,12 @@ class Controller:
         """List every kind. Return the TritonDeployments with something new."""
         changed: set[Key] = set()
         for watch in self._watches:
-            changed |= await self._in_thread(watch.list)
+            try:
+                changed |= await self._in_thread(watch.list)
+            except NotFoundError:
+                # KEDA may be uninstalled while the operator runs, which must not keep a standby from taking over.
+                if watch.kind is not SCALED_OBJECT:
+                    raise
         self._listed_at = asyncio.get_running_loop().time()
         return changed
 

@@ -17,7 +17,7 @@ from triton_operator import names
 from triton_operator.api.deployment import InvalidSpecError, TritonDeployment, parse, parse_status
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.kube import ownership
-from triton_operator.kube.bodies import event_body, failed, stalled, status_body
+from triton_operator.kube.bodies import event_body, failed, not_scaled, stalled, status_body
 from triton_operator.kube.cluster import (
     Cluster,
     ClusterError,
@@ -34,6 +34,7 @@ from triton_operator.kube.kinds import (
     EVENT,
     JOB,
     NETWORK_POLICY,
+    SCALED_OBJECT,
     TRITON_DEPLOYMENT,
     Kind,
     kind_named,
@@ -82,12 +83,16 @@ class Reconciler:
         settings: Settings,
         metrics: Metrics,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        *,
+        has_keda: bool = False,
     ) -> None:
+        """`has_keda`: whether the API server knows ScaledObjects, and they are watched."""
         self._cluster = cluster
         self._store = store
         self._settings = settings
         self._metrics = metrics
         self._clock = clock
+        self._has_keda = has_keda
         self._writing_passes: dict[Key, int] = {}
 
     def reconcile(self, key: Key) -> Result:
@@ -140,6 +145,7 @@ class Reconciler:
             exists,
             self._store.others_on_claim(key),
             deployment.claim_name,
+            self._has_keda,
         )
         if observed.unreadable:
             entries = f"{names.results(deployment.name)}: {', '.join(observed.unreadable)}"
@@ -152,7 +158,7 @@ class Reconciler:
         by_name = _by_name(children)
         if self._make_room(owner, by_name, intent, refusals) or self._start_work(owner, by_name, intent, refusals):
             return self._again(key)
-        others = [desired for desired in intent.objects if kind_of(desired) not in STARTS_WORK]
+        others = [each for each in intent.objects if kind_of(each) not in {*STARTS_WORK, SCALED_OBJECT}]
         if refusals and _lacks(by_name, intent):
             # No new server either. One that is there follows its replicas.
             others = [each for each in others if kind_of(each) is not DEPLOYMENT or _name(each) in by_name]
@@ -162,11 +168,40 @@ class Reconciler:
             self._count_error(refusals[0])
             self._stall(owner, intent.status, Reason.APPLY_REFUSED, str(refusals), now)
             return Result(failed=True)
-        wrote |= self._report(owner, intent.status, intent.events, now)
+        scaled, refused = self._scale(owner, by_name, intent)
+        wrote |= scaled
+        if refused:
+            wrote |= self._report_not_scaled(owner, intent, refused, now)
+        else:
+            wrote |= self._report(owner, intent.status, intent.events, now)
         if wrote:
             return self._again(key)
         self._writing_passes.pop(key, None)
-        return Result(again_after=intent.requeue_after)
+        return Result(failed=True) if refused else Result(again_after=intent.requeue_after)
+
+    def _scale(self, owner: Body, children: Children, intent: Plan) -> tuple[bool, str]:
+        """Apply the ScaledObject. Return whether that wrote anything, and why it was refused; empty: it was not.
+
+        KEDA's webhook refuses a second scaler of one object: a user's own is left alone. That stalls nothing.
+        """
+        refusals = _Refusals()
+        wanted = [each for each in intent.objects if kind_of(each) is SCALED_OBJECT]
+        try:
+            wrote = self._apply_all(owner, children, wanted, refusals)
+        except NotFoundError as error:
+            return False, str(error)
+        if refusals:
+            self._count_error(refusals[0])
+        return wrote, str(refusals)
+
+    def _report_not_scaled(self, owner: Body, intent: Plan, message: str, now: datetime) -> bool:
+        """Report the plan's status, except that the API server refused the ScaledObject."""
+        old = parse_status(owner)
+        # The plan took it for granted.
+        events = [each for each in intent.events if each.reason not in (Reason.SCALING, Reason.SCALING_PAUSED)]
+        if not any((each.type, each.reason) == ("Autoscaling", Reason.APPLY_REFUSED) for each in old.conditions):
+            events.append(Event("Warning", Reason.APPLY_REFUSED, f"Autoscaling: {message}"))
+        return self._report(owner, not_scaled(owner, old, intent.status, message, now), events, now)
 
     def _named_claim(self, deployment: TritonDeployment) -> Iterable[Body]:
         """The claim that the spec names, if it exists. It is the user's, so no watch tells of it."""

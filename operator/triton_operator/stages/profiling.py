@@ -194,7 +194,9 @@ def offline(context: Context, candidate: Combination) -> Sweep:
 
 def online(context: Context, candidate: Combination) -> Sweep:
     """The online sweep: concurrencies for the dynamic batcher; the client sends its inputs and shares no memory."""
-    given = context.spec.performance.online or OnlineSweep(concurrency=ConcurrencyRange(start=1, end=4))
+    # An autoscaler needs the saturation, not its lower bound.
+    end = None if context.spec.serving.autoscaling else 4
+    given = context.spec.performance.online or OnlineSweep(concurrency=ConcurrencyRange(start=1, end=end))
     sizes = _served(context, candidate, [given.batch_size])
     return Sweep(sizes, given.concurrency.concurrencies(), False, until_saturated=given.concurrency.end is None)
 
@@ -207,19 +209,19 @@ def measured_online(context: Context, attempt: Attempt) -> Sweep:
     return replace(sweep, concurrencies=tuple(row.concurrency for row in attempt.profile.online), until_saturated=False)
 
 
-def open_loop(context: Context, headroom_percent: int | None = None) -> OpenLoop:
+def open_loop(context: Context) -> OpenLoop:
     """The request rates to measure.
 
-    ``headroom_percent``: share of a replica's capacity that an autoscaler leaves free; one more rate then confirms that
-    the rest is sustained. Only then does the request hold constraints, whose edit measures again.
+    With an autoscaler, one more rate confirms that what its headroom leaves of a replica's capacity is sustained. Only
+    then does the request hold constraints, whose edit measures again.
     """
-    given = context.spec.performance.online
+    given, autoscaling = context.spec.performance.online, context.spec.serving.autoscaling
     asked = given.request_rate if given else None
     wanted = OpenLoop(tuple(sorted(set(asked.rates))), asked.distribution) if asked else OpenLoop(())
-    if headroom_percent is None:
+    if autoscaling is None:
         return wanted
     bounds = latency_bounds(context.spec.selection.constraints.asked())
-    return replace(wanted, confirmed_percent=100 - headroom_percent, constraints=bounds)
+    return replace(wanted, confirmed_percent=100 - autoscaling.headroom_percent, constraints=bounds)
 
 
 def _served(context: Context, candidate: Combination, sizes: Sequence[int]) -> tuple[int, ...]:

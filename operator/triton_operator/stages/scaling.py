@@ -1,0 +1,95 @@
+"""Scale: have KEDA follow the load on the active revision, where the spec asks for it. Nothing else waits for this."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from triton_converters.contract.reasons import Reason
+from triton_operator.api.serving import Autoscaling
+from triton_operator.context import Context
+from triton_operator.resources.autoscaling import WINDOW_SECONDS, scaled_object
+from triton_operator.stages.serving import RolledOut
+from triton_operator.stages.step import Progress, Verdict
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """What becomes of the object's scaling."""
+
+    verdict: Verdict | None = None
+    """The condition; None: the spec asks for no scaling."""
+    scaled_object: dict[str, Any] | None = None
+    """None: there should be none. The replicas stay as they are."""
+    again_after: float | None = None
+    """Seconds until time alone changes it."""
+
+
+def scale(context: Context, progress: Progress) -> Scaling:
+    """The ScaledObject of the revision that the status calls active, by the saturation that the status has of it.
+
+    Both are of the last status written, because they are written together.
+    """
+    autoscaling = context.spec.serving.autoscaling
+    if autoscaling is None:
+        return Scaling()
+    if not context.settings.prometheus_address:
+        return _not(
+            Reason.PROMETHEUS_MISSING,
+            "this installation names no Prometheus, so the replicas stay as they are; set the Helm value"
+            " autoscaling.prometheusAddress",
+        )
+    if not context.observed.has_keda:
+        return _not(
+            Reason.KEDA_MISSING,
+            "the API server does not know the kind ScaledObject, so the replicas stay as they are; install KEDA, then"
+            " restart the operator",
+        )
+    active, performance = context.deployment.status.active, context.deployment.status.performance
+    if active is None or context.serving is None:
+        return Scaling(Verdict("Autoscaling", None, Reason.WAITING, "no revision is active yet"))
+    found = performance.saturation if performance is not None else None
+    if performance is None or found is None or found.concurrency is None or float(found.throughput or 0) <= 0:
+        return _not(
+            Reason.SATURATION_UNKNOWN,
+            f"no measurement of revision {active.revision} meets the latency constraints at any concurrency, so the"
+            " replicas stay as they are; relax spec.selection.constraints, or lower the start of"
+            " spec.performance.online.concurrency",
+        )
+    words, seconds = _pause(context, progress, performance.measured_at)
+    body = scaled_object(
+        context, autoscaling, active.revision, found.concurrency, found.throughput, paused=words is not None
+    )
+    if words is not None:
+        return Scaling(Verdict("Autoscaling", False, Reason.SCALING_PAUSED, words), body, seconds)
+    least = "at least " if found.lower_bound else ""
+    message = (
+        f"ScaledObject {context.name} asks for {_range(autoscaling)}: one replica was measured to do {least}"
+        f"{found.throughput} inferences/s at concurrency {found.concurrency}, of which {autoscaling.headroom_percent} %"
+        " are left free"
+    )
+    return Scaling(Verdict("Autoscaling", True, Reason.SCALING, message), body)
+
+
+def _not(reason: Reason, message: str) -> Scaling:
+    return Scaling(Verdict("Autoscaling", False, reason, message))
+
+
+def _range(autoscaling: Autoscaling) -> str:
+    low, high = autoscaling.min_replicas, autoscaling.max_replicas
+    return f"{low} to {high} replicas" if low < high else f"{low} replicas"
+
+
+def _pause(context: Context, progress: Progress, measured_at: str) -> tuple[str | None, float | None]:
+    """Why the replicas stay as they are for now, and for how many seconds; None: they follow the load."""
+    active = context.deployment.status.active
+    if context.spec.serving.replicas == 0:
+        return "spec.serving.replicas is 0, so no server runs; scaling goes on once replicas are wanted", None
+    own = isinstance(progress, RolledOut) and active is not None and progress.target.key == active.revision
+    if own and isinstance(progress, RolledOut) and progress.rollout.record is None:
+        return "the active revision is measured again, and that load has the same labels; the replicas stay", None
+    if measured_at:
+        since = datetime.fromisoformat(measured_at)
+        left = (since + timedelta(seconds=WINDOW_SECONDS) - context.now).total_seconds()
+        if left > 0:
+            return f"the measurement's own load counts until {WINDOW_SECONDS} s after it; the replicas stay", left
+    return None, None

@@ -1,0 +1,84 @@
+"""A ScaledObject that the API server refuses, or that is somebody else's: it is said, and nothing else changes."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from tests.simulation.cluster import Cluster
+from tests.simulation.deployments import a_model, a_spec, candidate
+from triton_operator.kube.cluster import ConflictError, ForbiddenError, NotFoundError
+from triton_operator.kube.kinds import SCALED_OBJECT, kind_of
+from triton_operator.runtime.metrics import Metrics
+from triton_operator.runtime.queue import Result
+from triton_operator.runtime.reconcile import Reconciler
+from triton_operator.runtime.store import Key, Store
+
+Body = dict[str, Any]
+KEY = Key("vision", "digits")
+WEBHOOK = "admission webhook \"vscaledobject.kb.io\" denied the request: already managed by the hpa 'mine'"
+
+
+class Api:
+    """Takes statuses and events, and answers the first apply of a ScaledObject as it is told."""
+
+    def __init__(self, store: Store, answer: Exception, found: Body | None) -> None:
+        self._store = store
+        self._answer = answer
+        self._found = found
+        self.events: list[Body] = []
+        self.version = 1
+
+    def put(self, body: Body) -> Body:
+        self.version += 1
+        body = deepcopy(body)
+        body["metadata"] |= {"resourceVersion": str(self.version), "namespace": KEY.namespace}
+        self._store.put(kind_of(body), body)
+        return body
+
+    def apply_new(self, body: Body) -> Body:
+        assert kind_of(body) is SCALED_OBJECT
+        raise self._answer
+
+    def get(self, kind: Any, namespace: str, name: str) -> Body | None:
+        assert kind is SCALED_OBJECT
+        return self._found
+
+    def apply_status(self, body: Body) -> Body:
+        return self.put((self._store.deployment(KEY) or {}) | {"status": body["status"]})
+
+    def create_event(self, body: Body) -> None:
+        self.events.append(body)
+
+
+@pytest.mark.parametrize(
+    ("answer", "found", "words"),
+    [
+        (ForbiddenError(WEBHOOK), None, "already managed by the hpa 'mine'"),
+        (ConflictError("exists"), {"metadata": {"name": "digits"}}, "is not this TritonDeployment's"),
+        (NotFoundError("the API server does not know the kind"), None, "does not know the kind"),
+    ],
+    ids=["another scaler of the object", "a user's own of the same name", "KEDA is gone"],
+)
+def test_a_scaler_that_is_refused_is_named_and_the_object_stays_ready(
+    answer: Exception, found: Body | None, words: str
+) -> None:
+    one = [a_model(candidates=[candidate("onnx-fp32")])]
+    cluster = Cluster(a_spec(models=one, serving={"autoscaling": {"maxReplicas": 6}}), has_keda=True)
+    cluster.settle()
+    del cluster.objects["ScaledObject", "digits"]
+    store = Store()
+    api = Api(store, answer, found)
+    owner = cluster.body()
+    owner["metadata"]["creationTimestamp"] = "2026-11-21T00:00:00Z"
+    for body in (owner, *cluster.objects.values()):
+        api.put(body)
+    reconciler = Reconciler(api, store, cluster.settings, Metrics(), lambda: cluster.now, has_keda=True)  # type: ignore[arg-type]
+    assert reconciler.reconcile(KEY) == Result(again_after=0.0)
+    assert reconciler.reconcile(KEY) == Result(failed=True)
+    status = (store.deployment(KEY) or {})["status"]
+    conditions = {each["type"]: each for each in status["conditions"]}
+    assert (conditions["Ready"]["status"], conditions["Stalled"]["status"]) == ("True", "False")
+    assert (conditions["Autoscaling"]["status"], conditions["Autoscaling"]["reason"]) == ("False", "ApplyRefused")
+    assert words in conditions["Autoscaling"]["message"]
+    assert [(each["type"], each["reason"]) for each in api.events] == [("Warning", "ApplyRefused")]
