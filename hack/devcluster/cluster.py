@@ -52,6 +52,8 @@ CLIENTS = (
     Identity("local-path-provisioner", addons.STORAGE_USER),
     Identity(policy_engine.NAME, addons.POLICY_USER),
 )
+FRONT_PROXY = Identity("front-proxy", "front-proxy")
+"""Whom the API server is to an API that it passes requests on to, such as KEDA's metrics."""
 API_SERVER = Identity(
     "apiserver",
     "kube-apiserver",
@@ -219,7 +221,7 @@ class DevCluster:
     def _create_identities(self, nodes: Sequence[Node]) -> None:
         create_authority(self.paths.certificates)
         clients = (*CLIENTS, *map(_kubelet_identity, nodes))
-        for identity in (API_SERVER, *clients):
+        for identity in (API_SERVER, FRONT_PROXY, *clients):
             create_certificate(self.paths.certificates, identity)
         for identity in clients:
             self._kubeconfig_for(identity.name)

@@ -115,6 +115,14 @@ def kube_apiserver(
             f"--kubelet-certificate-authority={keys / 'ca.crt'}",
             f"--kubelet-client-certificate={keys / 'admin.crt'}",
             f"--kubelet-client-key={keys / 'admin.key'}",
+            # For APIServices: who the API server is to them, and how it tells them who asks.
+            f"--requestheader-client-ca-file={keys / 'ca.crt'}",
+            "--requestheader-allowed-names=front-proxy",
+            "--requestheader-username-headers=X-Remote-User",
+            "--requestheader-group-headers=X-Remote-Group",
+            "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+            f"--proxy-client-cert-file={keys / 'front-proxy.crt'}",
+            f"--proxy-client-key-file={keys / 'front-proxy.key'}",
         ]
     else:
         argv.append("--disable-admission-plugins=ServiceAccount")

@@ -22,6 +22,8 @@ from triton_plugin.push.command import Options, Pushed, push
 from triton_plugin.push.files import collect, digest
 from triton_plugin.push.objects import PushError
 from triton_plugin.python_files import FolderError
+from triton_plugin.remote_model import is_uri
+from triton_plugin.remote_model import read as read_uri
 from triton_plugin.report.document import Report, report
 from triton_plugin.request import first_request
 from triton_plugin.run import CLAIM, apply, complete, start, valid
@@ -88,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     made.add_argument("files", nargs="+", type=Path, metavar="FILE")
     made = command("init", _init, "Write a first TritonDeployment for a model folder to standard output.")
+    made.add_argument("folder", type=Path, metavar="FOLDER|FILE", help="folder with the model, or the model's file")
     _add_model(made)
     made.add_argument("--source", default="", metavar="URI", help="where the cluster finds the folder's files")
     made = command("push", _push, "Copy a folder or a file to a claim, and print what spec.source takes.")
@@ -102,8 +105,14 @@ def _parser() -> argparse.ArgumentParser:
         _run,
         "Push a model folder, write a first TritonDeployment for it, apply it, and watch it until it is ready.",
     )
+    made.add_argument(
+        "model_files",
+        metavar="FOLDER|FILE|URI",
+        help="folder with the model, or the model's file; or where the cluster finds them, such as s3://BUCKET/PREFIX",
+    )
     _add_model(made)
     made.add_argument("--name", default="", help="name of the object; default: after the folder")
+    made.add_argument("--secret", default="", metavar="NAME", help="Secret with the credentials for a URI")
     made.add_argument("--dry-run", action="store_true", help="print the object, and do nothing else")
     made.add_argument("--force", action="store_true", help="write the object's file even if it exists")
     _add_claim(made)
@@ -112,7 +121,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_model(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=Path, metavar="FOLDER|FILE", help="folder with the model, or the model's file")
     parser.add_argument(
         "--model", default="", metavar="PATH", help="path of the model below the folder, if there are several"
     )
@@ -258,24 +266,27 @@ def _known(options: argparse.Namespace) -> Known:
 
 
 def _run(options: argparse.Namespace) -> int:
-    path: Path = options.folder
-    found = read_folder(path, options.model, options.format)
+    uri = options.model_files if is_uri(options.model_files) else ""
+    path = Path(options.model_files)
+    if options.secret and not uri:
+        raise FolderError("--secret is for a URI: a folder of this machine is pushed to a claim")
+    found = read_uri(uri, options.model, options.format) if uri else read_folder(path, options.model, options.format)
     name = options.name or object_name(found.name)
     if name != object_name(name):
         raise FolderError(f"an object cannot have the name {name}; choose one such as {object_name(name)}: --name NAME")
-    known = replace(_known(options), name=name, source=f"pvc://{CLAIM}/{name}")
+    known = replace(_known(options), name=name, source=uri or f"pvc://{CLAIM}/{name}", secret=options.secret)
     if options.dry_run:
-        sha256 = digest(collect(path).files, lambda _: None)
+        sha256 = "" if uri else digest(collect(path).files, lambda _: None)
         sys.stdout.write(complete(found, replace(known, sha256=sha256)))
         return OK
     cluster = Cluster(options.context, options.namespace)
     # Never inside the folder: it would be pushed the next time.
-    file = path.resolve().parent / f"{name}.yaml"
+    file = (Path.cwd() if uri else path.resolve().parent) / f"{name}.yaml"
     start(
         found,
         known,
         file,
-        lambda: _pushed(cluster, options, path, known.source),
+        lambda: "" if uri else _pushed(cluster, options, path, known.source).sha256,
         lambda written: apply(cluster.kubectl, written),
         say,
         options.force,

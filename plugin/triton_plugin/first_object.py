@@ -45,6 +45,8 @@ class Known:
     source: str = ""
     sha256: str = ""
     """Digest of the source."""
+    secret: str = ""
+    """Secret with the credentials for the source."""
     data: str = ""
     gpu: str = ""
     """Product of the nodes' GPUs."""
@@ -68,7 +70,8 @@ def _lines(folder: ModelFolder, known: Known) -> Iterator[str]:
     if not known.source:
         yield f"  # {TODO}: where the folder's files are: pvc://CLAIM/PATH or configmap://NAME (--source URI)."
     digest = f", sha256: {known.sha256}" if known.sha256 else ""
-    yield f"  source: {{uri: {json.dumps(known.source or f'pvc://models/{name}')}{digest}}}"
+    secret = f", secretRef: {{name: {json.dumps(known.secret)}}}" if known.secret else ""
+    yield f"  source: {{uri: {json.dumps(known.source or f'pvc://models/{name}')}{digest}{secret}}}"
     yield from _data(folder, known, name)
     yield from _user_files(folder)
     yield from _model(folder, known, name)

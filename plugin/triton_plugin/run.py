@@ -1,4 +1,4 @@
-"""`kubectl triton run`: from a folder to an applied object, which is then watched."""
+"""`kubectl triton run`: from a folder or a URI to an applied object, which is then watched."""
 
 import subprocess
 from collections.abc import Callable, Sequence
@@ -7,7 +7,6 @@ from pathlib import Path
 
 from triton_plugin.first_object import TODO, Known, first_object
 from triton_plugin.model_folder import ModelFolder
-from triton_plugin.push.command import Pushed
 from triton_plugin.python_files import FolderError
 from triton_plugin.subject import SubjectError
 from triton_plugin.validation.validate import check, deployments
@@ -44,14 +43,15 @@ def start(
     folder: ModelFolder,
     known: Known,
     file: Path,
-    push: Callable[[], Pushed],
+    push: Callable[[], str],
     apply: Callable[[Path], str],
     say: Callable[[str], None],
     overwrite: bool = False,
 ) -> None:
-    """Push the folder, write the object with the folder's digest to the file, and apply it.
+    """Push the files, write the object with the digest that ``push`` returns to the file, and apply it.
 
-    Raises FolderError before anything is sent: the object would not be complete, or the file exists.
+    ``push`` returns an empty text if the cluster finds the files by itself. Raises FolderError before anything is sent:
+    the object would not be complete, or the file exists.
     """
     complete(folder, known)
     if file.exists() and not overwrite:
@@ -59,8 +59,7 @@ def start(
             f"{file} exists; pass --force to write it anew. To keep it: push the folder, set spec.source.sha256 in the"
             " file to the new digest, and apply it"
         )
-    pushed = push()
-    file.write_text(complete(folder, replace(known, sha256=pushed.sha256)), encoding="utf-8")
+    file.write_text(complete(folder, replace(known, sha256=push())), encoding="utf-8")
     say(f"wrote {file}")
     say(apply(file))
 

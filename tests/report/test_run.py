@@ -15,7 +15,6 @@ from triton_operator.api.status import SignatureStatus, TensorStatus
 from triton_plugin.__main__ import main
 from triton_plugin.first_object import Known
 from triton_plugin.model_folder import read
-from triton_plugin.push.command import Pushed
 from triton_plugin.push.files import collect, digest
 from triton_plugin.python_files import FolderError
 from triton_plugin.request import first_request
@@ -23,8 +22,8 @@ from triton_plugin.run import start
 from triton_plugin.subject import Subject
 from triton_plugin.validation.validate import check
 
-PUSHED = Pushed("pvc://models/net", "ab" * 32, replaced=False)
-NET = Known(name="net", source=PUSHED.uri)
+SHA256 = "ab" * 32
+NET = Known(name="net", source="pvc://models/net")
 
 
 @pytest.fixture
@@ -38,9 +37,9 @@ def started(folder: Path, file: Path, overwrite: bool = False) -> list[str]:
     """What happens, in its order."""
     events: list[str] = []
 
-    def push() -> Pushed:
+    def push() -> str:
         events.append("push")
-        return PUSHED
+        return SHA256
 
     def apply(written: Path) -> str:
         events.append(f"apply {written.name}")
@@ -56,7 +55,7 @@ def test_the_file_that_is_applied_has_the_digest_of_what_was_pushed(net: Path, t
     body = yaml.safe_load(file.read_text())
     assert check(body) == []
     assert body["metadata"]["name"] == "net"
-    assert body["spec"]["source"] == {"uri": PUSHED.uri, "sha256": PUSHED.sha256}
+    assert body["spec"]["source"] == {"uri": NET.source, "sha256": SHA256}
     assert body["spec"]["models"][0]["path"] == "Net.onnx"
 
 
@@ -95,6 +94,52 @@ def test_a_dry_run_prints_the_object_and_needs_no_cluster(net: Path, capsys: pyt
     sha256 = digest(collect(net).files, lambda _: None)
     assert body["spec"]["source"] == {"uri": "pvc://models/mine", "sha256": sha256}
     assert list(net.parent.iterdir()) == [net]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name", "path"),
+    [
+        (["s3://models/ocr/v3", "--model", "detect/model.onnx", "--name", "ocr", "--secret", "bucket"], "ocr", ""),
+        (["s3://models/ocr/net.onnx", "--secret", "bucket"], "net", "net.onnx"),
+        (["https://models.example/Net.v2.onnx"], "net-v2", "Net.v2.onnx"),
+        (["hf://acme/text-onnx", "--model", "onnx/model.onnx"], "text-onnx", ""),
+        (["oci://registry.example/acme/ocr:v3", "--model", "ocr", "--format", "repository"], "ocr", "ocr"),
+        (["pvc://models/pictures", "--model", "saved", "--format", "tf-savedmodel"], "pictures", "saved"),
+    ],
+)
+def test_a_uri_needs_no_file_of_this_machine(
+    arguments: list[str], name: str, path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", *arguments, "--dry-run"]) == 0
+    body = yaml.safe_load(capsys.readouterr().out)
+    assert check(body) == []
+    source: dict[str, Any] = {"uri": arguments[0]}
+    assert body["spec"]["source"] == source | ({"secretRef": {"name": "bucket"}} if "--secret" in arguments else {})
+    assert body["metadata"]["name"] == body["spec"]["models"][0]["name"] == name
+    assert body["spec"]["models"][0]["path"] == (path or arguments[arguments.index("--model") + 1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["s3://models/ocr/v3"], "s3://models/ocr/v3 does not show which of its files is the model"),
+        (["hf://acme/ocr.onnx"], "--model PATH"),
+        (["s3://models/ocr", "--model", "saved"], "choose --format onnx or --format repository or"),
+        (["s3://models/ocr", "--model", "net.pt", "--format", "ts-script"], "download the files"),
+        (["ftp://models/net.onnx"], "the URI must be one of pvc://CLAIM/PATH"),
+        (["https://me:word@models.example/net.onnx"], "put credentials into a Secret"),
+    ],
+)
+def test_what_a_uri_does_not_show_is_said(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", *arguments, "--dry-run"]) == 1
+    said = capsys.readouterr().err
+    assert words in said
+    assert "me:word" not in said
+
+
+def test_credentials_are_for_a_uri_alone(net: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(net), "--dry-run", "--secret", "bucket"]) == 1
+    assert "--secret is for a URI" in capsys.readouterr().err
 
 
 def test_a_name_that_kubernetes_refuses_is_refused(net: Path, capsys: pytest.CaptureFixture[str]) -> None:
