@@ -19,7 +19,8 @@ from triton_plugin.subject import Subject, parse
 NAMESPACE = "zoo"
 SECONDS = 900
 """Longest time from the object to its end."""
-POLL_SECONDS = 2.0
+POLL_SECONDS = 5.0
+"""A question costs kubectl a tenth of a second of a core, which the measurements need."""
 PUSHING = threading.Lock()
 """Held while a model is copied to the claim: the first push makes the claim."""
 
