@@ -184,7 +184,7 @@ def test_a_container_that_dies_without_a_result_is_quoted() -> None:
     cluster.settle()
     ready = cluster.condition("Ready")
     assert ready["reason"] == "Crashed"
-    assert "exit code 139: loading | Segmentation fault" in ready["message"]
+    assert "exit code 139 (SIGSEGV): loading | Segmentation fault" in ready["message"]
 
 
 @pytest.mark.parametrize("answer", ["", "not a result", '{"stage":"reference","key":"0","result":{}}'])

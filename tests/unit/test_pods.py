@@ -103,6 +103,17 @@ def test_what_decides_in_a_servers_log_comes_first() -> None:
     assert crash.message.endswith(end)
 
 
+def test_a_server_that_a_signal_ended_is_not_told_by_its_warnings() -> None:
+    warning = 'W1124 15:36:37.432073 1 pinned_memory_manager.cc:273] "Unable to allocate pinned system memory: no CUDA"'
+    pod = crashed(f"{warning}\nI1124 15:36:37.5 1 cuda_memory_manager.cc:117] CUDA memory pool disabled\n")
+    pod["status"]["initContainerStatuses"][0]["lastState"]["terminated"]["exitCode"] = 139
+    crash = server_crash(pod)
+    assert crash is not None
+    assert crash.message == (
+        "pod p, container tritonserver ended with exit code 139 (SIGSEGV) and left no message; see its log"
+    )
+
+
 def test_a_log_without_the_sentence_is_quoted_without_what_a_terminal_would_obey() -> None:
     crash = server_crash(crashed("\x1b[2Jsomething\nSignal (11) received."))
     assert crash is not None
@@ -484,7 +495,7 @@ NEVER_STARTED = ended(137, "The container could not be located when the pod was 
     [
         (
             ended(143, "batch 7 of 64\nthe stage was stopped by a signal"),
-            "exit code 143: batch 7 of 64 | the stage was",
+            "exit code 143 (SIGTERM): batch 7 of 64 | the stage was",
         ),
         (waiting("ImagePullBackOff", "Back-off pulling image"), "container convert: Back-off pulling image"),
         (NEVER_STARTED, "pod p: Startup probe failed: HTTP probe failed with statuscode: 400"),
@@ -641,7 +652,9 @@ def test_user_code_that_ran_past_the_deadline_is_quoted() -> None:
     view = job_view(a_job(FAILED_JOB), [pod], [])
     assert view.failure is not None
     assert view.failure.reason is Reason.DEADLINE_EXCEEDED
-    assert view.failure.message.endswith("last seen: pod p, container run ended with exit code 143: batch 7 of 64")
+    assert view.failure.message.endswith(
+        "last seen: pod p, container run ended with exit code 143 (SIGTERM): batch 7 of 64"
+    )
 
 
 def test_a_result_of_the_users_own_is_no_record() -> None:

@@ -4,6 +4,7 @@ A Pending pod says why in its conditions and container statuses. What the kubele
 volume that cannot be mounted) is told only by Events.
 """
 
+import signal
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -14,7 +15,7 @@ from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import printable
 from triton_operator.names import STAGE_LABEL
-from triton_operator.observed.refusal import NOT_CREATED, refusal
+from triton_operator.observed.refusal import NOT_CREATED, is_warning, refusal
 
 SERVER = "tritonserver"
 """Name of the server's container, in its own pod and in that of a profile Job."""
@@ -203,13 +204,22 @@ def ending(
         return Trouble(Reason.OUT_OF_MEMORY, f"{where} was killed at its memory limit{limit}; raise it in {field}")
     if evicted(pod):
         return Trouble(Reason.EVICTED, eviction_words(pod))
-    end = f"{where} ended with exit code {terminated.get('exitCode')}"
-    lines = [line.strip() for line in printable(terminated.get("message", "")).splitlines() if line.strip()]
+    end = f"{where} ended with {_exit_code(terminated)}"
+    said = (line.strip() for line in printable(terminated.get("message", "")).splitlines())
+    # Whatever a server only warns of, such as a CPU without CUDA, it goes on; it is not why it ended.
+    lines = [line for line in said if line and not (container == SERVER and is_warning(line))]
     if sentence:
         others = " | ".join(line for line in lines[-2:] if sentence not in line)[-300:]
         return Trouble(crashed, f"{sentence}; {end}{': ' if others else ''}{others}")
     words = " | ".join(lines[-8:])[-700:]
     return Trouble(crashed, f"{end}: {words}" if words else f"{end} and left no message; see its log")
+
+
+def _exit_code(terminated: Mapping[str, Any]) -> str:
+    """The exit code in words, with the signal that it stands for, if any."""
+    code = terminated.get("exitCode")
+    names = {128 + each: each.name for each in signal.Signals}
+    return f"exit code {code} ({names[code]})" if code in names else f"exit code {code}"
 
 
 def ended(pod: Mapping[str, Any]) -> bool:

@@ -63,6 +63,12 @@ def refusal(log: str) -> Refusal | None:
     return None
 
 
+def is_warning(line: str) -> bool:
+    """Whether tritonserver logged the line as information or as a warning."""
+    found = _PREAMBLE.match(line)
+    return found is not None and found[1] != "E"
+
+
 def _logged(text: str) -> Iterator[str]:
     """The messages of the error log. A newer server escapes a message as JSON, an older one writes several lines."""
     parts = _PREAMBLE.split(text)
