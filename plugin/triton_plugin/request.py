@@ -8,6 +8,8 @@ from triton_plugin.subject import Subject
 
 MOST_ELEMENTS = 64
 """The largest input that is written out."""
+SIDE = 64
+"""Size for an open dimension of a tensor that has others, such as a picture, which few models accept as one pixel."""
 PORT = 8000
 
 
@@ -26,7 +28,7 @@ def _body(signature: SignatureStatus | None) -> str:
     if signature is None or signature.omitted or not signature.inputs:
         return ""
     batch = [1] if signature.max_batch_size else []
-    shapes = [batch + [1 if each < 0 else each for each in tensor.dims] for tensor in signature.inputs]
+    shapes = [[*batch, *_sizes(tensor)] for tensor in signature.inputs]
     # A name may hold what a shell reads.
     if sum(map(prod, shapes)) > MOST_ELEMENTS or any("'" in tensor.name for tensor in signature.inputs):
         return ""
@@ -36,6 +38,12 @@ def _body(signature: SignatureStatus | None) -> str:
         for each, shape in pairs
     ]
     return json.dumps({"inputs": inputs})
+
+
+def _sizes(tensor: TensorStatus) -> list[int]:
+    """Return the sizes of a sample, with one for each dimension that the model leaves open."""
+    chosen = 1 if len(tensor.dims) == 1 else SIDE
+    return [chosen if each < 0 else each for each in tensor.dims]
 
 
 def _datatype(tensor: TensorStatus) -> str:

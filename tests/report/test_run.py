@@ -194,7 +194,9 @@ def test_without_a_batch_dimension_a_request_has_the_shapes_of_the_model() -> No
 
 
 @pytest.mark.parametrize(
-    "inputs", [("x", "FP32", [3, 224, 224]), ("x'; rm -r ~; '", "FP32", [1])], ids=["long", "quoted"]
+    "inputs",
+    [("x", "FP32", [3, 224, 224]), ("x", "FP32", [3, -1, -1]), ("x'; rm -r ~; '", "FP32", [1])],
+    ids=["long", "of any size", "quoted"],
 )
 def test_of_other_models_the_server_tells_the_inputs(inputs: tuple[str, str, list[int]]) -> None:
     last = first_request(subject(8, inputs)).splitlines()[-1]
