@@ -7,13 +7,15 @@ from pathlib import Path
 
 from triton_converters.contract.formats import ENSEMBLE, HPS, REPOSITORY, SOURCES
 from triton_converters.contract.model_repository import CONFIG
-from triton_plugin.python_files import Entrypoint, FolderError, Modules, attributes, below, defined, imports, is_hidden
+from triton_plugin.python_files import Entrypoint, FolderError, Modules, below, defined, imports, is_hidden, names
 
 CODE = tuple(name for name, source in SOURCES.items() if not source.is_file and name not in (HPS, ENSEMBLE))
 """Formats whose entrypoint is a Python file. Tables and ensembles take more than one folder."""
 FORMATS = (*CODE, *(name for name, source in SOURCES.items() if source.is_file))
-TORCH = {"torch", "torchvision", "torchaudio", "timm"}
+TORCH = {"torch", "torchvision", "torchaudio", "timm", "diffusers", "sentence_transformers"}
 TENSORFLOW = {"tensorflow", "keras", "tf_keras"}
+TRANSFORMERS = "transformers"
+"""The package that has models of both; the names of those of TensorFlow begin with TF."""
 RECEIVER = "get_serving_input_receiver_fn"
 TORCHSCRIPT_SUFFIXES = (".pt", ".pth", ".ts", ".torchscript")
 SAVED_MODEL = "saved_model.pb"
@@ -55,12 +57,14 @@ def asked_of(entrypoint: Entrypoint) -> tuple[str, ...]:
 def _of_code(modules: Modules, entrypoint: Entrypoint) -> Model:
     module, asks = modules[entrypoint.path], asked_of(entrypoint)
     packages = imports(modules, entrypoint.path)
+    if TRANSFORMERS in packages and not packages & (TORCH | TENSORFLOW):
+        packages |= TENSORFLOW if any(each.startswith("TF") for each in names(module)) else TORCH
     receiver = next(iter(defined({entrypoint.path: module}, RECEIVER)), None)
     if receiver is not None:
         # It is not offered a batch size: that of what is served varies.
         asks += tuple(each for each in receiver.required if each not in {*asks, "precision", "output_format"})
     told = ""
-    if receiver is not None or (packages & TENSORFLOW and {"estimator", "Estimator"} & attributes(module)):
+    if receiver is not None or (packages & TENSORFLOW and {"estimator", "Estimator"} & names(module)):
         told = "tf-estimator"
     elif bool(packages & TORCH) != bool(packages & TENSORFLOW):
         told = "pyt" if packages & TORCH else "tf-keras"

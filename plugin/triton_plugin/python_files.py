@@ -76,9 +76,10 @@ def imports(modules: Modules, path: str) -> set[str]:
     return packages
 
 
-def attributes(module: ast.Module) -> set[str]:
-    """Return the names that follow a dot anywhere in a file."""
-    return {node.attr for node in ast.walk(module) if isinstance(node, ast.Attribute)}
+def names(module: ast.Module) -> set[str]:
+    """Return the names that a file imports, and those that follow a dot anywhere in it."""
+    imported = {name.rpartition(".")[2] for name, _ in _imported(module)}
+    return imported | {node.attr for node in ast.walk(module) if isinstance(node, ast.Attribute)}
 
 
 def _definitions(module: ast.Module) -> Iterator[ast.FunctionDef | ast.ClassDef]:

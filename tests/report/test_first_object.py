@@ -226,8 +226,22 @@ def test_a_keras_checkpoint_is_looked_for_by_keras_own_suffixes(tmp_path: Path) 
         ({"model.py": "import net\ndef get_model(): ...", "net/__init__.py": "from torch import nn"}, "pyt"),
         ({"model.py": "import tensorflow as tf\ndef get_model(): return tf.estimator.Estimator()"}, "tf-estimator"),
         ({"model.py": "import keras\ndef get_model(): ...", "train.py": "import torch"}, "tf-keras"),
+        ({"model.py": "from transformers import AutoModel\ndef get_model(): ..."}, "pyt"),
+        ({"model.py": "from transformers import TFAutoModel\ndef get_model(): ..."}, "tf-keras"),
+        ({"model.py": "import transformers as t\ndef get_model(): t.TFBertModel()"}, "tf-keras"),
     ],
-    ids=["torchvision", "beside", "from the top", "above", "a package", "estimator", "another file is no import"],
+    ids=[
+        "torchvision",
+        "beside",
+        "from the top",
+        "above",
+        "a package",
+        "estimator",
+        "another file is no import",
+        "transformers of PyTorch",
+        "transformers of TensorFlow",
+        "their names after a dot",
+    ],
 )
 def test_the_framework_is_told_from_what_the_model_imports(tmp_path: Path, files: dict[str, str], form: str) -> None:
     write(tmp_path, files)
