@@ -109,6 +109,20 @@ def test_a_folder_named_triton_is_not_taken_for_torch_s_compiler(write_source: W
     assert "triton" not in sys.modules
 
 
+def test_a_package_may_ask_whether_there_is_a_compiler(write_source: WriteSource) -> None:
+    """As transformers does when it is imported."""
+    code = "import importlib.util\ndef get_model(): return importlib.util.find_spec('triton') is None\n"
+    assert call(write_source({"model.py": code}), entry(), "get_model") is True
+
+
+def test_a_missing_package_is_told_with_who_imported_it(
+    write_source: WriteSource, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {"model.py": "import helper\ndef get_model(): ...\n", "helper.py": "import absent_package\n"}
+    assert failure(write_source(files), entry()).reason is Reason.USER_CODE_FAILED
+    assert "helper.py" in capsys.readouterr().err
+
+
 def test_torch_s_own_triton_package_is_not_hidden(
     write_source: WriteSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

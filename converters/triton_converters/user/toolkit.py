@@ -46,12 +46,15 @@ class TorchTritonFinder:
         self.source = source
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Return the installed package; raises ModuleNotFoundError if there is none."""
+        """Return the installed package; raises ModuleNotFoundError if only the source has one.
+
+        If nobody has one, it returns None: a program that merely asks for a package expects no error.
+        """
         if name != "triton":
             return None
         places = [place for place in sys.path if not Path(os.path.realpath(place)).is_relative_to(self.source)]
         found = PathFinder.find_spec(name, places, target)
-        if found is None:
+        if found is None and PathFinder.find_spec(name, None, target) is not None:
             raise ModuleNotFoundError("No module named 'triton'", name=name)
         return found
 

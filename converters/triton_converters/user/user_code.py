@@ -92,6 +92,7 @@ def running(source: Path, path: str, reason: Reason = Reason.USER_CODE_FAILED) -
         message = f"{where}: the code ended the process with {error.code!r} instead of returning"
         raise StageError(Reason.USER_CODE_EXITED, message) from error
     except ModuleNotFoundError as error:
+        traceback.print_exc()
         advice = (
             "add it to the source, to the file that spec.conversion.requirements names, or to the image in"
             " spec.conversion.image"
