@@ -191,7 +191,7 @@ class SlowModel:
         return Invocation(0, "fine")
 
 
-@pytest.mark.parametrize(("request_seconds", "requests"), [(1.0, 50), (4.0, 50), (32.0, 6), (480.0, 3)])
+@pytest.mark.parametrize(("request_seconds", "requests"), [(0.3, 50), (1.0, 20), (4.0, 5), (480.0, 3)])
 def test_a_slow_model_is_given_its_time_and_a_very_slow_one_fewer_requests(
     tmp_path: Path, request_seconds: float, requests: int
 ) -> None:
@@ -200,6 +200,28 @@ def test_a_slow_model_is_given_its_time_and_a_very_slow_one_fewer_requests(
     found = measure(Plan(target, COUNT, tmp_path), [Point("offline", 8, 1)], model)
     assert found.rows[0].stable
     assert model.requests == [requests]
+
+
+def test_a_slow_model_that_never_settles_is_not_asked_for_windows_that_cannot_be_longer(tmp_path: Path) -> None:
+    tool = Tool(2)
+    target = replace(TARGET, sample_seconds=1.0)
+    found = measure(Plan(target, COUNT, tmp_path), [Point("online", 1, 1)], tool)
+    assert not found.rows[0].stable
+    assert [value(argv, "--measurement-request-count") for argv in tool.argvs] == ["20", "20"]
+    assert value(tool.argvs[1], "--stability-percentage") == "1000000"
+
+
+def test_a_point_that_takes_long_is_announced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = replace(TARGET, sample_seconds=1.0)
+    measure(Plan(target, COUNT, tmp_path), [Point("online", 1, 1)], Tool(1))
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == (
+        "online 1/1: batch 1, concurrency 1: a request takes about 1.0 s, so this point takes 60 s, or up to 160 s if"
+        " it does not settle"
+    )
+    assert second.startswith("online 1/1: batch 1, concurrency 1: 1")
+    measure(Plan(TARGET, COUNT, tmp_path), [Point("online", 1, 1)], Tool(1))
+    assert len(capsys.readouterr().out.splitlines()) == 1
 
 
 def test_time_windows_of_a_slow_model_leave_time_for_its_warm_up(tmp_path: Path) -> None:

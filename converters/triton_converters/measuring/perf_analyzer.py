@@ -37,8 +37,9 @@ WARMUP_REQUESTS = 10
 FEWEST_WARMUP_REQUESTS = 3
 """Fewest warm-up requests of a slow model: TorchScript optimizes in its second and third call, for every new shape."""
 WARMUP_SECONDS = 3
-POINT_SECONDS = 600
-"""A row's three windows hold what fits into this time, by what a request takes alone: ``requestCount`` or fewer."""
+POINT_SECONDS = 60
+"""A row's three windows hold what fits into this time, by what a request takes alone: ``requestCount`` or fewer. A
+sweep of ten points that do not settle then takes half an hour, whatever the model."""
 FEWEST_REQUESTS = 3
 """In a window, and one for each worker."""
 SLOWER = 2
@@ -231,6 +232,11 @@ def fewer(windows: Windows, measurement: Measurement, point: Point) -> Windows:
 def fewest_requests(point: Point) -> int:
     """How many requests a window holds at least."""
     return max(FEWEST_REQUESTS, point.concurrency)
+
+
+def stable_seconds(windows: Windows, sample_seconds: float, point: Point) -> float:
+    """How long three windows take, by what a request takes alone; 0.0 if that is not known, or they have a time."""
+    return STABLE_WINDOWS * windows.size * sample_seconds * point.batch_size if windows.by_count else 0.0
 
 
 def most_seconds(windows: Windows, point: Point, sample_seconds: float) -> float:

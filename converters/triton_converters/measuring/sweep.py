@@ -19,6 +19,8 @@ from triton_converters.measuring.perf_analyzer import Point, ReportError, Target
 BASE_SECONDS = 600
 """Time that an invocation may take besides its requests: its start, or everything if the time of a request is unknown.
 Model Analyzer's limit."""
+LONG_SECONDS = 10
+"""A point that takes longer is announced: its row comes when it has ended."""
 
 
 @dataclass(frozen=True)
@@ -115,9 +117,11 @@ def measure(
     commands: list[tuple[str, ...]] = []
     for number, point in enumerate(wanted, start=1):
         started = time.monotonic()
+        where = f"{point.scenario.replace('_', ' ')} {number}/{len(wanted)}: {point}"
+        _announce(plan, point, where)
         row, argv = _measure_point(plan, point, invoke)
         print(
-            f"{point.scenario.replace('_', ' ')} {number}/{len(wanted)}: {point}: {row.throughput:.1f} inferences/s,"
+            f"{where}: {row.throughput:.1f} inferences/s,"
             f" p99 {row.p99} us{'' if row.stable else ', not stable'} ({time.monotonic() - started:.1f} s)",
             flush=True,
         )
@@ -129,16 +133,32 @@ def measure(
     return Measured(tuple(rows), shlex.join(commands[0]) if commands else "")
 
 
+def _announce(plan: Plan, point: Point, where: str) -> None:
+    """Say how long a slow point takes, by what a request takes alone."""
+    alone = plan.target.sample_seconds
+    windows = perf_analyzer.affordable(perf_analyzer.first_windows(plan.measurement, point), point, alone)
+    least = perf_analyzer.stable_seconds(windows, alone, point)
+    if least > LONG_SECONDS:
+        most = least * (perf_analyzer.TRIALS + perf_analyzer.STABLE_WINDOWS) / perf_analyzer.STABLE_WINDOWS
+        print(
+            f"{where}: a request takes about {alone * point.batch_size:.1f} s, so this point takes {least:.0f} s, or up"
+            f" to {most:.0f} s if it does not settle",
+            flush=True,
+        )
+
+
 def _measure_point(plan: Plan, point: Point, invoke: Invoke) -> tuple[Row, tuple[str, ...]]:
-    """Try the requested windows, then longer ones, then three that are taken as they are.
+    """Try the requested windows, then longer ones if there may be any, then three that are taken as they are.
 
     If one of these takes too long, three windows of fewer requests are taken as they are.
     """
-    windows = perf_analyzer.first_windows(plan.measurement, point)
+    alone = plan.target.sample_seconds
+    windows = perf_analyzer.affordable(perf_analyzer.first_windows(plan.measurement, point), point, alone)
     try:
         row, rate, argv = _attempt(plan, point, windows, invoke, stable=True)
-        if row is None:
-            windows = perf_analyzer.longer(windows, rate)
+        longer = perf_analyzer.affordable(perf_analyzer.longer(windows, rate), point, alone)
+        if row is None and longer.size > windows.size:
+            windows = longer
             row, rate, argv = _attempt(plan, point, windows, invoke, stable=True)
         if row is None:
             windows = perf_analyzer.unjudged(windows, plan.measurement)
@@ -159,7 +179,6 @@ def _attempt(
     plan: Plan, point: Point, windows: Windows, invoke: Invoke, stable: bool
 ) -> tuple[Row | None, float, tuple[str, ...]]:
     """Return the row (None: no stable window), the last requests per second, and the argv; raises TimeoutError."""
-    windows = perf_analyzer.affordable(windows, point, plan.target.sample_seconds)
     argv = perf_analyzer.arguments(plan.target, point, windows, plan.output_bytes)
     report = plan.directory / f"{point.name}.csv"
     report.unlink(missing_ok=True)
