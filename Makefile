@@ -30,6 +30,8 @@ lock: ## Resolve the dependencies of pyproject.toml and of the images again
 	$(LOCK_IMAGE) --extra converters pyproject.toml images/converter-tensorflow/requirements.in \
 	  -c requirements/image-converter.txt -o requirements/image-converter-tensorflow.txt
 	$(LOCK_IMAGE) images/digits-trainer/requirements.in -o requirements/image-digits-trainer.txt
+	$(subst 3.13,3.12,$(subst 2_40,2_39,$(LOCK_IMAGE))) images/converter-gpu/requirements.in -o requirements/image-converter-gpu.txt \
+	  $(addprefix --no-emit-package ,numpy packaging sympy mpmath typing-extensions)
 
 .PHONY: images install cluster-prepare cluster-up cluster-down cluster-binaries
 images: ## Build every container image that changed, into the cache
@@ -51,8 +53,8 @@ cluster-binaries: ## Build Kubernetes, etcd, CoreDNS, Helm, kubeconform, an S3 s
 	python3 -m hack.devcluster binaries
 
 .PHONY: release
-release: venv ## Build, push and sign a release: REGISTRY=HOST/PATH VERSION=X.Y.Z KEY=cosign.key; see docs/releasing.md
-	python3 -m hack.release --registry "$(REGISTRY)" --version "$(VERSION)" $(if $(KEYLESS),--keyless,--key "$(KEY)")
+release: venv ## Build, push and sign a release: REGISTRY=HOST/PATH VERSION=X.Y.Z KEY=cosign.key, GPU=1; see docs/releasing.md
+	python3 -m hack.release --registry "$(REGISTRY)" --version "$(VERSION)" $(if $(KEYLESS),--keyless,--key "$(KEY)") $(if $(GPU),--gpu)
 
 .PHONY: demo examples bench bench-latency
 demo: ## Convert, measure and serve a model of handwritten digits, and send it a request
