@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import yaml
 
-from hack.imagebuild.inputs import dockerfile, foreign_base
 from triton_operator.candidates.server_image import release
 
 ROOT = Path(__file__).parents[2]
@@ -16,6 +15,7 @@ BLOCK = re.compile(
     r"(<!-- made from the chart, the Dockerfile and NVIDIA's figures by `make generate` -->\n).*?(<!-- end -->\n)",
     re.DOTALL,
 )
+BASE = re.compile(r"^ARG BASE_IMAGE=(\S+)$", re.MULTILINE)
 HEAD = (
     "| Operator | Server image | Base of `converter-gpu` | TensorRT | CUDA | PyTorch | Python |\n" + "|---" * 7 + "|\n"
 )
@@ -40,7 +40,7 @@ def pages() -> dict[Path, str]:
     values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))["images"]["server"]
     operator = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))["appVersion"]
     server = f"{values['repository']}:{values['tag']}"
-    base = foreign_base((ROOT / dockerfile("converter-gpu")).read_text(encoding="utf-8"))
+    (base,) = BASE.findall((ROOT / "images/converter-gpu/Dockerfile").read_text(encoding="utf-8"))
     contents = NVIDIA.get(release(server))
     if contents is None:
         raise ValueError(f"{__name__}.NVIDIA lacks release {release(server)} of {server}: add its versions")
