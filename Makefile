@@ -30,6 +30,8 @@ lock: ## Resolve the dependencies of pyproject.toml and of the images again
 	$(LOCK_IMAGE) --extra converters pyproject.toml images/converter-tensorflow/requirements.in \
 	  -c requirements/image-converter.txt -o requirements/image-converter-tensorflow.txt
 	$(LOCK_IMAGE) images/digits-trainer/requirements.in -o requirements/image-digits-trainer.txt
+	$(subst 3.13,3.12,$(subst 2_40,2_39,$(LOCK_IMAGE))) images/converter-gpu/requirements.in -o requirements/image-converter-gpu.txt \
+	  $(addprefix --no-emit-package ,numpy packaging sympy mpmath typing-extensions)
 
 .PHONY: images install cluster-prepare cluster-up cluster-down cluster-binaries
 images: ## Build every container image that changed, into the cache
@@ -51,8 +53,8 @@ cluster-binaries: ## Build Kubernetes, etcd, CoreDNS, Helm, kubeconform, an S3 s
 	python3 -m hack.devcluster binaries
 
 .PHONY: release
-release: venv ## Build, push and sign a release: REGISTRY=HOST/PATH VERSION=X.Y.Z KEY=cosign.key; see docs/releasing.md
-	python3 -m hack.release --registry "$(REGISTRY)" --version "$(VERSION)" $(if $(KEYLESS),--keyless,--key "$(KEY)")
+release: venv ## Build, push and sign a release: REGISTRY=HOST/PATH VERSION=X.Y.Z KEY=cosign.key, GPU=1; see docs/releasing.md
+	python3 -m hack.release --registry "$(REGISTRY)" --version "$(VERSION)" $(if $(KEYLESS),--keyless,--key "$(KEY)") $(if $(GPU),--gpu)
 
 .PHONY: demo examples bench bench-latency
 demo: ## Convert, measure and serve a model of handwritten digits, and send it a request
@@ -192,11 +194,20 @@ test-zoo: venv ## Serve other projects' models by the smallest object on the clu
 test-user-files: venv ## Run the user files of NVIDIA's examples in the images: CHECKOUT=, DLLOGGER= are clones, EXTRA= a folder of packages; NAME="a b"
 	python3 -m tests.user_files --checkout "$(CHECKOUT)" --dllogger "$(DLLOGGER)" --extra "$(EXTRA)" $(NAME)
 
-# Not in the lock file: gigabytes, and of no use without a GPU. For another version: make test-gpu TENSORRT=tensorrt==10.13.3.9
-TENSORRT := tensorrt
-GPU_PACKAGES = $(CACHE)/gpu-$(TENSORRT)
+# The checklist of docs/gpu.md. Nothing but the images has to be there; the server's is the chart's.
+GPU_FOLDER = $(CACHE)/gpu
+GPU_SERVER = $$(python3 -c 'import yaml; print("{repository}:{tag}".format(**yaml.safe_load(open("charts/triton-operator/values.yaml"))["images"]["server"]))')
+ON_GPU = docker run --rm --gpus all --shm-size 2g --user "$$(id -u):$$(id -g)" --env NVIDIA_TF32_OVERRIDE=0 --env HOME=/tmp \
+  --env PYTHONPATH=/src/converters:/src --env PYTHONDONTWRITEBYTECODE=1 --env GPU_FOLDER=/gpu --volume $(CURDIR):/src:ro \
+  --volume $(GPU_FOLDER):/gpu
 .PHONY: test-gpu
-test-gpu: venv ## Compare TensorRT engines on this machine's GPU with published A100 figures; not part of `make test`
-	@nvidia-smi >/dev/null || { echo "make test-gpu needs an NVIDIA GPU: nvidia-smi does not run here"; exit 1; }
-	test -d $(GPU_PACKAGES) || pip install --quiet --target $(GPU_PACKAGES) $(TENSORRT) cuda-python
-	PYTHONPATH=$(PYTHONPATH):$(GPU_PACKAGES) pytest -m gpu tests/gpu
+test-gpu: venv ## Check on this machine's GPU, in the images, what needs one: docker, NVIDIA's container toolkit and nvcr.io
+	@docker info >/dev/null || { echo "make test-gpu needs docker with NVIDIA's container toolkit"; exit 1; }
+	python3 -m hack.imagebuild run converter-gpu -- true
+	python3 -m tests.gpu.repository $(GPU_FOLDER)
+	$(ON_GPU) --volume "$$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))')":/dev-packages:ro \
+	  --entrypoint python3 "$$(python3 -m hack.imagebuild reference converter-gpu)" \
+	  -c 'import sys; sys.path.append("/dev-packages"); import pytest; sys.exit(pytest.main(sys.argv[1:]))' \
+	  --rootdir /src -c /src/pyproject.toml --confcutdir /src/tests/gpu -p no:cacheprovider -p no:hypothesispytest \
+	  -m gpu /src/tests/gpu
+	$(ON_GPU) --entrypoint python3 $(GPU_SERVER) /src/tests/gpu/served.py /gpu

@@ -18,6 +18,7 @@ CHART_IMAGES = {
     "operator": "operator",
     "converter": "converter",
     "converter-tensorflow": "converterTensorflow",
+    "converter-gpu": "converterGpu",
     "tritonserver-cpu": "serverCpu",
 }
 """The chart's value in `images` by the name of the image."""
@@ -27,9 +28,9 @@ READY_SECONDS = 180
 def values(references: dict[str, str]) -> dict[str, object]:
     """The chart's values for images that were loaded into the node, on a cluster whose servers run on CPU."""
     images = {}
-    for name, value in CHART_IMAGES.items():
-        repository, _, tag = references[name].rpartition(":")
-        images[value] = {"repository": repository, "tag": tag}
+    for name, image in references.items():
+        repository, _, tag = image.rpartition(":")
+        images[CHART_IMAGES[name]] = {"repository": repository, "tag": tag}
     return {"images": images, "server": {"cpu": True, "instanceGroupKind": "Auto"}}
 
 

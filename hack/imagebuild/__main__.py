@@ -13,7 +13,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="python3 -m hack.imagebuild", description="Container images of triton-operator.")
     commands = top.add_subparsers(dest="command", required=True)
     build = commands.add_parser("build", help="build images and archives; print NAME REFERENCE ARCHIVE lines")
-    build.add_argument("names", nargs="*", metavar="NAME", help="an image; all of them if none is named")
+    build.add_argument("names", nargs="*", metavar="NAME", help="an image; all on Debian's if none is named")
     build.add_argument("--json", action="store_true", help="print a JSON list instead of lines")
     reference = commands.add_parser("reference", help="print what an image of this tree is called, built or not")
     reference.add_argument("name", metavar="NAME")

@@ -6,6 +6,7 @@ an image.
 
 import hashlib
 import os
+import re
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -15,6 +16,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 REPOSITORY = "triton-operator.local"
 DIGEST_LENGTH = 12
+DEBIAN = "debian:trixie-slim"
+"""The base image that this machine may make itself."""
+BASE = re.compile(r"^ARG BASE_IMAGE=(\S+)$", re.MULTILINE)
 IGNORED_FOLDERS = frozenset({"__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache"})
 IGNORED_SUFFIXES = frozenset({".pyc", ".pyo"})
 
@@ -24,6 +28,8 @@ class Image:
     """One image: `name` is its folder below `images/`; `files` are its inputs, relative to the root."""
 
     name: str
+    base: str
+    """Reference of its base image."""
     files: tuple[Path, ...]
     digest: str
 
@@ -34,8 +40,15 @@ class Image:
 
 
 def names(root: Path = ROOT) -> list[str]:
-    """List the images by name: the folders of `images/` that hold a Dockerfile."""
-    return sorted(dockerfile.parent.name for dockerfile in (root / "images").glob("*/Dockerfile"))
+    """List by name the images that are always built: the folders of `images/` whose Dockerfile starts from Debian's."""
+    found = {path.parent.name: path.read_text(encoding="utf-8") for path in (root / "images").glob("*/Dockerfile")}
+    return sorted(name for name, text in found.items() if foreign_base(text) is None)
+
+
+def foreign_base(text: str) -> str | None:
+    """Return the base image that a Dockerfile names, if it is another one than Debian's."""
+    named = BASE.search(text)
+    return named.group(1) if named and named.group(1) != DEBIAN else None
 
 
 def dockerfile(name: str) -> Path:
@@ -77,7 +90,7 @@ def files_below(root: Path, path: str) -> Iterator[Path]:
 
 
 def read(name: str, base: str, root: Path = ROOT) -> Image:
-    """Read the inputs of an image; `base` is the reference of its base image.
+    """Read the inputs of an image; `base` is the reference of Debian's base image.
 
     Raises FileNotFoundError if the Dockerfile copies something that is not there.
     """
@@ -90,7 +103,8 @@ def read(name: str, base: str, root: Path = ROOT) -> Image:
     files = dict.fromkeys([recipe])
     for path in copied(text):
         files.update(dict.fromkeys(files_below(root, path)))
-    return Image(name, tuple(files), digest(root, base, list(files)))
+    base = foreign_base(text) or base
+    return Image(name, base, tuple(files), digest(root, base, list(files)))
 
 
 def digest(root: Path, base: str, files: list[Path]) -> str:

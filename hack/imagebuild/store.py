@@ -119,7 +119,7 @@ class Store:
 
     def _build(self, image: Image) -> None:
         self._remove_abandoned()
-        if base.is_made_here(self.engine) and not self._exists(self.base):
+        if image.base == self.base and base.is_made_here(self.engine) and not self._exists(self.base):
             with self._step("base") as (work, log):
                 base.make(self.engine, self.base, work, log)
         with self._step(image.name) as (work, log):
@@ -130,7 +130,7 @@ class Store:
             inputs.stage(image, context)
             argv = self.engine.build(
                 image.reference,
-                self.base,
+                image.base,
                 context,
                 context / inputs.dockerfile(image.name),
                 machine.write_secrets(secrets),

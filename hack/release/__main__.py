@@ -21,6 +21,8 @@ from hack.release.error import ReleaseError
 from hack.release.signing import Signer
 from hack.release.tree import checksums, export, python_packages
 
+GPU = "converter-gpu"
+"""The image that NVIDIA's registry and license are needed for."""
 CACHE = cache_home() / "images"
 """The cache of hack.imagebuild."""
 
@@ -33,6 +35,7 @@ def parser() -> argparse.ArgumentParser:
     how = top.add_mutually_exclusive_group(required=True)
     how.add_argument("--key", metavar="KEY", help="the private key of cosign; COSIGN_PASSWORD is its password")
     how.add_argument("--keyless", action="store_true", help="sign by the identity of the workflow that runs this")
+    top.add_argument("--gpu", action="store_true", help=f"build, push and name {GPU} too, which starts from NVIDIA's")
     return top
 
 
@@ -55,7 +58,7 @@ def release(options: argparse.Namespace, work: Path) -> None:
         say(f"{file.name} built")
 
     store, published = Store(engine.find(CACHE), CACHE), []
-    for name in inputs.names():
+    for name in image_names(options.gpu):
         image = images.publish(store, name, registry, version)
         published.append(image)
         say(f"{image.line} pushed")
@@ -77,6 +80,11 @@ def release(options: argparse.Namespace, work: Path) -> None:
     sums.write_text(checksums(output), encoding="utf-8")
     say(f"{signer.file(sums).name} signs the checksums")
     say(f"{output} has the files of the release")
+
+
+def image_names(gpu: bool) -> list[str]:
+    """The images of a release. ``gpu``: with the one for GPUs."""
+    return [*inputs.names(), *([GPU] if gpu else [])]
 
 
 def lock(name: str) -> str:

@@ -15,9 +15,9 @@ from packaging.requirements import Requirement
 
 from hack.release.images import Published
 
-DPKG_LIST = ("dpkg-query", "--show", "--showformat", r"${Package}\t${Version}\t${Architecture}\n")
-"""The command inside the image whose output `document` reads."""
-DISTRIBUTION = "debian-13"
+FORMAT = r"${Package}\t${Version}\t${Architecture}\n"
+DPKG_LIST = ("sh", "-ec", f". /etc/os-release; echo $ID $VERSION_ID; dpkg-query --show --showformat '{FORMAT}'")
+"""The command inside the image whose output `document` reads: the distribution, then its packages."""
 PYTHON = {
     "python_version": "3.13",
     "python_full_version": "3.13.0",
@@ -58,11 +58,12 @@ def python_packages(lock: str) -> Iterator[Component]:
 
 
 def debian_packages(listing: str) -> Iterator[Component]:
-    """Yield the packages of a listing by dpkg-query."""
-    for line in listing.splitlines():
+    """Yield the packages of what DPKG_LIST printed."""
+    distribution, *lines = listing.splitlines()
+    for line in lines:
         name, version, architecture = line.split("\t")
-        where = {"arch": architecture, "distro": DISTRIBUTION}
-        yield _component(PackageURL("deb", "debian", name, version, where))
+        where = {"arch": architecture, "distro": distribution.replace(" ", "-")}
+        yield _component(PackageURL("deb", distribution.split()[0], name, version, where))
 
 
 def _component(purl: PackageURL) -> Component:

@@ -63,9 +63,11 @@ class Context:
 
     @property
     def own_framework_image(self) -> str:
-        """The converter image for the model's framework."""
+        """The converter image for the model's framework and device."""
         tensorflow = any(model.format in OF_TENSORFLOW for model in self.spec.models)
-        return self.images.converter_tensorflow if tensorflow else self.images.converter
+        if tensorflow:
+            return self.images.converter_tensorflow
+        return self.images.converter_gpu or self.images.converter
 
     @property
     def framework_image(self) -> str:
@@ -75,7 +77,13 @@ class Context:
     @property
     def framework(self) -> list[Any]:
         """What else changes what user code computes, and what is published of it: images, device and variables."""
-        return [self.framework_image, self.images.converter, self.spec.device, *self.spec.job_pod.env]
+        images = [self.framework_image, self.images.converter]
+        return [*images, self.spec.device, *self.arithmetic, *self.spec.job_pod.env]
+
+    @property
+    def arithmetic(self) -> list[str]:
+        """What changes how containers with a GPU compute, if anything does, as a part of their results' keys."""
+        return ["without TF32"] if self.images.tf32 is False else []
 
     @property
     def client(self) -> list[Any]:

@@ -50,6 +50,9 @@ class Settings:
     """SERVER_IMAGE: the image of tritonserver."""
     converter_tensorflow_image: str
     """CONVERTER_TENSORFLOW_IMAGE: the image of the Jobs that run TensorFlow."""
+    converter_gpu_image: str = ""
+    """CONVERTER_GPU_IMAGE: the image of the containers that run user code in objects with a GPU; empty: the one for
+    CPUs, which has no TensorRT."""
     instance_group_kind: InstanceGroupKind = "Gpu"
     """INSTANCE_GROUP_KIND. ``Gpu``: KIND_GPU if a spec asks for a GPU. ``Auto``: KIND_AUTO, for clusters whose GPU
     resource has no GPU behind it, where KIND_GPU would fail to load."""
@@ -120,6 +123,7 @@ class Settings:
             converter_image=_required(environment, "CONVERTER_IMAGE"),
             server_image=_required(environment, "SERVER_IMAGE"),
             converter_tensorflow_image=_required(environment, "CONVERTER_TENSORFLOW_IMAGE"),
+            converter_gpu_image=environment.get("CONVERTER_GPU_IMAGE", ""),
             instance_group_kind=cast(InstanceGroupKind, _one_of(environment, "INSTANCE_GROUP_KIND", ("Gpu", "Auto"))),
             server_arguments=_arguments(environment),
             namespaces=_list(environment, "WATCH_NAMESPACES"),

@@ -108,6 +108,10 @@ def test_the_cpu_server_is_used_if_the_values_say_so() -> None:
             ("--set", "images.operator.repository=r.example/operator"),
             "images.operator, images.converter, images.converterTensorflow",
         ),
+        (
+            ("--set", "images.converterGpu.repository=r.example/converter-gpu"),
+            "images.operator, images.converter, images.converterTensorflow, images.converterGpu",
+        ),
     ],
 )
 def test_a_chart_without_images_says_what_to_set(settings: tuple[str, ...], missing: str) -> None:
@@ -134,6 +138,7 @@ def test_the_pod_is_restricted() -> None:
 def test_the_environment_is_what_the_settings_read() -> None:
     values = (
         "images.converter.repository=r.example:5000/c,images.converterTensorflow.repository=t,"
+        "images.converterGpu.repository=g,images.converterGpu.tag=v2,"
         f"images.server.tag=26.07-py3,images.server.digest={DIGEST},server.instanceGroupKind=Auto,"
         "server.arguments={--a=1,--b},watchNamespaces={blue,green},architecture=arm64,logFormat=text,metrics.port=9090,"
         "unschedulableSeconds=60,repository.verification=Content,servers.resources.requests=null,servers.resources.limits.memory=8Gi,"
@@ -163,6 +168,7 @@ def test_the_environment_is_what_the_settings_read() -> None:
         converter_image="r.example:5000/c:1",
         server_image=f"nvcr.io/nvidia/tritonserver:26.07-py3@{DIGEST}",
         converter_tensorflow_image="t:1",
+        converter_gpu_image="g:v2",
         instance_group_kind="Auto",
         server_arguments=("--a=1", "--b"),
         namespaces=("blue", "green"),

@@ -1,4 +1,4 @@
-"""TensorRT and a GPU, or a clear failure: this suite is run on purpose, on a machine that has both."""
+"""TensorRT and PyTorch with a GPU, or a clear failure: this suite runs on purpose, in the converter image for GPUs."""
 
 import importlib
 from typing import Any
@@ -11,20 +11,19 @@ from triton_converters.convert.tensorrt_library import Library
 
 
 @pytest.fixture(scope="session")
-def cudart() -> Any:
-    """NVIDIA's Python binding of the CUDA runtime, with a device."""
+def torch() -> Any:
+    """The image's PyTorch, with a GPU."""
     try:
-        runtime = importlib.import_module("cuda.bindings.runtime")
+        found = importlib.import_module("torch")
     except ImportError as error:
-        pytest.fail(f"the GPU suite needs the package cuda-python: {error}; run make test-gpu", pytrace=False)
-    status, count = runtime.cudaGetDeviceCount()
-    if int(status) != 0 or count < 1:
-        pytest.fail(f"the GPU suite needs a GPU; the CUDA runtime says {status!s} and counts {count}", pytrace=False)
-    return runtime
+        pytest.fail(f"the GPU suite needs PyTorch: {error}; run make test-gpu", pytrace=False)
+    if not found.cuda.is_available():
+        pytest.fail("the GPU suite needs a GPU, and PyTorch sees none; run make test-gpu", pytrace=False)
+    return found
 
 
 @pytest.fixture(scope="session")
-def library(cudart: Any) -> Library:
+def library(torch: Any) -> Library:
     """TensorRT proper, as the convert Job finds it."""
     try:
         return tensorrt_library.load()
@@ -33,8 +32,6 @@ def library(cudart: Any) -> Library:
 
 
 @pytest.fixture(scope="session")
-def gpu(cudart: Any) -> str:
+def gpu(torch: Any) -> str:
     """The device's name."""
-    status, properties = cudart.cudaGetDeviceProperties(0)
-    assert int(status) == 0, status
-    return str(properties.name.decode().strip("\0"))
+    return str(torch.cuda.get_device_name())

@@ -12,40 +12,30 @@ Arrays = Mapping[str, numpy.ndarray[Any, Any]]
 
 
 class Engine:
-    """One execution context; every call copies inputs to the GPU, runs, and copies outputs back."""
+    """One execution context; every call copies inputs to PyTorch's memory on the GPU, runs, and copies outputs back."""
 
-    def __init__(self, library: Library, cudart: Any, plan: bytes) -> None:
+    def __init__(self, library: Library, torch: Any, plan: bytes) -> None:
         trt = library.module
-        self.trt, self.cudart = trt, cudart
+        self.trt, self.torch = trt, torch
         self.runtime = trt.Runtime(trt.Logger(trt.Logger.ERROR))
         self.engine = self.runtime.deserialize_cuda_engine(plan)
         assert self.engine is not None, "TensorRT cannot read the engine it has built"
         self.context = self.engine.create_execution_context()
-        self.stream = self._done(cudart.cudaStreamCreate())
-        self.buffers: dict[str, tuple[int, int]] = {}
-        """Address on the GPU and size in bytes by tensor."""
+        self.stream = torch.cuda.Stream()
 
     def __call__(self, inputs: Arrays) -> dict[str, Any]:
         """Outputs by name; their shapes must follow from the inputs'."""
-        copy, kinds = self.cudart.cudaMemcpyAsync, self.cudart.cudaMemcpyKind
-        arrays = {name: numpy.ascontiguousarray(array) for name, array in inputs.items()}
-        for name, array in arrays.items():
-            assert self.context.set_input_shape(name, array.shape), f"{name}: {array.shape} is outside the profile"
-            address = self._buffer(name, array.nbytes)
-            self._done(copy(address, array.ctypes.data, array.nbytes, kinds.cudaMemcpyHostToDevice, self.stream))
-        outputs = {}
-        for index in range(self.engine.num_io_tensors):
-            name = self.engine.get_tensor_name(index)
-            if self.engine.get_tensor_mode(name) == self.trt.TensorIOMode.OUTPUT:
-                shape = tuple(self.context.get_tensor_shape(name))
-                outputs[name] = numpy.empty(shape, self.trt.nptype(self.engine.get_tensor_dtype(name)))
-                self._buffer(name, outputs[name].nbytes)
-        assert self.context.execute_async_v3(self.stream), "TensorRT did not run the engine"
-        for name, array in outputs.items():
-            address, _ = self.buffers[name]
-            self._done(copy(array.ctypes.data, address, array.nbytes, kinds.cudaMemcpyDeviceToHost, self.stream))
-        self._done(self.cudart.cudaStreamSynchronize(self.stream))
-        return outputs
+        torch = self.torch
+        with torch.cuda.stream(self.stream):
+            given = {name: torch.from_numpy(numpy.ascontiguousarray(each)).cuda() for name, each in inputs.items()}
+            for name, tensor in given.items():
+                shape = tuple(tensor.shape)
+                assert self.context.set_input_shape(name, shape), f"{name}: {shape} is outside the profile"
+            outputs = {name: self._empty(name) for name in self._output_names()}
+            for name, tensor in {**given, **outputs}.items():
+                assert self.context.set_tensor_address(name, tensor.data_ptr())
+            assert self.context.execute_async_v3(self.stream.cuda_stream), "TensorRT did not run the engine"
+            return {name: tensor.cpu().numpy() for name, tensor in outputs.items()}
 
     def latencies(self, inputs: Arrays, calls: int) -> list[float]:
         """Seconds of each of ``calls`` calls, one after the other, after some to warm up."""
@@ -58,19 +48,10 @@ class Engine:
             seconds.append(time.perf_counter() - started)
         return seconds
 
-    def _buffer(self, name: str, size: int) -> int:
-        """A buffer of at least that size, bound to the tensor."""
-        address, held = self.buffers.get(name, (0, 0))
-        if held < size:
-            if address:
-                self._done(self.cudart.cudaFree(address))
-            address = int(self._done(self.cudart.cudaMalloc(size)))
-            self.buffers[name] = address, size
-        assert self.context.set_tensor_address(name, address)
-        return address
+    def _output_names(self) -> list[str]:
+        names = [self.engine.get_tensor_name(index) for index in range(self.engine.num_io_tensors)]
+        return [name for name in names if self.engine.get_tensor_mode(name) == self.trt.TensorIOMode.OUTPUT]
 
-    def _done(self, answer: Any) -> Any:
-        """What a CUDA call gives beside its status; fails where that is an error."""
-        status, *values = answer
-        assert int(status) == 0, self.cudart.cudaGetErrorString(status)
-        return values[0] if values else None
+    def _empty(self, name: str) -> Any:
+        like = self.torch.from_numpy(numpy.empty(0, self.trt.nptype(self.engine.get_tensor_dtype(name))))
+        return self.torch.empty(tuple(self.context.get_tensor_shape(name)), dtype=like.dtype, device="cuda")

@@ -41,7 +41,7 @@ def build(library: Library, name: str, precision: str, path: Path, max_batch_siz
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])
 @pytest.mark.parametrize("name", MODELS)
 def test_an_engine_computes_in_the_asked_precision_what_the_graph_computes(
-    library: Library, cudart: Any, tmp_path: Path, name: str, precision: str
+    library: Library, torch: Any, tmp_path: Path, name: str, precision: str
 ) -> None:
     built = build(library, name, precision, tmp_path / "model.onnx", 4)
     assert computed_types(built.layers, {"fp32": "FP32", "fp16": "FP16"}[precision])
@@ -49,7 +49,7 @@ def test_an_engine_computes_in_the_asked_precision_what_the_graph_computes(
         assert computed_types(built.layers, "FP32") == ("FP32",)
     plain = MODELS[name]().SerializeToString()
     session = onnxruntime.InferenceSession(plain, providers=["CPUExecutionProvider"])
-    engine = Engine(library, cudart, built.plan)
+    engine = Engine(library, torch, built.plan)
     for size in (1, 2):
         feed = {key: array[:size] for key, array in inputs(name).items()}
         answers = engine(feed)
@@ -65,11 +65,11 @@ def test_the_timing_cache_is_worth_keeping(library: Library, tmp_path: Path) -> 
 
 
 def test_resnet50_in_fp16_next_to_nvidias_a100(
-    library: Library, cudart: Any, gpu: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    library: Library, torch: Any, gpu: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Seeded weights, the engine alone without a server: shown next to NVIDIA's figures, not ranked with them."""
     built = build(library, "resnet50", "fp16", tmp_path / "model.onnx", 128)
-    engine = Engine(library, cudart, built.plan)
+    engine = Engine(library, torch, built.plan)
     lines = [f"\nResNet-50 v1.5, fp16, {gpu}, TensorRT {library.version}, one call at a time, copies included", HEAD]
     image = numpy.random.default_rng(0).standard_normal((128, 3, 224, 224)).astype(numpy.float32)
     for size, nvidias in NVIDIAS_A100.items():

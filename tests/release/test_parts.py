@@ -137,7 +137,7 @@ def test_the_builders_push_and_say_the_digest(tmp_path: Path) -> None:
 )
 def test_the_sbom_is_valid_and_has_every_package(name: str) -> None:
     lock = (ROOT / f"requirements/{name}.txt").read_text()
-    packages = "libc6\t2.41-12\tamd64\ntzdata\t2026a-0+deb13u1\tall\n"
+    packages = "debian 13\nlibc6\t2.41-12\tamd64\ntzdata\t2026a-0+deb13u1\tall\n"
     text = sbom.document(IMAGES[0], lock, packages)
     assert make_schemabased_validator(OutputFormat.JSON, SchemaVersion.V1_6).validate_str(text) is None
     document = json.loads(text)

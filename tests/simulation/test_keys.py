@@ -118,6 +118,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
 IMAGES: Mapping[str, tuple[Any, ...]] = {
     "converter_image": ("example/converter:1", "example/converter:2"),
     "converter_tensorflow_image": ("example/converter-tensorflow:1", "example/converter-tensorflow:2"),
+    "converter_gpu_image": ("", "example/converter-gpu:1", "example/converter-gpu:2"),
     "server_image": ("example/server:1", "example/server:2"),
     "server_arguments": ((), ("--x=1",)),
 }

@@ -10,6 +10,7 @@ from tests.apiserver.custom_resources import MINIMAL, changed
 from triton_converters.contract import formats
 from triton_operator.api.routes import MODELS
 from triton_operator.api.spec import TritonDeploymentSpec
+from triton_operator.api.status import Images
 from triton_operator.candidates.defaults import MOST, TARGETS, default_candidates
 from triton_operator.candidates.server_image import refusal
 
@@ -20,9 +21,10 @@ H100 = {"product": "NVIDIA-H100"}
 OWN_IMAGE = {"image": "team/tensorrt:1"}
 
 
-def chosen(source: str, image: str, **fields: Any) -> list[str]:
+def chosen(source: str, image: str, converter_gpu: str | None = None, **fields: Any) -> list[str]:
     """The names of the candidates for a model of a format."""
-    return [each.name for each in default_candidates(*given_spec(source, fields), image)]
+    images = Images(converter="c:1", converter_tensorflow="t:1", converter_gpu=converter_gpu, server=image)
+    return [each.name for each in default_candidates(*given_spec(source, fields), images)]
 
 
 def given_spec(source: str, fields: dict[str, Any]) -> tuple[Any, Any]:
@@ -60,16 +62,30 @@ def test_the_choice(source: str, image: str, fields: dict[str, Any], expected: l
     image=st.sampled_from([CPU, NVIDIA, WITH_TENSORFLOW, "team/server:1"]),
     gpu=st.sampled_from([None, {}, H100, {"count": 0}]),
     conversion=st.sampled_from([{}, OWN_IMAGE]),
+    converter_gpu=st.sampled_from([None, "g:1"]),
 )
-def test_every_choice_can_be_made_and_served(source: str, image: str, gpu: Any, conversion: Any) -> None:
+def test_every_choice_can_be_made_and_served(
+    source: str, image: str, gpu: Any, conversion: Any, converter_gpu: str | None
+) -> None:
     spec, model = given_spec(source, {"gpu": gpu, "conversion": conversion})
-    found = default_candidates(spec, model, image)
+    images = Images(converter="c:1", converter_tensorflow="t:1", converter_gpu=converter_gpu, server=image)
+    found = default_candidates(spec, model, images)
     assert 1 <= len(found) <= MOST
     assert len({each.name for each in found}) == len(found)
     for each in found:
         assert formats.refusal(source, each.format, each.accelerator) is None
         assert refusal(image, source, each.format) is None
         assert spec.gpu_count or (each.precision, each.accelerator) == ("fp32", "none")
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [("pyt", ["onnx-fp32", "onnx-trt-fp16", "trt-fp16"]), ("tf-keras", ["onnx-fp32", "onnx-trt-fp16", "onnx-fp16"])],
+)
+def test_the_converter_image_for_gpus_builds_engines_of_what_is_not_tensorflows(
+    source: str, expected: list[str]
+) -> None:
+    assert chosen(source, NVIDIA, converter_gpu="g:1", gpu=H100) == expected
 
 
 def test_every_source_format_has_a_choice() -> None:

@@ -78,7 +78,7 @@ def test_the_gpu_variant_has_the_settings_of_nvidias_example() -> None:
     cluster, requests = settled("overlays/gpu")
     converts = [request for request in requests if isinstance(request, ConvertRequest)]
     assert {(request.format, request.precision) for request in converts} == {
-        ("tf-trt", "fp16"), ("tf-savedmodel", "fp16"), ("onnx", "fp16"), ("trt", "fp16"),
+        ("tf-savedmodel", "fp16"), ("onnx", "fp16"),
     }  # fmt: skip
     for request in converts:
         assert request.model.max_batch_size == 128
@@ -86,11 +86,9 @@ def test_the_gpu_variant_has_the_settings_of_nvidias_example() -> None:
         assert request.config.preferred_batch_sizes == (64, 128)
         assert request.config.max_queue_delay_microseconds == 1
         assert not request.config.cuda_graphs
-        # Only a request that they concern has the options of ONNX and TensorRT.
-        if request.format in ("onnx", "trt"):
+        # Only a request that they concern has the options of ONNX.
+        if request.format == "onnx":
             assert (request.onnx_opset, request.onnx_optimized) == (12, True)
-        if request.format in ("tf-trt", "trt") or request.accelerator == "trt":
-            assert request.tensorrt.workspace_bytes == 4294967296
     profiles = [request for request in requests if isinstance(request, ProfileRequest)]
     assert len(profiles) == len(converts)
     for profile in profiles:

@@ -159,9 +159,25 @@ def test_every_candidate_is_converted_or_skipped_and_its_config_loads_as_asked(n
     assert asked - made.keys() == (set() if variant else needs_gpu)
 
 
+@pytest.mark.parametrize("folder", KUSTOMIZATIONS, ids=lambda folder: str(folder.relative_to(FOLDER)))
+def test_only_a_variant_with_tensorrt_lists_engines_for_a_gpu_and_none_names_an_image_that_nobody_has(
+    folder: Path,
+) -> None:
+    given = spec_of(folder)
+    if given is None or "gpu" not in given:
+        return
+    spec = TritonDeploymentSpec.model_validate(given)
+    engines = [each.name for model in spec.models for each in model.candidates if FORMATS[each.format].needs_gpu]
+    assert bool(engines) is (folder.name == "gpu-tensorrt")
+    assert not spec.conversion.image
+    assert not spec.serving.image or spec.serving.image.startswith("nvcr.io/nvidia/tritonserver:")
+
+
 @pytest.mark.parametrize("name", NVIDIAS)
 def test_the_gpu_variant_has_the_settings_of_nvidias_example(name: str) -> None:
-    folder, wanted = FOLDER / name / "overlays/gpu", NVIDIAS[name]
+    folder, wanted = FOLDER / name / "overlays/gpu-tensorrt", NVIDIAS[name]
+    if not folder.exists():
+        folder = FOLDER / name / "overlays/gpu"
     made = converted(folder)
     assert {(request.format, request.precision) for request in made} == wanted["candidates"]
     for request in made:

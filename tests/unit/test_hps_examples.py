@@ -16,7 +16,7 @@ from triton_operator.api.spec import TritonDeploymentSpec
 ROOT = Path(__file__).resolve().parents[2]
 DLRM = ROOT / "manifests/examples/dlrm-hps"
 BASE = DLRM / "base"
-GPU = "overlays/gpu/tritondeployment.yaml"
+GPU = "overlays/gpu-tensorrt/tritondeployment.yaml"
 
 
 @pytest.fixture

@@ -84,7 +84,7 @@ def test_tensorflow_is_refused_after_25_02_by_name_with_what_works(form: str) ->
 
 
 def test_other_formats_are_served_by_every_release() -> None:
-    for form in FORMATS.keys() - {"tf-savedmodel", "tf-trt"}:
+    for form in FORMATS.keys() - {"tf-savedmodel", "tf-trt", "hps"}:
         assert refusal(f"{NVIDIA}:26.08-py3", "pyt", form) is None
 
 
@@ -104,6 +104,14 @@ def test_the_advice_names_what_the_source_converts_into() -> None:
     message = refusal("tritonserver-cpu:1", "tf-keras", "tf-trt")
     assert message is not None
     assert "use format onnx, or one of NVIDIA's images" in message
+
+
+@pytest.mark.parametrize("tag", [":26.07-py3", f"@{DIGEST}", f":26.07-py3@{DIGEST}", ""])
+def test_nvidias_own_image_has_no_backend_for_tables_and_another_may_have_it(tag: str) -> None:
+    message = refusal(NVIDIA + tag, "hps", "hps")
+    assert message is not None
+    assert "build an image that has it" in message
+    assert refusal(f"registry.example/tritonserver{tag}", "hps", "hps") is None
 
 
 def test_the_cpu_images_backends_are_those_of_its_folder() -> None:

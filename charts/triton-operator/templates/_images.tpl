@@ -9,7 +9,13 @@
 {{- /* An image that nobody can pull would only show later, in a pod that waits. */ -}}
 {{- define "triton-operator.requireImages" -}}
 {{- $missing := list }}
-{{- range $name := list "operator" "converter" "converterTensorflow" (include "triton-operator.serverImage" .) }}
+{{- $names := list "operator" "converter" "converterTensorflow" (include "triton-operator.serverImage" .) }}
+{{- with .Values.images.converterGpu }}
+{{- if or .repository .tag .digest }}
+{{- $names = append $names "converterGpu" }}
+{{- end }}
+{{- end }}
+{{- range $name := $names }}
 {{- $image := index $.Values.images $name }}
 {{- if not (and $image.repository (or $image.tag $image.digest)) }}
 {{- $missing = append $missing (printf "images.%s" $name) }}

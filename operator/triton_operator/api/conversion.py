@@ -56,8 +56,8 @@ class Conversion(ApiType):
     image: Image = ""
     """Image of the containers that run your code, in reference, conversion and metrics Jobs. docs/user-files.md says
     what it needs; the operator copies its converters into the container when it starts. Default: the image in the
-    operator's Helm values, `images.converter` or
-    `images.converterTensorflow`."""
+    operator's Helm values, `images.converter`, `images.converterTensorflow` for models of TensorFlow, or
+    `images.converterGpu` for other models with `spec.gpu`, if it is set."""
     requirements: RequirementsFile = ""
     """Path of a requirements file in the source, such as `requirements.txt`: Python packages that your code imports. A
     Job installs those that the operator's image lacks, as wheels, from the package index of the Helm value

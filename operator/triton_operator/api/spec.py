@@ -164,3 +164,10 @@ class TritonDeploymentSpec(ApiType):
     def server_pod(self) -> Pod:
         """Settings of the servers' pods: `serving.pod` over `pod`."""
         return self.serving.pod.over(self.pod)
+
+    @property
+    def follower_pod(self) -> Pod:
+        """Settings of the pods of Jobs that have to run where the servers do: of `serving.pod`, the choice of nodes."""
+        servers = self.server_pod
+        nodes = {name: getattr(servers, name) for name in ("node_selector", "tolerations", "affinity")}
+        return self.conversion.pod.over(self.pod.model_copy(update=nodes))

@@ -365,6 +365,12 @@ class Images(ApiType):
     """Image of the main container of Jobs, unless they run TensorFlow or `conversion.image`."""
     converter_tensorflow: str = ""
     """Image of the main container of Jobs that run TensorFlow."""
+    converter_gpu: str | None = None
+    """Image of the container that runs your code in an object with `spec.gpu`, unless it runs TensorFlow. If there is
+    none, that is `converter`."""
+    tf32: bool | None = None
+    """False in an object with `spec.gpu`: no container computes fp32 in TF32. The field is missing on the CPU, and if
+    the images were chosen by an operator that did not know it, whose containers may."""
     server: str
     """Image of tritonserver, unless `serving.image` names one."""
     server_arguments: Annotated[list[str], Field(max_length=MOST_SERVER_ARGUMENTS)] = Field(default_factory=list)

@@ -1,11 +1,12 @@
-"""The candidates of a model whose spec lists none: from the spec, the source's format and the server's image. Pure."""
+"""The candidates of a model whose spec lists none: from the spec, the source's format and the images. Pure."""
 
 from collections.abc import Iterator
 
-from triton_converters.contract.formats import FORMATS, HPS
+from triton_converters.contract.formats import CONVERTER_TENSORFLOW, FORMATS, HPS, SOURCES
 from triton_operator.api.model import Candidate, Model
 from triton_operator.api.resolved import ModelOfRepository
 from triton_operator.api.spec import TritonDeploymentSpec
+from triton_operator.api.status import Images
 from triton_operator.candidates import server_image
 
 MOST = 3
@@ -27,8 +28,8 @@ def takes_defaults(model: Model) -> bool:
     return not model.candidates and model.format != HPS
 
 
-def default_candidates(spec: TritonDeploymentSpec, model: Model, image: str) -> tuple[Candidate, ...]:
-    """Return at most three candidates for a server of the image. A model of an ensemble has one: they multiply.
+def default_candidates(spec: TritonDeploymentSpec, model: Model, images: Images) -> tuple[Candidate, ...]:
+    """Return at most three candidates for the images. A model of an ensemble has one: they multiply.
 
     ``model``: its format is known. What somebody serves already, in a Triton repository, stays as it is.
     The first one is in fp32. On the CPU all are; on a GPU the others are in fp16, which is where it pays.
@@ -36,11 +37,11 @@ def default_candidates(spec: TritonDeploymentSpec, model: Model, image: str) -> 
     if isinstance(model, ModelOfRepository):
         assert model.format is not None
         return (_candidate(model.format, "fp32", "none"),)
-    ways = (way for way in _ways(spec, model) if _is_served(image, model, *way))
+    ways = (way for way in _ways(spec, model, images) if _is_served(images.server, model, *way))
     return tuple(_candidate(*way) for way, _ in zip(ways, range(1 if spec.ensemble else MOST), strict=False))
 
 
-def _ways(spec: TritonDeploymentSpec, model: Model) -> Iterator[tuple[str, str, str]]:
+def _ways(spec: TritonDeploymentSpec, model: Model, images: Images) -> Iterator[tuple[str, str, str]]:
     """Yield format, precision and accelerator of each way to serve the model, the most promising first."""
     formats = TARGETS[model.format or ""]
     if spec.gpu_count == 0:
@@ -49,10 +50,14 @@ def _ways(spec: TritonDeploymentSpec, model: Model) -> Iterator[tuple[str, str, 
     yield formats[0], "fp32", "none"
     if spec.gpu is not None and spec.gpu.product:
         yield "onnx", "fp16", "trt"
-        # The converter of the chart has no TensorRT: an engine needs the user's image.
-        if spec.conversion.image:
+        if spec.conversion.image or (images.converter_gpu and _runs_in_torch(model)):
             yield "trt", "fp16", "none"
     yield from ((name, "fp16", "none") for name in formats)
+
+
+def _runs_in_torch(model: Model) -> bool:
+    """Whether the model runs in the converter image for GPUs, which has TensorRT; that for TensorFlow has none."""
+    return SOURCES[model.format or ""].image != CONVERTER_TENSORFLOW
 
 
 def _is_served(image: str, model: Model, format_name: str, precision: str, accelerator: str) -> bool:

@@ -2,12 +2,13 @@
 
 import re
 
-from triton_converters.contract.formats import FORMATS, SOURCES, unserved
+from triton_converters.contract.formats import FORMATS, HPS, SOURCES, unserved
 
 CPU_IMAGE = "tritonserver-cpu"
 """The last part of the repository of this project's CPU image."""
 CPU_BACKENDS = ("onnxruntime", "pytorch", "hps")
 """All backends of that image (images/tritonserver-cpu/backends)."""
+NVIDIA_IMAGE = "nvcr.io/nvidia/tritonserver"
 CLIENT_SHARED_MEMORY_FLAG = "--allow-client-shm=true"
 _CLIENT_SHARED_MEMORY_OFF = "26.04"
 """From this release (server 2.68) on, shared memory of clients needs the flag; older servers do not know the flag."""
@@ -45,6 +46,11 @@ def refusal(image: str, source: str, format_name: str) -> str | None:
         return (
             f"image {image} has no backend {backend}, which format {format_name} needs; use format"
             f" {', '.join(served)}, or one of NVIDIA's images in spec.serving.image"
+        )
+    if backend == HPS and _TAG.sub("", image.partition("@")[0]) == NVIDIA_IMAGE:
+        return (
+            f"image {image} has no backend {HPS}, which format {format_name} needs; build an image that has it, as"
+            " docs/ensembles.md says, and name it in spec.serving.image"
         )
     message = unserved(format_name, release(image))
     return f"image {image}: {message}" if message else None

@@ -110,7 +110,7 @@ def _news(context: Context) -> Iterator[Verdict]:
         if model is None or model.format is None or not chosen.candidates:
             continue
         kept = [each.name for each in chosen.candidates]
-        newer = default_candidates(context.spec, model, context.images.server)
+        newer = default_candidates(context.spec, model, context.images)
         added = [each.name for each in newer if each not in chosen.candidates]
         if added:
             message = (

@@ -18,12 +18,14 @@ from triton_operator.stages.reference import basis
 
 def pinned(deployment: TritonDeployment, history: History, settings: Settings) -> Images:
     """The images of the status or the history that were chosen for what the spec asks for, or else the settings'."""
-    digest = basis(deployment.spec)
+    digest, on_gpu = basis(deployment.spec), deployment.spec.gpu_count > 0
     known = (each for each in (deployment.status.images, *_recorded(history)) if each is not None)
     found = next((each for each in known if each.spec_digest == digest), None)
     return found or Images(
         converter=settings.converter_image,
         converter_tensorflow=settings.converter_tensorflow_image,
+        converter_gpu=settings.converter_gpu_image or None if on_gpu else None,
+        tf32=False if on_gpu else None,
         server=settings.server_image,
         server_arguments=list(settings.server_arguments),
         spec_digest=digest,

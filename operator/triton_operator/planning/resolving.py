@@ -56,7 +56,7 @@ def resolved(context: Context) -> Context:
         old = kept.get(model.name, ResolvedModel(name=model.name))
         candidates: list[Candidate] = []
         if takes_defaults(model):
-            candidates = old.candidates or list(default_candidates(spec, model, context.images.server))
+            candidates = old.candidates or list(default_candidates(spec, model, context.images))
         batch = _batch(model, batched[model.name], old, alone) if model.name in batched else None
         return ResolvedModel(
             name=model.name,

@@ -287,7 +287,7 @@ def _placement(context: Context, work: Work) -> Pod:
     """The settings for the pod's node. A pod with a server runs where servers run, so that its figures hold there."""
     own, serving = context.spec.job_pod, context.spec.server_pod
     if work.sidecar is None:
-        return own
+        return context.spec.follower_pod if pod.follows_servers(context) else own
     secrets = {each.name: each for each in [*serving.image_pull_secrets, *own.image_pull_secrets]}
     return serving.model_copy(update={"image_pull_secrets": list(secrets.values())})
 

@@ -38,6 +38,11 @@ NO_GPU = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
 runtime is the node's default."""
 
 
+TF32_OFF = {"name": "NVIDIA_TF32_OVERRIDE", "value": "0"}
+"""Keeps NVIDIA's libraries from rounding the factors of fp32 products to 10 bits, whatever a program asks for: such
+answers lie outside the tolerances of fp32. ONNX Runtime, cuDNN and TensorFlow do so by default."""
+
+
 GPU_TAINT = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 """Tolerates the taint by which clusters keep other pods off GPU nodes; NVIDIA's device plugin tolerates the same."""
 
@@ -46,7 +51,7 @@ def pod_spec(context: Context, pod: Pod, component: str, gpu: bool) -> dict[str,
     """A pod's spec without containers and volumes. With ``gpu`` it needs a node with the spec's GPU product."""
     installed = context.settings.architecture
     selector = ({names.ARCHITECTURE_LABEL: installed} if installed else {}) | pod.node_selector
-    if gpu and context.spec.gpu is not None and context.spec.gpu.product:
+    if (gpu or follows_servers(context)) and context.spec.gpu is not None and context.spec.gpu.product:
         selector[names.GPU_PRODUCT_LABEL] = context.spec.gpu.product
     spec: dict[str, Any] = {
         "automountServiceAccountToken": False,
@@ -61,6 +66,15 @@ def pod_spec(context: Context, pod: Pod, component: str, gpu: bool) -> dict[str,
         "imagePullSecrets": [{"name": secret.name} for secret in pod.image_pull_secrets],
     }
     return {field: value for field, value in spec.items() if value not in ("", [], {})}
+
+
+def follows_servers(context: Context) -> bool:
+    """Whether every pod of the object needs a node on which its servers with a GPU may run.
+
+    The first pod that uses a claim decides in which zone, or on which node, its volume is made. It is the source Job's,
+    and the servers could never run elsewhere. Of a user's claim, the user has decided.
+    """
+    return context.spec.gpu_count > 0 and shared_by_nodes(context) is False
 
 
 def _tolerations(context: Context, pod: Pod, gpu: bool) -> list[dict[str, Any]]:
@@ -103,12 +117,13 @@ def resources(context: Context, pod: Pod, gpu: bool) -> dict[str, Any]:
 
 def finished(context: Context, spec: dict[str, Any]) -> dict[str, Any]:
     """The pod's spec with what every container has, whatever it is for: limits, and no GPU unless one is among them."""
+    on_gpu = [TF32_OFF] if context.images.tf32 is False else []
 
     def container(given: dict[str, Any]) -> dict[str, Any]:
         settings = context.settings
         defaults = settings.server_resources if given["name"] == SERVER else settings.job_resources
-        own = given.get("env", [])
-        environment = own if _has_gpu(context, given.get("resources", {})) else [*own, NO_GPU]
+        device = on_gpu if _has_gpu(context, given.get("resources", {})) else [NO_GPU]
+        environment = [*given.get("env", []), *device]
         every = {"env": environment, "resources": _with_defaults(given, spec["volumes"], defaults)}
         return given | {field: value for field, value in every.items() if value}
 

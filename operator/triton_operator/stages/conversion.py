@@ -80,7 +80,7 @@ def converted(context: Context, dump: Dump, candidates: Sequence[Combination]) -
                 attempts.append(replace(attempt, conversion=result).now("Converted"))
         elif this.failure is not None:
             skipped = this.failure.reason is Reason.UNSCHEDULABLE
-            attempts.append(attempt.now("Skipped" if skipped else "Failed", this.failure))
+            attempts.append(attempt.now("Skipped" if skipped else "Failed", _advised(context, this.failure)))
         elif absent is not None and not this.active:
             attempts.append(attempt.now("Skipped", absent))
         else:
@@ -88,6 +88,20 @@ def converted(context: Context, dump: Dump, candidates: Sequence[Combination]) -
             state = "Converting" if this.active else "Pending"
             attempts.append(attempt.now(state, Trouble(reason, words)))  # type: ignore[arg-type]
     return Round(_verdict(attempts), effects, tuple(attempts))
+
+
+def _advised(context: Context, failure: Trouble) -> Trouble:
+    """The failure; if the image for CPUs built no engine, with the installation's value for one that has TensorRT."""
+    if failure.reason is not Reason.TENSORRT_UNAVAILABLE or context.framework_image != context.images.converter:
+        return failure
+    again = "then change spec.source.revision, because an object keeps its images"
+    value = "the Helm value images.converterGpu"
+    advice = (
+        f"or use the image of {value}: for that, change spec.source.revision, because an object keeps its images"
+        if context.settings.converter_gpu_image
+        else f"or ask the administrator who installed the operator to set {value}, and {again}"
+    )
+    return Trouble(failure.reason, f"{failure.message}; {advice}")
 
 
 def convert_work(context: Context, dump: Dump, candidate: Combination) -> Work:

@@ -50,7 +50,12 @@ def _images(context: Context) -> Iterator[tuple[str, str]]:
 
 
 def _allows_image(settings: Settings, image: str) -> bool:
-    own = (settings.converter_image, settings.converter_tensorflow_image, settings.server_image)
+    own = (
+        settings.converter_image,
+        settings.converter_tensorflow_image,
+        settings.converter_gpu_image,
+        settings.server_image,
+    )
     return not settings.allowed_images or image in own or image.startswith(settings.allowed_images)
 
 
