@@ -121,6 +121,12 @@ def queued() -> Cluster:
     )
 
 
+def several_servers() -> Cluster:
+    """Two servers, which may run on different nodes, with the last pass done."""
+    repository = {"claimTemplate": {"accessModes": ["ReadWriteMany"]}}
+    return until(Cluster(a_spec(models=ONE, serving={"replicas": 2}, repository=repository)), has("Ready"))
+
+
 def suspended() -> Cluster:
     return until(Cluster(a_spec(suspend=True)), has("Suspended"))
 
@@ -208,6 +214,7 @@ MOMENTS: dict[str, Moment] = {
     "search-failed": search_failed,
     "second-part-of-a-search": second_part_of_a_search,
     "server-refuses-the-model": server_refuses_the_model,
+    "several-servers": several_servers,
     "suspended": suspended,
     "unschedulable": unschedulable,
 }
