@@ -56,8 +56,9 @@ class Kueue:
         assert self._process is not None
         self._process.terminate()
         self._process.wait(60)
-        self._kubectl.run("delete", "--ignore-not-found", f"--filename={_sources() / 'config/components/crd/bases'}")
         shutil.rmtree(METRICS_CERTIFICATES.parents[1], ignore_errors=True)
+        crds = _sources() / "config/components/crd/bases"
+        self._kubectl.run("delete", "--ignore-not-found", f"--filename={crds}", timeout=180)
 
     def log(self) -> str:
         """The end of its log."""

@@ -109,7 +109,7 @@ def test_the_command_in_the_message_shows_what_kueue_waits_for(queue: Place) -> 
     generation = queued(applied)
     state = applied.wait("Queued", waits, generation=generation).state
     command = state.condition("Ready")["message"].rpartition("type: kubectl ")[2]
-    assert "Workload" in queue.kubectl.run(*command.split())
+    eventually(lambda: "Workload" in queue.kubectl.run(*command.split()))
     hold(queue, "None")
     applied.wait_ready(generation)
 
