@@ -120,7 +120,7 @@ test: venv ## Run all tests, including their set-up, and print how long each sui
 	  took+=$$(printf '%-12s %3d min %02d s' $$suite $$((SECONDS / 60)) $$((SECONDS % 60)))$$'\n'; done; printf '\n%s' "$$took"
 
 test-fast: venv ## Run the tests that need neither images nor a cluster: minutes
-	pytest $(EACH_CORE) -m "not (apiserver or chaos or chromium or cluster or e2e or examples or gpu or images or nodes or observe or release or tensorflow or torch)" tests
+	pytest $(EACH_CORE) -m "not (apiserver or chaos or chromium or cluster or e2e or examples or gpu or images or integrations or nodes or observe or release or tensorflow or torch)" tests
 
 test-observe: venv ## Test alerts and dashboards with the real Prometheus, a real operator and a real tritonserver: minutes
 	python3 -m hack.devcluster binaries prometheus kubernetes etcd helm
@@ -177,6 +177,11 @@ test-e2e: venv ## Test the operator on a real cluster, as users see it
 .PHONY: test-nodes
 test-nodes: venv ## Lose nodes of a development cluster of three, and print what happened: 10 minutes; not part of `make test`
 	pytest -m nodes tests/nodes
+
+.PHONY: test-integrations
+test-integrations: venv ## Test Jobs in a queue of the real Kueue, on the development cluster: minutes; not part of `make test`
+	python3 -m hack.devcluster binaries kueue
+	pytest -m integrations tests/integrations
 
 .PHONY: test-examples
 test-examples: venv ## Run the examples with one candidate each on the cluster: minutes each; not part of `make test`

@@ -18,6 +18,8 @@ API_VERSION = f"{GROUP}/v1alpha1"
 KIND = "TritonDeployment"
 KEDA_API_VERSION = "keda.sh/v1alpha1"
 SCALED_OBJECT = "ScaledObject"
+POLICY_API_VERSION = "policy/v1"
+DISRUPTION_BUDGET = "PodDisruptionBudget"
 MANAGED_BY = "triton-operator"
 MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
 MANAGED_BY_SELECTOR = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
@@ -30,6 +32,8 @@ CANDIDATE_LABEL = f"{GROUP}/candidate"
 REVISION_LABEL = f"{GROUP}/revision"
 TEMPLATE_ANNOTATION = f"{GROUP}/pod-template"
 """On a revision's Deployment: the pod template that it was made with."""
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+"""On a Job: the LocalQueue in which Kueue has it wait. It is the user's, or Kueue's if the namespace has a default."""
 RETRY_ANNOTATION = f"{GROUP}/retry"
 """On a TritonDeployment: each new value asks for another try of what failed."""
 DOWNLOADS_LABEL = f"{GROUP}/downloads"
@@ -143,6 +147,11 @@ def sources_policy(deployment: str) -> str:
 
 def servers_policy(deployment: str) -> str:
     """Name of the NetworkPolicy for the servers."""
+    return f"{deployment}-servers"
+
+
+def disruption_budget(deployment: str) -> str:
+    """Name of the PodDisruptionBudget of the active revision's servers."""
     return f"{deployment}-servers"
 
 

@@ -15,7 +15,7 @@ from tests.conftest import Attack
 HOLDER = "the operator's token"
 GOLDEN = Path(__file__).parents[1] / "golden"
 Body = dict[str, Any]
-KINDS = ("Job", "Deployment", "Service", "NetworkPolicy", "PersistentVolumeClaim", "ConfigMap")
+KINDS = ("Job", "Deployment", "Service", "NetworkPolicy", "PersistentVolumeClaim", "ConfigMap", "PodDisruptionBudget")
 
 
 def planned() -> list[Body]:
@@ -56,7 +56,7 @@ def told(said: str) -> str:
 
 def test_everything_that_a_plan_creates_is_allowed(as_operator: Kubectl) -> None:
     bodies = planned()
-    assert {body["kind"] for body in bodies} >= {"Job", "Deployment", "Service", "NetworkPolicy"}
+    assert {body["kind"] for body in bodies} >= {"Job", "Deployment", "Service", "NetworkPolicy", "PodDisruptionBudget"}
     # One call for all: each object of the list is admitted by itself.
     as_operator("create", "--dry-run=server", "--validate=false", "-f", "-", body=renamed(bodies))
 
@@ -260,6 +260,14 @@ def test_a_network_policy_opens_no_pods_of_others(as_operator: Kubectl, attack: 
     said = refused(as_operator, body)
     attack(HOLDER, "NetworkPolicy for all pods", told(said))
     assert "selects the pods of one TritonDeployment" in said
+
+
+def test_a_disruption_budget_keeps_no_pods_of_others(as_operator: Kubectl, attack: Attack) -> None:
+    body = one("PodDisruptionBudget")
+    body["spec"]["selector"] = {}
+    said = refused(as_operator, body)
+    attack(HOLDER, "PodDisruptionBudget for all pods", told(said))
+    assert "a PodDisruptionBudget of the operator selects the pods of one TritonDeployment" in said
 
 
 def test_nothing_of_others_is_taken_over_or_deleted(as_operator: Kubectl, kubectl: Kubectl, attack: Attack) -> None:

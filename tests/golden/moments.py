@@ -107,6 +107,26 @@ def unschedulable() -> Cluster:
     return until(cluster, has("Unschedulable"))
 
 
+def queued() -> Cluster:
+    """Of two conversions, one runs and one waits for Kueue's quota."""
+    pod = {"labels": {"kueue.x-k8s.io/queue-name": "models"}}
+    cluster = Cluster(a_spec(models=PAIR, conversion={"pod": pod}), quota=1)
+    waits = [True, False]
+    return until(
+        cluster,
+        lambda each: (
+            waits == sorted((job["spec"]["suspend"] for job in each.of_kind("Job")[-2:]), reverse=True)
+            and len(each.active("convert")) == 2
+        ),
+    )
+
+
+def several_servers() -> Cluster:
+    """Two servers, which may run on different nodes, with the last pass done."""
+    repository = {"claimTemplate": {"accessModes": ["ReadWriteMany"]}}
+    return until(Cluster(a_spec(models=ONE, serving={"replicas": 2}, repository=repository)), has("Ready"))
+
+
 def suspended() -> Cluster:
     return until(Cluster(a_spec(suspend=True)), has("Suspended"))
 
@@ -186,6 +206,7 @@ MOMENTS: dict[str, Moment] = {
     "performance-regressed": regressed,
     "performance-regression-blocks": lambda: regressed(block=True),
     "profiling": lambda: until(Cluster(a_spec()), lambda cluster: cluster.active("profile") == ["onnx-fp32"]),
+    "queued": queued,
     "ready": ready,
     "resnet50-on-an-a100": lambda: until(Cluster(nvidias_resnet50.SPEC, gpu_product_exists=True), active("profile")),
     "rolling-out": lambda: until(Cluster(a_spec()), lambda cluster: bool(cluster.of_kind("Deployment"))),
@@ -193,6 +214,7 @@ MOMENTS: dict[str, Moment] = {
     "search-failed": search_failed,
     "second-part-of-a-search": second_part_of_a_search,
     "server-refuses-the-model": server_refuses_the_model,
+    "several-servers": several_servers,
     "suspended": suspended,
     "unschedulable": unschedulable,
 }

@@ -46,9 +46,10 @@ def write_inputs(case: Path) -> None:
 
 
 def as_read(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A child with only those parts of its pod template or pod that a pass reads."""
+    """A child with only those parts of its pod template or pod, or of its Job, that a pass reads."""
     if body["kind"] == "Job":
-        return {**body, "spec": {"template": {"spec": pod_as_read(body["spec"]["template"]["spec"])}}}
+        suspended = {name: body["spec"][name] for name in ("suspend",) if name in body["spec"]}
+        return {**body, "spec": suspended | {"template": {"spec": pod_as_read(body["spec"]["template"]["spec"])}}}
     return {**body, "spec": pod_as_read(body["spec"])} if body["kind"] == "Pod" else body
 
 

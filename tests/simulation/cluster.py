@@ -57,6 +57,8 @@ class Cluster:
     image_id: Callable[[str], str] = pulled
     """What the kubelet reports as the ID of an image of that name."""
     settings: Settings = SETTINGS
+    quota: int | None = None
+    """How many Jobs with a queue's name Kueue lets run at once; None: there is no Kueue."""
     gpu_product_exists: bool | None = None
     """Whether a node has the GPU product that is asked for; None: the operator may not read nodes."""
     has_keda: bool = False
@@ -180,6 +182,8 @@ class Cluster:
         if old is None:
             new["metadata"] |= self._identity()
             new["status"] = {}
+            if self.quota is not None and names.QUEUE_LABEL in new["metadata"]["labels"]:
+                new["spec"]["suspend"] = True
             self._tell(new)
         else:
             new["metadata"] |= {name: old["metadata"][name] for name in ("uid", "creationTimestamp")}
@@ -229,17 +233,40 @@ class Cluster:
     def step(self) -> int:
         """Two seconds pass: every Job and every Deployment gets on by one change. How many changes there were."""
         self.now += STEP
-        changes = sum(self._step_job(each) for each in self.of_kind("Job"))
+        changes = self._admit()
+        changes += sum(self._step_job(each) for each in self.of_kind("Job"))
         return changes + sum(self._step_server(each) for each in self.of_kind("Deployment"))
+
+    def _admit(self) -> int:
+        """Kueue lets Jobs of its queues go on, as far as its quota allows; how many."""
+        if self.quota is None:
+            return 0
+        jobs = [each for each in self.of_kind("Job") if not self._is_over(each)]
+        waiting = [each for each in jobs if each["spec"].get("suspend")]
+        admitted = waiting[: max(0, self.quota - len(jobs) + len(waiting))]
+        for job in admitted:
+            job["spec"]["suspend"] = False
+        return len(admitted)
+
+    def _is_over(self, job: Body) -> bool:
+        return bool(job["status"].get("shown", 0) == len(self.order))
+
+    def _suspend(self, job: Body) -> int:
+        """The Job controller deletes the pods of a suspended Job, and counts each as one that failed."""
+        pods = self._pods(job)
+        for pod in pods:
+            del self.objects["Pod", pod["metadata"]["name"]]
+        job["status"]["failed"] = job["status"].get("failed", 0) + len(pods)
+        if pods and job["status"]["failed"] > job["spec"]["backoffLimit"]:
+            self._fail(job, "BackoffLimitExceeded")
+        return len(pods)
 
     def _step_job(self, job: Body) -> int:
         pods = self._pods(job)
-        if job["spec"].get("suspend"):
-            for pod in pods:
-                del self.objects["Pod", pod["metadata"]["name"]]
-            return len(pods)
-        if job["status"].get("shown", 0) == len(self.order):
+        if self._is_over(job):
             return 0
+        if job["spec"].get("suspend"):
+            return self._suspend(job)
         if self._is_late(job["spec"], job["metadata"]["creationTimestamp"]):
             self._give_up(job)
             return 1
@@ -291,8 +318,11 @@ class Cluster:
         """The Job controller ends a Job at the Job's own deadline, and deletes its pods."""
         for pod in self._pods(job):
             del self.objects["Pod", pod["metadata"]["name"]]
-        late = {"type": "Failed", "status": "True", "reason": "DeadlineExceeded", "lastTransitionTime": self._time()}
-        job["status"] = {"conditions": [late], "shown": len(self.order)}
+        self._fail(job, "DeadlineExceeded")
+
+    def _fail(self, job: Body, reason: str) -> None:
+        failed = {"type": "Failed", "status": "True", "reason": reason, "lastTransitionTime": self._time()}
+        job["status"] |= {"conditions": [failed], "shown": len(self.order)}
 
     def _stop(self, pod: Body) -> None:
         """The kubelet ends a pod at the pod's deadline."""

@@ -104,6 +104,17 @@ def test_every_object_in_a_page_is_valid() -> None:
     assert {place: faults for place, faults in found.items() if faults} == {}
 
 
+@pytest.mark.parametrize("page", ["docs/serving.md", "docs/scaling.md", "docs/monitoring.md"])
+def test_every_part_of_a_spec_in_a_page_is_valid(page: str) -> None:
+    blocks = [
+        yaml.safe_load(each) for each in YAML.findall((ROOT / page).read_text(encoding="utf-8")) if "---" not in each
+    ]
+    specs = [each["spec"] for each in blocks if each.keys() == {"spec"}]
+    assert specs
+    for spec in specs:
+        assert check(MINIMAL | {"spec": MINIMAL["spec"] | spec}) == []
+
+
 def test_troubleshooting_names_only_reasons_that_exist() -> None:
     text = (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8")
     named = set(re.findall(r"^\| `([A-Z][A-Za-z]+)`", text, re.MULTILINE))

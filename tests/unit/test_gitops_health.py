@@ -24,6 +24,7 @@ READY = {
     "server-refuses-the-model",
     "saturated",
     "autoscaled",
+    "several-servers",
     "autoscaling-paused",
 }
 FAILED = {

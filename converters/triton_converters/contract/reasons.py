@@ -22,6 +22,7 @@ class Reason(StrEnum):
     PENDING = "Pending", "Nothing has been observed yet."
     WAITING = "Waiting", "An earlier stage must finish first."
     RUNNING = "Running", "The stage's Job is running."
+    QUEUED = "Queued", "The stage's Job is suspended, by Kueue or by someone else; it goes on once it is not."
     SUSPENDED = (
         "Suspended",
         "spec.suspend is true: no new Job starts, and the active revision keeps running."

@@ -54,6 +54,9 @@ SERVICE = Kind("v1", "Service", "services", _APPLIED)
 CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps", _APPLIED)
 CLAIM = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", _APPLIED, created=True, merged=True)
 NETWORK_POLICY = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", _APPLIED, created=True)
+DISRUPTION_BUDGET = Kind(
+    names.POLICY_API_VERSION, names.DISRUPTION_BUDGET, "poddisruptionbudgets", _APPLIED | {"delete"}
+)
 # Events have no labels. The most frequent ones are left out, because a pod's status says the same.
 _WARNINGS = "type=Warning,reason!=BackOff,reason!=FailedScheduling,reason!=Unhealthy"
 EVENT = Kind("v1", "Event", "events", _WATCHED | {"create"}, labels="", fields=_WARNINGS)
@@ -65,7 +68,7 @@ NODE = Kind("v1", "Node", "nodes", frozenset({"list"}), labels="")
 SCALED_OBJECT = Kind(names.KEDA_API_VERSION, names.SCALED_OBJECT, "scaledobjects", _APPLIED | {"delete"})
 """KEDA's; used only where its CustomResourceDefinition is served and the installation names a Prometheus."""
 
-CHILDREN = (JOB, POD, DEPLOYMENT, SERVICE, CONFIG_MAP, CLAIM, NETWORK_POLICY)
+CHILDREN = (JOB, POD, DEPLOYMENT, SERVICE, CONFIG_MAP, CLAIM, NETWORK_POLICY, DISRUPTION_BUDGET)
 """Kinds that are watched because TritonDeployments own them, directly or through a Job or a Deployment."""
 ALL = (TRITON_DEPLOYMENT, *CHILDREN, EVENT)
 """All watched kinds. Events come last, because the store knows them by the object that they are about."""

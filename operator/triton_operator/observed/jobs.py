@@ -42,6 +42,9 @@ SEARCH_RESTARTS = 6
 """Restarts of a search's sidecar once the search runs. The search refuses a configuration under which the server ended
 twice; three such configurations leave time for others, though the kubelet waits longer with each start."""
 
+TRIES_USED_UP = "BackoffLimitExceeded"
+"""The reason of a Job that failed because its pods failed more often than BACKOFF_LIMIT."""
+
 _MEASURING = ("profile", "search", "measure")
 """Stages whose deadline is in spec.performance; that of the others is in spec.conversion."""
 
@@ -79,6 +82,8 @@ class JobView:
     """What keeps its pod from running, or how its own container ended in a pod that goes on."""
     unschedulable_since: datetime | None
     """When the scheduler first found no node for the pod that waits."""
+    suspended: bool
+    """Whether somebody suspended it, such as Kueue, before it ended. Its pods go, and others come once it goes on."""
     lingers_since: datetime | None
     """When its own container ended, if a container that a webhook added keeps the pod from ending; None otherwise."""
     ended: bool
@@ -107,7 +112,10 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
     # sidecar has to shut down first.
     record = next((found for pod in reversed(own) if (found := _record(pod, stage, key))), None)
     final = newest is not None and _is_final(newest, stage)
-    lingers_since = None if newest is None else _lingers_since(newest, stage)
+    suspended = bool(job["spec"].get("suspend")) and not why
+    queued = suspended and record is None and not final
+    # The pod of a suspended Job is about to go, whatever it says.
+    lingers_since = None if newest is None or queued else _lingers_since(newest, stage)
     failure, pending, crashed = None, None, None
     if record is not None:
         state = "Succeeded"
@@ -123,6 +131,8 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
         failure = _late(name, late, stage, events)
     elif len(evictions) == EVICTIONS:
         failure = _evicted(name, evictions[-1])
+    elif queued or _failed_in_the_queue(job, why):
+        pending = _queued(job)
     elif state == "Failed":
         failure = _failure(name, own, stage, key, why)
     elif newest is None:
@@ -140,7 +150,7 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
     unseen = None
     if why.get("lastTransitionTime") and not own:
         unseen = datetime.fromisoformat(why["lastTransitionTime"])
-    since = None if newest is None or pending is None else unschedulable_since(newest)
+    since = None if newest is None or pending is None or queued else unschedulable_since(newest)
     return JobView(
         name=name,
         uid=job["metadata"]["uid"],
@@ -151,6 +161,7 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
         failure=failure or crashed,
         pending=pending,
         unschedulable_since=since,
+        suspended=suspended,
         lingers_since=lingers_since,
         ended=bool(why) or final,
         ended_unseen=unseen,
@@ -257,6 +268,24 @@ def _state(job: Mapping[str, Any]) -> tuple[JobState, Mapping[str, Any]]:
         if condition["type"] in ("Complete", "Failed") and condition["status"] == "True":
             return ("Succeeded" if condition["type"] == "Complete" else "Failed"), condition
     return "Active", {}
+
+
+def _failed_in_the_queue(job: Mapping[str, Any], why: Mapping[str, Any]) -> bool:
+    """Whether the Job failed only because it was suspended too often: each time, its pod counts as a failed try."""
+    return bool(job["spec"].get("suspend")) and (why.get("type"), why.get("reason")) == ("Failed", TRIES_USED_UP)
+
+
+def _queued(job: Mapping[str, Any]) -> Trouble:
+    name, namespace = job["metadata"]["name"], job["metadata"].get("namespace", "default")
+    queue = job["metadata"]["labels"].get(names.QUEUE_LABEL)
+    if queue is None:
+        words = f"Job {name} is suspended; it goes on once its spec.suspend is false, so ask the one who set that"
+        return Trouble(Reason.QUEUED, words)
+    message = (
+        f"Job {name} waits in queue {queue} until Kueue admits it; to see what it waits for, type: kubectl describe"
+        f" workloads --namespace {namespace} --selector kueue.x-k8s.io/job-uid={job['metadata']['uid']}"
+    )
+    return Trouble(Reason.QUEUED, message)
 
 
 def _late(name: str, pod: Mapping[str, Any], stage: str, events: list[Mapping[str, Any]]) -> Trouble:

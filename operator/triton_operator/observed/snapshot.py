@@ -100,6 +100,8 @@ class Observed:
     """Whether a node has the GPU product that a candidate is built for; None: not known, or not asked."""
     scaled_object: str | None
     """Name of the ScaledObject that the operator made; None: there is none."""
+    disruption_budget: str | None
+    """Name of the PodDisruptionBudget that the operator made; None: there is none."""
     has_keda: bool
     """Whether the API server knows the kind ScaledObject."""
 
@@ -148,13 +150,18 @@ def observe(
         history=history,
         neighbours=tuple(sorted(neighbours)),
         gpu_product_exists=gpu_product_exists,
-        scaled_object=next((each["metadata"]["name"] for each in by_kind.get(names.SCALED_OBJECT, [])), None),
+        scaled_object=_only(by_kind.get(names.SCALED_OBJECT, [])),
+        disruption_budget=_only(by_kind.get(names.DISRUPTION_BUDGET, [])),
         has_keda=has_keda,
     )
 
 
 def _named(objects: Iterable[Mapping[str, Any]], name: str) -> Mapping[str, Any] | None:
     return next((each for each in objects if each["metadata"]["name"] == name), None)
+
+
+def _only(objects: Iterable[Mapping[str, Any]]) -> str | None:
+    return next((each["metadata"]["name"] for each in objects), None)
 
 
 def _is_other_claim(recorded: str, name: str, claim: Mapping[str, Any] | None) -> bool:

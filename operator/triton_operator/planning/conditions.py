@@ -27,6 +27,7 @@ UNDECIDED = {
     Reason.PENDING,
     Reason.WAITING,
     Reason.RUNNING,
+    Reason.QUEUED,
     Reason.SUSPENDED,
     Reason.SEARCHING,
     Reason.AWAITING_APPROVAL,

@@ -17,6 +17,7 @@ from triton_operator.planning.pins import pinned
 from triton_operator.planning.resolving import resolved
 from triton_operator.planning.status import status_of
 from triton_operator.resources.claim import claim
+from triton_operator.resources.disruptions import disruption_budget
 from triton_operator.resources.network_policy import jobs_policy, server_policies, sources_policy
 from triton_operator.resources.results import results
 from triton_operator.settings import Settings
@@ -121,6 +122,9 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
     scaled = scaling.scale(context, progress)
     if scaled.scaled_object is not None:
         effects += Effects((scaled.scaled_object,))
+    budget = disruption_budget(context)
+    if budget is not None:
+        effects += Effects((budget,))
     status = status_of(context, progress)
     return Plan(
         objects=(*objects, *effects.objects),
@@ -142,13 +146,16 @@ def _walk(context: Context) -> Progress:
 
 
 def _deletions(context: Context, effects: Effects) -> tuple[Reference, ...]:
-    """Return Jobs that the plan does not know, a ScaledObject it does not want, and Deployments of old revisions."""
+    """Return Jobs that the plan does not know, Deployments of old revisions, and others that it does not want."""
     gone = [Reference("batch/v1", "Job", name) for name in context.observed.jobs if name not in effects.jobs]
     kept = {context.serving} | {each["metadata"]["name"] for each in effects.objects if each["kind"] == "Deployment"}
     gone += [Reference("apps/v1", "Deployment", name) for name in context.observed.servers if name not in kept]
-    scaled = context.observed.scaled_object
-    if scaled is not None and not any(each["kind"] == names.SCALED_OBJECT for each in effects.objects):
-        gone.append(Reference(names.KEDA_API_VERSION, names.SCALED_OBJECT, scaled))
+    optional = (
+        (names.KEDA_API_VERSION, names.SCALED_OBJECT, context.observed.scaled_object),
+        (names.POLICY_API_VERSION, names.DISRUPTION_BUDGET, context.observed.disruption_budget),
+    )
+    wanted = {each["kind"] for each in effects.objects}
+    gone += [Reference(version, kind, name) for version, kind, name in optional if name and kind not in wanted]
     return tuple(gone)
 
 

@@ -120,7 +120,8 @@ def run(
     """Look for the work's record; else for its failure; else for its Job; else start one, if ``start`` allows it.
 
     A Job that has ended stays with its record, for its log, also where a newer operator would write it otherwise. One
-    whose pod never ends, because of what a webhook added to it, goes once its record or failure is known.
+    whose pod never ends, because of what a webhook added to it, goes once its record or failure is known; so does one
+    that is suspended, because Kueue would start it again.
     ``patience``: seconds after which a Job that no node takes is given up; None: it waits.
     ``repeats``: failures that end with their Job: without the Job the work starts again.
 
@@ -135,7 +136,7 @@ def run(
     if record in context.observed.records:
         same = [each for each in context.observed.jobs.values() if (each.stage, each.key) == (work.stage, work.key)]
         jobs |= {each.name for each in same if not each.active}
-        jobs -= {each.name for each in same if _overstays(context, each)}
+        jobs -= {each.name for each in same if each.suspended or _overstays(context, each)}
         return Run(Effects(needed=needed, jobs=jobs), record=context.observed.records[record])
     if known is not None and (observed is None or observed.uid == known.uid):
         again = known.retry != context.deployment.retry
@@ -150,15 +151,16 @@ def run(
             return Run(Effects(needed=needed))
         return Run(Effects((body,), needed, jobs), active=True)
     if is_unseen(context, observed):
-        return Run(Effects((body,), needed, jobs), active=True)
+        return Run(Effects((body,), needed, jobs), pending=observed.pending, active=True)
     failure = observed.failure or _given_up(context, observed, patience)
     if failure is not None:
         stays = jobs if _stays(context, observed) else frozenset()
         failed = Failure(observed.uid, failure.reason, failure.message, context.deployment.retry)
         return Run(Effects(needed=needed, jobs=stays, failures={name: failed}), failure=failure)
-    if observed.state == "Succeeded":
-        # Its pod is gone with the answer: without the Job another one starts and replays it from the claim.
-        return Run(Effects(needed=needed), active=True)
+    if observed.state != "Active":
+        # Its pod is gone with the answer, or it was suspended too often: without the Job another one starts, and
+        # replays an answer from the claim.
+        return Run(Effects(needed=needed), pending=observed.pending, active=True)
     return Run(Effects((body,), needed, jobs), pending=observed.pending, active=True)
 
 

@@ -1,0 +1,1 @@
+"""Other projects' controllers on a cluster with this tree's operator."""
