@@ -38,6 +38,7 @@ from triton_converters.contract.request import (
     ProfileRequest,
     ReferenceRequest,
     SearchRequest,
+    SnapshotRequest,
     SourceRequest,
 )
 from triton_converters.failures import failure_of
@@ -76,6 +77,7 @@ STAGES = {
     "metrics": Stage(MetricsRequest, "triton_converters.stages.metrics", layout.measurement_directory, True),
     "search": Stage(SearchRequest, "triton_converters.stages.search", layout.measurement_directory),
     "measure": Stage(MeasureRequest, "triton_converters.stages.measure", layout.measurement_directory),
+    "snapshot": Stage(SnapshotRequest, "triton_converters.stages.snapshot", None),
     "clean": Stage(CleanRequest, "triton_converters.stages.clean", None),
 }
 PREPARE, RUN, PRODUCE, PUBLISH = "prepare", "run", "produce", "publish"

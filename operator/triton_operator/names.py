@@ -140,6 +140,11 @@ def measure_policy(deployment: str) -> str:
     return f"{deployment}-measure"
 
 
+def snapshot_policy(deployment: str) -> str:
+    """Name of the NetworkPolicy that lets the snapshot Jobs' pods reach the servers' metrics."""
+    return f"{deployment}-snapshot"
+
+
 def sources_policy(deployment: str) -> str:
     """Name of the NetworkPolicy that lets pods download sources."""
     return f"{deployment}-sources"

@@ -33,6 +33,7 @@ def explain(subject: Subject) -> str:
         _last_source(subject),
         _saturation(subject),
         _autoscaling(subject),
+        _soak(subject),
         _measured(subject),
     ]
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
@@ -50,7 +51,10 @@ def _outcome(subject: Subject) -> str:
             f"The operator has not processed generation {subject.generation} of the spec yet;"
             f" what follows describes generation {seen}."
         )
-    if subject.holds("Ready"):
+    if subject.holds("Ready") and subject.holds("Stalled"):
+        lines.append(f"{name} is ready with the previous revision: the new one was undone.")
+        lines += list(_trouble(subject))
+    elif subject.holds("Ready"):
         lines.append(_sentence(f"{name} is ready: {_message(subject, 'Ready')}"))
     elif subject.holds("Stalled"):
         lines.append(f"{name} is stalled: it cannot become ready until something is changed.")
@@ -222,6 +226,17 @@ def _autoscaling(subject: Subject) -> str:
     replicas = subject.status.serving.replicas if subject.status.serving else 0
     lines = [_sentence(f"Autoscaling: {found.reason}: {found.message}; there are {replicas} replicas")]
     if found.status == "False" and (words := advice(found.reason)):
+        lines.append(f"  to do: {words}")
+    return "\n".join(lines)
+
+
+def _soak(subject: Subject) -> str:
+    """What became of the active revision's soak, unless the outcome says it."""
+    found = subject.condition("Soaked")
+    if found is None or subject.holds("Stalled"):
+        return ""
+    lines = [_sentence(f"Soak: {found.reason}: {found.message}")]
+    if found.reason not in GOES_ON and (words := advice(found.reason)):
         lines.append(f"  to do: {words}")
     return "\n".join(lines)
 

@@ -9,10 +9,13 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from triton_converters.contract.reasons import Reason
 from triton_operator.api.status import CandidateStatus, Condition, TritonDeploymentStatus
 
 STAGES = ("SourceResolved", "Converted", "Verified", "Selected", "Available", "PerformanceMeasured")
 """Conditions in the order in which they become true."""
+SOAK = "Soaked"
+"""A condition that comes after them, if the spec asks for it and another revision was active before."""
 MARKS = {"True": ("✓", "green"), "False": ("✗", "red"), "Unknown": ("…", "yellow")}
 HEARTBEAT_SECONDS = 60.0
 """Time without a change after which a line says that the work goes on."""
@@ -57,6 +60,8 @@ def picture(status: TritonDeploymentStatus) -> Picture:
     """Return the state of the object."""
     conditions = by_type(status)
     stage = next((name for name in STAGES if name not in conditions or conditions[name].status != "True"), "Ready")
+    if stage == "Ready" and SOAK in conditions and conditions[SOAK].reason in (Reason.SOAKING, Reason.SOAK_FAILED):
+        stage = SOAK
     found = conditions.get(stage)
     return Picture(
         stage=stage,
@@ -84,7 +89,7 @@ def panel(status: TritonDeploymentStatus, elapsed: float, measured: str = "") ->
     """Return the live display: stages and their reasons, then candidates and the last measurement."""
     stages = Table(box=None, show_header=False, pad_edge=False)
     conditions = by_type(status)
-    for name in (*STAGES, "Ready"):
+    for name in (*STAGES, *([SOAK] if SOAK in conditions else []), "Ready"):
         found = conditions.get(name)
         mark, style = MARKS[found.status if found else "Unknown"]
         words = [found.reason, found.message] if found else ["not observed yet", ""]

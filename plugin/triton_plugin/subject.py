@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from triton_converters.contract import text
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
 from triton_converters.contract.results import (
     ConvertResult,
@@ -55,6 +56,12 @@ class Subject:
         """Whether a condition is True for the present generation."""
         found = self.condition(kind)
         return found is not None and found.status == "True" and found.observed_generation == self.generation
+
+    @property
+    def is_soaked(self) -> bool:
+        """Whether the active revision may still be undone by its soak."""
+        found = self.condition("Soaked")
+        return found is not None and found.reason == Reason.SOAKING
 
     @property
     def is_paused(self) -> bool:

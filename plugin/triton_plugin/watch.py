@@ -1,4 +1,4 @@
-"""Watches one object until it is ready, stalled or waiting for its user."""
+"""Watches one object until it is ready and its soak is over, stalled or waiting for its user."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,6 +27,8 @@ def watch(
 ) -> int:
     """Show progress, then the outcome once the object is ready, stalled or waiting for its user. Return an exit status.
 
+    An object whose new revision is soaked is not ready yet.
+
     ``read`` returns the object; a SubjectError is raised if it is the first answer or lasts longer than LOST_SECONDS.
     ``log`` returns the last measurement of a Job in words, or an empty text.
     """
@@ -36,7 +38,8 @@ def watch(
     subject = parse(read(), None)
     with Display(console) as display:
         while True:
-            over = subject.holds("Ready") or subject.holds("Stalled") or subject.is_paused
+            ready = subject.holds("Ready") and not subject.is_soaked
+            over = ready or subject.holds("Stalled") or subject.is_paused
             # At the end, the last measurement may be newer than the last look.
             due = measured != "" if over else clock() - looked >= LOG_SECONDS
             if due:
@@ -57,4 +60,4 @@ def watch(
     if subject.status.search:
         console.print(tables.searches(subject.status.search))
     console.print(explain(subject), markup=False, soft_wrap=True)
-    return READY if subject.holds("Ready") else STALLED
+    return STALLED if subject.holds("Stalled") or not subject.holds("Ready") else READY

@@ -30,6 +30,7 @@ from triton_converters.contract.results import (
     ReferenceResult,
     SearchResult,
     Signature,
+    SnapshotResult,
     SourceResult,
     Tuning,
 )
@@ -114,7 +115,9 @@ def make_marks(home: Path) -> Path:
     mark(marks, "theirs", "measure", MARKED, MEASURED)
     mark(marks, "theirs", "reference", MARKED, REFERRED)
     mark(marks, "theirs", "packages", MARKED, INSTALLED)
+    mark(marks, "mine", "snapshot", MARKED, SnapshotResult(()))
     (marks / "mine" / "claim").write_text("0a1b")
+    (marks / "mine" / "soak.0a1b").write_text("edited by hand")
     (marks / "mine" / f"finished.convert.{MARKED}").write_text("2026-11-21T12:00:00Z")
     (marks / "mine" / f"image.profile.{MARKED}").write_text(f"example/server@sha256:{'0' * 64}")
     (marks / "mine" / "failure.digits-convert-0a1b").write_text("edited by hand")

@@ -35,6 +35,7 @@ from tests.e2e import (
     running,
     served_already,
     smallest,
+    soaking,
     workbench,
 )
 from tests.e2e.bad_inputs import BadInput
@@ -46,12 +47,13 @@ from tests.e2e.suite import Suite
 from tests.e2e.watching import Watch
 
 HOSTS = ("host-1", "host-2")
-MODELS = dict.fromkeys((*HOSTS, evolution.NAME, attacks.NEIGHBOUR), "classifier")
+MODELS = dict.fromkeys((*HOSTS, evolution.NAME, attacks.NEIGHBOUR, soaking.NAME), "classifier")
 LANES: dict[str, Callable[[Suite], Any]] = {
     "happy_object": happy.run,
     "formats": conversion.formats,
     "scorer": ensemble.run,
     "evolved": evolution.run,
+    "soaked": soaking.run,
     "shapes": conversion.shapes,
     "attacked": attacks.run,
     "last_words_read": last_words.run,
@@ -198,6 +200,12 @@ def formats(lanes: dict[str, "Future[Any]"]) -> conversion.Formats:
 def evolved(lanes: dict[str, "Future[Any]"]) -> evolution.Evolution:
     """Outcome of the lane."""
     return lanes["evolved"].result()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="package")
+def soaked(lanes: dict[str, "Future[Any]"]) -> soaking.Soaked:
+    """Outcome of the lane."""
+    return lanes["soaked"].result()  # type: ignore[no-any-return]
 
 
 @pytest.fixture(scope="package")

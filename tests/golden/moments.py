@@ -10,6 +10,7 @@ from tests.golden import nvidias_resnet50
 from tests.simulation.answers import FINAL, Fate, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model, a_spec, an_ensemble, candidate
+from triton_converters.contract.results import Counters
 
 Moment = Callable[[], Cluster]
 ONE = [a_model(candidates=[candidate("ts-trace-fp32")])]
@@ -184,6 +185,25 @@ def autoscaled(reason: str) -> Cluster:
     return until(cluster, has(reason, "Autoscaling"))
 
 
+def soaked(reason: str, failing: int = 0) -> Cluster:
+    """A revision that replaced another one, and what its soak found. ``failing``: its requests that fail a second."""
+    one = [a_model(candidates=[candidate("onnx-fp32")])]
+    wider = [a_model(config={"maxBatchSize": 16, "dynamicBatching": {}}, candidates=[candidate("onnx-fp32")])]
+    cluster = Cluster(a_spec(models=one, serving={"soak": {"seconds": 60}}))
+    cluster.settle()
+    old, began = cluster.serving(), cluster.now
+
+    def counters(pod: str) -> Counters:
+        seconds = int((cluster.now - began).total_seconds())
+        failed = 0 if pod.startswith(f"{old}-") else failing * seconds
+        return Counters(pod, 20_000 + 100 * seconds - failed, failed, 900_000_000 + 200_000 * seconds)
+
+    cluster.counters = counters
+    cluster.run(10)
+    cluster.edit(models=wider)
+    return until(cluster, has(reason, "Soaked"))
+
+
 MOMENTS: dict[str, Moment] = {
     "approval-invalid": approval_invalid,
     "autoscaled": lambda: autoscaled("Scaling"),
@@ -215,7 +235,9 @@ MOMENTS: dict[str, Moment] = {
     "second-part-of-a-search": second_part_of_a_search,
     "server-refuses-the-model": server_refuses_the_model,
     "several-servers": several_servers,
+    "soaking": lambda: soaked("Soaking"),
     "suspended": suspended,
+    "undone": lambda: soaked("SoakFailed", failing=5),
     "unschedulable": unschedulable,
 }
 """By folder."""

@@ -26,6 +26,13 @@ def golden(case: str) -> tuple[dict[str, Any], dict[str, Any]]:
     return body, results
 
 
+def expected(case: str) -> dict[str, Any]:
+    """The status that the pass of a case of tests/golden writes."""
+    written = yaml.safe_load((GOLDEN / case / "expected.yaml").read_text(encoding="utf-8"))
+    status: dict[str, Any] = written["status"]
+    return status
+
+
 def ready() -> Subject:
     """Four candidates, all passed, one serves."""
     return parse(*golden("ready"))

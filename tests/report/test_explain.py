@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hack.docs import advice as generate_advice
-from tests.report.subjects import golden, ready, saturated
+from tests.report.subjects import expected, golden, ready, saturated
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import candidate
 from triton_converters.contract.reasons import Reason
@@ -27,10 +27,22 @@ def explained(case: str) -> str:
     [
         ("autoscaled", "Autoscaling: Scaling: ScaledObject digits asks for 1 to 6 replicas"),
         ("autoscaling-paused", "Autoscaling: ScalingPaused: the measurement's own load counts"),
+        ("soaking", "Soak: Soaking: Deployment "),
     ],
 )
-def test_an_object_that_is_scaled_says_by_what(case: str, words: str) -> None:
+def test_an_object_says_by_what_it_is_scaled_and_how_its_soak_goes(case: str, words: str) -> None:
     assert words in explained(case)
+
+
+def test_an_object_that_was_undone_says_why_and_what_to_do() -> None:
+    body, results = copy.deepcopy(golden("undone"))
+    body["status"] = expected("undone")
+    text = explain(parse(body, results))
+    assert "digits is ready with the previous revision: the new one was undone.\n  what:  Stalled: SoakFailed: " in text
+    assert "5 % of 5800 requests failed in pod" in text
+    assert "\n  to do: Nothing at once: the previous revision is active." in text
+    assert text.count("requests failed in pod") == 1
+    assert "The target revision" not in text
 
 
 def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from tests.report.subjects import golden
+from tests.report.subjects import expected, golden
 from triton_plugin.progress import panel
 from triton_plugin.subject import SubjectError, parse
 from triton_plugin.watch import LOST_SECONDS, watch
@@ -47,6 +47,16 @@ def test_it_ends_with_the_outcome_of_a_ready_object() -> None:
     assert lines[0].lstrip().startswith("0 s  Converted")
     assert lines[1].lstrip().startswith("1 s  Verified")
     assert "Why onnx-fp32" in text
+
+
+def test_it_goes_on_while_a_new_revision_is_soaked() -> None:
+    undone = case("undone") | {"status": expected("undone")}
+    status, text = watched([case("soaking"), undone])
+    assert status == 1
+    lines = text.splitlines()
+    assert lines[0].lstrip().startswith("0 s  Soaked: Soaking: Deployment ")
+    assert lines[1].lstrip().startswith("1 s  Soaked: SoakFailed: ")
+    assert watched([case("ready")])[0] == 0
 
 
 def test_a_line_names_only_the_candidates_whose_state_changed() -> None:

@@ -18,12 +18,14 @@ from triton_converters.contract.request import (
     ProfileRequest,
     ReferenceRequest,
     SearchRequest,
+    SnapshotRequest,
     SourceRequest,
 )
 from triton_converters.contract.results import (
     CandidateMetrics,
     CleanResult,
     ConvertResult,
+    Counters,
     Environment,
     MeasureResult,
     MetricsResult,
@@ -35,6 +37,7 @@ from triton_converters.contract.results import (
     SearchPoint,
     SearchResult,
     Signature,
+    SnapshotResult,
     SourceResult,
     Tensor,
     Tuning,
@@ -51,6 +54,7 @@ REQUESTS: dict[str, Any] = {
     "metrics": MetricsRequest,
     "search": SearchRequest,
     "measure": MeasureRequest,
+    "snapshot": SnapshotRequest,
     "clean": CleanRequest,
 }
 THROUGHPUT = {("ts-trace", "fp32"): 1000, ("ts-script", "fp32"): 900, ("onnx", "fp32"): 2000, ("onnx", "fp16"): 1500}
@@ -154,6 +158,12 @@ def message(stage: str, candidate: str, request: Any, fate: Fate) -> str:
     if fate.reason is None:
         return fate.message
     return Outcome(stage, request.key, None, fate.reason, fate.message).to_json()
+
+
+def counted(request: SnapshotRequest, counters: Callable[[str], Counters]) -> Fate:
+    """The answer with what the servers' metrics say. ``counters``: those of the pod of that name."""
+    active, previous = (tuple(counters(each.name) for each in pods) for pods in (request.active, request.previous))
+    return Fate(answer=Outcome("snapshot", request.key, SnapshotResult(active, previous)).to_json())
 
 
 def mismatch(request: Any, fate: Fate) -> str:

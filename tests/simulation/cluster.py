@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tests.simulation.answers import REQUESTS, Fate, Fates, all_good, message, mismatch
+from tests.simulation.answers import GOOD, REQUESTS, Fate, Fates, all_good, counted, message, mismatch
 from triton_converters.contract.envelope import EXIT_FINAL
+from triton_converters.contract.results import Counters
 from triton_operator import names
 from triton_operator.api.deployment import parse
 from triton_operator.kube.drift import drift
@@ -56,6 +57,8 @@ class Cluster:
     """Name of the container that a webhook adds to every Job's pod; it never ends by itself. Empty: none."""
     image_id: Callable[[str], str] = pulled
     """What the kubelet reports as the ID of an image of that name."""
+    counters: Callable[[str], Counters] = lambda pod: Counters(pod, 0, 0, 0)
+    """What the metrics of the server in a pod of that name say now."""
     settings: Settings = SETTINGS
     quota: int | None = None
     """How many Jobs with a queue's name Kueue lets run at once; None: there is no Kueue."""
@@ -283,6 +286,8 @@ class Cluster:
         request = REQUESTS[stage].from_json(text)
         candidate = job["metadata"]["labels"].get(names.CANDIDATE_LABEL, "")
         fate = self.fates(stage, candidate, request)
+        if stage == "snapshot" and fate == GOOD:
+            fate = counted(request, self.counters)
         before = deepcopy(pod["status"])
         if fate.pending is not None:
             pod["status"] = deepcopy(fate.pending)
@@ -474,7 +479,14 @@ class Cluster:
         else:
             (container,) = pod["spec"]["containers"]
             server = {"name": container["name"], "state": RUNNING, "imageID": self.image_id(container["image"])}
-            pod["status"] = {"phase": "Running", "containerStatuses": [server]}
+            address = f"10.0.0.{pod['metadata']['uid'].removeprefix('uid-')}"
+            pod["status"] = {"phase": "Running", "podIP": address, "containerStatuses": [server]}
+
+    def restart(self, pod: str) -> None:
+        """tritonserver in a pod ends, and the kubelet starts it again."""
+        (server,) = self.objects["Pod", pod]["status"]["containerStatuses"]
+        ended = {"exitCode": 139, "finishedAt": self._time(), "message": "Signal (11) received."}
+        server |= {"lastState": {"terminated": ended}, "restartCount": server.get("restartCount", 0) + 1}
 
 
 def framework(pod: Body) -> Body:

@@ -1,6 +1,6 @@
 """Whatever is edited, deleted and fails, in whatever order: it ends, and what serves has passed and goes on serving."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -11,11 +11,11 @@ from tests.simulation.answers import FINAL, GOOD, Fate
 from tests.simulation.cluster import ORDER, Cluster
 from tests.simulation.deployments import CANDIDATES, a_model, candidate
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import MeasureResult
+from triton_converters.contract.results import Counters, MeasureResult
 from triton_operator import names
 from triton_operator.observed.snapshot import observe
 
-STAGES = ("source", "reference", "convert", "profile", "search", "measure")
+STAGES = ("source", "reference", "convert", "profile", "search", "measure", "snapshot")
 FATES = (
     FINAL,
     Fate(exit_code=137, killed="OOMKilled"),
@@ -55,6 +55,7 @@ EDITS: tuple[dict[str, Any], ...] = (
     {"performance": {"regression": {"maximumPercent": 5, "block": True}}},
     {"serving": {"replicas": 2}},
     {"serving": {"replicas": 0}},
+    {"serving": {"soak": {"seconds": 10}}},
     {"serving": {"backendConfig": [{"name": "default-max-batch-size", "value": "4"}]}},
     {"suspend": True},
     {"suspend": False},
@@ -72,6 +73,8 @@ actions = st.one_of(
     st.tuples(st.just("edit"), st.sampled_from(EDITS)),
     st.tuples(st.just("delete"), st.sampled_from(KINDS)),
     st.tuples(st.just("fates"), fates),
+    st.tuples(st.just("traffic"), st.sampled_from([0.0, 0.5])),
+    st.tuples(st.just("restart"), st.just(None)),
     st.tuples(st.just("approve"), st.integers(0, 5)),
     st.tuples(st.just("run"), st.integers(1, 25)),
 )
@@ -89,12 +92,29 @@ def act_out(cluster: Cluster, action: tuple[str, Any]) -> None:
         keys = [each["key"] for each in cluster.status.get("candidates", []) if "key" in each]
         if keys:
             cluster.edit(selection={"approval": "Manual", "approvedRevision": keys[what % len(keys)]})
+    elif kind == "traffic":
+        cluster.counters = counting(cluster, what)
+    elif kind == "restart":
+        for pod in cluster.of_kind("Pod"):
+            if names.REVISION_LABEL in pod["metadata"]["labels"] and pod["status"]["phase"] == "Running":
+                cluster.restart(pod["metadata"]["name"])
     elif kind == "fates":
         cluster.fates = told(what)
     else:
         for _ in range(what):
             checked_pass(cluster)
             cluster.step()
+
+
+def counting(cluster: Cluster, failing: float) -> Callable[[str], Counters]:
+    """Clients that send ten requests a second to every server, of which a share fails."""
+
+    def counters(pod: str) -> Counters:
+        requests = int(cluster.now.timestamp() % 1_000_000) * 10
+        failed = int(requests * failing)
+        return Counters(pod, requests - failed, failed, requests * 2000)
+
+    return counters
 
 
 def told(choices: Mapping[tuple[str, str], Fate]) -> Any:

@@ -33,6 +33,7 @@ FAILED = {
     "killed-for-memory",
     "no-candidate-meets-the-constraint",
     "performance-regression-blocks",
+    "undone",
 }
 PAUSED = {"awaiting-approval", "suspended"}
 PHASES = sorted(path.parent.name for path in GOLDEN.glob("*/expected.yaml"))

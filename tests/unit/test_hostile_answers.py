@@ -21,6 +21,7 @@ from triton_converters.contract.reasons import FAILURES, Reason
 from triton_converters.contract.request import SourceRequest
 from triton_converters.contract.results import (
     CandidateMetrics,
+    Counters,
     Environment,
     MeasureResult,
     MetricsResult,
@@ -30,6 +31,7 @@ from triton_converters.contract.results import (
     SearchPoint,
     SearchResult,
     Signature,
+    SnapshotResult,
     SourceResult,
     Tensor,
     Tuning,
@@ -55,6 +57,7 @@ OUTCOMES = (
     Outcome("metrics", KEY, MetricsResult(("accuracy",), (None,), METRICS)),
     Outcome("search", KEY, SearchResult("s", (SearchPoint(TUNING, ROW),), "", 30, 1.5, ENVIRONMENT, ())),
     Outcome("measure", KEY, MeasureResult((ROW,), ENVIRONMENT)),
+    Outcome("snapshot", KEY, SnapshotResult((Counters("digits-a", 100, 1, 2000),), ())),
     Outcome("convert", KEY, None, Reason.CONVERSION_FAILED, "model.py, line 3"),
 )
 VALID = {outcome.stage: json.loads(outcome.to_json()) for outcome in OUTCOMES}

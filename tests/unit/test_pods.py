@@ -411,7 +411,7 @@ def test_what_keeps_the_successor_of_an_evicted_server_from_running_comes_first(
         pod["metadata"]["labels"] = labels
     deployment = {
         "kind": "Deployment",
-        "metadata": {"name": "digits-1", "creationTimestamp": "2026-11-21T00:00:00Z"},
+        "metadata": {"name": "digits-1", "uid": "uid-1", "creationTimestamp": "2026-11-21T00:00:00Z"},
         "spec": {"replicas": 1},
     }
     for seen, reason in ((pods, Reason.UNSCHEDULABLE), (pods[:1], Reason.EVICTED)):

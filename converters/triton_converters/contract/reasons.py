@@ -103,6 +103,19 @@ class Reason(StrEnum):
         "No measurement says what one replica of the active revision can do, so nothing is scaled.",
     )
 
+    # Of spec.serving.soak.
+    SOAKING = "Soaking", "The revision has just become active; the previous one still runs, to come back if need be."
+    SOAK_PASSED = "SoakPassed", "The new revision did well on its first requests; the previous one was deleted."
+    SOAK_FAILED = (
+        "SoakFailed",
+        "The new revision failed requests, was slower or restarted, so the previous one is active again. The new one"
+        " is not tried again until the spec or the source changes.",
+    )
+    SOAK_INCONCLUSIVE = (
+        "SoakInconclusive",
+        "The new revision stays without a verdict: it got few requests, or the counters could not be read or compared.",
+    )
+
     # The operator's own fault.
     INTERNAL_ERROR = "InternalError", "The operator itself failed; it tries again and leaves the active revision alone."
 

@@ -14,6 +14,9 @@ FAILURE = "failure."
 """Prefix of an entry with a Job's failure."""
 DAMAGED = "damaged."
 """Prefix of an entry with what became of a revision, by the revision's key."""
+SOAK = "soak."
+"""Prefix of an entry with a change of the active revision and what its soak found, by the uid of the Deployment that
+became active."""
 FINISHED = "finished."
 """Prefix of an entry with the time at which a record's Job finished."""
 
@@ -29,7 +32,7 @@ def record_name(stage: str, key: str) -> str:
 
 def is_record(name: str) -> bool:
     """Whether an entry with the name is or may be a record; a newer version may have kinds that are unknown here."""
-    return name not in (CLAIM, HISTORY) and not name.startswith((DAMAGED, FAILURE, FINISHED, IMAGE))
+    return name not in (CLAIM, HISTORY) and not name.startswith((DAMAGED, FAILURE, SOAK, FINISHED, IMAGE))
 
 
 def read_record(name: str, text: str) -> Outcome:

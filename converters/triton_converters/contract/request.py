@@ -442,6 +442,27 @@ class MeasureRequest(Document):
 
 
 @dataclass(frozen=True)
+class ServerPod:
+    """A server's pod, as the operator sees it."""
+
+    name: str
+    metrics: str
+    """host:port of its metrics; an IPv6 address is in brackets."""
+
+
+@dataclass(frozen=True)
+class SnapshotRequest(Document):
+    """Read the counters of the served model from the metrics of servers."""
+
+    key: str
+    model_name: str
+    active: tuple[ServerPod, ...]
+    """Pods of the active revision."""
+    previous: tuple[ServerPod, ...] = ()
+    """Pods of the revision that was active before, while it is soaked against."""
+
+
+@dataclass(frozen=True)
 class CheckRequest(Document):
     """Check a revision before a server starts on it; not a stage, but it ends a pod as a stage does."""
 

@@ -236,6 +236,26 @@ class MeasureResult(Document):
 
 
 @dataclass(frozen=True)
+class Counters:
+    """The requests to the served model that a server has answered since it was started."""
+
+    pod: str
+    succeeded: int
+    failed: int
+    """Without those that their client gave up."""
+    microseconds: int
+    """Time that those that succeeded took together, from arrival to answer."""
+
+
+@dataclass(frozen=True)
+class SnapshotResult(Document):
+    """The counters of servers at one moment."""
+
+    active: tuple[Counters, ...]
+    previous: tuple[Counters, ...] = ()
+
+
+@dataclass(frozen=True)
 class Tuning:
     """The fields of ``request.ModelConfig`` that a search varies."""
 
@@ -296,6 +316,7 @@ RESULTS: dict[str, type[Document]] = {
     "metrics": MetricsResult,
     "search": SearchResult,
     "measure": MeasureResult,
+    "snapshot": SnapshotResult,
     "clean": CleanResult,
 }
 """The type of result of each stage."""

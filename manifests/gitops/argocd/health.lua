@@ -10,15 +10,18 @@ local conditions = {}
 for _, condition in ipairs(obj.status.conditions) do
   conditions[condition.type] = condition
 end
-local ready, stalled = conditions["Ready"], conditions["Stalled"]
+local ready, stalled, reconciling = conditions["Ready"], conditions["Stalled"], conditions["Reconciling"]
 if ready == nil then
   return health
 end
 health.message = ready.reason .. ": " .. ready.message
-if ready.status == "True" then
-  health.status = "Healthy"
-elseif stalled ~= nil and stalled.status == "True" then
+-- Both may be true of an object that is Ready: a new revision was undone, or is soaked.
+if stalled ~= nil and stalled.status == "True" then
   health.status = "Degraded"
+elseif reconciling ~= nil and reconciling.status == "True" then
+  health.status = "Progressing"
+elseif ready.status == "True" then
+  health.status = "Healthy"
 elseif ready.reason == "AwaitingApproval" or ready.reason == "Suspended" then
   health.status = "Suspended"
 end

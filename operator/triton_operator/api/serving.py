@@ -76,6 +76,20 @@ class Autoscaling(ApiType):
         return self
 
 
+class Soak(ApiType):
+    """The first requests to a new revision, while the previous one still runs and can come back at once."""
+
+    seconds: Annotated[int, Field(ge=10, le=86400)] = 300
+    """Length of the soak, in seconds. Both revisions have their pods until its end. Default: 300."""
+    minimum_requests: Annotated[int, Field(ge=1, le=1_000_000_000)] = 100
+    """Number of requests below which there is no verdict, and below which a single pod is not judged. Default: 100."""
+    maximum_error_percent: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 1
+    """Highest share of the requests that may fail, in percent, in the worst pod. Default: 1."""
+    maximum_latency_percent: Annotated[int, Field(ge=1, le=1000)] = 40
+    """How far the mean latency of the worst pod may be above that of the previous revision, in percent. Default:
+    40."""
+
+
 class Serving(ApiType):
     """The Deployment that serves the active revision."""
 
@@ -86,6 +100,10 @@ class Serving(ApiType):
     """Has KEDA set `replicas`, by the load on the active revision as a share of the measured saturation. It needs KEDA
     and the Helm value `autoscaling.prometheusAddress`; the condition Autoscaling says what is missing. Leave `replicas`
     out of the manifest then. Default: none; `replicas` stays as it is set."""
+    soak: Soak | None = None
+    """Watches each new revision after the Service has moved to it, and moves the Service back if it fails requests, is
+    slower than the previous revision, or restarts; `soak: {}` takes all defaults. The condition Soaked tells the
+    verdict. Default: none; the previous revision is deleted as soon as the Service has moved."""
     image: Image = ""
     """Image of tritonserver. Default: the image in `status.images`, which is the Helm value `images.server` at the time
     of the last edit that converted every model again."""

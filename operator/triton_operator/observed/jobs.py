@@ -291,11 +291,11 @@ def _queued(job: Mapping[str, Any]) -> Trouble:
 def _late(name: str, pod: Mapping[str, Any], stage: str, events: list[Mapping[str, Any]]) -> Trouble:
     seconds = pod["spec"].get("activeDeadlineSeconds")
     section = "performance" if stage in _MEASURING else "conversion"
+    advice = f"; raise spec.{section}.activeDeadlineSeconds" if stage != "snapshot" else ""
     seen = last_seen(pod, stage, events)
     return Trouble(
         Reason.DEADLINE_EXCEEDED,
-        f"Job {name} ran for more than {seconds} s; raise spec.{section}.activeDeadlineSeconds"
-        f"{'; last seen: ' if seen else ''}{seen}",
+        f"Job {name} ran for more than {seconds} s{advice}{'; last seen: ' if seen else ''}{seen}",
     )
 
 

@@ -190,6 +190,19 @@ def restarts(pod: Mapping[str, Any]) -> int:
     return max((status.get("restartCount", 0) for status in _servers(pod)), default=0)
 
 
+def restarted_at(pod: Mapping[str, Any]) -> datetime | None:
+    """When the pod's tritonserver last ended, if the kubelet started it again; None if it did not."""
+    ends = (each.get("lastState", {}).get("terminated") or {} for each in _servers(pod) if each.get("restartCount", 0))
+    return max((datetime.fromisoformat(end["finishedAt"]) for end in ends if end.get("finishedAt")), default=None)
+
+
+def address(pod: Mapping[str, Any]) -> str:
+    """The IP address of a pod that runs and is to go on; empty if it does not."""
+    status = pod.get("status", {})
+    runs = status.get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
+    return str(status.get("podIP", "")) if runs else ""
+
+
 def ending(
     pod: Mapping[str, Any], container: str, terminated: Mapping[str, Any], crashed: Reason, sentence: str = ""
 ) -> Trouble:

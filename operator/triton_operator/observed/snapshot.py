@@ -15,18 +15,22 @@ from triton_converters.contract.records import (
     FINISHED,
     HISTORY,
     IMAGE,
+    SOAK,
     is_record,
     read_record,
     record_name,
 )
 from triton_operator import names
 from triton_operator.observed.failures import Damage, Failure
+from triton_operator.observed.flips import Flip
 from triton_operator.observed.history import History
 from triton_operator.observed.jobs import JobView, Record, job_view
 from triton_operator.observed.pods import (
     Trouble,
+    address,
     disrupted,
     pod_trouble,
+    restarted_at,
     revision_trouble,
     server_crash,
     server_image_id,
@@ -41,6 +45,7 @@ class ServerView:
     """A revision's Deployment and what its pods report."""
 
     name: str
+    uid: str
     replicas: int
     """How many replicas it should have."""
     pods: int
@@ -60,6 +65,10 @@ class ServerView:
     revision_key: str
     """Key of its revision on the claim."""
     progress_deadline_exceeded: bool
+    addresses: Mapping[str, str]
+    """The IP addresses of the pods that run, by the pods' names."""
+    restarts: Mapping[str, datetime]
+    """When tritonserver last ended before the kubelet started it again, by the names of the pods where it did."""
     body: Mapping[str, Any] = field(repr=False)
 
     @property
@@ -84,6 +93,8 @@ class Observed:
     """The recorded failures, by the Job's name. The Job may be gone, or another one may have its name."""
     damaged: Mapping[str, Damage]
     """The revisions that are not what was published, by their keys, as recorded."""
+    flips: Mapping[str, Flip]
+    """The recorded changes of the active revision, by the uid of the Deployment that became active."""
     unreadable: Mapping[str, str]
     """Entries of the results ConfigMap that cannot be read: a newer version may have written them."""
     serving: str | None
@@ -143,6 +154,7 @@ def observe(
         records=records,
         failures=failures,
         damaged=damaged,
+        flips=dict(_flips(entries)),
         unreadable=unreadable,
         serving=None if service is None else service["spec"].get("selector", {}).get(names.REVISION_LABEL),
         claim=claim,
@@ -215,6 +227,14 @@ def _damaged(entries: Mapping[str, str]) -> Iterator[tuple[str, Damage]]:
                 yield name.removeprefix(DAMAGED), Damage.from_json(text)
 
 
+def _flips(entries: Mapping[str, str]) -> Iterator[tuple[str, Flip]]:
+    """Yield the readable ones: without its record, a revision stays active and is not soaked."""
+    for name, text in entries.items():
+        if name.startswith(SOAK):
+            with contextlib.suppress(DocumentError):
+                yield name.removeprefix(SOAK), Flip.from_json(text)
+
+
 def _server(body: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: list[Mapping[str, Any]]) -> ServerView:
     name, status = body["metadata"]["name"], body.get("status", {})
     own = [pod for pod in pods if pod["metadata"].get("labels", {}).get(names.REVISION_LABEL) == name]
@@ -235,6 +255,7 @@ def _server(body: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
     progressing = [each.get("reason") for each in status.get("conditions", []) if each["type"] == "Progressing"]
     return ServerView(
         name=name,
+        uid=body["metadata"]["uid"],
         replicas=wanted,
         pods=status.get("replicas", 0),
         ready_pods=status.get("readyReplicas", 0),
@@ -247,5 +268,7 @@ def _server(body: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
         created_at=datetime.fromisoformat(body["metadata"]["creationTimestamp"]),
         revision_key=revision,
         progress_deadline_exceeded="ProgressDeadlineExceeded" in progressing,
+        addresses={pod["metadata"]["name"]: ip for pod in own if (ip := address(pod))},
+        restarts={pod["metadata"]["name"]: at for pod in own if (at := restarted_at(pod)) is not None},
         body=body,
     )

@@ -20,7 +20,7 @@ from triton_operator.context import Context
 from triton_operator.resources.claim import kept
 from triton_operator.stages.reference import Referred
 from triton_operator.stages.scaling import scale
-from triton_operator.stages.serving import RolledOut, available
+from triton_operator.stages.serving import RolledOut, available, soak_of
 from triton_operator.stages.step import Progress, Verdict
 
 UNDECIDED = {
@@ -35,7 +35,7 @@ UNDECIDED = {
 """Reasons of a stage that may still go either way."""
 PAUSED = {Reason.SUSPENDED, Reason.AWAITING_APPROVAL}
 """Reasons of an object that waits for its user, without anything being wrong."""
-QUIET = UNDECIDED | {Reason.ROLLING_OUT, Reason.PROGRESSING, Reason.SCALING_PAUSED}
+QUIET = UNDECIDED | {Reason.ROLLING_OUT, Reason.PROGRESSING, Reason.SCALING_PAUSED, Reason.SOAKING}
 """Reasons of work that goes on; they cause no Warning."""
 
 NAMED_NEIGHBOURS = 3
@@ -47,14 +47,14 @@ STAGES: tuple[ConditionType, ...] = tuple(
 
 
 def conditions(context: Context, progress: Progress) -> list[Condition]:
-    """All conditions as observed now: the three that summarize, then the stages' in their order, notices, scaling."""
+    """All conditions as observed now: the three that summarize, the stages' in their order, notices, scaling, soak."""
     verdicts = {verdict.type: verdict for verdict in progress.verdicts}
     for kind in STAGES:
         if kind not in verdicts:
             verdicts[kind] = _not_reached(context, kind)
     stages = [_undecided(verdicts[kind]) for kind in STAGES]
     summary = _summary(context, progress, stages)
-    asked = filter(None, (scale(context, progress).verdict,))
+    asked = filter(None, (scale(context, progress).verdict, soak_of(context, progress).verdict))
     generation = context.deployment.generation
     return [
         condition(each.type, each.status, each.reason, each.message, generation, context.now)
@@ -127,17 +127,19 @@ def _summary(context: Context, progress: Progress, stages: Sequence[Verdict]) ->
     clear = Verdict("Stalled", False, Reason.NO_STALL, "nothing is in the way")
     if isinstance(progress, RolledOut) and progress.rollout.is_complete:
         words = "; ".join(filter(None, (f"{context.name} serves, verified and measured", kept(context))))
-        return [
-            Verdict("Ready", True, Reason.READY, words),
-            Verdict("Reconciling", False, Reason.READY, "nothing is left to do"),
-            clear,
-        ]
+        soak = progress.rollout.soak
+        rest = Verdict("Reconciling", False, Reason.READY, "nothing is left to do")
+        if soak.goes_on and soak.verdict is not None:
+            rest = Verdict("Reconciling", True, Reason.PROGRESSING, soak.verdict.message)
+        return [Verdict("Ready", True, Reason.READY, words), rest, clear]
     if not isinstance(progress, RolledOut):
         first = next(verdict for verdict in stages if not verdict.status)
     else:
         flip = Verdict("Available", False, Reason.ROLLING_OUT, "the Service is about to point to the target revision")
         first = progress.rollout.blocking or flip
-    ready = Verdict("Ready", False, first.reason, first.message)
+    # The previous revision serves, as verified and measured as it was.
+    serves = isinstance(progress, RolledOut) and progress.rollout.undone and progress.rollout.available.status
+    ready = Verdict("Ready", bool(serves), first.reason, first.message)
     if progress.stalled:
         stopped = Verdict("Reconciling", False, first.reason, "nothing more is tried until something changes")
         return [ready, stopped, Verdict("Stalled", True, first.reason, first.message)]

@@ -101,9 +101,10 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
     context = resolved(Context(deployment, observed, settings, now, pinned(deployment, observed.history, settings)))
     progress = _walk(context)
     effects, history = progress.effects + repairing.noticed(context), observed.history
+    soak = serving.soak_of(context, progress)
     if not isinstance(progress, RolledOut):
         effects += serving.keep_serving(context)
-    elif progress.rollout.is_complete:
+    elif progress.rollout.is_complete and not soak.goes_on:
         profile = record_name("profile", progress.target.profile_key)
         if HISTORY not in observed.unreadable:
             images, chosen = (
@@ -113,12 +114,15 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
             state = State(tuple(sorted(effects.needed)), profile, images, chosen)
             history = history.advanced(state, deployment.spec.repository.revision_history_limit)
         effects += cleaning.clean(context, history)
+    # Only now: the counters are not what the active revision is made of, so its state in the history is without them.
+    effects += soak.effects
     objects = [body for body in (claim(context), jobs_policy(context)) if body is not None]
     if deployment.spec.conversion.requirements or any(work.downloads for work in source.works(context).values()):
         objects.append(sources_policy(context))
     if observed.servers or any(each["kind"] == "Deployment" for each in effects.objects):
         objects += server_policies(context)
-    objects.append(results(context, set(effects.needed), effects.failures, effects.damaged, history))
+    noted = (effects.failures, effects.damaged, effects.flips)
+    objects.append(results(context, set(effects.needed), *noted, history))
     scaled = scaling.scale(context, progress)
     if scaled.scaled_object is not None:
         effects += Effects((scaled.scaled_object,))
@@ -131,7 +135,9 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
         deletions=_deletions(context, effects),
         status=status,
         events=tuple(Event(*each) for each in conditions.transitions(deployment.status, status)),
-        requeue_after=min(filter(None, (_requeue(context, progress, status), scaled.again_after)), default=None),
+        requeue_after=min(
+            filter(None, (_requeue(context, progress, status), scaled.again_after, soak.again_after)), default=None
+        ),
     )
 
 
@@ -167,7 +173,9 @@ def _requeue(context: Context, progress: Progress, status: TritonDeploymentStatu
     """
     found = {condition.type: condition for condition in status.conditions}
     missing = found["SourceResolved"].reason in source.PASSING
-    rolling = isinstance(progress, RolledOut) and found["Reconciling"].status == "True"
+    rolling = (
+        isinstance(progress, RolledOut) and not progress.rollout.is_complete and found["Reconciling"].status == "True"
+    )
     unseen = any(is_unseen(context, job) for job in context.observed.jobs.values())
     lingers = any(job.lingers_since is not None for job in context.observed.jobs.values())
     if missing or rolling or unseen or lingers or skipping.is_patient(context):

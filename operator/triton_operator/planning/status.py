@@ -8,6 +8,7 @@ from triton_converters.contract.accuracy import Accuracy
 from triton_converters.contract.results import MeasureResult, ProfileResult, Row, Signature, Tensor
 from triton_converters.contract.text import shortened
 from triton_operator import names
+from triton_operator.api.deployment import parse_status
 from triton_operator.api.fitting import longest
 from triton_operator.api.search_status import SearchStatus, configuration_status
 from triton_operator.api.status import (
@@ -149,7 +150,7 @@ def _search(search: CandidateSearch) -> SearchStatus:
 
 
 def _target(progress: Progress) -> TargetStatus | None:
-    if not isinstance(progress, RolledOut) or progress.rollout.serves:
+    if not isinstance(progress, RolledOut) or progress.rollout.serves or progress.rollout.undone:
         return None
     return TargetStatus(revision=progress.target.key, candidate=progress.target.name)
 
@@ -158,7 +159,7 @@ def _of_what_serves(
     context: Context, progress: Progress
 ) -> tuple[ServingStatus | None, list[AccuracyStatus], PerformanceStatus | None]:
     """The active revision's part: the target's once the Service points to it and it was measured, else the old one."""
-    old = context.deployment.status
+    old = _told(context)
     if not isinstance(progress, RolledOut) or not progress.rollout.serves or progress.rollout.record is None:
         return old.serving, old.accuracy, old.performance
     attempt, rollout = progress.target, progress.rollout
@@ -185,6 +186,18 @@ def _of_what_serves(
         measured_at=progress.rollout.record.finished_at,
     )
     return serving, accuracy_status(_decisive_first(attempt.accuracy), profile.samples), performance
+
+
+def _told(context: Context) -> TritonDeploymentStatus:
+    """The last status or, after the Service went back to another Deployment, what was told of that one before.
+
+    The selector says of which one the last status tells.
+    """
+    old = context.deployment.status
+    if old.active is None or old.active.selector == names.selector(context.name, context.serving):
+        return old
+    told = [each for each in context.observed.flips.values() if each.before and each.previous == context.serving]
+    return parse_status({"status": max(told, key=lambda each: each.at).before}) if told else old
 
 
 def _with_scale(context: Context, serving: ServingStatus | None) -> ServingStatus:

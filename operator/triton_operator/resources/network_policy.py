@@ -27,25 +27,36 @@ def sources_policy(context: Context) -> Body:
     return _policy(context, names.sources_policy(context.name), "jobs", selector, egress=egress)
 
 
-def server_policies(context: Context) -> tuple[Body, Body]:
+def server_policies(context: Context) -> tuple[Body, ...]:
     """The policies that an object with a server needs: one closes the servers, one opens them to the measure Job.
 
-    A server answers, and asks nobody but the collector of traces, if it has to send some. The kubelet's probes come
-    from the node, which policies do not keep out.
+    With a soak, a third one lets the snapshot Jobs reach the servers' metrics, and nothing else. A server answers, and
+    asks nobody but the collector of traces, if it has to send some. The kubelet's probes come from the node, which
+    policies do not keep out.
     """
     servers = _having(context, names.REVISION_LABEL)
-    measure = {"matchLabels": {names.DEPLOYMENT_LABEL: context.name, names.STAGE_LABEL: "measure"}}
+    measure, snapshot = (
+        {"matchLabels": {names.DEPLOYMENT_LABEL: context.name, names.STAGE_LABEL: stage}}
+        for stage in ("measure", "snapshot")
+    )
     ingress = [
         {"from": [{"podSelector": measure}], "ports": _ports(HTTP_PORT, GRPC_PORT, METRICS_PORT)},
         _from(context.settings.clients, HTTP_PORT, GRPC_PORT),
         _from(context.settings.metrics_readers, METRICS_PORT),
     ]
+    soaked: tuple[Body, ...] = ()
+    if context.spec.serving.soak is not None:
+        metrics = _ports(METRICS_PORT)
+        ingress.append({"from": [{"podSelector": snapshot}], "ports": metrics})
+        reach = [{"to": [{"podSelector": servers}], "ports": metrics}]
+        soaked = (_policy(context, names.snapshot_policy(context.name), "jobs", snapshot, egress=reach),)
     egress = [{"to": [{"podSelector": servers}]}, {"ports": DNS}]
     traces = context.settings.tracing_egress if context.spec.serving.tracing else ()
     out = [dict(rule) for rule in traces]
     return (
         _policy(context, names.servers_policy(context.name), "server", servers, ingress=ingress, egress=out),
         _policy(context, names.measure_policy(context.name), "jobs", measure, egress=egress),
+        *soaked,
     )
 
 

@@ -1,18 +1,22 @@
 """The ConfigMap that records the Jobs' results, so that a Job that is gone need not run again."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from triton_converters.contract.records import CLAIM, DAMAGED, FAILURE, FINISHED, HISTORY, IMAGE, record_name
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.records import CLAIM, DAMAGED, FAILURE, FINISHED, HISTORY, IMAGE, SOAK, record_name
 from triton_operator import names
 from triton_operator.context import Context
 from triton_operator.observed.failures import Damage, Failure
+from triton_operator.observed.flips import Flip
 from triton_operator.observed.history import History
 
 KEPT = 96
 """How many more records are kept, newest first, than the plan, the active revision and the history need."""
 KEPT_DAMAGES = 32
 """How many damaged revisions are remembered. One that is forgotten is found again when a server starts on it."""
+KEPT_FLIPS = 8
+"""How many revisions that failed their soak are remembered, newest first. One that is forgotten may be tried again."""
 ROOM_BYTES = 900_000
 """Room for all records. Most take 4 KB at most, and a ConfigMap holds 1 MiB; the rest is for names and failures."""
 
@@ -22,18 +26,22 @@ def results(
     needed: set[str],
     failures: Mapping[str, Failure],
     damaged: Mapping[str, Damage],
+    flips: Mapping[str, Flip],
     history: History,
 ) -> dict[str, Any]:
     """The results ConfigMap. ``needed``: names of the plan's records. ``failures``: the plan's, by the Job's name.
 
-    ``damaged``: revisions that were found damaged in this pass, by their keys.
+    ``damaged``: revisions that were found damaged in this pass, by their keys. ``flips``: the changes of the active
+    revision that are new or were judged in this pass, by the Deployment's uid.
     """
     records = context.observed.records
     # A newer operator may have written what this one cannot read, and may need what it names.
     data = {**context.observed.unreadable, **({CLAIM: claim} if (claim := _claim(context)) else {})}
     if history.served:
         data[HISTORY] = history.to_json()
-    for name in sorted(_kept(context, needed, history)):
+    moves = _flips(context, flips)
+    data |= moves
+    for name in sorted(_kept(context, needed, history, moves.values())):
         data[name] = records[name].text
         data[FINISHED + name] = records[name].finished_at
         if records[name].image_id:
@@ -60,8 +68,18 @@ def _claim(context: Context) -> str:
     return recorded if recorded.startswith(f"{context.claim_name}/") else ""
 
 
-def _kept(context: Context, needed: set[str], history: History) -> set[str]:
+def _flips(context: Context, flips: Mapping[str, Flip]) -> dict[str, str]:
+    """The entries of the changes that matter: those to a Deployment that is there, and those that failed."""
+    known, there = {**context.observed.flips, **flips}, {each.uid for each in context.observed.servers.values()}
+    failed = [uid for uid, flip in known.items() if flip.reason is Reason.SOAK_FAILED]
+    kept = there | set(sorted(failed, key=lambda uid: (known[uid].at, uid))[-KEPT_FLIPS:])
+    return {SOAK + uid: flip.to_json() for uid, flip in sorted(known.items()) if uid in kept}
+
+
+def _kept(context: Context, needed: set[str], history: History, entries: Iterable[str]) -> set[str]:
     """Names of the records to write: all of the plan and the active revision, then as many others as fit.
+
+    ``entries``: texts of entries that need room too.
 
     A record that is not written no longer marks its files as used; the clean Jobs of other objects rely on that.
     """
@@ -72,7 +90,7 @@ def _kept(context: Context, needed: set[str], history: History) -> set[str]:
     if history.dropped > context.observed.history.dropped:
         # The clean Job is about to remove their files from the claim.
         others = []
-    taken = [*(records[name].text for name in kept), *context.observed.unreadable.values()]
+    taken = [*(records[name].text for name in kept), *context.observed.unreadable.values(), *entries]
     room = ROOM_BYTES - sum(len(text.encode()) for text in taken)
     for name in dict.fromkeys([*before, *others[:KEPT]]):
         room -= 0 if name in kept else len(records[name].text.encode())

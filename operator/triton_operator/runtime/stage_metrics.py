@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from triton_operator.observed.jobs import JobView
 from triton_operator.runtime.store import Key
 
-STAGES = ("source", "packages", "reference", "convert", "profile", "metrics", "search", "measure", "clean")
+STAGES = ("source", "packages", "reference", "convert", "profile", "metrics", "search", "measure", "snapshot", "clean")
 """The stages that have Jobs. A label of a Job that says something else is not the operator's, and is not counted."""
 SUCCEEDED = "Succeeded"
 """The reason of a Job that ended with a result. Every other reason is one of contract/reasons.py."""

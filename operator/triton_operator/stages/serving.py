@@ -17,12 +17,13 @@ from triton_operator.resources.claim import shared_by_nodes
 from triton_operator.resources.jobs import Work
 from triton_operator.resources.server import server, serving_inputs
 from triton_operator.resources.services import preview_service, service
-from triton_operator.stages import rollout
+from triton_operator.stages import rollout, soaking
 from triton_operator.stages.profiling import load, measured_online
 from triton_operator.stages.reference import Dump
 from triton_operator.stages.regression import compared
 from triton_operator.stages.selection import Chosen
-from triton_operator.stages.step import Effects, Run, Verdict, run, waiting
+from triton_operator.stages.soaking import Soaking
+from triton_operator.stages.step import Effects, Progress, Run, Verdict, run, waiting
 
 STOPPED = Verdict("Available", False, Reason.SUSPENDED, "spec.serving.replicas is 0, so no server runs")
 
@@ -46,6 +47,10 @@ class Rollout:
     """Whether the Service points to the target, as observed."""
     record: Record | None
     """The record of the online sweep through the preview Service; None: not measured yet."""
+    soak: Soaking
+    """The soak of the active revision, which may not be the target."""
+    undone: Verdict | None
+    """Why the target, which was active, is not any more; None: it was not undone."""
 
     @property
     def is_complete(self) -> bool:
@@ -87,30 +92,43 @@ def _rollout(context: Context, dump: Dump, target: Attempt) -> Rollout:
     start, late = _start(context, name, view)
     ready = view is not None and view.ready
     serves = context.serving == name
+    barred = soaking.excluded(context, target)
+    soak = soaking.soak(context, successor="" if serves or barred or not context.spec.serving.replicas else name)
+    undone = barred if not serves else soak.verdict if soak.back_to else None
     known = _sweep(context, measure_work(context, dump, target), ready)
     measured = _measurement(context, dump, target, known, starts=not ready, serves=serves)
     missed = known.failure is not None or (known.record is not None and not measured.status)
-    failed = late or missed
+    failed = late or missed or undone is not None
     body["spec"]["replicas"] = rollout.replicas(context, view, failed)
     # Without replicas no target is kept, so that its deadline begins anew with them.
-    deployments = (body,) if serves or context.spec.serving.replicas else ()
+    deployments = (body,) if (serves or context.spec.serving.replicas) and undone is None else ()
     effects = Effects((*deployments, preview_service(context, name))) + known.effects
     effects += rollout.old_server(context, view, failed)
     # A first revision that breaks a constraint serves all the same, and the status says so: better than nothing.
     may_serve = bool(measured.status) or (known.record is not None and context.serving is None)
-    points_to = name if start is None and may_serve else context.serving
+    takes_over = start is None and may_serve and undone is None
+    points_to = soak.back_to or (name if takes_over else context.serving)
     if points_to is not None:
         effects += Effects((service(context, points_to),))
+    if view is not None and points_to == name and not serves:
+        effects += soaking.moved(context, view)
     return Rollout(
         available=(None if failed else rollout.made_way(context, view)) or _availability(context, name, view, start),
         measured=measured,
-        blocking=(measured if missed else start) or (None if measured.status else measured),
+        blocking=undone or (measured if missed else start) or (None if measured.status else measured),
         stalled=failed,
         effects=effects,
         server=name,
         serves=serves,
         record=known.record,
+        soak=replace(soak, verdict=undone or soak.verdict),
+        undone=undone,
     )
+
+
+def soak_of(context: Context, progress: Progress) -> Soaking:
+    """The soak of the active revision, however far the flow came."""
+    return progress.rollout.soak if isinstance(progress, RolledOut) else soaking.soak(context)
 
 
 def _sweep(context: Context, work: Work, ready: bool) -> Run:
@@ -125,7 +143,8 @@ def keep_serving(context: Context) -> Effects:
     """Keep the Service of the active revision while the target is not known yet."""
     if context.serving is None:
         return Effects()
-    return Effects((service(context, context.serving),)) + rollout.old_server(context, None, failed=True)
+    points_to = soaking.soak(context).back_to or context.serving
+    return Effects((service(context, points_to),)) + rollout.old_server(context, None, failed=True)
 
 
 def _availability(context: Context, target: str, view: ServerView | None, start: Verdict | None) -> Verdict:

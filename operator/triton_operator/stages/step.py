@@ -10,6 +10,7 @@ from triton_operator.api.status import ConditionType
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.observed.failures import Damage, Failure
+from triton_operator.observed.flips import Flip
 from triton_operator.observed.jobs import JobView, Record
 from triton_operator.observed.pods import RUN, Trouble
 from triton_operator.resources.jobs import Work, job
@@ -45,6 +46,8 @@ class Effects:
     """The failures of the plan's Jobs, by the Job's name."""
     damaged: Mapping[str, Damage] = field(default_factory=dict)
     """The revisions that were found damaged in this pass, by their keys."""
+    flips: Mapping[str, Flip] = field(default_factory=dict)
+    """The changes of the active revision that are new, or got a verdict, in this pass, by the Deployment's uid."""
 
     def __add__(self, other: "Effects") -> "Effects":
         """Both stages' wishes."""
@@ -54,6 +57,7 @@ class Effects:
             self.jobs | other.jobs,
             {**self.failures, **other.failures},
             {**self.damaged, **other.damaged},
+            {**self.flips, **other.flips},
         )
 
 

@@ -1,0 +1,33 @@
+"""The changes of the active revision, and what their soaks found, as recorded in the results ConfigMap. Pure.
+
+A change is recorded before the Service moves, because afterwards nothing else tells which revision was active before.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from triton_converters.contract.document import Document
+from triton_converters.contract.reasons import Reason
+
+
+@dataclass(frozen=True)
+class Flip(Document):
+    """A move of the Service from one Deployment to another."""
+
+    revision: str
+    """Key of the revision that became active."""
+    server: str
+    """Name of its Deployment."""
+    previous: str
+    """Name of the Deployment that was active before."""
+    previous_uid: str
+    at: str
+    """When it was decided, in RFC 3339, UTC."""
+    before: Mapping[str, Any] | None = None
+    """What the status told of the previous revision, for the case that it becomes active again; None: that is over."""
+    reason: Reason | None = None
+    """What became of the soak; None: it goes on."""
+    message: str = ""
+    intent: str = ""
+    """A digest of what the spec asked for at the verdict. While it is the same, a revision that failed is not tried."""

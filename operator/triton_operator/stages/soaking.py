@@ -1,0 +1,255 @@
+"""Soak: judge a revision by its first requests, and go back to the previous one if it does worse. Pure.
+
+The move of the Service is recorded before it is made, with what the verdict needs later: nothing else tells afterwards
+which revision was active before. A Job reads the counters of both revisions after the move, another one those of the
+new revision at the end. A revision's first counters are also the start of its own time as the previous one: what they
+hold by then is the load of its measurement.
+"""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.records import record_name
+from triton_converters.contract.request import ServerPod, SnapshotRequest
+from triton_converters.contract.results import SnapshotResult
+from triton_operator import names
+from triton_operator.candidates.attempt import Attempt
+from triton_operator.context import Context
+from triton_operator.observed.flips import Flip
+from triton_operator.observed.jobs import Record
+from triton_operator.observed.snapshot import ServerView
+from triton_operator.resources.as_made import scaled
+from triton_operator.resources.jobs import Work
+from triton_operator.resources.server import METRICS_PORT
+from triton_operator.stages.rollout import makes_way
+from triton_operator.stages.step import Effects, Run, Verdict, run
+from triton_operator.stages.traffic import Judgement, Traffic, between, judge, total
+
+STAGE = "snapshot"
+FIRST, LAST = "first", "last"
+"""The two moments at which a revision's counters are read."""
+DEADLINE_SECONDS = 120
+PATIENCE_SECONDS = 300.0
+"""How long after the end of a soak its counters are waited for. Until then both revisions take room."""
+MOST_PODS = 32
+"""Pods of a revision whose counters are read: an answer has room for so many of both."""
+
+
+@dataclass(frozen=True)
+class Soaking:
+    """What becomes of the active revision's soak."""
+
+    verdict: Verdict | None = None
+    """The condition; None: the spec asks for no soak."""
+    effects: Effects = field(default_factory=Effects)
+    goes_on: bool = False
+    back_to: str | None = None
+    """Name of the Deployment that the Service goes back to; None: it stays."""
+    again_after: float | None = None
+    """Seconds until time alone changes it."""
+
+
+def soak(context: Context, successor: str = "") -> Soaking:
+    """Go on with the soak of the active revision.
+
+    ``successor``: name of the Deployment of a third revision that starts, which ends it; empty: there is none.
+    """
+    asked, active = context.spec.serving.soak, context.observed.servers.get(context.serving or "")
+    if asked is None:
+        return Soaking()
+    if active is None:
+        return Soaking(Verdict("Soaked", None, Reason.WAITING, "no revision is active yet"))
+    flip = context.observed.flips.get(active.uid)
+    previous = _previous(context, flip) if flip is not None else None
+    first = _counters(context, active, FIRST, flip, previous if flip is not None and flip.reason is None else None)
+    if flip is None:
+        words = "no other revision was active before, or spec.serving.soak was not set then; the next one is soaked"
+        return Soaking(Verdict("Soaked", None, Reason.WAITING, words), first.effects)
+    if flip.reason is not None:
+        return _over(context, flip, previous, first.effects)
+    end = datetime.fromisoformat(flip.at) + timedelta(seconds=asked.seconds)
+    before = record_name(STAGE, _key(flip.previous_uid, FIRST, context.observed.flips.get(flip.previous_uid)))
+    effects = first.effects + Effects(needed=frozenset({before}))
+    found = _ended(context, active, previous, flip, successor)
+    if found is None and context.now >= end:
+        found = _unread(context, first, "when the revision became active", end)
+        if first.record is not None:
+            last = _counters(context, active, LAST, flip)
+            effects += last.effects
+            found = _unread(context, last, "at the end of the soak", end)
+            if last.record is not None:
+                found = judge(asked, *_traffic(first.record, last.record, context.observed.records.get(before)))
+    if found is None:
+        verdict = Verdict("Soaked", None, Reason.SOAKING, _progress(context, flip, end))
+        left = (end - context.now).total_seconds()
+        again = left if left > 0 else max(1.0, left + PATIENCE_SECONDS)
+        return Soaking(verdict, effects + _kept(context, previous), goes_on=True, again_after=again)
+    decided = _decided(context, flip, found, previous)
+    return _over(context, decided, previous, effects + Effects(flips={active.uid: decided}))
+
+
+def moved(context: Context, target: ServerView) -> Effects:
+    """Record that the Service is about to move from the active revision to the target."""
+    active = context.observed.servers.get(context.serving or "")
+    if context.spec.serving.soak is None or active is None:
+        return Effects()
+    flip = Flip(
+        revision=target.revision_key,
+        server=target.name,
+        previous=active.name,
+        previous_uid=active.uid,
+        at=context.now.isoformat(),
+        before=context.deployment.status.model_dump(
+            mode="json",
+            by_alias=True,
+            exclude_none=True,
+            exclude_defaults=True,
+            include={"serving", "accuracy", "performance"},
+        ),
+    )
+    if makes_way(context, target):
+        words = (
+            f"Deployment {active.name} had to make room for {target.name}, so nothing could come back at once; the new"
+            " revision stays without a soak"
+        )
+        flip = replace(flip, before=None, reason=Reason.NO_SPARE_GPU, message=words)
+    return Effects(flips={target.uid: flip})
+
+
+def excluded(context: Context, target: Attempt) -> Verdict | None:
+    """Why a revision is not tried again; None: it is, because it did not fail, or the spec has changed since."""
+    keys, intent = (target.key, *target.replaces), _intent(context)
+    for flip in context.observed.flips.values():
+        if flip.reason is Reason.SOAK_FAILED and flip.revision in keys and flip.intent == intent:
+            return Verdict("Soaked", False, Reason.SOAK_FAILED, flip.message)
+    return None
+
+
+def _previous(context: Context, flip: Flip) -> ServerView | None:
+    """The Deployment that was active before; None if it is gone."""
+    view = context.observed.servers.get(flip.previous)
+    return view if view is not None and view.uid == flip.previous_uid else None
+
+
+def _kept(context: Context, previous: ServerView | None) -> Effects:
+    """The Deployment that was active before, with its replicas, or fewer if the object wants fewer."""
+    body = scaled(previous, min(previous.replicas, context.spec.serving.replicas)) if previous is not None else None
+    return Effects((body,)) if body is not None else Effects()
+
+
+def _over(context: Context, flip: Flip, previous: ServerView | None, effects: Effects) -> Soaking:
+    """The soak with its verdict. If the pass that judged ended before the Service went back, this one lets it."""
+    assert flip.reason is not None
+    status = {Reason.SOAK_PASSED: True, Reason.SOAK_INCONCLUSIVE: None}.get(flip.reason, False)
+    verdict = Verdict("Soaked", status, flip.reason, flip.message)
+    if flip.reason is not Reason.SOAK_FAILED or previous is None or not previous.answers:
+        return Soaking(verdict, effects)
+    return Soaking(verdict, effects + _kept(context, previous), back_to=flip.previous)
+
+
+def _ended(
+    context: Context, active: ServerView, previous: ServerView | None, flip: Flip, successor: str
+) -> Judgement | None:
+    """Why the soak ends before its time; None: it does not."""
+    since = datetime.fromisoformat(flip.at)
+    for pod, at in active.restarts.items():
+        if at > since:
+            seconds = (at - since).total_seconds()
+            words = f"tritonserver in pod {pod} ended {seconds:.0f} s after the revision became active"
+            why = f": {active.trouble.message}" if active.trouble is not None else ""
+            return Judgement(Reason.SOAK_FAILED, f"{words}, and was started again{why}")
+    if successor:
+        why = f"Deployment {successor} starts with another revision"
+    elif previous is None:
+        why = f"Deployment {flip.previous}, which was active before, is gone"
+    elif context.spec.serving.replicas == 0:
+        why = "spec.serving.replicas is 0"
+    else:
+        return None
+    return Judgement(Reason.SOAK_INCONCLUSIVE, f"the soak ended early, because {why}")
+
+
+def _unread(context: Context, known: Run, when: str, end: datetime) -> Judgement | None:
+    """The verdict if counters were not read and are not waited for any longer; None if they are there or waited for."""
+    patient = (context.now - end).total_seconds() < PATIENCE_SECONDS and not context.spec.suspend
+    if known.record is not None or (known.failure is None and patient):
+        return None
+    trouble = known.failure or known.pending
+    suspended = ", because spec.suspend is true" if context.spec.suspend else ""
+    why = f": {trouble.message}" if trouble is not None else suspended
+    return Judgement(Reason.SOAK_INCONCLUSIVE, f"the servers' counters {when} were not read{why}")
+
+
+def _traffic(first: Record, last: Record, before: Record | None) -> tuple[dict[str, Traffic], Traffic | None]:
+    """What the revision's pods answered since it became active, and what the previous one answered in its own time.
+
+    ``before``: the counters at the start of that time; without them its requests are not known.
+    """
+    results = [each.outcome.result if each is not None else None for each in (first, last, before)]
+    start, end, own = (each if isinstance(each, SnapshotResult) else None for each in results)
+    assert start is not None
+    assert end is not None
+    return between(start.active, end.active), total(between(own.active, start.previous).values()) if own else None
+
+
+def _decided(context: Context, flip: Flip, found: Judgement, previous: ServerView | None) -> Flip:
+    """The record with the verdict in words."""
+    words, reason = f"revision {flip.revision} in Deployment {flip.server}: {found.words}", found.reason
+    if reason is Reason.SOAK_PASSED:
+        return replace(flip, before=None, reason=reason, message=words)
+    if reason is Reason.SOAK_FAILED and previous is not None and previous.answers:
+        retry = f"kubectl triton retry {context.name} --namespace {context.deployment.namespace}"
+        words = (
+            f"{words}; Deployment {flip.previous} is active again, and this revision is not tried again until the spec"
+            f" or the source changes, or you type: {retry}"
+        )
+        return replace(flip, reason=reason, message=words, intent=_intent(context))
+    words += "; it stays without a verdict"
+    if reason is Reason.SOAK_FAILED:
+        words = f"{words}, because Deployment {flip.previous} does not answer"
+    return replace(flip, before=None, reason=Reason.SOAK_INCONCLUSIVE, message=words)
+
+
+def _progress(context: Context, flip: Flip, end: datetime) -> str:
+    if context.now >= end:
+        return f"the counters of Deployment {flip.server} at the end of the soak are read; {flip.previous} still runs"
+    return f"Deployment {flip.server} is soaked until {end:%H:%M:%S} UTC; until then {flip.previous} runs too"
+
+
+def _counters(
+    context: Context, server: ServerView, moment: str, flip: Flip | None, previous: ServerView | None = None
+) -> Run:
+    """The Job that reads the counters of a revision, and of the previous one if that is given."""
+    key = _key(server.uid, moment, flip)
+    request = SnapshotRequest(key, context.spec.served_name, _pods(server), _pods(previous) if previous else ())
+    work = Work(
+        stage=STAGE,
+        key=key,
+        request=request,
+        deadline_seconds=DEADLINE_SECONDS,
+        # No result that is kept depends on it, and the image that the object is pinned to may not know the stage.
+        image=context.settings.converter_image,
+    )
+    # A pod that is not seen yet would seem to have been started later.
+    return run(context, work, start=0 < server.ready_pods <= len(server.addresses))
+
+
+def _key(uid: str, moment: str, flip: Flip | None) -> str:
+    """The key of counters. It does not cover the pods: what is asked for is the counters of all at that moment."""
+    return names.digest([STAGE, uid, flip.at if flip is not None else "", moment], 16)
+
+
+def _pods(server: ServerView) -> tuple[ServerPod, ...]:
+    return tuple(
+        ServerPod(name, f"[{ip}]:{METRICS_PORT}" if ":" in ip else f"{ip}:{METRICS_PORT}")
+        for name, ip in sorted(server.addresses.items())[:MOST_PODS]
+    )
+
+
+def _intent(context: Context) -> str:
+    """A digest of what the user asks for, without what changes no revision: the replicas, which an autoscaler sets."""
+    spec = context.spec
+    serving = spec.serving.model_copy(update={"replicas": 1})
+    asked = spec.model_copy(update={"serving": serving, "suspend": False})
+    return names.digest([asked, context.deployment.retry], 16)

@@ -1,0 +1,504 @@
+"""The soak of a new revision: how long both revisions stay, what the verdicts are, and what an undo leaves."""
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests.simulation.answers import FINAL, GOOD, Fate, when
+from tests.simulation.cluster import STEP, Cluster
+from tests.simulation.deployments import a_model, a_spec, candidate
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.results import Counters
+
+ONE = [a_model(candidates=[candidate("onnx-fp32")])]
+WIDER = [a_model(config={"maxBatchSize": 16, "dynamicBatching": {}}, candidates=[candidate("onnx-fp32")])]
+NARROW = [a_model(config={"maxBatchSize": 4, "dynamicBatching": {}}, candidates=[candidate("onnx-fp32")])]
+BORN = datetime(2026, 11, 21, tzinfo=UTC)
+SOAK = {"seconds": 30, "minimumRequests": 100}
+WINDOW = int(30 / STEP.total_seconds()) + 30
+"""Steps, which take longer than a soak and its Jobs."""
+NO_NODE = {
+    "phase": "Pending",
+    "conditions": [
+        {
+            "type": "PodScheduled",
+            "status": "False",
+            "message": "0/1 nodes are available: 1 node(s) were unschedulable.",
+            "lastTransitionTime": "2026-11-21T00:00:00Z",
+        }
+    ],
+}
+SWEEP = Counters("", 20_000, 0, 20_000 * 50_000)
+"""The load of a server's own measurement, at which requests wait."""
+
+
+@dataclass
+class Clients:
+    """Clients that ask every server at the same rate, and what its counters make of that."""
+
+    cluster: Cluster
+    first: str
+    """Name of the Deployment that was active first."""
+    rate: float = 10.0
+    """Requests per second and pod."""
+    slower: float = 1.0
+    """How much longer a request takes in other Deployments."""
+    failing: float = 0.0
+    """The share of requests that fail there."""
+    only: Callable[[str], bool] = field(default=lambda pod: True)
+    """Whether that is so in a pod of that name."""
+
+    def __call__(self, pod: str) -> Counters:
+        """The counters of a pod now."""
+        requests = int((self.cluster.now - BORN).total_seconds() * self.rate)
+        ill = not pod.startswith(f"{self.first}-") and self.only(pod)
+        failed = int(requests * self.failing) if ill else 0
+        microseconds = int((requests - failed) * 2000 * (self.slower if ill else 1.0))
+        return Counters(
+            pod, SWEEP.succeeded + requests - failed, SWEEP.failed + failed, SWEEP.microseconds + microseconds
+        )
+
+
+def asking(soak: dict[str, Any] | None = None, **serving: Any) -> dict[str, Any]:
+    return {"serving": {"soak": SOAK if soak is None else soak, **serving}}
+
+
+@pytest.fixture(scope="module")
+def before() -> Cluster:
+    """An object whose first revision is active, and that asks for a soak; not to be changed."""
+    cluster = Cluster(a_spec(models=ONE) | asking(), counters=lambda pod: replace(SWEEP, pod=pod))
+    cluster.settle()
+    return cluster
+
+
+@pytest.fixture
+def cluster(before: Cluster) -> Cluster:
+    """The same, with clients that ask for half a minute already."""
+    copy = deepcopy(before)
+    ask(copy)
+    return copy
+
+
+def ask(cluster: Cluster, **fields: Any) -> Clients:
+    clients = Clients(cluster, cluster.serving() or "", **fields)
+    cluster.counters = clients
+    cluster.run(15)
+    return clients
+
+
+def clients(cluster: Cluster) -> Clients:
+    found = cluster.counters
+    assert isinstance(found, Clients)
+    return found
+
+
+def flipped(cluster: Cluster, models: Any = WIDER, **fields: Any) -> tuple[str, str]:
+    """Edit the object up to the flip; the names of the Deployments before and after."""
+    old = cluster.serving() or ""
+    cluster.edit(models=models, **fields)
+    for _ in range(300):
+        cluster.act()
+        if cluster.serving() != old:
+            return old, cluster.serving() or ""
+        cluster.step()
+    raise AssertionError(f"no flip: {cluster.status['conditions']}")
+
+
+def soaked(cluster: Cluster) -> tuple[str, str]:
+    found = cluster.condition("Soaked")
+    return found["status"], found["reason"]
+
+
+def summary(cluster: Cluster) -> list[tuple[str, str]]:
+    found = (cluster.condition(kind) for kind in ("Ready", "Reconciling", "Stalled"))
+    return [(each["status"], each["reason"]) for each in found]
+
+
+def servers(cluster: Cluster) -> set[str]:
+    return {each["metadata"]["name"] for each in cluster.of_kind("Deployment")}
+
+
+KEPT = [("True", "Ready"), ("False", "Ready"), ("False", "NoStall")]
+UNDONE = [("True", "SoakFailed"), ("False", "SoakFailed"), ("True", "SoakFailed")]
+
+
+def test_without_the_field_the_old_revision_goes_at_the_flip(serving: Cluster) -> None:
+    flipped(serving)
+    serving.settle()
+    assert len(servers(serving)) == 1
+    assert serving.started("snapshot") == 0
+    assert all(each["type"] != "Soaked" for each in serving.status["conditions"])
+    assert ("NetworkPolicy", "digits-snapshot") not in serving.objects
+
+
+def test_the_first_revision_is_not_soaked(before: Cluster) -> None:
+    assert soaked(before) == ("Unknown", "Waiting")
+    assert summary(before) == KEPT
+    assert before.started("snapshot") == 1, "what its measurement counted, to be taken off later"
+
+
+def test_both_revisions_run_until_the_verdict(cluster: Cluster) -> None:
+    old, new = flipped(cluster)
+    cluster.run(8)
+    assert servers(cluster) == {old, new}
+    assert soaked(cluster) == ("Unknown", "Soaking")
+    assert summary(cluster) == [("True", "Ready"), ("True", "Progressing"), ("False", "NoStall")]
+    assert 0 < (cluster.intent().requeue_after or 0) <= SOAK["seconds"]
+    cluster.settle()
+    assert (cluster.serving(), servers(cluster)) == (new, {new})
+    assert soaked(cluster) == ("True", "SoakPassed")
+    assert summary(cluster) == KEPT
+    assert cluster.started("snapshot") == 3
+    assert [each.type for each in cluster.events if each.reason == Reason.SOAKING] == ["Normal"]
+
+
+def test_the_load_of_a_measurement_is_no_traffic(cluster: Cluster) -> None:
+    flipped(cluster)
+    cluster.settle()
+    message = cluster.condition("Soaked")["message"]
+    assert "the mean latency is 2 ms" in message
+    assert "was 2 ms before" in message
+
+
+@pytest.mark.parametrize(
+    ("ills", "words"),
+    [
+        ({"failing": 0.05}, "requests failed in pod"),
+        ({"failing": 1.0}, "100 % of"),
+        ({"slower": 1.5}, "50 % more, and maximumLatencyPercent is 40"),
+    ],
+)
+def test_a_revision_that_does_worse_is_undone(cluster: Cluster, ills: dict[str, float], words: str) -> None:
+    told = cluster.status["serving"], cluster.status["performance"]
+    vars(clients(cluster)).update(ills)
+    old, new = flipped(cluster)
+    cluster.run(6)
+    assert cluster.status["serving"]["revision"] != told[0]["revision"]
+    cluster.settle()
+    assert (cluster.serving(), servers(cluster)) == (old, {old})
+    assert (soaked(cluster), summary(cluster)) == (("False", "SoakFailed"), UNDONE)
+    assert words in cluster.condition("Stalled")["message"]
+    assert new in cluster.condition("Stalled")["message"]
+    assert (cluster.status["serving"], cluster.status["performance"]) == told
+    assert [each.type for each in cluster.events if each.message.startswith("Stalled")] == ["Warning"]
+
+
+def test_other_settings_of_the_server_are_soaked_too(cluster: Cluster) -> None:
+    """The revision on the claim is the same; its server is not."""
+    told = cluster.status["serving"], cluster.status["performance"]
+    clients(cluster).failing = 0.5
+    other = asking(backendConfig=[{"name": "default-max-batch-size", "value": "4"}])
+    old, new = flipped(cluster, ONE, **other)
+    cluster.settle()
+    assert (cluster.serving(), summary(cluster), new in servers(cluster)) == (old, UNDONE, False)
+    assert (cluster.status["serving"], cluster.status["performance"]) == told
+
+
+def test_a_suspended_object_reads_no_counters(cluster: Cluster) -> None:
+    _, new = flipped(cluster)
+    cluster.edit(suspend=True)
+    cluster.settle()
+    assert (cluster.serving(), soaked(cluster)) == (new, ("Unknown", "SoakInconclusive"))
+    assert "because spec.suspend is true" in cluster.condition("Soaked")["message"]
+
+
+def test_what_was_undone_is_not_tried_again(cluster: Cluster) -> None:
+    clients(cluster).failing = 0.5
+    flipped(cluster)
+    cluster.settle()
+    story = list(cluster.story)
+    clients(cluster).failing = 0.0
+    cluster.run(100)
+    cluster.edit(**asking(replicas=3))
+    cluster.edit(suspend=True)
+    cluster.settle()
+    cluster.edit(suspend=False)
+    cluster.settle()
+    assert (cluster.story, summary(cluster)) == (story, UNDONE)
+    assert [each["spec"]["replicas"] for each in cluster.of_kind("Deployment")] == [3]
+
+
+@pytest.mark.parametrize("how", ["the spec", "a retry"])
+def test_a_change_tries_it_again_and_converts_nothing(cluster: Cluster, how: str) -> None:
+    clients(cluster).failing = 0.5
+    _, new = flipped(cluster)
+    cluster.settle()
+    jobs = len(cluster.story)
+    clients(cluster).failing = 0.0
+    if how == "a retry":
+        cluster.retry()
+    else:
+        cluster.edit(**asking(SOAK | {"maximumErrorPercent": 2}))
+    cluster.settle()
+    assert (cluster.serving(), soaked(cluster), summary(cluster)) == (new, ("True", "SoakPassed"), KEPT)
+    assert {each.split()[0] for each in cluster.story[jobs:]} <= {"server", "flip", "snapshot"}
+
+
+def test_another_source_is_another_try(cluster: Cluster) -> None:
+    clients(cluster).failing = 0.5
+    old, _ = flipped(cluster)
+    cluster.settle()
+    clients(cluster).failing = 0.0
+    cluster.edit(source={"uri": "pvc://models/other"})
+    cluster.settle()
+    assert (cluster.serving() != old, soaked(cluster), summary(cluster)) == (True, ("True", "SoakPassed"), KEPT)
+
+
+def test_a_spec_that_is_taken_back_is_ready_at_once(cluster: Cluster) -> None:
+    clients(cluster).failing = 0.5
+    old, _ = flipped(cluster)
+    cluster.settle()
+    jobs = len(cluster.story)
+    cluster.edit(models=ONE)
+    cluster.settle()
+    assert (cluster.serving(), summary(cluster), cluster.story[jobs:]) == (old, KEPT, [])
+    cluster.edit(models=WIDER)
+    cluster.settle()
+    assert (cluster.serving(), summary(cluster)) == (old, UNDONE)
+
+
+def test_a_restart_undoes_at_once(cluster: Cluster) -> None:
+    old, new = flipped(cluster)
+    cluster.run(5)
+    (pod,) = [name for kind, name in cluster.objects if kind == "Pod" and name.startswith(new)]
+    cluster.restart(pod)
+    cluster.act()
+    assert cluster.serving() == old
+    cluster.settle()
+    assert (summary(cluster), servers(cluster)) == (UNDONE, {old})
+    assert f"tritonserver in pod {pod} ended" in cluster.condition("Soaked")["message"]
+
+
+def test_a_restart_before_the_flip_is_no_restart_of_the_soak(cluster: Cluster) -> None:
+    cluster.fates = when("measure", Fate(hangs=True))
+    old = cluster.serving()
+    cluster.edit(models=WIDER)
+    while not cluster.active("measure"):
+        cluster.act()
+        cluster.step()
+    (pod,) = [name for kind, name in cluster.objects if kind == "Pod" and _is_target(cluster, name, old or "")]
+    cluster.restart(pod)
+    cluster.run(3)
+    cluster.fates = lambda *_: GOOD
+    cluster.settle()
+    assert (cluster.serving() != old, soaked(cluster)) == (True, ("True", "SoakPassed"))
+
+
+def _is_target(cluster: Cluster, pod: str, old: str) -> bool:
+    return any(pod.startswith(name) for name in servers(cluster) - {old})
+
+
+@pytest.mark.parametrize("failing", [0.0, 1.0])
+def test_twelve_requests_are_no_verdict(cluster: Cluster, failing: float) -> None:
+    clients(cluster).rate, clients(cluster).failing = 0.4, failing
+    old, new = flipped(cluster)
+    cluster.settle()
+    assert (cluster.serving(), servers(cluster)) == (new, {new})
+    assert (soaked(cluster), summary(cluster)) == (("Unknown", "SoakInconclusive"), KEPT)
+    assert "and minimumRequests is 100" in cluster.condition("Soaked")["message"]
+    assert old not in servers(cluster)
+
+
+def test_counters_that_cannot_be_read_are_no_verdict(cluster: Cluster) -> None:
+    words = "the metrics of pod digits-0 at 10.0.0.1:8002 cannot be read: timed out"
+    cluster.fates = when("snapshot", Fate(exit_code=1, reason=Reason.SERVER_UNREACHABLE, message=words))
+    _, new = flipped(cluster)
+    cluster.settle()
+    assert (cluster.serving(), soaked(cluster), summary(cluster)) == (new, ("Unknown", "SoakInconclusive"), KEPT)
+    assert words in cluster.condition("Soaked")["message"]
+
+
+def test_a_job_that_hangs_ends_with_its_deadline(cluster: Cluster) -> None:
+    cluster.fates = when("snapshot", Fate(hangs=True))
+    _, new = flipped(cluster)
+    cluster.settle()
+    assert (servers(cluster), soaked(cluster)) == ({new}, ("Unknown", "SoakInconclusive"))
+    message = cluster.condition("Soaked")["message"]
+    assert "ran for more than 120 s" in message
+    assert "activeDeadlineSeconds" not in message, "no field sets it"
+
+
+def test_a_job_that_finds_no_node_is_not_waited_for_forever(cluster: Cluster) -> None:
+    cluster.fates = when("snapshot", Fate(pending=NO_NODE))
+    old, new = flipped(cluster)
+    cluster.run(WINDOW)
+    assert (servers(cluster), soaked(cluster)) == ({old, new}, ("Unknown", "Soaking"))
+    cluster.settle()
+    assert (servers(cluster), soaked(cluster)) == ({new}, ("Unknown", "SoakInconclusive"))
+    assert "0/1 nodes are available" in cluster.condition("Soaked")["message"]
+
+
+def test_the_worst_pod_counts(before: Cluster) -> None:
+    cluster = deepcopy(before)
+    cluster.edit(**asking(replicas=3))
+    cluster.run(5)
+    ask(cluster, failing=0.02, only=lambda pod: int(pod.rpartition("-")[2]) % 3 == 0)
+    flipped(cluster)
+    cluster.settle()
+    assert summary(cluster) == UNDONE
+    assert "requests failed in pod" in cluster.condition("Soaked")["message"]
+
+
+def test_the_record_outlives_the_jobs_and_the_operator(cluster: Cluster) -> None:
+    clients(cluster).failing = 0.5
+    old, _ = flipped(cluster)
+    for _ in range(WINDOW):
+        cluster.act()
+        cluster.step()
+        for job in cluster.of_kind("Job"):
+            if job["status"].get("shown") == 3 and job["metadata"]["labels"]["triton-operator.dev/stage"] == "snapshot":
+                cluster.act()
+                cluster.delete("Job", job["metadata"]["name"])
+    cluster.settle()
+    assert (cluster.serving(), summary(cluster)) == (old, UNDONE)
+    assert cluster.started("snapshot") == 3
+
+
+@pytest.mark.parametrize("writes", range(6))
+def test_an_operator_that_dies_as_it_undoes_goes_on_where_it_was(cluster: Cluster, writes: int) -> None:
+    clients(cluster).failing = 0.5
+    told = cluster.status["serving"]
+    old, _ = flipped(cluster)
+    while not any("SoakFailed" in each for each in results(cluster)):
+        wanted = cluster.intent()
+        if any("SoakFailed" in text for each in wanted.objects for text in each.get("data", {}).values()):
+            for body in wanted.objects[: len(wanted.objects) - writes]:
+                cluster._apply(body)
+            break
+        cluster.act()
+        cluster.step()
+    cluster.settle()
+    assert (cluster.serving(), servers(cluster), summary(cluster)) == (old, {old}, UNDONE)
+    assert cluster.status["serving"] == told
+
+
+def results(cluster: Cluster) -> list[str]:
+    return [text for name, text in cluster.objects["ConfigMap", "digits-results"]["data"].items() if "soak." in name]
+
+
+def test_a_record_that_was_lost_keeps_the_new_revision(cluster: Cluster) -> None:
+    clients(cluster).failing = 0.5
+    _, new = flipped(cluster)
+    cluster.run(5)
+    data = cluster.objects["ConfigMap", "digits-results"]["data"]
+    for name in [name for name in data if name.startswith("soak.")]:
+        del data[name]
+    cluster.settle()
+    assert (cluster.serving(), servers(cluster), summary(cluster)) == (new, {new}, KEPT)
+
+
+def test_without_a_spare_gpu_nothing_is_soaked() -> None:
+    cluster = Cluster(a_spec(models=ONE, gpu={"count": 1}) | asking(), gpus=1)
+    cluster.settle()
+    ask(cluster, failing=0.5)
+    cluster.edit(models=WIDER)
+    cluster.settle()
+    assert (soaked(cluster), summary(cluster)) == (("False", "NoSpareGpu"), KEPT)
+    assert len(servers(cluster)) == 1
+
+
+def test_a_third_revision_ends_the_soak(cluster: Cluster) -> None:
+    old, new = flipped(cluster)
+    cluster.run(2)
+    cluster.edit(models=NARROW)
+    while len(servers(cluster) - {old, new}) == 0:
+        cluster.act()
+        cluster.step()
+    cluster.act()
+    cluster.act()
+    assert cluster.serving() == new
+    assert old not in servers(cluster)
+    cluster.settle()
+    assert (cluster.serving() not in (old, new), soaked(cluster)) == (True, ("True", "SoakPassed"))
+
+
+def test_while_another_revision_is_converted_the_soak_goes_on(cluster: Cluster) -> None:
+    clients(cluster).failing = 0.5
+    old, new = flipped(cluster)
+    cluster.fates = when("convert", Fate(hangs=True))
+    cluster.edit(source={"uri": "pvc://models/other"})
+    cluster.run(8)
+    assert (servers(cluster), soaked(cluster)) == ({old, new}, ("Unknown", "Soaking"))
+    cluster.run(WINDOW)
+    assert (cluster.serving(), servers(cluster)) == (old, {old})
+    assert cluster.condition("Available")["status"] == "True"
+
+
+@pytest.mark.parametrize("answers", ["gone", "not ready"])
+def test_nothing_goes_back_to_a_server_that_does_not_answer(cluster: Cluster, answers: str) -> None:
+    clients(cluster).failing = 0.5
+    old, new = flipped(cluster)
+    cluster.run(2)
+    if answers == "gone":
+        cluster.delete("Deployment", old)
+    else:
+        cluster.starts = lambda name: name != old
+    cluster.settle()
+    assert (cluster.serving(), servers(cluster)) == (new, {new})
+    assert (soaked(cluster), summary(cluster)) == (("Unknown", "SoakInconclusive"), KEPT)
+
+
+def test_a_soak_that_is_no_longer_asked_for_ends(cluster: Cluster) -> None:
+    _, new = flipped(cluster)
+    cluster.run(2)
+    cluster.edit(serving={})
+    cluster.settle()
+    assert servers(cluster) == {new}
+    assert all(each["type"] != "Soaked" for each in cluster.status["conditions"])
+
+
+def test_no_replicas_end_the_soak(cluster: Cluster) -> None:
+    _, new = flipped(cluster)
+    cluster.run(2)
+    cluster.edit(**asking(replicas=0))
+    cluster.settle()
+    assert (servers(cluster), soaked(cluster)) == ({new}, ("Unknown", "SoakInconclusive"))
+
+
+def test_asking_for_a_soak_changes_no_key_no_pin_and_no_server(serving: Cluster) -> None:
+    before = deepcopy({key: body for key, body in serving.objects.items() if key[0] in ("Deployment", "Pod")})
+    story, images = list(serving.story), serving.status["images"]
+    serving.edit(**asking())
+    serving.settle()
+    assert serving.story == [*story, "snapshot"]
+    assert {key: body for key, body in serving.objects.items() if key in before} == before
+    assert serving.status["images"] == images
+    assert summary(serving) == KEPT
+
+
+def test_a_job_that_reads_counters_reaches_metrics_and_nothing_else(before: Cluster) -> None:
+    policy = before.objects["NetworkPolicy", "digits-snapshot"]["spec"]
+    stage = {"triton-operator.dev/deployment": "digits", "triton-operator.dev/stage": "snapshot"}
+    assert policy["podSelector"] == {"matchLabels": stage}
+    (rule,) = policy["egress"]
+    assert [each["port"] for each in rule["ports"]] == [8002]
+    assert policy["ingress"] == []
+    ingress = before.objects["NetworkPolicy", "digits-servers"]["spec"]["ingress"]
+    ours = [each for each in ingress if each.get("from") == [{"podSelector": {"matchLabels": stage}}]]
+    assert [[port["port"] for port in each["ports"]] for each in ours] == [[8002]]
+
+
+def test_the_history_gets_no_revision_before_its_verdict(cluster: Cluster) -> None:
+    history = cluster.objects["ConfigMap", "digits-results"]["data"]["history"]
+    clients(cluster).failing = 0.5
+    flipped(cluster)
+    cluster.run(8)
+    assert cluster.objects["ConfigMap", "digits-results"]["data"]["history"] == history
+    cluster.settle()
+    assert cluster.objects["ConfigMap", "digits-results"]["data"]["history"] == history
+    assert "snapshot." not in history
+
+
+def test_a_first_snapshot_that_failed_leaves_the_latency_open(before: Cluster) -> None:
+    cluster = Cluster(a_spec(models=ONE) | asking(), fates=when("snapshot", FINAL))
+    cluster.settle()
+    cluster.fates = lambda *_: GOOD
+    ask(cluster)
+    flipped(cluster)
+    cluster.settle()
+    assert soaked(cluster) == ("Unknown", "SoakInconclusive")
+    assert "the requests to the previous revision are not known" in cluster.condition("Soaked")["message"]
