@@ -399,6 +399,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {f"{MODEL}.config.parameters": {"gpu_mem_limit": "/etc/passwd"}},
         "config.parameters.gpu_mem_limit in body should match",
     ),
+    "fewer replicas at most than at least": (
+        {"spec.serving.autoscaling": {"minReplicas": 3, "maxReplicas": 2}},
+        "minReplicas must not be greater than maxReplicas: raise maxReplicas, or lower minReplicas",
+    ),
     "too many replicas": ({"spec.serving.replicas": 101}, "should be less than or equal to 100"),
     "a string for a number": ({"spec.serving.replicas": "1"}, "must be of type integer"),
     "a string for a boolean": ({"spec.suspend": "yes"}, "must be of type boolean"),

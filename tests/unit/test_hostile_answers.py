@@ -152,7 +152,7 @@ def test_the_results_of_a_hostile_answer_are_as_if_absent(text: str) -> None:
 def ended(stage: str, container: str, message: bytes, code: int) -> JobView:
     """What is seen of a Job whose container left a message, as far as the kubelet keeps it."""
     labels = {"triton-operator.dev/stage": stage, "triton-operator.dev/key": KEY}
-    job = {"metadata": {"name": "job", "uid": "uid-job", "labels": labels}}
+    job = {"metadata": {"name": "job", "uid": "uid-job", "labels": labels}, "spec": {}}
     end = {"exitCode": code, "message": message[:4096].decode(errors="replace")}
     others = [{"name": stage, "state": {"terminated": {"exitCode": code}}}] if container != stage else []
     initial = [{"name": container, "state": {"terminated": end}}] if container != stage else []
