@@ -65,7 +65,12 @@ def _parser() -> argparse.ArgumentParser:
 
     made = command("report", _report, "Write all measurements and the reasons for the selection as a document.")
     made.add_argument("name")
-    made.add_argument("-o", choices=FORMATS, default="html", dest="form", help="form of the document; default: html")
+    made.add_argument(
+        "-o",
+        choices=FORMATS,
+        dest="form",
+        help="form of the document; default: the suffix of the file, or html",
+    )
     made.add_argument(
         "--output", type=Path, help="file to write; md also writes its plots next to it. Default: standard output"
     )
@@ -156,7 +161,8 @@ def _subject(options: argparse.Namespace, name: str) -> Subject:
 
 def _report(options: argparse.Namespace) -> int:
     made = report(_subject(options, options.name))
-    text = _written(made, options.form, options.output)
+    ending = options.output.suffix.removeprefix(".") if options.output else ""
+    text = _written(made, options.form or (ending if ending in FORMATS else FORMATS[0]), options.output)
     if options.output is None:
         sys.stdout.write(text)
     else:

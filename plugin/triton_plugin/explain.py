@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.resolved import FromRepository
-from triton_operator.api.status import NOTICES, RISKS, CandidateStatus
+from triton_operator.api.status import NOTICES, RISKS, CandidateStatus, ServingStatus
 from triton_plugin.advice import advice
 from triton_plugin.columns import SWEEPS
 from triton_plugin.progress import STAGES, picture
@@ -102,13 +102,22 @@ def _serving(subject: Subject) -> str:
         return "No revision is active."
     line = f"The active revision is {serving.candidate} ({serving.format}, {serving.precision})"
     if serving.throughput:
-        line += f": {serving.throughput} inferences/s, p99 {serving.p99_latency_microseconds} us through its Service"
+        figures = f"{serving.throughput} inferences/s, p99 {serving.p99_latency_microseconds} us"
+        line += f": {figures} through its Service{_measured_at(subject, serving)}"
     accuracy = (f"{each.metric} {each.served} ({each.framework} in the framework)" for each in subject.status.accuracy)
     line = "; ".join([line, *accuracy]) + "."
     target = subject.status.target
     if target is not None and target.revision != serving.revision:
         line += f" The target revision is {target.candidate}; the active one serves until the target has passed."
     return line
+
+
+def _measured_at(subject: Subject, serving: ServingStatus) -> str:
+    """The load at which the active revision did so, and whether its windows agreed; empty if no row tells."""
+    for row in subject.status.performance.online if subject.status.performance else ():
+        if (row.throughput, row.p99) == (serving.throughput, serving.p99_latency_microseconds):
+            return f" at batch {row.batch_size}, concurrency {row.concurrency}{'' if row.stable else ' (unstable)'}"
+    return ""
 
 
 def _resolved(subject: Subject) -> str:

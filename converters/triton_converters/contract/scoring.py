@@ -37,7 +37,7 @@ class Violation:
 
     def __str__(self) -> str:
         """Return the metric, its value and the bound in words."""
-        figure = f"{self.value:g}" if isfinite(self.value) else "was not measured"
+        figure = f"{round(self.value, 2):.15g}" if isfinite(self.value) else "was not measured"
         minimum, maximum = self.constraint.minimum, self.constraint.maximum
         bound = f"maximum {maximum:.15g}" if maximum is not None else ""
         if minimum is not None and self.value < minimum:
