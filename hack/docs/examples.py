@@ -8,7 +8,8 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from triton_operator.api.status import CandidateStatus, PerformanceStatus, RowStatus
+from triton_operator.api.measured_status import PerformanceStatus, RowStatus
+from triton_operator.api.status import CandidateStatus
 from triton_plugin.source import read_file
 from triton_plugin.subject import Subject
 from triton_plugin.tables import ranked

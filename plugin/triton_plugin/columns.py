@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from triton_operator.api.status import RowStatus
+from triton_operator.api.measured_status import RowStatus
 
 SWEEPS = {"Offline": "offline", "Online": "online", "RequestRate": "open-loop"}
 """The sweeps in words, by the names of the scenarios in the API."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from triton_operator.api.status import RowStatus
+from triton_operator.api.measured_status import RowStatus
 from triton_operator.candidates.environments import differences
 from triton_plugin.report.document import Report
 

@@ -1,6 +1,6 @@
 """The saturation of one replica, in words. Pure."""
 
-from triton_operator.api.status import SaturationStatus
+from triton_operator.api.measured_status import SaturationStatus
 
 LIMITS = {
     "Constraint": "a higher concurrency breaks a latency constraint",

@@ -18,15 +18,10 @@ from triton_converters.contract.results import (
     SearchResult,
 )
 from triton_operator import names
+from triton_operator.api.measured_status import RowStatus, row_status
 from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.spec import TritonDeploymentSpec
-from triton_operator.api.status import (
-    CandidateStatus,
-    Condition,
-    RowStatus,
-    TritonDeploymentStatus,
-    row_status,
-)
+from triton_operator.api.status import CandidateStatus, Condition, TritonDeploymentStatus
 from triton_operator.observed.jobs import Record
 from triton_operator.observed.snapshot import observe
 

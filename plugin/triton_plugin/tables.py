@@ -11,12 +11,9 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from triton_operator.api.measured_status import AccuracyStatus, RowStatus
 from triton_operator.api.search_status import SearchStatus
-from triton_operator.api.status import (
-    AccuracyStatus,
-    CandidateStatus,
-    RowStatus,
-)
+from triton_operator.api.status import CandidateStatus
 from triton_plugin.columns import COMPONENT_LATENCIES, LATENCIES, LOAD, Column, cell, cells, filled
 
 WORDS = 12

@@ -9,7 +9,7 @@ from tests.report.subjects import expected, golden, ready, saturated
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import candidate
 from triton_converters.contract.reasons import Reason
-from triton_operator.api.status import SaturationStatus
+from triton_operator.api.measured_status import SaturationStatus
 from triton_plugin.explain import DOCS, explain
 from triton_plugin.report.as_html import as_html
 from triton_plugin.report.as_markdown import as_markdown

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.report.subjects import HOSTILE, RECORDED, hostile, ready, saturated, searched
-from triton_operator.api.status import RowStatus
+from triton_operator.api.measured_status import RowStatus
 from triton_plugin import columns
 from triton_plugin.report.as_csv import as_csv
 from triton_plugin.report.as_html import as_html

@@ -11,16 +11,9 @@ from demo import inference
 from demo.__main__ import next_steps
 from examples import verdict
 from examples.example import FOLDER, Example
+from triton_operator.api.measured_status import AccuracyStatus, PerformanceStatus, RowStatus
 from triton_operator.api.spec import TritonDeploymentSpec
-from triton_operator.api.status import (
-    AccuracyStatus,
-    CandidateStatus,
-    Condition,
-    ConditionType,
-    PerformanceStatus,
-    RowStatus,
-    TritonDeploymentStatus,
-)
+from triton_operator.api.status import CandidateStatus, Condition, ConditionType, TritonDeploymentStatus
 from triton_plugin import progress, tables
 from triton_plugin.__main__ import _parser
 

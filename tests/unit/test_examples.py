@@ -23,8 +23,9 @@ from triton_converters.contract.request import ConvertRequest, ProfileRequest
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.model_config import model
 from triton_converters.model_config.model import Execution
+from triton_operator.api.measured_status import AccuracyStatus
 from triton_operator.api.spec import TritonDeploymentSpec
-from triton_operator.api.status import AccuracyStatus, CandidateStatus, ServingStatus, TritonDeploymentStatus
+from triton_operator.api.status import CandidateStatus, ServingStatus, TritonDeploymentStatus
 from triton_plugin.validation.structural import faults
 from triton_plugin.validation.validate import schema
 

@@ -9,15 +9,13 @@ from hypothesis import strategies as st
 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import shortened
+from triton_operator.api.measured_status import EnvironmentStatus, PerformanceStatus, RowStatus
 from triton_operator.api.search_status import ConfigurationStatus, SearchStatus
 from triton_operator.api.status import (
     NOTICES,
     CandidateStatus,
     ConditionType,
-    EnvironmentStatus,
     MetricValue,
-    PerformanceStatus,
-    RowStatus,
     SignatureStatus,
     TensorStatus,
     TritonDeploymentStatus,

@@ -1,18 +1,15 @@
 """The status of a TritonDeployment, written whole by one apply at the end of a pass."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from triton_converters.contract.accuracy import Accuracy
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import Constraint
-from triton_converters.contract.results import Row
-from triton_converters.contract.saturation import saturation, sustained
 from triton_converters.contract.text import shortened
 from triton_operator.api.fitting import StatusType
+from triton_operator.api.measured_status import AccuracyStatus, PerformanceStatus
 from triton_operator.api.resolved import Resolved
 from triton_operator.api.schema import ApiType, Text, list_map
 from triton_operator.api.search_status import ConfigurationStatus, SearchStatus
@@ -218,144 +215,6 @@ class Endpoint(StatusType):
     """URL of Triton's Prometheus metrics."""
 
 
-class AccuracyStatus(StatusType):
-    """A metric of the active revision."""
-
-    metric: str
-    """Name of the metric."""
-    framework: str
-    """Value for the framework's outputs (the reference), as a decimal string."""
-    served: str
-    """Value for the served outputs, as a decimal string."""
-    samples: int
-    """Number of samples that the metric was computed from."""
-    threshold: str = ""
-    """The threshold in words; empty if there is none."""
-    passed: bool
-    """Whether the metric meets its threshold; true if there is none."""
-
-
-class RowStatus(StatusType):
-    """One measurement.
-
-    Latencies are in microseconds. `clientSend`, `network`, `queue`, `computeInput`, `computeInfer`, `computeOutput` and
-    `clientReceive` are means that add up to `average`.
-    """
-
-    precision: str
-    """Precision of the candidate. For an ensemble, the lowest precision of its models."""
-    accelerator: str
-    """Accelerator of the candidate. For an ensemble, the accelerators of its models, joined by "+"; none if no model
-    has one."""
-    input_shape: str = ""
-    """Shapes from `performance.inputShapes`, such as "INPUT__0:3x224x224", separated by blanks; empty if none are
-    set."""
-    batch_size: int
-    """Samples in a request."""
-    concurrency: int | None = None
-    """Requests in flight. Absent if `requestRate` is set."""
-    request_rate: int | None = None
-    """Requests per second that were sent, however fast the server answered. Absent if `concurrency` is set."""
-    throughput: str
-    """Throughput in inferences (samples) per second, as a decimal string."""
-    client_send: int
-    """Time that the client takes to serialize and send the request, in microseconds."""
-    network: int
-    """Time that request and response spend on the network and in the server's receiving and sending, in
-    microseconds."""
-    queue: int
-    """Time that the request waits in the server's queue, in microseconds."""
-    compute_input: int
-    """Time that the server takes to prepare the inputs, in microseconds."""
-    compute_infer: int
-    """Time that the model runs, in microseconds."""
-    compute_output: int
-    """Time that the server takes to prepare the outputs, in microseconds."""
-    client_receive: int
-    """Time that the client takes to receive and parse the response, in microseconds."""
-    p50: int
-    """Median latency, in microseconds."""
-    p90: int
-    """90th percentile of the latency, in microseconds."""
-    p95: int
-    """95th percentile of the latency, in microseconds."""
-    p99: int
-    """99th percentile of the latency, in microseconds."""
-    average: int
-    """Mean latency, in microseconds."""
-    stable: bool
-    """Whether the measurement is stable: three consecutive windows differed by at most `stabilityPercentage`. If false,
-    the figures are averages over three windows that differed by more."""
-    spread_percent: str = ""
-    """Difference between the highest and the lowest throughput of the windows, in percent of their mean, as a decimal
-    string."""
-    client_bound: bool | None = None
-    """Whether the client, not the server, was the bottleneck. The server may then be faster than measured."""
-    used_memory_bytes: int | None = None
-    """Peak memory in use by all processes during the measurement, in bytes. It is GPU memory, or the node's memory if
-    there is no GPU."""
-
-
-class EnvironmentStatus(StatusType):
-    """Where the measurements were made."""
-
-    device: str
-    """Device that the model ran on, cpu or gpu."""
-    gpu_product: str = ""
-    """Name of the GPU."""
-    tensorrt_version: str = ""
-    """Version of TensorRT in the server's image."""
-    server_version: str
-    """Version of tritonserver."""
-    image: str
-    """Image of the server."""
-    image_digest: str = ""
-    """Digest of the server's image, as the kubelet reports it."""
-    cpu: str
-    """Processor model, and number of cores that the measuring container could use."""
-    perf_analyzer: Annotated[list[str], Field(max_length=4)]
-    """Command lines of perf_analyzer, one for each sweep."""
-
-
-class SaturationStatus(StatusType):
-    """The throughput at which one replica is saturated, from the online sweep inside the profile Job's pod."""
-
-    ended: Literal["Constraint", "Plateau", "RangeEnd"]
-    """What limits the throughput. `Constraint`: a higher concurrency breaks a latency constraint. `Plateau`: a higher
-    concurrency brings less than 5 % more. `RangeEnd`: nothing that was measured, because the sweep ended before."""
-    concurrency: int | None = None
-    """Lowest concurrency whose throughput is within 5 % of the highest that meets the latency constraints. Absent if no
-    measurement meets them."""
-    throughput: str = ""
-    """Throughput at that concurrency, in inferences (samples) per second, as a decimal string."""
-    p99_latency_microseconds: int | None = None
-    """P99 latency at that concurrency, in microseconds."""
-    lower_bound: bool | None = None
-    """Whether one replica may do more: the sweep ended before the server was saturated, or the client was the
-    bottleneck."""
-    sustained_request_rate: int | None = None
-    """Highest request rate, in requests per second, that the replica kept up with within the latency constraints.
-    Absent if no request rate was measured, or none was sustained."""
-
-
-class PerformanceStatus(StatusType):
-    """The sweeps of the active revision."""
-
-    offline: Annotated[list[RowStatus], Field(max_length=24)] = Field(default_factory=list)
-    """Measurements of the offline sweep, made on the server inside the profile Job's pod."""
-    online: Annotated[list[RowStatus], Field(max_length=24)] = Field(default_factory=list)
-    """Measurements of the online sweep, made through the preview Service, which points to a revision before the main
-    Service does."""
-    request_rate: Annotated[list[RowStatus], Field(max_length=8)] = Field(default_factory=list)
-    """Measurements of request rates, made on the server inside the profile Job's pod."""
-    saturation: SaturationStatus | None = None
-    """The throughput at which one replica is saturated."""
-    environment: EnvironmentStatus | None = None
-    """Where the measurements were made."""
-    measured_at: str = ""
-    """When the online sweep's Job ended, as an RFC 3339 time in UTC."""
-
-
 class Images(ApiType):
     """Images that are kept when the operator is upgraded.
 
@@ -431,62 +290,6 @@ class TritonDeploymentStatus(StatusType):
     def active(self) -> ServingStatus | None:
         """The active revision; None: there is none."""
         return self.serving if self.serving is not None and self.serving.revision else None
-
-
-def row_status(row: Row, precision: str, accelerator: str, input_shape: str) -> RowStatus:
-    """Return the status of a measured row of a candidate."""
-    return RowStatus(
-        precision=precision,
-        accelerator=accelerator,
-        input_shape=input_shape,
-        spread_percent=f"{row.spread:.1f}" if row.spread else "",
-        used_memory_bytes=row.memory_bytes or None,
-        **{
-            **vars(row),
-            "concurrency": row.concurrency or None,
-            "request_rate": row.request_rate or None,
-            "throughput": f"{row.throughput:.1f}",
-            "client_bound": row.client_bound or None,
-        },
-    )
-
-
-def saturation_status(
-    online: Sequence[Row], rates: Sequence[Row], constraints: Sequence[Constraint]
-) -> SaturationStatus | None:
-    """Return the saturation of one replica, from the sweeps of its profile; None if nothing was measured online."""
-    found = saturation(online, constraints)
-    if found is None:
-        return None
-    row = found.row
-    return SaturationStatus(
-        ended=found.ended.value,
-        concurrency=row.concurrency if row else None,
-        throughput=f"{row.throughput:.1f}" if row else "",
-        p99_latency_microseconds=row.p99 if row else None,
-        lower_bound=found.is_lower_bound or None,
-        sustained_request_rate=sustained(rates, constraints) or None,
-    )
-
-
-def accuracy_status(accuracy: Sequence[Accuracy], samples: int) -> list[AccuracyStatus]:
-    """Return the status of judged metrics, in their order."""
-    return [
-        AccuracyStatus(
-            metric=each.metric,
-            framework=decimal(each.framework),
-            served=decimal(each.served),
-            samples=samples,
-            threshold=each.threshold,
-            passed=each.passed,
-        )
-        for each in accuracy
-    ]
-
-
-def decimal(value: float) -> str:
-    """Return a metric's value with six significant digits."""
-    return f"{value:.6g}"
 
 
 def timestamp(now: datetime) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from triton_converters.contract.results import Environment
-from triton_operator.api.status import EnvironmentStatus
+from triton_operator.api.measured_status import EnvironmentStatus
 
 FIELDS = (
     ("device", "device"),

@@ -6,7 +6,13 @@ from typing import Any
 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import printable, shortened
-from triton_operator.api.status import ConditionType, TritonDeploymentStatus, condition, merge_conditions, timestamp
+from triton_operator.api.status import (
+    ConditionType,
+    TritonDeploymentStatus,
+    condition,
+    merge_conditions,
+    timestamp,
+)
 
 COMPONENT = "triton-operator"
 LONGEST_EVENT_MESSAGE = 1024

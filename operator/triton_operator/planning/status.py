@@ -10,25 +10,27 @@ from triton_converters.contract.text import shortened
 from triton_operator import names
 from triton_operator.api.deployment import parse_status
 from triton_operator.api.fitting import longest
-from triton_operator.api.search_status import SearchStatus, configuration_status
-from triton_operator.api.status import (
+from triton_operator.api.measured_status import (
     AccuracyStatus,
-    CandidateStatus,
     EnvironmentStatus,
-    MetricValue,
     PerformanceStatus,
     RowStatus,
+    accuracy_status,
+    decimal,
+    row_status,
+    saturation_status,
+)
+from triton_operator.api.search_status import SearchStatus, configuration_status
+from triton_operator.api.status import (
+    CandidateStatus,
+    MetricValue,
     ServingStatus,
     SignatureStatus,
     SourceStatus,
     TargetStatus,
     TensorStatus,
     TritonDeploymentStatus,
-    accuracy_status,
-    decimal,
     merge_conditions,
-    row_status,
-    saturation_status,
 )
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.ranking import Choice, best_row, load

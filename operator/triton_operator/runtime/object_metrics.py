@@ -14,9 +14,10 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from triton_operator.api.duration import microseconds
+from triton_operator.api.measured_status import RowStatus
 from triton_operator.api.selection import Constraints
 from triton_operator.api.spec import TritonDeploymentSpec
-from triton_operator.api.status import RowStatus, TritonDeploymentStatus
+from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.runtime.store import Key
 
 MICROSECOND = 1e-6

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from triton_operator.api.status import RowStatus
+from triton_operator.api.measured_status import RowStatus
 from triton_plugin.columns import COMPONENTS, OFFLINE, ONLINE, REQUEST_RATE, STEPS, Column, cell, cells, filled
 from triton_plugin.report import plots
 from triton_plugin.report.document import PointReport, Report, environment_lines

@@ -7,22 +7,24 @@ from pydantic import Field
 from triton_converters.contract.accuracy import judge
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import SCENARIOS, ConvertResult
+from triton_operator.api.measured_status import (
+    AccuracyStatus,
+    EnvironmentStatus,
+    RowStatus,
+    SaturationStatus,
+    accuracy_status,
+    saturation_status,
+)
 from triton_operator.api.model import Model
 from triton_operator.api.schema import ApiType
 from triton_operator.api.search_status import ConfigurationStatus, SearchStatus, configuration_status
 from triton_operator.api.selection import Constraints, Objective
 from triton_operator.api.status import (
-    AccuracyStatus,
     CandidateStatus,
     Condition,
-    EnvironmentStatus,
-    RowStatus,
-    SaturationStatus,
     ServingStatus,
     SignatureStatus,
     SourceStatus,
-    accuracy_status,
-    saturation_status,
 )
 from triton_plugin.advice import advice
 from triton_plugin.subject import Subject

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
-from triton_operator.api.status import RowStatus
+from triton_operator.api.measured_status import RowStatus
 from triton_plugin.columns import COMPONENTS, SWEEPS
 from triton_plugin.report.document import CandidateReport, Report
 from triton_plugin.report.palette import colour, series
