@@ -304,6 +304,9 @@ def test_what_others_change_in_a_job_is_theirs(bench: Bench, kubectl: Kubectl) -
     placed = {"spec": {"template": {"spec": {"nodeSelector": {"pool": "gpu"}}, "metadata": {"labels": {"added": "x"}}}}}
     kubectl("patch", "job", job, "--type=merge", "-p", json.dumps(placed))
     bench.look()
+    # The object says that its Job is suspended, and nothing more is done.
+    assert bench.reconcile() == Result(again_after=0.0)
+    bench.look()
     assert bench.reconcile() == Result()
     (after,) = kubectl.items("jobs")
     assert (after["spec"]["suspend"], after["spec"]["template"]["spec"]["nodeSelector"]) == (

@@ -25,6 +25,7 @@ LATER = {
     Right("", "services", "get"),
     Right("", "services", "patch"),
     Right("", "nodes", "list"),
+    *(Right("policy", "poddisruptionbudgets", verb) for verb in ("create", "get", "patch", "delete")),
 }
 """What is used only once a model serves, or where a spec names a GPU; tests/e2e/test_rights.py sees it."""
 

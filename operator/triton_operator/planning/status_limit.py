@@ -18,7 +18,7 @@ def bounded(status: TritonDeploymentStatus) -> TritonDeploymentStatus:
         _with_candidates(lambda each: _with_metrics(each, 3)),
         _with_candidates(lambda each: each.model_copy(update={"message": shortened(each.message, 160)})),
         _with_searches(160),
-        _with_conditions(200),
+        _with_conditions(160),
         _with_tensors(16),
         _with_candidates(lambda each: _with_metrics(each, 0)),
         _with_candidates(lambda each: each.model_copy(update={"message": shortened(each.message, 40)})),
