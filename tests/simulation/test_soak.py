@@ -187,6 +187,20 @@ def test_a_revision_that_does_worse_is_undone(cluster: Cluster, ills: dict[str, 
     assert [each.type for each in cluster.events if each.message.startswith("Stalled")] == ["Warning"]
 
 
+def test_what_tells_of_an_undo_tells_of_the_revision_before_too(cluster: Cluster) -> None:
+    """A status is read as a whole: no one holds the figures of one revision and the verdict on the other."""
+    told = cluster.status["serving"]
+    clients(cluster).failing = 0.5
+    flipped(cluster)
+    while cluster.condition("Stalled")["status"] != "True":
+        cluster.act()
+        cluster.step()
+    assert (cluster.status["serving"]["revision"], cluster.status["serving"]["selector"]) == (
+        told["revision"],
+        told["selector"],
+    )
+
+
 def test_other_settings_of_the_server_are_soaked_too(cluster: Cluster) -> None:
     """The revision on the claim is the same; its server is not."""
     told = cluster.status["serving"], cluster.status["performance"]

@@ -40,7 +40,7 @@ from triton_operator.planning.status_limit import bounded
 from triton_operator.resources.services import endpoint
 from triton_operator.stages.reference import Referred
 from triton_operator.stages.searching import CandidateSearch, Searched
-from triton_operator.stages.serving import RolledOut
+from triton_operator.stages.serving import RolledOut, soak_of
 from triton_operator.stages.source import Sourced
 from triton_operator.stages.step import Progress
 
@@ -54,7 +54,8 @@ def status_of(context: Context, progress: Progress) -> TritonDeploymentStatus:
     old = context.deployment.status
     up = context.serving is not None
     ranking, searches = (progress.ranking, progress.searches) if isinstance(progress, Searched) else ((), ())
-    serving, accuracy, performance = _of_what_serves(context, progress)
+    server = soak_of(context, progress).back_to or context.serving
+    serving, accuracy, performance = _of_what_serves(context, progress, server)
     whole = TritonDeploymentStatus(
         observed_generation=context.deployment.generation,
         conditions=merge_conditions(old.conditions, conditions(context, progress)),
@@ -64,7 +65,7 @@ def status_of(context: Context, progress: Progress) -> TritonDeploymentStatus:
         signature=_signature(progress.dump.result.signature) if isinstance(progress, Referred) else None,
         candidates=[_candidate(attempt, ranking) for attempt in progress.attempts],
         search=[_search(each) for each in searches],
-        serving=_with_scale(context, serving if up else None),
+        serving=_with_scale(context, serving if up else None, server),
         target=_target(progress),
         endpoint=endpoint(context) if up else None,
         accuracy=accuracy if up else [],
@@ -158,14 +159,19 @@ def _target(progress: Progress) -> TargetStatus | None:
 
 
 def _of_what_serves(
-    context: Context, progress: Progress
+    context: Context, progress: Progress, server: str | None
 ) -> tuple[ServingStatus | None, list[AccuracyStatus], PerformanceStatus | None]:
-    """The active revision's part: the target's once the Service points to it and it was measured, else the old one."""
-    old = _told(context)
-    if not isinstance(progress, RolledOut) or not progress.rollout.serves or progress.rollout.record is None:
+    """The active revision's part: the target's once the Service points to it and it was measured, else the old one.
+
+    ``server``: name of its Deployment after this pass, because the pass that undoes a revision moves the Service back.
+    """
+    old = _told(context, server)
+    rollout = progress.rollout if isinstance(progress, RolledOut) else None
+    if rollout is None or not rollout.serves or rollout.undone is not None or rollout.record is None:
         return old.serving, old.accuracy, old.performance
-    attempt, rollout = progress.target, progress.rollout
-    measured = progress.rollout.record.outcome.result
+    assert isinstance(progress, RolledOut)
+    attempt = progress.target
+    measured = rollout.record.outcome.result
     profile = attempt.profile
     assert isinstance(measured, MeasureResult)
     assert profile is not None
@@ -185,30 +191,30 @@ def _of_what_serves(
         request_rate=_rows(context, attempt, profile.request_rate),
         saturation=saturation_status(profile.online, profile.request_rate, context.spec.selection.constraints.asked()),
         environment=_environment(context, rollout.server, profile, measured),
-        measured_at=progress.rollout.record.finished_at,
+        measured_at=rollout.record.finished_at,
     )
     return serving, accuracy_status(_decisive_first(attempt.accuracy), profile.samples), performance
 
 
-def _told(context: Context) -> TritonDeploymentStatus:
-    """The last status or, after the Service went back to another Deployment, what was told of that one before.
+def _told(context: Context, server: str | None) -> TritonDeploymentStatus:
+    """The last status or, if the Service goes back to another Deployment, what was told of that one before.
 
     The selector says of which one the last status tells.
     """
     old = context.deployment.status
-    if old.active is None or old.active.selector == names.selector(context.name, context.serving):
+    if old.active is None or old.active.selector == names.selector(context.name, server):
         return old
-    told = [each for each in context.observed.flips.values() if each.before and each.previous == context.serving]
+    told = [each for each in context.observed.flips.values() if each.before and each.previous == server]
     return parse_status({"status": max(told, key=lambda each: each.at).before}) if told else old
 
 
-def _with_scale(context: Context, serving: ServingStatus | None) -> ServingStatus:
+def _with_scale(context: Context, serving: ServingStatus | None, server: str | None) -> ServingStatus:
     """The active revision's part with what /scale shows, also of an object that has no active revision yet."""
-    view = context.observed.servers.get(context.serving or "")
+    view = context.observed.servers.get(server or "")
     return (serving or ServingStatus()).model_copy(
         update={
             "replicas": view.pods if view is not None else 0,
-            "selector": names.selector(context.name, context.serving),
+            "selector": names.selector(context.name, server),
         }
     )
 
