@@ -78,6 +78,11 @@ bench-search: venv ## Compare the search with Model Analyzer's on one model, and
 bench-service: venv ## Measure three examples in the profile's pod, through the Service and next to a busy pod: 25 minutes
 	python3 -m bench.service
 
+.PHONY: bench-ramp
+bench-ramp: venv ## Have the real KEDA scale an object while a load rises to twice its saturation and falls: 25 minutes on a quiet machine
+	python3 -m hack.devcluster binaries keda prometheus
+	python3 -m bench.ramp
+
 .PHONY: generate verify-generated lint
 # The chart of the source tree names no images.
 RENDER := helm template triton-operator charts/triton-operator --namespace triton-operator --values hack/lint/images.yaml

@@ -50,7 +50,7 @@ class Prometheus:
 
     @property
     def url(self) -> str:
-        """Where it answers on this machine."""
+        """Return where it answers on this machine."""
         return f"http://127.0.0.1:{self._port}"
 
     def query(self, expression: str) -> list[JSON]:

@@ -1,0 +1,1 @@
+"""A load that rises and falls on an object that KEDA scales."""

@@ -1,0 +1,90 @@
+"""Requests that arrive by a Poisson process whose rate changes, each on a connection of its own."""
+
+import http.client
+import random
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+IN_FLIGHT = 400
+"""Threads; a request that finds none free is late, and its latency says so."""
+REQUEST_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Leg:
+    """A part of a ramp: the rate goes from one value to another in a straight line."""
+
+    seconds: float
+    start: float
+    end: float
+    """Requests a second."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """One request: when it arrived, in seconds since the start, how long it took, and whether it was answered."""
+
+    at: float
+    seconds: float
+    ok: bool
+
+
+def arrivals(legs: Sequence[Leg], seed: int = 0) -> list[float]:
+    """Return when requests arrive, in seconds: a Poisson process by thinning one of the highest rate."""
+    chance = random.Random(seed)  # noqa: S311 - a load, no secret
+    highest = max(max(leg.start, leg.end) for leg in legs)
+    found, now, total = [], 0.0, sum(leg.seconds for leg in legs)
+    while (now := now + chance.expovariate(highest)) < total:
+        if chance.random() * highest < rate(legs, now):
+            found.append(now)
+    return found
+
+
+def rate(legs: Sequence[Leg], at: float) -> float:
+    """Return the rate at a time; 0 after the last leg."""
+    for leg in legs:
+        if at <= leg.seconds:
+            return leg.start + (leg.end - leg.start) * at / leg.seconds
+        at -= leg.seconds
+    return 0.0
+
+
+class Load:
+    """Sends requests of one body to HOST:PORT, and keeps what became of them."""
+
+    def __init__(self, host: str, path: str, body: bytes) -> None:
+        self._host, self._path, self._body = host, path, body
+        self._lock = threading.Lock()
+        self._answered: list[Answered] = []
+
+    def send(self, times: Sequence[float]) -> None:
+        """Send a request at each of the times, which are in order, and wait for the last answer."""
+        start = time.monotonic()
+        with ThreadPoolExecutor(IN_FLIGHT) as threads:
+            for at in times:
+                time.sleep(max(0.0, at - (time.monotonic() - start)))
+                threads.submit(self._ask, start, at)
+
+    @property
+    def answered(self) -> list[Answered]:
+        """All requests that have ended."""
+        with self._lock:
+            return list(self._answered)
+
+    def _ask(self, start: float, at: float) -> None:
+        # The Service chooses a pod for each connection, so each request has its own.
+        connection = http.client.HTTPConnection(self._host, timeout=REQUEST_SECONDS)
+        try:
+            connection.request("POST", self._path, self._body)
+            answer = connection.getresponse()
+            answer.read()
+            ok = answer.status == http.client.OK
+        except OSError:
+            ok = False
+        finally:
+            connection.close()
+        with self._lock:
+            self._answered.append(Answered(at, time.monotonic() - start - at, ok))

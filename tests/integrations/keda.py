@@ -1,0 +1,171 @@
+"""The real KEDA: its operator and its metrics adapter as processes of this machine, in the development cluster."""
+
+import base64
+import json
+import os
+import subprocess
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from hack.deploy.command import TargetCluster
+from hack.devcluster.addresses import NODE_ADDRESS
+from hack.devcluster.binaries import MODULES, program
+from hack.devcluster.certificates import Identity, create_authority, create_certificate
+from hack.devcluster.commands import run
+from hack.imagebuild.pod import free_ports
+from tests.apiserver.operator_process import eventually
+
+NAMESPACE = "keda"
+SERVICE = "keda-metrics-apiserver"
+API_SERVICE = "v1beta1.external.metrics.k8s.io"
+SCALER = "system:serviceaccount:kube-system:horizontal-pod-autoscaler"
+
+Body = dict[str, Any]
+
+
+class Keda:
+    """KEDA, between entry and exit of the block. ScaledObjects that are left lose their finalizers at the exit."""
+
+    def __init__(self, cluster: TargetCluster, folder: Path) -> None:
+        self._cluster = cluster
+        self._folder = folder
+        self._port, self._grpc, self._operator_metrics = free_ports()
+        self._adapter_metrics, self._health, _ = free_ports()
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        certificates = self._folder / "certificates"
+        create_authority(certificates)
+        names = ("DNS:localhost", f"DNS:{SERVICE}.{NAMESPACE}.svc")
+        create_certificate(certificates, Identity("tls", "keda", alternative_names=names))
+        self._apply_crds()
+        self._apply(*objects(self._port, (certificates / "ca.crt").read_bytes()))
+        try:
+            self._start("operator", self._operator_arguments(certificates))
+            self._start("adapter", self._adapter_arguments(certificates))
+            eventually(self._answers, within=180)
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # While KEDA runs: it removes its finalizers and its HorizontalPodAutoscalers.
+        self._kubectl("delete", "scaledobjects", "--all", "--all-namespaces", "--timeout=60s", "--ignore-not-found")
+        self._stack.close()
+        self._kubectl("delete", "apiservice", API_SERVICE, "--ignore-not-found")
+        self._kubectl("delete", "--filename", str(self._crds()), "--ignore-not-found", "--timeout=60s")
+        self._kubectl("delete", "namespace", NAMESPACE, "--ignore-not-found", "--timeout=120s")
+
+    def _operator_arguments(self, certificates: Path) -> list[str]:
+        return [
+            str(program("operator")),
+            f"--metrics-bind-address=127.0.0.1:{self._operator_metrics}",
+            f"--health-probe-bind-address=127.0.0.1:{self._health}",
+            f"--metrics-service-bind-address=127.0.0.1:{self._grpc}",
+            f"--cert-dir={certificates}",
+        ]
+
+    def _adapter_arguments(self, certificates: Path) -> list[str]:
+        kubeconfig = self._cluster.kubeconfig
+        return [
+            str(program("adapter")),
+            f"--port={self._adapter_metrics}",
+            f"--bind-address={NODE_ADDRESS}",
+            f"--secure-port={self._port}",
+            f"--metrics-service-address=localhost:{self._grpc}",
+            f"--cert-dir={certificates}",
+            f"--tls-cert-file={certificates / 'tls.crt'}",
+            f"--tls-private-key-file={certificates / 'tls.key'}",
+            f"--client-ca-file={certificates / 'ca.crt'}",
+            *(f"--{use}-kubeconfig={kubeconfig}" for use in ("lister", "authentication", "authorization")),
+        ]
+
+    def _start(self, name: str, argv: list[str]) -> None:
+        own = {
+            "KUBECONFIG": str(self._cluster.kubeconfig),
+            "WATCH_NAMESPACE": "",
+            "POD_NAMESPACE": NAMESPACE,
+            "KEDA_CLUSTER_OBJECT_NAMESPACE": NAMESPACE,
+        }
+        log = self._stack.enter_context((self._folder / f"{name}.log").open("wb"))
+        process = subprocess.Popen(argv, env={**os.environ, **own}, cwd=self._folder, stdout=log, stderr=log)
+        self._stack.callback(process.wait, 30)
+        self._stack.callback(process.terminate)
+
+    def _answers(self) -> bool:
+        """Whether the API server passes questions about external metrics on to the adapter."""
+        found = self._cluster.get("apiservice", API_SERVICE)
+        conditions = {each["type"]: each["status"] for each in found.get("status", {}).get("conditions", [])}
+        return conditions.get("Available") == "True"
+
+    def _crds(self) -> Path:
+        """The folder of CustomResourceDefinitions, from the module that the programs are built from."""
+        module = MODULES["keda"]
+        folder = run(["go", "list", "-m", "-f", "{{.Dir}}", module.source], folder=module.folder).strip()
+        return Path(folder) / "config/crd/bases"
+
+    def _apply_crds(self) -> None:
+        self._kubectl("apply", "--server-side", "--filename", str(self._crds()))
+        for name in ("scaledobjects", "triggerauthentications"):
+            self._kubectl("wait", "--for=condition=Established", f"crd/{name}.keda.sh", "--timeout=60s")
+
+    def _apply(self, *bodies: Body) -> None:
+        body = json.dumps({"apiVersion": "v1", "kind": "List", "items": bodies})
+        self._kubectl("apply", "--server-side", "--filename", "-", stdin=body)
+
+    def _kubectl(self, *arguments: str, stdin: str | None = None) -> str:
+        return self._cluster.run("kubectl", *arguments, stdin=stdin)
+
+
+def objects(port: int, authority: bytes) -> tuple[Body, ...]:
+    """What leads the API server to the adapter, and lets the HorizontalPodAutoscalers' controller ask it."""
+    place = {"namespace": NAMESPACE}
+    reader = {"name": "keda-external-metrics-reader"}
+    return (
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": SERVICE, **place},
+            "spec": {"ports": [{"name": "https", "port": 443, "targetPort": port}]},
+        },
+        {
+            "apiVersion": "discovery.k8s.io/v1",
+            "kind": "EndpointSlice",
+            "metadata": {"name": SERVICE, **place, "labels": {"kubernetes.io/service-name": SERVICE}},
+            "addressType": "IPv4",
+            "ports": [{"name": "https", "port": port}],
+            "endpoints": [{"addresses": [NODE_ADDRESS], "conditions": {"ready": True}}],
+        },
+        {
+            "apiVersion": "apiregistration.k8s.io/v1",
+            "kind": "APIService",
+            "metadata": {"name": API_SERVICE},
+            "spec": {
+                "group": "external.metrics.k8s.io",
+                "version": "v1beta1",
+                "groupPriorityMinimum": 100,
+                "versionPriority": 100,
+                "service": {"name": SERVICE, "namespace": NAMESPACE, "port": 443},
+                "caBundle": base64.b64encode(authority).decode(),
+            },
+        },
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "metadata": reader,
+            "rules": [{"apiGroups": ["external.metrics.k8s.io"], "resources": ["*"], "verbs": ["*"]}],
+        },
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": reader,
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", **reader},
+            "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": SCALER}],
+        },
+    )
