@@ -133,10 +133,16 @@ def measure(
     return Measured(tuple(rows), shlex.join(commands[0]) if commands else "")
 
 
+def _first_windows(plan: Plan, point: Point) -> Windows:
+    """Return the windows that the spec asks for, with no more requests than a point has time for."""
+    wanted = perf_analyzer.first_windows(plan.measurement, point)
+    return perf_analyzer.affordable(wanted, point, plan.target.sample_seconds)
+
+
 def _announce(plan: Plan, point: Point, where: str) -> None:
     """Say how long a slow point takes, by what a request takes alone."""
     alone = plan.target.sample_seconds
-    windows = perf_analyzer.affordable(perf_analyzer.first_windows(plan.measurement, point), point, alone)
+    windows = _first_windows(plan, point)
     least = perf_analyzer.stable_seconds(windows, alone, point)
     if least > LONG_SECONDS:
         most = least * (perf_analyzer.TRIALS + perf_analyzer.STABLE_WINDOWS) / perf_analyzer.STABLE_WINDOWS
@@ -153,7 +159,7 @@ def _measure_point(plan: Plan, point: Point, invoke: Invoke) -> tuple[Row, tuple
     If one of these takes too long, three windows of fewer requests are taken as they are.
     """
     alone = plan.target.sample_seconds
-    windows = perf_analyzer.affordable(perf_analyzer.first_windows(plan.measurement, point), point, alone)
+    windows = _first_windows(plan, point)
     try:
         row, rate, argv = _attempt(plan, point, windows, invoke, stable=True)
         longer = perf_analyzer.affordable(perf_analyzer.longer(windows, rate), point, alone)
