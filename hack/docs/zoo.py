@@ -1,8 +1,8 @@
-"""The table of docs/zoo.md, from the last run that was written with `make test-zoo OUTPUT=bench/results/zoo.json`."""
+"""The table of docs/zoo.md, from the rows that `make test-zoo OUTPUT=bench/results/zoo.json` wrote."""
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,34 +12,53 @@ ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "bench/results/zoo.json"
 PAGE = ROOT / "docs/zoo.md"
 BLOCK = re.compile(r"(<!-- table of bench/results/zoo.json -->\n).*?(<!-- end -->)", re.DOTALL)
-KINDS = {
-    "cluster": "Last run of `make test-zoo`",
-    "rehearsal": "Last run: a rehearsal without a cluster, in which nothing was served or measured",
+RUNS = {
+    "cluster": "served on a cluster",
+    "rehearsal": "rehearsed without a cluster, in which nothing is served or measured",
 }
+Row = Mapping[str, Any]
 
 
 def pages() -> dict[Path, str]:
     """Return the page by its path, with its table made anew."""
-    run = json.loads(RESULTS.read_text(encoding="utf-8"))
-    text = f"{KINDS[run['kind']]}. {run['date']}, {run['machine']}: {run['summary']}.\n\n{_rows(run)}"
-    return {PAGE: BLOCK.sub(lambda found: found[1] + text + found[2], PAGE.read_text(encoding="utf-8"))}
+    rows = json.loads(RESULTS.read_text(encoding="utf-8"))
+    kinds = [(words, [row for row in rows if row["run"] == run]) for run, words in RUNS.items()]
+    text = "\n".join(_summary(words, found) for words, found in kinds if found)
+    return {
+        PAGE: BLOCK.sub(lambda found: f"{found[1]}{text}\n\n{_table(rows)}{found[2]}", PAGE.read_text(encoding="utf-8"))
+    }
 
 
-def _rows(run: Mapping[str, Any]) -> str:
+def _summary(words: str, rows: Sequence[Row]) -> str:
+    ready = sum(row["is_ready"] for row in rows)
+    dates = " to ".join(sorted({min(row["date"] for row in rows), max(row["date"] for row in rows)}))
+    machines = ", ".join(sorted({row["machine"] for row in rows}))
+    return f"- {len(rows)} models {words}: {ready} ready ({100 * ready / len(rows):.0f} %); {dates}, {machines}."
+
+
+def _table(rows: Sequence[Row]) -> str:
     """Return the table; only a run on a cluster has candidates that passed and times."""
-    rows = [
+    return table(
+        ("Model", "For", "Package", "Special", "Batch", "Candidates passed", "Seconds", "Ready"),
         [
-            f"`{row['model']['name']}`",
-            row["model"]["kind"],
-            row["model"]["package"],
-            row["model"]["traits"],
-            _batch(row["batch"]),
-            *((row["passed"], str(row["seconds"])) if run["kind"] == "cluster" else ("", "")),
-            "yes" if row["is_ready"] else row["reason"].replace("\n", " "),
-        ]
-        for row in run["rows"]
-    ]
-    return table(("Model", "For", "Package", "Special", "Batch", "Candidates passed", "Seconds", "Ready"), rows)
+            [
+                f"`{row['model']['name']}`",
+                row["model"]["kind"],
+                row["model"]["package"],
+                row["model"]["traits"],
+                _batch(row["batch"]),
+                *((row["passed"], str(row["seconds"])) if row["run"] == "cluster" else ("", "")),
+                _became(row),
+            ]
+            for row in rows
+        ],
+    )
+
+
+def _became(row: Row) -> str:
+    if not row["is_ready"]:
+        return str(row["reason"]).replace("\n", " ")
+    return "yes" if row["run"] == "cluster" else "rehearsed"
 
 
 def _batch(size: int | None) -> str:

@@ -26,6 +26,14 @@ def write_row(argv: Sequence[str], directory: Path) -> None:
     (directory / value(argv, "-f")).write_text(f"{HEADER}\n{line}\n")
 
 
+RECONNECTED = """\
+  Pass [3] cb::Error: Failed to maintain requested inference load. Worker thread(s) failed to generate concurrent \
+requests.
+Failed to maintain requested inference load. Worker thread(s) failed to generate concurrent requests.
+Thread [1] had error: GOAWAY received; Error code: 0; Debug Text:
+"""
+
+
 class Tool:
     """Stands for perf_analyzer: gives a row from the n-th attempt at a point on."""
 
@@ -138,6 +146,18 @@ def test_exit_code_zero_without_a_row_is_a_failure_that_quotes_the_tool(tmp_path
     message = failure(tmp_path, Tool(9, output="thread 3 failed\nbad things")).message
     assert "batch 1, concurrency 4 (online) ended with exit code 0 without a row" in message
     assert "thread 3 failed | bad things" in message
+
+
+def test_a_renewed_connection_is_no_failure(tmp_path: Path) -> None:
+    """Seen with a server under load: it renews each connection after 7 s, and perf_analyzer then ends."""
+    tool = Tool(3, 99, RECONNECTED)
+    found = measure(Plan(TARGET, COUNT, tmp_path), [Point("online", 1, 4)], tool)
+    assert found.rows[0].stable
+    assert [value(argv, "--measurement-request-count") for argv in tool.argvs] == ["50", "50", "50"]
+
+
+def test_a_server_that_always_renews_connections_is_a_failure(tmp_path: Path) -> None:
+    assert "GOAWAY received" in failure(tmp_path, Tool(9, 99, RECONNECTED)).message
 
 
 def test_a_row_beside_a_failing_exit_code_is_not_taken(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from triton_converters.contract.request import ReferenceRequest
 from triton_operator.api.quantity import amount
 from triton_operator.kube import kinds
 from triton_operator.names import is_reserved_variable
+from triton_operator.resources.server import RECONNECTING
 from triton_operator.settings import Resources
 
 Body = dict[str, Any]
@@ -518,6 +519,8 @@ def test_a_private_server_listens_to_its_own_pod_alone(applied: dict[str, Body])
     flags = {f"--{name}-address=127.0.0.1" for name in ("http", "grpc", "metrics")}
     assert flags <= set(sidecar["args"])
     assert not flags & set(server["args"])
+    assert RECONNECTING in server["args"]
+    assert RECONNECTING not in sidecar["args"]
     assert not {each for each in sidecar if each.endswith("Probe")}
     assert {each for each in server if each.endswith("Probe")} == {"startupProbe", "readinessProbe", "livenessProbe"}
 

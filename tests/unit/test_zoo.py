@@ -54,14 +54,14 @@ def test_nine_of_ten_are_enough() -> None:
     assert not are_enough([])
 
 
-def test_the_rows_are_written_for_the_page(tmp_path: Path) -> None:
-    write(tmp_path / "zoo.json", [READY, REFUSED], "cluster")
-    run = json.loads((tmp_path / "zoo.json").read_text(encoding="utf-8"))
-    assert (run["kind"], run["summary"]) == ("cluster", "1 of 2 ready (50 %)")
-    assert [(row["model"]["name"], row["is_ready"], row["batch"]) for row in run["rows"]] == [
-        (MODELS[0].name, True, 4),
-        (MODELS[1].name, False, None),
-    ]
+def test_rows_of_another_run_stay_in_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "zoo.json"
+    write(file, [READY, REFUSED], "rehearsal")
+    write(file, [READY], "cluster")
+    assert [
+        (row["model"]["name"], row["run"], row["is_ready"], row["batch"])
+        for row in json.loads(file.read_text(encoding="utf-8"))
+    ] == [(MODELS[0].name, "cluster", True, 4), (MODELS[1].name, "rehearsal", False, None)]
 
 
 def test_the_page_has_a_row_for_each_model() -> None:

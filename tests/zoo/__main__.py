@@ -26,30 +26,29 @@ def main() -> int:
     """Run the named models, or all of them. Return the exit status: 0 if enough of them are ready."""
     parser = argparse.ArgumentParser(prog="python3 -m tests.zoo", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="a model; default: all of them")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write the rows into this file, as JSON")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="keep the rows in this file, as JSON")
     parser.add_argument(
         "--at-once", type=int, default=AT_ONCE, metavar="N", help="objects at a time; default: %(default)s"
     )
     parser.add_argument("--rehearse", action="store_true", help="without a cluster, up to the conversion")
     arguments = parser.parse_args()
-    if unknown := set(arguments.names) - {model.name for model in MODELS}:
+    named = {model.name: model for model in MODELS}
+    if unknown := set(arguments.names) - set(named):
         parser.error(f"no such model: {', '.join(sorted(unknown))}")
-    chosen = [model for model in MODELS if not arguments.names or model.name in arguments.names]
+    chosen = [named[name] for name in dict.fromkeys(arguments.names)] or list(MODELS)
     try:
         each = rehearse if arguments.rehearse else _on(_cluster())
     except (CommandError, ClusterError) as error:
         print(f"zoo: {error}", file=sys.stderr)
         return 1
-    kind = "rehearsal" if arguments.rehearse else "cluster"
-    rows: dict[str, Outcome] = {}
+    outcomes: list[Outcome] = []
     start = time.monotonic()
     for outcome in _ended(each, chosen, arguments.at_once):
-        rows[outcome.model.name] = outcome
-        print(f"{len(rows)}/{len(chosen)}  {outcome.line()}", flush=True)
+        outcomes.append(outcome)
+        print(f"{len(outcomes)}/{len(chosen)}  {outcome.line()}", flush=True)
         if arguments.output:
             # After each row: a run that is interrupted leaves those that it has.
-            write(arguments.output, [rows[model.name] for model in chosen if model.name in rows], kind)
-    outcomes = list(rows.values())
+            write(arguments.output, [outcome], "rehearsal" if arguments.rehearse else "cluster")
     print(f"{summary(outcomes)} in {(time.monotonic() - start) / 60:.0f} min")
     return 0 if are_enough(outcomes) else 1
 

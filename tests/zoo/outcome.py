@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.machine import cpu_model
-from tests.zoo.models import ZooModel
+from tests.zoo.models import MODELS, ZooModel
 from triton_plugin.subject import Subject
 
 CLAIM = "models"
@@ -80,13 +80,10 @@ def are_enough(outcomes: Sequence[Outcome]) -> bool:
     return bool(outcomes) and sum(each.is_ready for each in outcomes) >= READY_SHARE * len(outcomes)
 
 
-def write(file: Path, outcomes: Sequence[Outcome], kind: str) -> None:
-    """Write all rows as JSON; ``kind``: cluster or rehearsal."""
-    document = {
-        "kind": kind,
-        "date": datetime.now(UTC).date().isoformat(),
-        "machine": cpu_model(),
-        "summary": summary(outcomes),
-        "rows": [asdict(each) | {"seconds": round(each.seconds)} for each in outcomes],
-    }
-    file.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+def write(file: Path, outcomes: Sequence[Outcome], run: str) -> None:
+    """Write the rows as JSON, in the order of MODELS; those of other models stay. ``run``: cluster or rehearsal."""
+    rows = {row["model"]["name"]: row for row in json.loads(file.read_text(encoding="utf-8"))} if file.is_file() else {}
+    when = {"run": run, "date": datetime.now(UTC).date().isoformat(), "machine": cpu_model()}
+    rows |= {each.model.name: when | asdict(each) | {"seconds": round(each.seconds)} for each in outcomes}
+    ordered = [rows[model.name] for model in MODELS if model.name in rows]
+    file.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

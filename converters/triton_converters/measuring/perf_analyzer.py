@@ -8,7 +8,8 @@ Written for perf_analyzer 2.60. This file relies on these facts, all seen with t
 * ``--request-count`` divides by whole seconds too, so a fast model's throughput comes out far too low. A row that
   need not be stable is taken with ``unjudged`` windows instead, which are measured like any other;
 * without stable windows no row is written, and the exit code depends on what was measured before;
-* an open loop with fewer warm-up requests than threads never begins to measure.
+* an open loop with fewer warm-up requests than threads never begins to measure;
+* a request that meets the GOAWAY of a connection which the server renews (--grpc-max-connection-age) ends everything.
 """
 
 import csv
@@ -271,6 +272,11 @@ def is_client_bound(output: str) -> bool:
     overheads, delayed = _OVERHEAD.findall(output), _DELAYED.findall(output)
     busy = bool(overheads) and float(overheads[-1]) > BUSY_CLIENT_PERCENT
     return busy or (bool(delayed) and float(delayed[-1]) > DELAYED_PERCENT)
+
+
+def is_reconnecting(output: str) -> bool:
+    """Whether perf_analyzer ended because the server renewed its connection, which gRPC calls no error (code 0)."""
+    return "GOAWAY received; Error code: 0;" in output
 
 
 def is_unstable(output: str) -> bool:

@@ -41,7 +41,7 @@ PREPARE = "prepare"
 LOGGED_CONTAINER = "kubectl.kubernetes.io/default-container"
 """The annotation that says whose log `kubectl logs` shows."""
 PRIVATE = tuple(f"--{interface}-address={LOOPBACK}" for interface in ("http", "grpc", "metrics"))
-"""The arguments of a private server. All are older than --grpc-max-connection-age, which every server gets."""
+"""The arguments of a private server. All are older than --grpc-max-connection-age, which the other servers get."""
 INCOMING_MOUNT = {"name": "incoming", "mountPath": str(layout.INCOMING_MOUNT)}
 OWN_TEMPORARY = {"name": "own-tmp", "mountPath": pod.TEMPORARY["mountPath"]}
 """The /tmp of the containers that do not run the user's code, in a pod that does."""
@@ -114,7 +114,8 @@ def sidecar(context: Context, revision: Attempt) -> dict[str, Any]:
     """The serving container as a native sidecar: it starts before the client and ends with it.
 
     It listens on loopback, where the client alone reaches it and no probe of the kubelet: the client waits for it. Only
-    a sidecar shares memory with its client, so only it gets the flag for that, if its release needs the flag.
+    a sidecar shares memory with its client, so only it gets the flag for that, if its release needs the flag. It
+    never renews a connection: perf_analyzer ends if a request meets that.
     """
     container = server_container(context, revision)
     shared = server_image.wants_shared_memory_flag(context.images.server)

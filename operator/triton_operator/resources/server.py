@@ -21,10 +21,11 @@ FIXED_MODELS = "--model-control-mode=none"
 """The server loads the repository once; no client can change what it serves."""
 DRAIN_SECONDS = 10
 """The pause before SIGTERM, on which tritonserver unloads models at once though endpoints still point to it."""
-GRPC_CONNECTION_AGE_MILLISECONDS = 7000
-"""The flag exists since server 2.42 (24.01). The age is less than the drain, even with the tenth that gRPC may add and
-a second for endpoints. So a client reconnects to another pod before this one unloads its models. Without the flag, a
-client that keeps its connection gets "unknown model" at every rollout; over HTTP, which has no such flag, it may."""
+RECONNECTING = "--grpc-max-connection-age=7000"
+"""In milliseconds. The flag exists since server 2.42 (24.01). The age is less than the drain, even with the tenth that
+gRPC may add and a second for endpoints. So a client reconnects to another pod before this one unloads its models.
+Without the flag, a client that keeps its connection gets "unknown model" at every rollout; over HTTP, which has no such
+flag, it may."""
 EXIT_TIMEOUT_SECONDS = 30
 """How long tritonserver waits for requests in flight; its own default."""
 RESTRICTED = "model-repository,shared-memory,logging,trace"
@@ -51,7 +52,6 @@ def server_arguments(context: Context, revision_key: str) -> list[str]:
         # A termination message holds 2 KiB, and the tables of the info log would push the model's error out.
         "--log-info=false",
         f"--exit-timeout-secs={EXIT_TIMEOUT_SECONDS}",
-        f"--grpc-max-connection-age={GRPC_CONNECTION_AGE_MILLISECONDS}",
         f"--pinned-memory-pool-byte-size={whole(serving.pinned_memory_pool)}",
         *(f"--cuda-memory-pool-byte-size={pool.device}:{whole(pool.size)}" for pool in serving.cuda_memory_pools),
         *_parameter_server(context, revision_key),
@@ -125,8 +125,10 @@ def server_container(context: Context, revision: Attempt) -> dict[str, Any]:
 def serving_container(context: Context, revision: Attempt) -> dict[str, Any]:
     """The server's container with what only a pod behind a Service needs: closed interfaces, probes, drain."""
     container = server_container(context, revision)
+    program, *arguments = container["args"]
     return container | {
-        "args": [*container["args"], *RESTRICTIONS, *_observation(context)],
+        # Before the installation's own arguments, which may set another age.
+        "args": [program, RECONNECTING, *arguments, *RESTRICTIONS, *_observation(context)],
         "env": [
             *container.get("env", []),
             {"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
