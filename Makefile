@@ -79,9 +79,15 @@ bench-service: venv ## Measure three examples in the profile's pod, through the 
 	python3 -m bench.service
 
 .PHONY: bench-ramp
-bench-ramp: venv ## Have the real KEDA scale an object while a load rises to twice its saturation and falls: 25 minutes on a quiet machine
-	python3 -m hack.devcluster binaries keda prometheus
-	python3 -m bench.ramp
+bench-ramp: venv ## Have KEDA, and then an autoscaler by CPU, scale an object while a load rises to twice its saturation and falls: 50 minutes
+	python3 -m hack.devcluster binaries keda metrics-server prometheus
+	python3 -m bench.ramp keda
+	python3 -m bench.ramp hpa
+
+.PHONY: bench-undo
+bench-undo: venv ## Have a soak undo two bad revisions under real load, one slower by half, one that errs on 5 % of requests: 10 minutes
+	python3 -m hack.devcluster binaries prometheus
+	python3 -m bench.undo
 
 .PHONY: generate verify-generated lint
 # The chart of the source tree names no images.

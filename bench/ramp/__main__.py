@@ -1,39 +1,45 @@
-"""`python3 -m bench.ramp`: the real KEDA scales an object by its measured saturation while a real load rises and falls.
+"""`python3 -m bench.ramp [keda | hpa]`: an object scales while a real load rises and falls.
+
+`keda`: the real KEDA, by the measured saturation, as `serving.autoscaling` has it. `hpa`: a HorizontalPodAutoscaler
+of a user's own, by the CPU, with the real metrics-server.
 
 One server pod gets a quarter of a core, so that several fit on a small machine and one is saturated soon. The load
 rises to twice what one replica was measured to do, stays, falls, and stays low until the replicas are gone.
 """
 
+import argparse
 import json
 import sys
 import tempfile
 import threading
 import time
+from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy
-from onnx import TensorProto, helper, numpy_helper
 
+from bench.alerting import fired, rules, scrapes
+from bench.deep_network import WIDTH, over_features
 from bench.machine import cpu_model
 from bench.ramp.load import Answered, Leg, Load, arrivals
-from bench.ramp.plot import PICTURE, Sample, svg
+from bench.ramp.plot import Sample, svg
 from hack.deploy.command import ROOT, CommandError, TargetCluster
 from hack.deploy.environment import set_up
 from hack.deploy.install import install
 from hack.devcluster.paths import ClusterError
-from tests.apiserver.operator_process import rendered
 from tests.integrations.keda import Keda
-from tests.observe.prometheus import Prometheus, pod_scrape
+from tests.integrations.metrics_server import MetricsServer
+from tests.observe.prometheus import Prometheus
 
 NAMESPACE, NAME, CLAIM = "ramp", "pictures", "models"
 RESULTS = ROOT / "bench/results"
 BUDGET_MS = 600
 HEADROOM_PERCENT = 50
 MAX_REPLICAS = 4
-WIDTH, LAYERS = 1024, 10
+LAYERS = 10
 EVERY_SECONDS = 5.0
 WINDOW_SECONDS = 20.0
 """The time that a sample's p99 and rate look back."""
@@ -45,52 +51,66 @@ READY_SECONDS = 900
 
 Body = dict[str, Any]
 
+BY_SATURATION: Body = {"autoscaling": {"maxReplicas": MAX_REPLICAS, "headroomPercent": HEADROOM_PERCENT}}
+
 
 def main() -> int:
     """Run the ramp, print what happened, and write the figures and the picture; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python3 -m bench.ramp", description=__doc__)
+    parser.add_argument("autoscaler", nargs="?", choices=("keda", "hpa"), default="keda")
+    autoscaler = parser.parse_args().autoscaler
     try:
         cluster = set_up()
         with tempfile.TemporaryDirectory() as folder:
-            found = run(cluster, Path(folder))
+            found = run(cluster, Path(folder), autoscaler)
     except (CommandError, ClusterError, AssertionError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
-    path = RESULTS / f"ramp-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"
+    path = RESULTS / f"ramp-{autoscaler}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"
     path.write_text(json.dumps({"cpu": cpu_model(), **found}, indent=1) + "\n", encoding="utf-8")
-    PICTURE.write_text(svg([Sample(**each) for each in found["samples"]], found["threshold"], BUDGET_MS))
+    picture = ROOT / f"docs/scaling-ramp-{autoscaler}.svg"
+    picture.write_text(svg([Sample(**each) for each in found["samples"]], found["threshold"], BUDGET_MS))
     print(json.dumps({name: value for name, value in found.items() if name != "samples"}, indent=1))
-    print(f"raw figures: {path.relative_to(ROOT)}; picture: {PICTURE.relative_to(ROOT)}")
+    print(f"raw figures: {path.relative_to(ROOT)}; picture: {picture.relative_to(ROOT)}")
     return 0
 
 
-def run(cluster: TargetCluster, folder: Path) -> Body:
+def run(cluster: TargetCluster, folder: Path, autoscaler: str) -> Body:
     """Return the figures of one ramp. Raises CommandError or AssertionError."""
     cluster.run("kubectl", "delete", "namespace", NAMESPACE, "--ignore-not-found", "--timeout=180s")
     cluster.run("kubectl", "create", "namespace", NAMESPACE)
-    monitors = [each for each in rendered("--set", "servers.podMonitor.enabled=true") if each["kind"] == "PodMonitor"]
-    scrapes = [pod_scrape(each, cluster.kubeconfig) for each in monitors]
-    for each in ("prometheus", "keda"):
+    for each in ("prometheus", "autoscaler"):
         (folder / each).mkdir()
-    with Prometheus(folder / "prometheus", scrapes, []) as prometheus, Keda(cluster, folder / "keda"):
-        install(cluster.kubeconfig, {"autoscaling": {"prometheusAddress": prometheus.url}})
-        try:
-            return measure(cluster, folder)
-        finally:
-            install(cluster.kubeconfig)
+    with ExitStack() as stack:
+        prometheus = stack.enter_context(Prometheus(folder / "prometheus", scrapes(cluster.kubeconfig), rules()))
+        if autoscaler == "keda":
+            stack.enter_context(Keda(cluster, folder / "autoscaler"))
+            install(cluster.kubeconfig, {"autoscaling": {"prometheusAddress": prometheus.url}})
+            stack.callback(install, cluster.kubeconfig)
+            serve(cluster, folder, BY_SATURATION)
+            wait(cluster, f"td/{NAME}", "condition=Autoscaling", 300)
+        else:
+            stack.enter_context(MetricsServer(cluster, folder / "autoscaler"))
+            serve(cluster, folder, {})
+            apply(cluster, by_cpu())
+            wait(cluster, f"hpa/{NAME}", "condition=ScalingActive", 300)
+        began = time.time()
+        return {**measure(cluster), "alerts": fired(prometheus, began, time.time())}
 
 
-def measure(cluster: TargetCluster, folder: Path) -> Body:
-    """Serve the model, send the load, and return what was seen."""
-    where = ("--namespace", NAMESPACE)
+def serve(cluster: TargetCluster, folder: Path, serving: Body) -> None:
+    """Push the model, apply the object, and wait until it is ready."""
     model = folder / f"{NAME}.onnx"
-    model.write_bytes(graph())
+    model.write_bytes(over_features(LAYERS))
     plugin = ("python3", "-m", "triton_plugin", "push", str(model), f"pvc://{CLAIM}/{NAME}", "--size", "1Gi")
-    cluster.run(*plugin, *where)
-    cluster.run("kubectl", "apply", *where, "--filename", "-", stdin=json.dumps(deployment()))
-    ready = ("--for=condition=Ready", f"td/{NAME}", f"--timeout={READY_SECONDS}s")
-    cluster.run("kubectl", "wait", *where, *ready, timeout=READY_SECONDS + 60)
-    scaling = ("--for=condition=Autoscaling", f"td/{NAME}", "--timeout=300s")
-    cluster.run("kubectl", "wait", *where, *scaling, timeout=360)
+    cluster.run(*plugin, "--namespace", NAMESPACE)
+    apply(cluster, deployment(serving))
+    wait(cluster, f"td/{NAME}", "condition=Ready", READY_SECONDS)
+
+
+def measure(cluster: TargetCluster) -> Body:
+    """Send the load, and return what was seen."""
+    where = ("--namespace", NAMESPACE)
     status = cluster.get("td", NAME, *where)["status"]
     saturation = status["performance"]["saturation"]
     capacity = float(saturation["throughput"])
@@ -99,7 +119,7 @@ def measure(cluster: TargetCluster, folder: Path) -> Body:
     legs = [Leg(seconds, *level) for seconds, level in zip(SECONDS, levels, strict=True)]
     address = cluster.get("service", NAME, *where)["spec"]["clusterIP"]
     tensor = {"name": "x", "shape": [1, WIDTH], "datatype": "FP32", "data": [0.5] * WIDTH}
-    load = Load(f"{address}:8000", f"/v2/models/{NAME}/infer", json.dumps({"inputs": [tensor]}).encode())
+    load = Load(f"{address}:8000", f"/v2/models/{NAME}/infer", [json.dumps({"inputs": [tensor]}).encode()])
     sender = threading.Thread(target=load.send, args=(arrivals(legs),))
     start, samples = time.monotonic(), []
     sender.start()
@@ -133,8 +153,46 @@ def sample(cluster: TargetCluster, answered: list[Answered], now: float) -> Samp
     return Sample(round(now, 1), round(rate, 2), replicas, round(p99, 1), sum(not each.ok for each in answered))
 
 
-def deployment() -> Body:
-    """The object: a quarter of a core for each replica, and KEDA."""
+def apply(cluster: TargetCluster, body: Body) -> None:
+    """Apply an object in the namespace of the run."""
+    cluster.run("kubectl", "apply", "--namespace", NAMESPACE, "--filename", "-", stdin=json.dumps(body))
+
+
+def wait(cluster: TargetCluster, subject: str, what: str, seconds: int) -> None:
+    """Wait for a condition of an object."""
+    options = ("--namespace", NAMESPACE, f"--for={what}", f"--timeout={seconds}s")
+    cluster.run("kubectl", "wait", subject, *options, timeout=seconds + 60)
+
+
+def by_cpu() -> Body:
+    """A HorizontalPodAutoscaler as docs/scaling.md has it, with the headroom of the other run."""
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": NAME},
+        "spec": {
+            "scaleTargetRef": {
+                "apiVersion": "triton-operator.dev/v1alpha1",
+                "kind": "TritonDeployment",
+                "name": NAME,
+            },
+            "minReplicas": 1,
+            "maxReplicas": MAX_REPLICAS,
+            "metrics": [
+                {
+                    "type": "Resource",
+                    "resource": {
+                        "name": "cpu",
+                        "target": {"type": "Utilization", "averageUtilization": 100 - HEADROOM_PERCENT},
+                    },
+                }
+            ],
+        },
+    }
+
+
+def deployment(serving: Body) -> Body:
+    """The object: a quarter of a core for each replica, and what else ``serving`` says."""
     quarter = {"cpu": "250m"}
     return {
         "apiVersion": "triton-operator.dev/v1alpha1",
@@ -157,27 +215,10 @@ def deployment() -> Body:
             },
             "serving": {
                 "pod": {"resources": {"requests": quarter, "limits": quarter}},
-                "autoscaling": {"maxReplicas": MAX_REPLICAS, "headroomPercent": HEADROOM_PERCENT},
+                **serving,
             },
         },
     }
-
-
-def graph() -> bytes:
-    """A deep network that multiplies by the same matrix again and again: milliseconds of one core, and a small file."""
-    weights = numpy.random.default_rng(0).standard_normal((WIDTH, WIDTH)).astype(numpy.float32) / numpy.sqrt(WIDTH)
-    nodes, last = [], "x"
-    for layer in range(LAYERS):
-        end = "y" if layer == LAYERS - 1 else f"h{layer}"
-        nodes += [
-            helper.make_node("MatMul", [last, "weights"], [f"m{layer}"]),
-            helper.make_node("Tanh", [f"m{layer}"], [end]),
-        ]
-        last = end
-    x, y = (helper.make_tensor_value_info(each, TensorProto.FLOAT, ["batch", WIDTH]) for each in "xy")
-    made = helper.make_graph(nodes, "deep", [x], [y], [numpy_helper.from_array(weights, "weights")])
-    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    return bytes(model.SerializeToString())
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Requests that arrive by a Poisson process whose rate changes, each on a connection of its own."""
 
 import http.client
+import itertools
 import random
 import threading
 import time
@@ -53,20 +54,22 @@ def rate(legs: Sequence[Leg], at: float) -> float:
 
 
 class Load:
-    """Sends requests of one body to HOST:PORT, and keeps what became of them."""
+    """Sends requests to HOST:PORT, with one body after the other, and keeps what became of them."""
 
-    def __init__(self, host: str, path: str, body: bytes) -> None:
-        self._host, self._path, self._body = host, path, body
+    def __init__(self, host: str, path: str, bodies: Sequence[bytes]) -> None:
+        self._host, self._path, self._bodies = host, path, bodies
         self._lock = threading.Lock()
         self._answered: list[Answered] = []
 
-    def send(self, times: Sequence[float]) -> None:
-        """Send a request at each of the times, which are in order, and wait for the last answer."""
+    def send(self, times: Sequence[float], stop: threading.Event | None = None) -> None:
+        """Send a request at each of the times, which are in order, until ``stop``, and wait for the last answer."""
         start = time.monotonic()
         with ThreadPoolExecutor(IN_FLIGHT) as threads:
-            for at in times:
+            for at, body in zip(times, itertools.cycle(self._bodies), strict=False):
                 time.sleep(max(0.0, at - (time.monotonic() - start)))
-                threads.submit(self._ask, start, at)
+                if stop is not None and stop.is_set():
+                    break
+                threads.submit(self._ask, start, at, body)
 
     @property
     def answered(self) -> list[Answered]:
@@ -74,11 +77,11 @@ class Load:
         with self._lock:
             return list(self._answered)
 
-    def _ask(self, start: float, at: float) -> None:
+    def _ask(self, start: float, at: float, body: bytes) -> None:
         # The Service chooses a pod for each connection, so each request has its own.
         connection = http.client.HTTPConnection(self._host, timeout=REQUEST_SECONDS)
         try:
-            connection.request("POST", self._path, self._body)
+            connection.request("POST", self._path, body)
             answer = connection.getresponse()
             answer.read()
             ok = answer.status == http.client.OK

@@ -1,11 +1,8 @@
-"""Draws a ramp: load and replicas over time, and p99 latency below, as docs/scaling-ramp.svg."""
+"""Draws a ramp: load and replicas over time, and p99 latency below."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hack.deploy.command import ROOT
-
-PICTURE = ROOT / "docs/scaling-ramp.svg"
 WIDTH, PANEL, MARGIN = 720, 150, 60
 BLUE, GREEN, RED, GREY = "#1a5fb4", "#26a269", "#c01c28", "#77767b"
 

@@ -172,6 +172,13 @@ MODULES = {
             for_integrations=True,
         ),
         GoModule(
+            "metrics-server",
+            "sigs.k8s.io/metrics-server",
+            {"metrics-server": "sigs.k8s.io/metrics-server/cmd/metrics-server"},
+            "2 min",
+            for_integrations=True,
+        ),
+        GoModule(
             "traefik",
             "github.com/traefik/traefik/v3",
             {"traefik": "github.com/traefik/traefik/v3/cmd/traefik"},

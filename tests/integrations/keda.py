@@ -1,6 +1,5 @@
 """The real KEDA: its operator and its metrics adapter as processes of this machine, in the development cluster."""
 
-import base64
 import json
 import os
 import subprocess
@@ -16,6 +15,7 @@ from hack.devcluster.certificates import Identity, create_authority, create_cert
 from hack.devcluster.commands import run
 from hack.imagebuild.pod import free_ports
 from tests.apiserver.operator_process import eventually
+from tests.integrations.aggregated import aggregated, is_available
 
 NAMESPACE = "keda"
 SERVICE = "keda-metrics-apiserver"
@@ -98,10 +98,7 @@ class Keda:
         self._stack.callback(process.terminate)
 
     def _answers(self) -> bool:
-        """Whether the API server passes questions about external metrics on to the adapter."""
-        found = self._cluster.get("apiservice", API_SERVICE)
-        conditions = {each["type"]: each["status"] for each in found.get("status", {}).get("conditions", [])}
-        return conditions.get("Available") == "True"
+        return is_available(self._cluster, API_SERVICE)
 
     def _crds(self) -> Path:
         """The folder of CustomResourceDefinitions, from the module that the programs are built from."""
@@ -124,37 +121,10 @@ class Keda:
 
 def objects(port: int, authority: bytes) -> tuple[Body, ...]:
     """What leads the API server to the adapter, and lets the HorizontalPodAutoscalers' controller ask it."""
-    place = {"namespace": NAMESPACE}
     reader = {"name": "keda-external-metrics-reader"}
     return (
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
-        {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"name": SERVICE, **place},
-            "spec": {"ports": [{"name": "https", "port": 443, "targetPort": port}]},
-        },
-        {
-            "apiVersion": "discovery.k8s.io/v1",
-            "kind": "EndpointSlice",
-            "metadata": {"name": SERVICE, **place, "labels": {"kubernetes.io/service-name": SERVICE}},
-            "addressType": "IPv4",
-            "ports": [{"name": "https", "port": port}],
-            "endpoints": [{"addresses": [NODE_ADDRESS], "conditions": {"ready": True}}],
-        },
-        {
-            "apiVersion": "apiregistration.k8s.io/v1",
-            "kind": "APIService",
-            "metadata": {"name": API_SERVICE},
-            "spec": {
-                "group": "external.metrics.k8s.io",
-                "version": "v1beta1",
-                "groupPriorityMinimum": 100,
-                "versionPriority": 100,
-                "service": {"name": SERVICE, "namespace": NAMESPACE, "port": 443},
-                "caBundle": base64.b64encode(authority).decode(),
-            },
-        },
+        *aggregated(NAMESPACE, SERVICE, API_SERVICE, port, authority),
         {
             "apiVersion": "rbac.authorization.k8s.io/v1",
             "kind": "ClusterRole",

@@ -35,6 +35,6 @@ def test_the_picture_has_load_replicas_latency_and_their_thresholds() -> None:
 
 
 def test_its_object_is_valid() -> None:
-    from bench.ramp.__main__ import deployment
+    from bench.ramp.__main__ import BY_SATURATION, deployment
 
-    assert check(deployment()) == []
+    assert check(deployment(BY_SATURATION)) == []

@@ -1,0 +1,197 @@
+"""`python3 -m bench.undo`: two bad revisions under real load, which the soak undoes by itself.
+
+One is slower by half. The other lost the last words of its table, and so answers 5 of 100 requests with an error; its
+generated inputs do not show it. Printed and written: seconds until the undo, requests that saw the bad revision, what
+the status said, and when the chart's alerts fired and cleared.
+"""
+
+import json
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bench.alerting import fired, rules, scrapes
+from bench.deep_network import over_words
+from bench.machine import cpu_model
+from bench.ramp.load import Answered, Leg, Load, arrivals
+from hack.deploy.command import ROOT, CommandError, TargetCluster
+from hack.deploy.environment import set_up
+from hack.devcluster.paths import ClusterError
+from tests.observe.prometheus import Prometheus
+
+NAMESPACE, NAME, CLAIM = "undo", "words", "models"
+RESULTS = ROOT / "bench/results"
+WORDS, LAYERS = 100, 30
+REVISIONS = {
+    "good": (LAYERS, WORDS),
+    "slower by half": (LAYERS * 3 // 2, WORDS),
+    "errs on 5 %": (LAYERS, WORDS - 5),
+}
+"""Layers and words of each revision's network."""
+RATE = 6.0
+"""Requests a second, by a Poisson process: about a fifth of a core."""
+SOAK = {"seconds": 60, "minimumRequests": 100, "maximumErrorPercent": 1, "maximumLatencyPercent": 25}
+BEFORE_SECONDS = 60
+"""Load on the good revision before the first bad one: what it is compared with."""
+ALERTED_SECONDS = 30
+"""Load after the last undo, and after the revert to the good revision: alerts fire, and clear."""
+READY_SECONDS = 900
+EVERY_SECONDS = 0.5
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Undone:
+    """What became of a bad revision."""
+
+    revision: str
+    seconds: float
+    """From the Service's move to it until the Service moved back."""
+    requests: int
+    """Requests that arrived in between."""
+    failed: int
+    mean_milliseconds: float
+    """Their mean latency, as the client saw it."""
+    message: str
+    """What `Soaked` said."""
+
+
+def main() -> int:
+    """Serve the good revision, try the bad ones, and print and write what happened; return the exit status."""
+    try:
+        cluster = set_up()
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            Prometheus(Path(folder), scrapes(cluster.kubeconfig), rules()) as prometheus,
+        ):
+            found = run(cluster, Path(folder), prometheus)
+    except (CommandError, ClusterError, AssertionError) as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
+    path = RESULTS / f"undo-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"
+    path.write_text(json.dumps({"cpu": cpu_model(), "soak": SOAK, "rate": RATE, **found}, indent=1) + "\n")
+    print(json.dumps(found, indent=1))
+    print(f"raw figures: {path.relative_to(ROOT)}")
+    return 0
+
+
+def run(cluster: TargetCluster, folder: Path, prometheus: Prometheus) -> Body:
+    """Return what became of each revision, of the requests to the good one, and of alerts. Raises CommandError."""
+    cluster.run("kubectl", "delete", "namespace", NAMESPACE, "--ignore-not-found", "--timeout=180s")
+    cluster.run("kubectl", "create", "namespace", NAMESPACE)
+    for number, shape in enumerate(REVISIONS.values()):
+        model = folder / str(number) / f"{NAME}.onnx"
+        model.parent.mkdir()
+        model.write_bytes(over_words(*shape))
+        target = f"pvc://{CLAIM}/{number}"
+        push = ("python3", "-m", "triton_plugin", "push", str(model), target, "--size", "1Gi")
+        cluster.run(*push, "--namespace", NAMESPACE)
+    apply(cluster, 0)
+    ready = ("--for=condition=Ready", f"td/{NAME}", f"--timeout={READY_SECONDS}s", "--namespace", NAMESPACE)
+    cluster.run("kubectl", "wait", *ready, timeout=READY_SECONDS + 60)
+    address = cluster.get("service", NAME, "--namespace", NAMESPACE)["spec"]["clusterIP"]
+    tensor = {"name": "word", "shape": [1, 1], "datatype": "INT64"}
+    # 37 and 100 have no common divisor: the words that a bad revision lacks come one by one, and not in a row.
+    bodies = [json.dumps({"inputs": [tensor | {"data": [each * 37 % WORDS]}]}).encode() for each in range(WORDS)]
+    load = Load(f"{address}:8000", f"/v2/models/{NAME}/infer", bodies)
+    times = arrivals([Leg(READY_SECONDS * (len(REVISIONS) + 1), RATE, RATE)])
+    began, start, stop = time.time(), time.monotonic(), threading.Event()
+    sender = threading.Thread(target=load.send, args=(times, stop))
+    sender.start()
+    try:
+        time.sleep(BEFORE_SECONDS)
+        spans = [(name, undone(cluster, number, start)) for number, name in enumerate(REVISIONS) if number]
+        time.sleep(ALERTED_SECONDS)
+        apply(cluster, 0)
+        cluster.run("kubectl", "wait", "--for=condition=Stalled=false", *ready[1:])
+        time.sleep(ALERTED_SECONDS)
+    finally:
+        stop.set()
+        sender.join()
+    answered = load.answered
+    bad = [result(name, answered, *span) for name, span in spans]
+    others = [each for each in answered if not any(begin <= each.at <= end for _, (begin, end, _) in spans)]
+    return {
+        "undone": [asdict(each) for each in bad],
+        "requestsToTheGoodRevision": len(others),
+        "ofTheseFailed": sum(not each.ok for each in others),
+        "alerts": fired(prometheus, began, time.time()),
+    }
+
+
+def undone(cluster: TargetCluster, number: int, start: float) -> tuple[float, float, str]:
+    """Apply a bad revision, and return when the Service moved to it and back, and what Soaked said."""
+    good = selected(cluster)
+    apply(cluster, number)
+    deadline = time.monotonic() + READY_SECONDS
+    moved = None
+    while True:
+        assert time.monotonic() < deadline, f"revision {number} was not undone: {subject(cluster)['status']}"
+        now, current = time.monotonic() - start, selected(cluster)
+        if moved is None and current != good:
+            moved = now
+            print(f"{now:.0f} s: the Service moved to revision {number}", flush=True)
+        if moved is not None and current == good:
+            print(f"{now:.0f} s: the Service moved back", flush=True)
+            break
+        time.sleep(EVERY_SECONDS)
+    while True:
+        conditions = {each["type"]: each for each in subject(cluster)["status"]["conditions"]}
+        if conditions["Soaked"]["reason"] == "SoakFailed":
+            return moved, now, conditions["Soaked"]["message"]
+        assert time.monotonic() < deadline, f"revision {number} was undone, and Soaked is {conditions['Soaked']}"
+        time.sleep(EVERY_SECONDS)
+
+
+def result(name: str, answered: list[Answered], begin: float, end: float, message: str) -> Undone:
+    """Return what the requests between two times saw."""
+    saw = [each for each in answered if begin <= each.at <= end]
+    mean = sum(each.seconds for each in saw) / max(len(saw), 1)
+    failed = sum(not each.ok for each in saw)
+    return Undone(name, round(end - begin, 1), len(saw), failed, round(mean * 1000, 1), message)
+
+
+def selected(cluster: TargetCluster) -> str:
+    """Return the Deployment that the Service sends requests to."""
+    service = cluster.get("service", NAME, "--namespace", NAMESPACE)
+    return str(service["spec"]["selector"]["triton-operator.dev/revision"])
+
+
+def subject(cluster: TargetCluster) -> Body:
+    """Return the object."""
+    found: Body = cluster.get("td", NAME, "--namespace", NAMESPACE)
+    return found
+
+
+def apply(cluster: TargetCluster, number: int) -> None:
+    """Apply the object with the revision of this number."""
+    body = json.dumps(deployment(number))
+    cluster.run("kubectl", "apply", "--namespace", NAMESPACE, "--filename", "-", stdin=body)
+
+
+def deployment(number: int) -> Body:
+    """The object with the revision of this number."""
+    return {
+        "apiVersion": "triton-operator.dev/v1alpha1",
+        "kind": "TritonDeployment",
+        "metadata": {"name": NAME},
+        "spec": {
+            "source": {"uri": f"pvc://{CLAIM}/{number}"},
+            "models": [{"name": NAME, "path": f"{NAME}.onnx"}],
+            "performance": {
+                "offline": {"batchSizes": [1]},
+                "online": {"concurrency": {"start": 1, "end": 1}},
+            },
+            "serving": {"soak": SOAK},
+        },
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
