@@ -80,6 +80,8 @@ class Work:
     """The ServiceAccount whose identity a cloud gives to the pod; empty: the namespace's default, which has none."""
     tensorrt_version: str = ""
     """TensorRT version of the engine, which is compared with the server's before it starts. Empty: no engine."""
+    replaces: tuple[str, ...] = ()
+    """Keys of the results that this work measures again; they are kept with its own."""
 
 
 def job(context: Context, work: Work) -> dict[str, Any]:
