@@ -154,11 +154,11 @@ def _sweep(context: Context, work: Work, ready: bool) -> Run:
     return replace(known, effects=replace(known.effects, objects=(), jobs=frozenset()), active=False)
 
 
-def keep_serving(context: Context) -> Effects:
+def keep_serving(context: Context, soak: Soaking) -> Effects:
     """Keep the Service of the active revision while the target is not known yet."""
     if context.serving is None:
         return Effects()
-    points_to = soaking.soak(context).back_to or context.serving
+    points_to = soak.back_to or context.serving
     return Effects((service(context, points_to),)) + rollout.old_server(context, None, failed=True)
 
 
