@@ -7,9 +7,9 @@ import pytest
 from tests.simulation.answers import Fate, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_spec, candidate
+from triton_converters.contract.conversion_requests import ConvertRequest, ReferenceRequest, SourceRequest
 from triton_converters.contract.envelope import EXIT_FINAL
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import ConvertRequest, ReferenceRequest, SourceRequest
 
 SMALLEST = {"source": {"uri": "pvc://models/digits"}, "models": [{"name": "ocr", "path": "ocr.onnx"}]}
 

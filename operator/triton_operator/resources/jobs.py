@@ -13,7 +13,7 @@ from typing import Any
 from triton_converters.contract import layout, uris
 from triton_converters.contract.document import Document
 from triton_converters.contract.envelope import EXIT_FINAL
-from triton_converters.contract.request import CheckRequest
+from triton_converters.contract.upkeep_requests import CheckRequest
 from triton_operator import names
 from triton_operator.api.pod import Pod
 from triton_operator.api.quantity import amount

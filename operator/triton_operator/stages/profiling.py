@@ -9,8 +9,7 @@ from dataclasses import replace
 
 from triton_converters.contract import layout
 from triton_converters.contract.accuracy import judge
-from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import (
+from triton_converters.contract.measurement_requests import (
     InputShape,
     KeptOutputs,
     Load,
@@ -22,6 +21,7 @@ from triton_converters.contract.request import (
     Sweep,
     Tolerance,
 )
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import MetricsResult, ProfileResult
 from triton_converters.contract.saturation import latency_bounds
 from triton_converters.contract.text import shortened

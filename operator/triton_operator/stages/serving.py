@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, replace
 
+from triton_converters.contract.measurement_requests import MeasureRequest
 from triton_converters.contract.reasons import Reason, reason_of
 from triton_converters.contract.records import record_name
-from triton_converters.contract.request import MeasureRequest
 from triton_converters.contract.results import MeasureResult
 from triton_operator import names
 from triton_operator.candidates import server_image
