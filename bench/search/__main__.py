@@ -22,7 +22,7 @@ from bench.machine import cpu_model
 from bench.search import analyzer
 from bench.search.candidate import BASE, MAX_BATCH_SIZE, Candidate, answer, prepare
 from hack.imagebuild.pod import ROOT, Pod, explicit, serving
-from triton_converters.contract.request import Constraint, Measurement, MeasureRequest, Sweep
+from triton_converters.contract.measurement_requests import Constraint, Measurement, MeasureRequest, Sweep
 from triton_converters.contract.results import MeasureResult, Row, SearchPoint, Tuning
 from triton_converters.contract.scoring import best_point, distance
 from triton_converters.measuring.server import Server

@@ -19,7 +19,7 @@ from bench.search.candidate import MAX_BATCH_SIZE, Candidate
 from hack.devcluster.paths import cache_home
 from hack.imagebuild.pod import IN_IMAGE, ROOT, free_ports
 from triton_converters.contract import layout
-from triton_converters.contract.request import Measurement, Sweep
+from triton_converters.contract.measurement_requests import Measurement, Sweep
 from triton_converters.contract.results import Tuning
 from triton_converters.search.space import MAXIMUM_INSTANCES
 

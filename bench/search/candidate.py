@@ -7,21 +7,17 @@ from typing import Any
 
 from hack.imagebuild.pod import ROOT, Pod, outcome_in, start_stage
 from triton_converters.contract import layout
-from triton_converters.contract.document import Document
-from triton_converters.contract.request import (
+from triton_converters.contract.conversion_requests import (
     ConvertRequest,
     Entrypoint,
-    Measurement,
     ModelCode,
     ModelConfig,
-    ProfileRequest,
     ReferenceRequest,
-    SearchRequest,
     SourceRequest,
-    Sweep,
     TensorRtOptions,
-    Tolerance,
 )
+from triton_converters.contract.document import Document
+from triton_converters.contract.measurement_requests import Measurement, ProfileRequest, SearchRequest, Sweep, Tolerance
 from triton_converters.contract.results import ProfileResult, SearchResult, SourceResult, Tuning
 
 USER = ROOT / "bench/search/user"

@@ -17,7 +17,7 @@ from pathlib import Path
 from bench.machine import cpu_model
 from bench.search.candidate import BASE, prepare
 from hack.imagebuild.pod import ROOT, explicit, serving
-from triton_converters.contract.request import Measurement, Sweep
+from triton_converters.contract.measurement_requests import Measurement, Sweep
 from triton_converters.contract.results import Row, SearchPoint
 
 SURFACES = ROOT / "tests/search/surfaces"

@@ -25,22 +25,23 @@ from types import FrameType, ModuleType
 from triton_converters.claim_store import root
 from triton_converters.claim_store.replay import find_result, has_result, write_result
 from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import (
+    ConvertRequest,
+    PackagesRequest,
+    ReferenceRequest,
+    SourceRequest,
+)
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.envelope import EXIT_FINAL, EXIT_RETRY, Outcome
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import (
-    CleanRequest,
-    ConvertRequest,
+from triton_converters.contract.measurement_requests import (
     MeasureRequest,
     MetricsRequest,
-    PackagesRequest,
     ProfileRequest,
-    ReferenceRequest,
     SearchRequest,
-    SnapshotRequest,
-    SourceRequest,
 )
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.upkeep_requests import CleanRequest, SnapshotRequest
 from triton_converters.failures import failure_of
 from triton_converters.incoming import documents, wrapper
 from triton_converters.incoming.wrapper import EXIT_TERMINATED

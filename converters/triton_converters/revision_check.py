@@ -9,7 +9,7 @@ from pathlib import Path
 
 from triton_converters.claim_store import revision
 from triton_converters.contract.envelope import EXIT_FINAL, EXIT_RETRY, Outcome
-from triton_converters.contract.request import CheckRequest
+from triton_converters.contract.upkeep_requests import CheckRequest
 from triton_converters.failures import failure_of
 
 

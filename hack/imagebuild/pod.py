@@ -16,7 +16,7 @@ from triton_converters.claim_store.root import mark
 from triton_converters.contract import layout
 from triton_converters.contract.document import Document
 from triton_converters.contract.envelope import Outcome
-from triton_converters.contract.request import Load, Measurement
+from triton_converters.contract.measurement_requests import Load, Measurement
 
 ROOT = Path(__file__).resolve().parents[2]
 IN_IMAGE = [sys.executable, "-m", "hack.imagebuild", "run"]

@@ -26,6 +26,7 @@ from triton_plugin.remote_model import is_uri
 from triton_plugin.remote_model import read as read_uri
 from triton_plugin.report.document import Report, report
 from triton_plugin.request import first_request
+from triton_plugin.retry import asked, refused
 from triton_plugin.run import CLAIM, apply, complete, start, valid
 from triton_plugin.source import Cluster, is_file, read_file
 from triton_plugin.subject import Subject, SubjectError
@@ -83,7 +84,9 @@ def _parser() -> argparse.ArgumentParser:
     made = command("explain", _explain, "Say why this candidate was selected, why not the others, and what to do.")
     made.add_argument("name")
     _add_place(made)
-    made = command("retry", _retry, "Ask for another try of what failed; nothing else runs again.")
+    made = command(
+        "retry", _retry, "Ask for another try of what failed, and for other figures if those stalled the object."
+    )
     made.add_argument("name")
     _add_place(made)
     made = command("compare", _compare, "Compare two objects; figures are shown only if they were measured alike.")
@@ -209,8 +212,13 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _retry(options: argparse.Namespace) -> int:
-    Cluster(options.context, options.namespace).retry(options.name, datetime.now(UTC).isoformat(timespec="seconds"))
-    say(f"TritonDeployment {options.name}: the operator was asked for another try of what failed")
+    cluster = Cluster(options.context, options.namespace)
+    subject = cluster.subject(options.name)
+    words = asked(subject)
+    if not words:
+        raise SubjectError(refused(subject))
+    cluster.retry(options.name, datetime.now(UTC).isoformat(timespec="seconds"))
+    say(f"TritonDeployment {options.name}: the operator was asked for another try: {words}")
     return OK
 
 

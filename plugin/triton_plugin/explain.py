@@ -24,16 +24,18 @@ def explain(subject: Subject) -> str:
     outcome = _outcome(subject)
     paragraphs = [
         outcome,
+        # What serves, with the figures of its Service.
         _serving(subject),
+        _last_source(subject),
+        _autoscaling(subject),
+        _soak(subject),
+        # How it was chosen, with the figures of private servers.
         _resolved(subject),
         _unjudged(subject),
         _choice(subject),
         _searches(subject),
         _others(subject, outcome),
-        _last_source(subject),
         _saturation(subject),
-        _autoscaling(subject),
-        _soak(subject),
         _measured(subject),
     ]
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
@@ -103,7 +105,7 @@ def _serving(subject: Subject) -> str:
     line = f"The active revision is {serving.candidate} ({serving.format}, {serving.precision})"
     if serving.throughput:
         figures = f"{serving.throughput} inferences/s, p99 {serving.p99_latency_microseconds} us"
-        line += f": {figures} through its Service{_measured_at(subject, serving)}"
+        line += f". Online sweep through its Service: {figures}{_measured_at(subject, serving)}"
     accuracy = (f"{each.metric} {each.served} ({each.framework} in the framework)" for each in subject.status.accuracy)
     line = "; ".join([line, *accuracy]) + "."
     target = subject.status.target
@@ -155,8 +157,8 @@ def _choice(subject: Subject) -> str:
     objectives = selection.objectives
     wanted = ", ".join(f"{each.metric} (weight {each.weight})" for each in objectives) or "Throughput"
     bounds = ", ".join(selection.constraints.words()) or "none"
-    sweep = SWEEPS[selection.scenario]
-    text = f"Objectives: {wanted}, in the {sweep} sweep.\nConstraints: {bounds}."
+    text = f"Candidates are ranked by the {_sweep(subject)} sweep on their private servers.\n"
+    text += f"Objectives: {wanted}.\nConstraints: {bounds}."
     selected = subject.condition("Selected")
     chosen = next((each for each in subject.status.candidates if each.state == "Selected"), None)
     if chosen is None or selected is None:
@@ -169,6 +171,11 @@ def _choice(subject: Subject) -> str:
         figures = "all objectives at once" if len(objectives) > 1 else "both throughput and p99 latency"
         text += f"\nPareto-optimal (no other candidate is better in {figures}): {', '.join(front)}."
     return text
+
+
+def _sweep(subject: Subject) -> str:
+    """The sweep that candidates are ranked by."""
+    return SWEEPS[subject.spec.selection.scenario]
 
 
 def _searches(subject: Subject) -> str:
@@ -197,7 +204,7 @@ def _others(subject: Subject, above: str) -> str:
         words = f"{each.reason}: {message}" if each.message else (DOCS.get(each.reason) or each.state)
         lines.append(f"  {each.name}: {each.state}: {words}")
         if each.throughput:
-            lines.append(f"    best measurement: {_figures(each)}")
+            lines.append(f"    best of the {_sweep(subject)} sweep: {_figures(each)}")
         if words := margin(each):
             lines.append(f"    constraint: {words}")
         if awaited and each.rank:
@@ -224,7 +231,7 @@ def _saturation(subject: Subject) -> str:
     performance = subject.status.performance
     if performance is None or performance.saturation is None:
         return ""
-    return sentence(performance.saturation)
+    return f"Saturation in the online sweep on its private server: {sentence(performance.saturation)}"
 
 
 def _autoscaling(subject: Subject) -> str:

@@ -22,6 +22,7 @@ from triton_operator.api.measured_status import RowStatus, row_status
 from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import CandidateStatus, Condition, TritonDeploymentStatus
+from triton_operator.observed.failures import Failure
 from triton_operator.observed.jobs import Record
 from triton_operator.observed.snapshot import observe
 
@@ -42,6 +43,8 @@ class Subject:
     status: TritonDeploymentStatus
     records: Mapping[str, Record] = field(repr=False)
     """The records by ``<stage>.<key>``; empty if the results were not given."""
+    failures: Mapping[str, Failure] = field(default_factory=dict, repr=False)
+    """The failures that a retry repeats, by the name of the Job that failed or of the record whose figures did."""
 
     def condition(self, kind: str) -> Condition | None:
         """Return the condition of that type, if it was observed."""
@@ -118,7 +121,7 @@ def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> S
     body = printable(deployment)
     metadata = body["metadata"]
     name = metadata["name"]
-    records = observe(name, [results] if results else []).records
+    observed = observe(name, [results] if results else [])
     try:
         spec = TritonDeploymentSpec.model_validate(body["spec"])
         status = TritonDeploymentStatus.model_validate(body.get("status") or {})
@@ -128,7 +131,8 @@ def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> S
             generation=metadata.get("generation", 0),
             spec=status.resolved.applied_to(spec) if status.resolved else spec,
             status=status,
-            records={each: _printable_record(record) for each, record in records.items()},
+            records={each: _printable_record(record) for each, record in observed.records.items()},
+            failures=observed.failures,
         )
     except ValidationError as error:
         fault = error.errors()[0]

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from triton_converters.__main__ import STAGES
+from triton_converters.contract.conversion_requests import ConvertRequest, ReferenceRequest
 from triton_converters.contract.document import Document
-from triton_converters.contract.request import ConvertRequest, MetricsRequest, ReferenceRequest
+from triton_converters.contract.measurement_requests import MetricsRequest
 from triton_converters.contract.results import ConvertResult, MetricsResult, ReferenceResult
 from triton_converters.incoming import documents
 

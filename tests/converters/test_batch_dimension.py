@@ -12,7 +12,7 @@ from onnx import TensorProto, numpy_helper
 
 from tests.converters.onnx_models import Graph, resnet50, transformer
 from triton_converters.contract import layout
-from triton_converters.contract.request import SourceRequest
+from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.found import protobuf
 from triton_converters.found.batches import has_batch_dimension
 from triton_converters.stages import source

@@ -14,9 +14,9 @@ from tests.converters.downloaded import begun, files
 from tests.converters.https_server import Server, proxying
 from tests.converters.s3_server import KEY, SECRET, Bucket, serving
 from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import SourceRequest
 from triton_converters.contract.results import SourceResult
 from triton_converters.fetch import bucket, connection, partial, patience
 from triton_converters.stages import source

@@ -20,7 +20,6 @@ from triton_converters.contract.document import Document
 from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import CleanRequest
 from triton_converters.contract.results import (
     CleanResult,
     ConvertResult,
@@ -34,6 +33,7 @@ from triton_converters.contract.results import (
     SourceResult,
     Tuning,
 )
+from triton_converters.contract.upkeep_requests import CleanRequest
 from triton_converters.search.journal import BEGAN, Entry, Journal
 from triton_converters.stages.clean import run
 

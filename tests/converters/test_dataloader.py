@@ -8,9 +8,9 @@ import pytest
 
 from tests.converters.sources import WriteSource
 from triton_converters.claim_store.dump import Batch, read_batches, write_batch
+from triton_converters.contract.conversion_requests import Entrypoint, ModelCode, ReferenceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import Entrypoint, ModelCode, ReferenceRequest
 from triton_converters.user.dataloader import batches
 
 HEADER = "import numpy as np\n"

@@ -10,20 +10,34 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triton_converters.contract import request, results
+from triton_converters.contract import results
+from triton_converters.contract.conversion_requests import (
+    ConvertRequest,
+    EnsembleCode,
+    Entrypoint,
+    ModelCode,
+    ReferenceRequest,
+    SourceRequest,
+)
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.envelope import MESSAGE_LIMIT_BYTES, MessageTooLongError, Outcome
+from triton_converters.contract.measurement_requests import (
+    MeasureRequest,
+    MetricsRequest,
+    ProfileRequest,
+    SearchRequest,
+)
 from triton_converters.contract.reasons import FAILURES, Reason
 from triton_converters.contract.results import Row
 
 REQUESTS = (
-    request.SourceRequest,
-    request.ReferenceRequest,
-    request.ConvertRequest,
-    request.ProfileRequest,
-    request.MetricsRequest,
-    request.SearchRequest,
-    request.MeasureRequest,
+    SourceRequest,
+    ReferenceRequest,
+    ConvertRequest,
+    ProfileRequest,
+    MetricsRequest,
+    SearchRequest,
+    MeasureRequest,
 )
 RESULTS = tuple(results.RESULTS.items())
 
@@ -34,8 +48,8 @@ st.register_type_strategy(int, st.integers(-(2**62), 2**63 - 1))
 st.register_type_strategy(str, words)
 st.register_type_strategy(Mapping, lambda _: st.dictionaries(words, words, max_size=3))
 # An ensemble's models are no ensembles.
-st.register_type_strategy(request.EnsembleCode, st.builds(request.EnsembleCode, st.just(()), st.just(()), st.just(())))
-st.register_type_strategy(request.ConvertRequest, st.builds(request.ConvertRequest, members=st.just(())))
+st.register_type_strategy(EnsembleCode, st.builds(EnsembleCode, st.just(()), st.just(()), st.just(())))
+st.register_type_strategy(ConvertRequest, st.builds(ConvertRequest, members=st.just(())))
 
 
 @settings(max_examples=30, deadline=None)
@@ -62,18 +76,18 @@ def test_a_missing_an_unknown_and_a_wrong_field_are_refused(kind: type[Document]
 
 def test_a_field_that_was_added_later_is_left_out_at_its_default() -> None:
     """Else a newer operator's Jobs have other names, and the older converter image of a pinned object refuses them."""
-    asked = request.ReferenceRequest(
+    asked = ReferenceRequest(
         key="k",
         source="s",
-        model=request.ModelCode("pyt", request.Entrypoint("model.py", {}), max_batch_size=8),
-        dataloader=request.Entrypoint("dataloader.py", {}),
+        model=ModelCode("pyt", Entrypoint("model.py", {}), max_batch_size=8),
+        dataloader=Entrypoint("dataloader.py", {}),
         max_samples=256,
         needs_labels=True,
     )
     value = json.loads(asked.to_json())
     assert "batch_sizes" not in value
     assert "ensemble" not in value["model"]
-    assert request.ReferenceRequest.from_value(value) == asked
+    assert ReferenceRequest.from_value(value) == asked
 
 
 def object_of_another_type(value: Any) -> Any:
@@ -82,7 +96,7 @@ def object_of_another_type(value: Any) -> Any:
 
 @given(st.text())
 def test_any_other_text_is_refused(text: str) -> None:
-    for parse in (request.SourceRequest.from_json, Outcome.from_json):
+    for parse in (SourceRequest.from_json, Outcome.from_json):
         with pytest.raises(DocumentError):
             parse(text)
 

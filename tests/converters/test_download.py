@@ -12,9 +12,9 @@ from tests.converters.https_server import HOST, TAG, Behaviour, Server, proxying
 from triton_converters.claim_store.digest import is_published
 from triton_converters.claim_store.publish import LOCK
 from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import SourceRequest
 from triton_converters.fetch import connection, progress
 from triton_converters.stages import source
 

@@ -17,9 +17,7 @@ from tests.converters.run_stage import run_convert, run_reference
 from triton_converters.claim_store.dump import read_batches, read_sizes
 from triton_converters.claim_store.replay import read_result
 from triton_converters.contract import layout
-from triton_converters.contract.failure import StageError
-from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import (
+from triton_converters.contract.conversion_requests import (
     ConvertRequest,
     EnsembleCode,
     Entrypoint,
@@ -30,6 +28,8 @@ from triton_converters.contract.request import (
     Step,
     TensorRtOptions,
 )
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ReferenceResult, Tensor
 from triton_converters.stages.convert import produce
 

@@ -14,9 +14,9 @@ from onnx import TensorProto
 
 from tests.converters.onnx_models import Graph, transformer
 from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import SourceRequest
 from triton_converters.found.kinds import Kind, kind_of
 from triton_converters.stages import source
 

@@ -14,9 +14,9 @@ from tests.converters.onnx_models import Graph, resnet50, transformer
 from tests.converters.run_stage import run_reference
 from triton_converters.claim_store.dump import Batch, read_batches
 from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import Entrypoint, ModelCode, ReferenceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import Entrypoint, ModelCode, ReferenceRequest
 from triton_converters.contract.results import ReferenceResult
 from triton_converters.load import onnx_tables
 

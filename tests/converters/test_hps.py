@@ -9,9 +9,9 @@ import pytest
 
 from tests.converters.sources import WriteSource
 from triton_converters.claim_store import embedding_tables
+from triton_converters.contract.conversion_requests import Entrypoint, HpsOptions, ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import Entrypoint, HpsOptions, ModelCode
 from triton_converters.load.hps import load
 
 COLOURS = embedding_tables.Table(

@@ -9,9 +9,9 @@ from tests.converters.https_server import Server
 from tests.converters.hub_server import COMMIT, Hub
 from triton_converters.claim_store.digest import is_published
 from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import SourceRequest
 from triton_converters.contract.results import SourceResult
 from triton_converters.fetch import folder, hf
 from triton_converters.stages import source

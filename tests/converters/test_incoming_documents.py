@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.envelope import MESSAGE_LIMIT_BYTES, Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import SourceRequest
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import END, End
 

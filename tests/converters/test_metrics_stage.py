@@ -13,10 +13,11 @@ from triton_converters.claim_store.dump import Batch, write_batch
 from triton_converters.claim_store.replay import read_result, write_result
 from triton_converters.claim_store.served_outputs import CHUNK, read_outputs, write_outputs
 from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import Entrypoint
 from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.measurement_requests import KeptOutputs, MetricsRequest
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import Entrypoint, KeptOutputs, MetricsRequest
 from triton_converters.contract.results import (
     CandidateMetrics,
     Environment,

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tritonclient.grpc import model_config_pb2
 
+from triton_converters.contract.conversion_requests import ModelConfig
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import FORMATS
 from triton_converters.contract.overrides import ALLOWED, checked
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import ModelConfig
 from triton_converters.contract.results import Signature, Tensor, Tuning
 from triton_converters.model_config.model import Execution, render, retuned, served_dims, warmup_file
 

@@ -20,17 +20,17 @@ from tests.converters.run_stage import run_convert, run_reference
 from triton_converters.claim_store.replay import read_result
 from triton_converters.claim_store.repository import model_file
 from triton_converters.contract import layout
-from triton_converters.contract.failure import StageError
-from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import (
+from triton_converters.contract.conversion_requests import (
     ConvertRequest,
     Entrypoint,
-    InputShape,
     ModelCode,
     ModelConfig,
     ReferenceRequest,
     TensorRtOptions,
 )
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.measurement_requests import InputShape
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ConvertResult, ReferenceResult, Signature, Tensor
 from triton_converters.convert import onnx_graph
 from triton_converters.gates.signature import as_served

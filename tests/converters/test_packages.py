@@ -14,9 +14,9 @@ from tests.converters.https_server import Server
 from tests.converters.package_index import PackageIndex, wheel
 from triton_converters.claim_store.replay import has_result
 from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import PackagesRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import PackagesRequest
 from triton_converters.contract.results import PackagesResult
 from triton_converters.packages import image, pip_words
 from triton_converters.stages import packages

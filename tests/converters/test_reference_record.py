@@ -10,9 +10,9 @@ import pytest
 
 from tests.converters.sources import WriteSource
 from triton_converters.claim_store.dump import Array, Arrays, read_batches
+from triton_converters.contract.conversion_requests import Entrypoint, ModelCode, ReferenceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import Entrypoint, ModelCode, ReferenceRequest
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.gates.soundness import disagreement
 from triton_converters.incoming.documents import Names

@@ -31,9 +31,9 @@ from tests.converters.registry_server import (
     sha256,
 )
 from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import SourceRequest
 from triton_converters.contract.results import SourceResult
 from triton_converters.fetch import connection, docker_config, folder, patience, registry, tar_folder
 from triton_converters.stages import source

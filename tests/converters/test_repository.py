@@ -19,8 +19,14 @@ from triton_converters.claim_store.repository import (
 )
 from triton_converters.claim_store.revision import content_digest
 from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import (
+    ConvertRequest,
+    Entrypoint,
+    ModelCode,
+    ModelConfig,
+    TensorRtOptions,
+)
 from triton_converters.contract.envelope import Outcome
-from triton_converters.contract.request import ConvertRequest, Entrypoint, ModelCode, ModelConfig, TensorRtOptions
 from triton_converters.contract.results import ConvertResult, Signature, Tensor
 
 CONFIG = ModelConfig(1, "KIND_AUTO", True, (), 0, False, True, {})

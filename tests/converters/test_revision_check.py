@@ -11,7 +11,7 @@ from triton_converters.claim_store import revision as published
 from triton_converters.contract import layout
 from triton_converters.contract.envelope import EXIT_FINAL, EXIT_RETRY, Outcome
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import CheckRequest
+from triton_converters.contract.upkeep_requests import CheckRequest
 from triton_converters.revision_check import main
 
 KEY = "0123456789abcdef"

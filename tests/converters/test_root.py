@@ -11,10 +11,10 @@ import pytest
 from triton_converters import __main__ as program
 from triton_converters.claim_store import root
 from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import Entrypoint, ModelCode, ReferenceRequest, SourceRequest
 from triton_converters.contract.envelope import EXIT_FINAL, Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import Entrypoint, ModelCode, ReferenceRequest, SourceRequest
 
 SOURCE = SourceRequest("0123456789abcdef", "pvc://models", "", "")
 REFER = ReferenceRequest(

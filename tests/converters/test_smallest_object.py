@@ -18,10 +18,10 @@ from tests.simulation.answers import Fate
 from tests.simulation.cluster import Cluster
 from triton_converters.claim_store.dump import read_batches
 from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import ConvertRequest, ReferenceRequest
 from triton_converters.contract.document import Document
 from triton_converters.contract.envelope import EXIT_FINAL, Outcome
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.request import ConvertRequest, ReferenceRequest
 from triton_converters.stages import source
 
 PROGRAMS: dict[str, Callable[[Any], Document]] = {

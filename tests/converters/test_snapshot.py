@@ -14,8 +14,8 @@ from triton_converters.__main__ import STAGES
 from triton_converters.contract.envelope import MESSAGE_LIMIT_BYTES, Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import ServerPod, SnapshotRequest
 from triton_converters.contract.results import Counters, SnapshotResult
+from triton_converters.contract.upkeep_requests import ServerPod, SnapshotRequest
 from triton_converters.measuring.counters import LARGEST, counters
 from triton_converters.stages import snapshot
 

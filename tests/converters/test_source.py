@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import SourceRequest
 from triton_converters.stages import source
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "source.md"

@@ -17,10 +17,7 @@ from triton_converters import __main__ as program
 from triton_converters.claim_store import inspection
 from triton_converters.claim_store.dump import Batch, read_batches, write_batch
 from triton_converters.contract import layout
-from triton_converters.contract.document import Document
-from triton_converters.contract.envelope import EXIT_FINAL, Outcome
-from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import (
+from triton_converters.contract.conversion_requests import (
     ConvertRequest,
     Entrypoint,
     ModelCode,
@@ -28,6 +25,9 @@ from triton_converters.contract.request import (
     ReferenceRequest,
     TensorRtOptions,
 )
+from triton_converters.contract.document import Document
+from triton_converters.contract.envelope import EXIT_FINAL, Outcome
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ConvertResult, ReferenceResult, Tensor
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import Converted, Dump, End, Names

@@ -11,9 +11,9 @@ import pytest
 
 from tests.converters.sources import WriteSource
 from triton_converters.claim_store.dump import Batch
+from triton_converters.contract.conversion_requests import Entrypoint, ModelCode, ReferenceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import Entrypoint, ModelCode, ReferenceRequest
 from triton_converters.user.dataloader import batches
 from triton_converters.user.metrics import calculate, gather
 from triton_converters.user.user_code import call

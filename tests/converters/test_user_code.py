@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.converters.sources import WriteSource
+from triton_converters.contract.conversion_requests import Entrypoint
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import Entrypoint
 from triton_converters.user.user_code import call, load, running
 
 

@@ -10,7 +10,8 @@ from tests.golden.moments import MOMENTS
 from tests.golden.nvidias_resnet50 import COMMAND, PRODUCT, TABLE
 from tests.golden.test_golden import HERE, run
 from triton_converters.contract import layout
-from triton_converters.contract.request import ConvertRequest, ProfileRequest
+from triton_converters.contract.conversion_requests import ConvertRequest
+from triton_converters.contract.measurement_requests import ProfileRequest
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.model_config.model import Execution, render
 

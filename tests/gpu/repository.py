@@ -14,8 +14,8 @@ import onnxruntime
 
 from tests.converters.onnx_models import MODELS, inputs
 from tests.gpu.model import MODEL, SIGNATURE
+from triton_converters.contract.conversion_requests import ModelConfig
 from triton_converters.contract.formats import FORMATS
-from triton_converters.contract.request import ModelConfig
 from triton_converters.model_config.model import Execution, render
 
 FORMS = {"graph": "onnx", "engine": "trt"}

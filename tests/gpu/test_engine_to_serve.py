@@ -9,8 +9,8 @@ import pytest
 from tests.converters.onnx_models import inputs
 from tests.gpu.model import MODEL, SIGNATURE
 from triton_converters.claim_store.dump import Batch
+from triton_converters.contract.conversion_requests import TensorRtOptions
 from triton_converters.contract.formats import FORMATS
-from triton_converters.contract.request import TensorRtOptions
 from triton_converters.convert import tensorrt_library
 from triton_converters.convert.tensorrt_library import Library
 from triton_converters.convert.trt import profile_shapes

@@ -11,7 +11,7 @@ import pytest
 from tests.converters.onnx_models import MODELS, inputs
 from tests.gpu.engine import Engine
 from triton_converters.claim_store.dump import Batch
-from triton_converters.contract.request import TensorRtOptions
+from triton_converters.contract.conversion_requests import TensorRtOptions
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.convert import tensorrt_library
 from triton_converters.convert.onnx_precision import to_fp16

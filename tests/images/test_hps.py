@@ -14,7 +14,14 @@ from tritonclient.utils import InferenceServerException
 
 from tests.images.server import Server, wait_ready
 from triton_converters.claim_store import embedding_tables
-from triton_converters.contract.request import EnsembleCode, Entrypoint, HpsOptions, ModelCode, ModelConfig, Step
+from triton_converters.contract.conversion_requests import (
+    EnsembleCode,
+    Entrypoint,
+    HpsOptions,
+    ModelCode,
+    ModelConfig,
+    Step,
+)
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.model_config import ensemble
 from triton_converters.model_config.model import Execution, render, warmup_file

@@ -17,7 +17,7 @@ import yaml
 from onnx import TensorProto, helper
 
 from tests.images.server import ROOT, Server, wait_ready
-from triton_converters.contract.request import ModelConfig
+from triton_converters.contract.conversion_requests import ModelConfig
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.model_config.model import Execution, render
 

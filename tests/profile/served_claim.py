@@ -11,14 +11,13 @@ from linear_model import MAX_BATCH_SIZE, SIGNATURE, batches, weights
 from triton_converters.claim_store.dump import Batch, write_batch
 from triton_converters.claim_store.replay import write_result
 from triton_converters.contract import layout
-from triton_converters.contract.request import (
-    Entrypoint,
+from triton_converters.contract.conversion_requests import Entrypoint, ModelConfig
+from triton_converters.contract.measurement_requests import (
     KeptOutputs,
     Load,
     Measurement,
     MeasureRequest,
     MetricsRequest,
-    ModelConfig,
     ProfileRequest,
     Sweep,
     Tolerance,

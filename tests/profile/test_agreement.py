@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
-from triton_converters.contract.request import Tolerance
+from triton_converters.contract.measurement_requests import Tolerance
 from triton_converters.gates.agreement import Agreement, compare, describe
 
 TOLERANCE = Tolerance(absolute=1e-3, relative=1e-2)

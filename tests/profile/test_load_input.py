@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.measurement_requests import InputShape
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import InputShape
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.measuring.load_input import check_shapes, first_request, prepare, reshape, varying_shapes
 from triton_converters.measuring.perf_input import PerfInput

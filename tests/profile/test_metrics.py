@@ -7,9 +7,9 @@ import numpy
 import pytest
 
 from triton_converters.claim_store.dump import Array, Batch
+from triton_converters.contract.conversion_requests import Entrypoint
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import Entrypoint
 from triton_converters.user.metrics import Values, calculate, gather
 
 ACCURACY = """

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triton_converters.contract.request import InputShape, Measurement
+from triton_converters.contract.measurement_requests import InputShape, Measurement
 from triton_converters.contract.results import Row
 from triton_converters.measuring.perf_analyzer import (
     Point,

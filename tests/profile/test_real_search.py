@@ -16,7 +16,7 @@ from served_claim import REVISION, profile_request
 
 from hack.imagebuild.pod import Pod, explicit, serving
 from triton_converters.contract import layout
-from triton_converters.contract.request import Measurement, SearchRequest, Sweep, Tolerance
+from triton_converters.contract.measurement_requests import Measurement, SearchRequest, Sweep, Tolerance
 from triton_converters.contract.results import SearchResult, Tuning
 from triton_converters.search.journal import BEGAN, FILE, MEASURED, REFUSED, REPEATED, Entry, Journal
 

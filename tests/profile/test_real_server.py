@@ -15,8 +15,8 @@ from triton_converters.claim_store.dump import read_batches
 from triton_converters.claim_store.served_outputs import read_outputs
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.measurement_requests import InputShape, Measurement, OpenLoop, Sweep
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import InputShape, Measurement, OpenLoop, Sweep
 from triton_converters.contract.results import MeasureResult, ProfileResult, Row
 from triton_converters.contract.saturation import Ended, is_saturated, request_rate, saturation, sustained
 from triton_converters.measuring.server import Server

@@ -10,8 +10,8 @@ import pytest
 from test_perf_analyzer import COUNT, HEADER, TARGET, TIME, UNSTABLE
 
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.measurement_requests import Constraint, OpenLoop, Sweep
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import Constraint, OpenLoop, Sweep
 from triton_converters.measuring.perf_analyzer import Point
 from triton_converters.measuring.sweep import Invocation, Plan, measure, points, rates, run_process
 from triton_plugin.job_log import latest

@@ -9,8 +9,8 @@ from linear_model import MAX_BATCH_SIZE, SIGNATURE, Linear, batches, mutated, we
 
 from triton_converters.claim_store.dump import Array, Arrays, Batch
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.measurement_requests import Tolerance
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import Tolerance
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.gates.verify import Infer, check, check_signature, serve
 

@@ -48,9 +48,9 @@ def test_an_object_that_was_undone_says_why_and_what_to_do() -> None:
 def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:
     text = explain(ready())
     assert "TritonDeployment vision/digits is ready: digits serves, verified and measured." in text
-    assert "The active revision is onnx-fp32 (onnx, fp32): 1400.0 inferences/s, p99 5000 us through its Service" in text
+    assert "The active revision is onnx-fp32 (onnx, fp32). Online sweep through its Service: 1400.0 inf" in text
     assert "accuracy 0.98 (0.98 in the framework)" in text
-    assert "Objectives: Throughput, in the online sweep.\n" in text
+    assert "Candidates are ranked by the online sweep on their private servers.\nObjectives: Throughput.\n" in text
     assert "Constraints: p99Latency at most 10ms.\n" in text
     assert "Why onnx-fp32: onnx-fp32 at batch 1, concurrency 4: 2800 inferences/s, p99 5000 us" in text
     assert "33.3 % better than onnx-fp16." in text
@@ -60,9 +60,22 @@ def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:
         assert f"  {name}: Passed: NotBest:" in text
 
 
+@pytest.mark.parametrize(("scenario", "sweep"), [("Offline", "offline"), ("RequestRate", "open-loop")])
+def test_figures_of_the_service_and_those_of_the_ranking_are_told_apart(scenario: str, sweep: str) -> None:
+    body, results = copy.deepcopy(golden("ready"))
+    body["spec"]["selection"]["scenario"] = scenario
+    served, ranked = explain(parse(body, results)).split("Candidates are ranked by ")
+    assert "Online sweep through its Service: 1400.0 inferences/s" in served
+    assert f"the {sweep} sweep on their private servers" in ranked
+    assert f"    best of the {sweep} sweep: " in ranked
+    assert "Service: " not in ranked
+    assert sweep not in served
+
+
 def test_what_one_replica_does_is_told_in_a_sentence() -> None:
     assert (
-        "\nOne replica does 3600.0 inferences/s at concurrency 8, with p99 5000 us: a higher concurrency brings less"
+        "\nSaturation in the online sweep on its private server: One replica does 3600.0 inferences/s at concurrency 8,"
+        " with p99 5000 us: a higher concurrency brings less"
         " than 5 % more. It sustains 2000 requests/s.\n"
     ) in explain(saturated())
 

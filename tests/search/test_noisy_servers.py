@@ -10,7 +10,7 @@ import pytest
 from queueing_server import QueueingServer
 from served_row import LOADS, Server, row, space
 
-from triton_converters.contract.request import Constraint
+from triton_converters.contract.measurement_requests import Constraint
 from triton_converters.contract.results import Row, Tuning
 from triton_converters.contract.scoring import order
 from triton_converters.search.exhaustive import sweep

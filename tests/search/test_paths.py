@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from served_row import Server, row, space
 from test_space import spaces
 
-from triton_converters.contract.request import Constraint, Objective
+from triton_converters.contract.measurement_requests import Constraint, Objective
 from triton_converters.contract.results import Row, Tuning
 from triton_converters.contract.scoring import order, score
 from triton_converters.search.exhaustive import sweep

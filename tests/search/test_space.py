@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from served_row import BASE, space
 
-from triton_converters.contract.request import Sweep
+from triton_converters.contract.measurement_requests import Sweep
 from triton_converters.contract.results import Tuning
 from triton_converters.search.quick import climb
 from triton_converters.search.space import Load, Space, loads

@@ -10,8 +10,16 @@ import pytest
 from served_row import BASE, LOADS, row
 
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.measurement_requests import (
+    Constraint,
+    Load,
+    Measurement,
+    Objective,
+    SearchRequest,
+    Sweep,
+    Tolerance,
+)
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import Constraint, Load, Measurement, Objective, SearchRequest, Sweep, Tolerance
 from triton_converters.contract.results import Row, SearchResult, Tuning
 from triton_converters.measuring.environment import Environment
 from triton_converters.search import PART_POINTS

@@ -6,21 +6,21 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from triton_converters.contract.document import Document
-from triton_converters.contract.envelope import EXIT_FINAL, Outcome
-from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import (
-    CleanRequest,
+from triton_converters.contract.conversion_requests import (
     ConvertRequest,
-    MeasureRequest,
-    MetricsRequest,
     PackagesRequest,
-    ProfileRequest,
     ReferenceRequest,
-    SearchRequest,
-    SnapshotRequest,
     SourceRequest,
 )
+from triton_converters.contract.document import Document
+from triton_converters.contract.envelope import EXIT_FINAL, Outcome
+from triton_converters.contract.measurement_requests import (
+    MeasureRequest,
+    MetricsRequest,
+    ProfileRequest,
+    SearchRequest,
+)
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import (
     CandidateMetrics,
     CleanResult,
@@ -43,6 +43,7 @@ from triton_converters.contract.results import (
     Tuning,
 )
 from triton_converters.contract.saturation import is_saturated
+from triton_converters.contract.upkeep_requests import CleanRequest, SnapshotRequest
 from triton_converters.measuring.sweep import rates
 
 REQUESTS: dict[str, Any] = {

@@ -8,7 +8,7 @@ import pytest
 from tests.simulation.answers import FINAL, all_good, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_spec, an_ensemble
-from triton_converters.contract.request import ConvertRequest
+from triton_converters.contract.conversion_requests import ConvertRequest
 
 
 def requests(cluster: Cluster, stage: str) -> list[Any]:

@@ -8,7 +8,8 @@ import pytest
 from tests.simulation.answers import Fate, when
 from tests.simulation.cluster import SETTINGS, Cluster, framework, pulled
 from tests.simulation.deployments import a_model, a_spec, candidate
-from triton_converters.contract.request import CheckRequest, ConvertRequest, ReferenceRequest
+from triton_converters.contract.conversion_requests import ConvertRequest, ReferenceRequest
+from triton_converters.contract.upkeep_requests import CheckRequest
 
 Body = dict[str, Any]
 PRODUCT = "NVIDIA-A100-SXM4-80GB"

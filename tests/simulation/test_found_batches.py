@@ -8,9 +8,10 @@ from tests.simulation.answers import Fate
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model, a_spec, candidate
 from tests.simulation.test_found_formats import SMALLEST, a_file, requests
+from triton_converters.contract.conversion_requests import ConvertRequest, ReferenceRequest, SourceRequest
 from triton_converters.contract.envelope import EXIT_FINAL
+from triton_converters.contract.measurement_requests import ProfileRequest
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import ConvertRequest, ProfileRequest, ReferenceRequest, SourceRequest
 from triton_operator.planning import resolving
 
 MIXED = Fate(exit_code=EXIT_FINAL, reason=Reason.BATCHING_UNSUPPORTED, message="sample 0 gives other outputs")

@@ -7,9 +7,9 @@ import pytest
 from tests.simulation.answers import Fate, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_spec, candidate
+from triton_converters.contract.conversion_requests import ConvertRequest, ReferenceRequest, SourceRequest
 from triton_converters.contract.envelope import EXIT_FINAL
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import ConvertRequest, ReferenceRequest, SourceRequest
 
 SMALLEST = {"source": {"uri": "pvc://models/digits"}, "models": [{"name": "ocr", "path": "ocr.onnx"}]}
 
@@ -95,8 +95,8 @@ def test_a_failure_of_the_source_says_what_is_missing_and_ends_with_an_edit() ->
         ),
         (
             SMALLEST | {"models": [a_file("ocr.onnx", candidates=[candidate("ts-trace-fp32")])]},
-            "ConversionUnsupported",
-            "candidate ts-trace-fp32 of model ocr: format onnx cannot be converted to ts-trace",
+            "AllCandidatesFailed",
+            "no candidate can be tried: ts-trace-fp32: model ocr: format onnx cannot be converted to ts-trace; it can",
         ),
         (
             SMALLEST | {"models": [a_file("ocr.onnx", config={"parameters": {"INFERENCE_MODE": "true"}})]},
@@ -114,6 +114,33 @@ def test_what_the_format_rules_out_stalls_before_the_framework_runs(
     assert (stalled["status"], stalled["reason"]) == ("True", reason)
     assert words in stalled["message"]
     assert cluster.story == ["source"]
+
+
+def test_a_candidate_that_the_format_rules_out_stops_no_other_one() -> None:
+    impossible = {**candidate("ts-trace-fp32"), "name": "traced"}
+    cluster = Cluster(SMALLEST | {"models": [a_file("ocr.onnx", candidates=[impossible, candidate("onnx-fp32")])]})
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+    assert cluster.status["serving"]["candidate"] == "onnx-fp32"
+    skipped = cluster.candidate("traced")
+    assert (skipped["state"], skipped["reason"]) == ("Skipped", "ConversionUnsupported")
+    assert skipped["message"] == (
+        "model ocr: format onnx cannot be converted to ts-trace; it can be converted to onnx, trt; correct the"
+        " candidate, or remove it"
+    )
+    assert "convert traced" not in cluster.story
+
+
+def test_nothing_is_skipped_before_the_format_is_found() -> None:
+    folder = {"name": "ocr", "path": "repository/ocr.onnx", "format": "repository"}
+    cluster = Cluster(
+        SMALLEST | {"models": [folder | {"candidates": [candidate("ts-script-fp32"), candidate("onnx-fp32")]}]}
+    )
+    cluster.act()
+    assert [each["state"] for each in cluster.status["candidates"]] == ["Pending", "Pending"]
+    cluster.settle()
+    assert cluster.candidate("ts-script-fp32")["state"] == "Skipped"
+    assert cluster.status["serving"]["candidate"] == "onnx-fp32"
 
 
 def test_a_torchscript_file_with_a_dataloader_is_served() -> None:

@@ -5,7 +5,7 @@ import pytest
 from tests.simulation.answers import FINAL, GOOD, Fate, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import CANDIDATES, a_spec
-from triton_converters.contract.request import MetricsRequest
+from triton_converters.contract.measurement_requests import MetricsRequest
 
 NAMES = [each["name"] for each in CANDIDATES]
 

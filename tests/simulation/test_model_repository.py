@@ -9,7 +9,7 @@ from tests.simulation import answers
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import candidate
 from tests.simulation.test_found_formats import SMALLEST, a_file, requests
-from triton_converters.contract.request import ConvertRequest, ReferenceRequest, SourceRequest
+from triton_converters.contract.conversion_requests import ConvertRequest, ReferenceRequest, SourceRequest
 
 FOLDER = "repository/ocr.onnx"
 TORCH = "repository/ocr.pt"

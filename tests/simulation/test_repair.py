@@ -10,8 +10,9 @@ from tests.simulation.answers import CONTENT, GOOD, SEEN, Fate
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_model, a_spec, candidate
 from triton_converters.contract.envelope import EXIT_FINAL, Outcome
+from triton_converters.contract.measurement_requests import ProfileRequest
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import CheckRequest, ProfileRequest
+from triton_converters.contract.upkeep_requests import CheckRequest
 from triton_operator import names
 
 ONE = [a_model(candidates=[candidate("onnx-fp32")])]

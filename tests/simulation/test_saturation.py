@@ -8,7 +8,7 @@ import pytest
 from tests.simulation.answers import GOOD, Fate
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_model, a_spec, candidate
-from triton_converters.contract.request import OpenLoop, Sweep
+from triton_converters.contract.measurement_requests import OpenLoop, Sweep
 from triton_operator.api.deployment import parse
 from triton_operator.context import Context
 from triton_operator.observed.history import History

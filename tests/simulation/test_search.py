@@ -19,8 +19,9 @@ from tests.simulation.answers import (
 )
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model, a_spec
+from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.envelope import Outcome
-from triton_converters.contract.request import ConvertRequest, SearchRequest
+from triton_converters.contract.measurement_requests import SearchRequest
 from triton_converters.contract.results import SearchPoint, SearchResult, Tuning
 from triton_operator import names
 

@@ -5,6 +5,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -13,6 +14,7 @@ from tests.simulation.cluster import STEP, Cluster
 from tests.simulation.deployments import a_model, a_spec, candidate
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Counters
+from triton_operator.stages import soaking
 
 ONE = [a_model(candidates=[candidate("onnx-fp32")])]
 WIDER = [a_model(config={"maxBatchSize": 16, "dynamicBatching": {}}, candidates=[candidate("onnx-fp32")])]
@@ -516,3 +518,10 @@ def test_a_first_snapshot_that_failed_leaves_the_latency_open(before: Cluster) -
     cluster.settle()
     assert soaked(cluster) == ("Unknown", "SoakInconclusive")
     assert "the requests to the previous revision are not known" in cluster.condition("Soaked")["message"]
+
+
+def test_a_pass_computes_a_soak_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = Mock(wraps=soaking.soak)
+    monkeypatch.setattr(soaking, "soak", counted)
+    Cluster(a_spec(serving={"soak": {"seconds": 60}})).intent()
+    assert counted.call_count == 1

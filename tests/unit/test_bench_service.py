@@ -5,7 +5,7 @@ from typing import Any
 
 from bench.service import POD, PROFILE, SERVICE, Figure, again, copies, medians
 from tests.golden.moments import MOMENTS
-from triton_converters.contract.request import MeasureRequest, ProfileRequest
+from triton_converters.contract.measurement_requests import MeasureRequest, ProfileRequest
 
 
 def jobs() -> dict[str, dict[str, Any]]:

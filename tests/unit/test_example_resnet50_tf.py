@@ -14,7 +14,8 @@ import yaml
 
 from tests.simulation.answers import GOOD, Fate
 from tests.simulation.cluster import SETTINGS, Cluster, pulled
-from triton_converters.contract.request import ConvertRequest, ProfileRequest, ReferenceRequest
+from triton_converters.contract.conversion_requests import ConvertRequest, ReferenceRequest
+from triton_converters.contract.measurement_requests import ProfileRequest
 from triton_plugin.validation.structural import faults
 from triton_plugin.validation.validate import schema
 

@@ -18,8 +18,9 @@ from hack.deploy.command import TargetCluster as Tools
 from tests.e2e.test_examples import EXAMPLES, patches
 from tests.simulation.answers import GOOD, Fate
 from tests.simulation.cluster import Cluster
+from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.formats import FORMATS
-from triton_converters.contract.request import ConvertRequest, ProfileRequest
+from triton_converters.contract.measurement_requests import ProfileRequest
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.model_config import model
 from triton_converters.model_config.model import Execution

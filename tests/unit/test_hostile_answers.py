@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from tests.hostile_messages import messages
 from tests.hostile_text import obeyed
+from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.document import DocumentError
 from triton_converters.contract.envelope import INFLATED_LIMIT_BYTES, MessageTooLongError, Outcome
 from triton_converters.contract.reasons import FAILURES, Reason
-from triton_converters.contract.request import SourceRequest
 from triton_converters.contract.results import (
     CandidateMetrics,
     Counters,

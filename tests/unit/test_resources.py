@@ -8,7 +8,7 @@ import pytest
 
 from tests.simulation.cluster import SETTINGS, Cluster, framework, pulled
 from tests.simulation.deployments import a_model, a_spec
-from triton_converters.contract.request import ReferenceRequest
+from triton_converters.contract.conversion_requests import ReferenceRequest
 from triton_operator.api.quantity import amount
 from triton_operator.kube import kinds
 from triton_operator.names import is_reserved_variable

@@ -5,7 +5,7 @@ from math import inf, log
 
 import pytest
 
-from triton_converters.contract.request import Constraint, Objective
+from triton_converters.contract.measurement_requests import Constraint, Objective
 from triton_converters.contract.results import Row, SearchPoint, Tuning
 from triton_converters.contract.scoring import METRICS, best_point, distance, order, score, value, violation
 

@@ -16,21 +16,20 @@ from typing import Any
 from tests.user_files.projects import PROJECTS, Project, UserFile
 from triton_converters.claim_store.dump import read_batches
 from triton_converters.contract import layout
-from triton_converters.contract.document import Document
-from triton_converters.contract.envelope import Outcome
-from triton_converters.contract.failure import StageError
-from triton_converters.contract.formats import FORMATS, SOURCES
-from triton_converters.contract.request import (
+from triton_converters.contract.conversion_requests import (
     ConvertRequest,
     Entrypoint,
-    MetricsRequest,
     ModelCode,
     ModelConfig,
     ReferenceRequest,
     SourceRequest,
     TensorRtOptions,
-    Tolerance,
 )
+from triton_converters.contract.document import Document
+from triton_converters.contract.envelope import Outcome
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.formats import FORMATS, SOURCES
+from triton_converters.contract.measurement_requests import MetricsRequest, Tolerance
 from triton_converters.contract.results import ConvertResult, MetricsResult, ReferenceResult, Signature, SourceResult
 from triton_converters.convert import comparison
 from triton_converters.gates import agreement

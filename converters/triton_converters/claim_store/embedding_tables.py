@@ -14,9 +14,9 @@ from typing import Any
 import numpy
 
 from triton_converters.claim_store.dump import Array, Arrays
+from triton_converters.contract.conversion_requests import HpsOptions
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import HpsOptions
 from triton_converters.contract.results import Signature, Tensor
 
 KEYS, NUMKEYS, OUTPUT = "KEYS", "NUMKEYS", "OUTPUT0"

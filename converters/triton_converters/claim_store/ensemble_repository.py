@@ -9,8 +9,8 @@ from triton_converters.claim_store.dump import Batch
 from triton_converters.claim_store.publish import temporary_directory
 from triton_converters.claim_store.repository import MODELS, VERSION, Conversion, publish, write_model_directory
 from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.formats import HPS
-from triton_converters.contract.request import ConvertRequest
 from triton_converters.contract.results import ConvertResult, Signature
 from triton_converters.model_config.ensemble import render_ensemble
 

@@ -6,11 +6,12 @@ from typing import TypeVar
 
 from triton_converters.claim_store.publish import publish_directory, temporary_directory, write_file
 from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import ConvertRequest, ReferenceRequest
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.envelope import MessageTooLongError, Outcome
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.measurement_requests import MetricsRequest
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import ConvertRequest, MetricsRequest, ReferenceRequest
 
 RESULT_FILE = "result.json"
 Result = TypeVar("Result", bound=Document)

@@ -10,9 +10,9 @@ from triton_converters.claim_store.publish import link_or_copy, publish_director
 from triton_converters.claim_store.replay import RESULT_FILE, has_result, read_result, write_result
 from triton_converters.claim_store.revision import content_digest
 from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.formats import FORMATS
-from triton_converters.contract.request import ConvertRequest
 from triton_converters.contract.results import ConvertResult, Signature
 from triton_converters.model_config.data_types import wire
 from triton_converters.model_config.model import Execution, render, warmup_file

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from triton_converters.contract.request import Constraint
+from triton_converters.contract.measurement_requests import Constraint
 from triton_converters.contract.results import Row
 from triton_converters.contract.scoring import violation
 

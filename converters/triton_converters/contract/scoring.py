@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, log
 
-from triton_converters.contract.request import Constraint, Objective
+from triton_converters.contract.measurement_requests import Constraint, Objective
 from triton_converters.contract.results import Row, SearchPoint
 
 THROUGHPUT = "Throughput"

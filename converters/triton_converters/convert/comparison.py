@@ -8,8 +8,9 @@ from pathlib import Path
 
 from triton_converters.claim_store.dump import Arrays, Batch, read_batches
 from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import ConvertRequest, Entrypoint, ModelCode
 from triton_converters.contract.formats import FORMATS, SOURCES
-from triton_converters.contract.request import ConvertRequest, Entrypoint, ModelCode, Tolerance
+from triton_converters.contract.measurement_requests import Tolerance
 from triton_converters.contract.results import Signature
 from triton_converters.gates import agreement
 from triton_converters.load import framework

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from triton_converters.claim_store.dump import Arrays
+from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.formats import SOURCES
-from triton_converters.contract.request import ConvertRequest
 from triton_converters.contract.results import Signature
 from triton_converters.load.framework import Framework
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy
 
 from triton_converters.claim_store.dump import Array
-from triton_converters.contract.request import Tolerance
+from triton_converters.contract.measurement_requests import Tolerance
 from triton_converters.model_config.data_types import triton_type
 
 EQUAL_FRACTION = {"fp32": 1.0, "fp16": 0.99}

@@ -10,8 +10,8 @@ from typing import Protocol
 
 from triton_converters.claim_store.dump import Array, Arrays, Batch
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.measurement_requests import Tolerance
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import Tolerance
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.gates.agreement import EQUAL_FRACTION, Agreement, compare, describe
 from triton_converters.gates.samples import Sample, cut, join, regroup, request_sizes

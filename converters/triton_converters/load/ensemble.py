@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_converters.claim_store.dump import Array, Arrays
+from triton_converters.contract.conversion_requests import EnsembleCode, ModelCode, Step
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import EnsembleCode, ModelCode, Step
 from triton_converters.incoming.documents import OpenAxes
 from triton_converters.load import framework
 from triton_converters.load.framework import Framework

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Protocol
 
 from triton_converters.claim_store.dump import Array, Arrays
+from triton_converters.contract.conversion_requests import ModelCode
 from triton_converters.contract.formats import SOURCES
-from triton_converters.contract.request import ModelCode
 from triton_converters.incoming.documents import OpenAxes
 from triton_converters.load.declared import as_declared
 

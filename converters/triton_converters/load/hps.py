@@ -5,9 +5,9 @@ from pathlib import Path
 
 from triton_converters.claim_store import embedding_tables
 from triton_converters.claim_store.dump import Array, Arrays
+from triton_converters.contract.conversion_requests import ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import ModelCode
 from triton_converters.incoming.documents import OpenAxes
 from triton_converters.user.user_code import call
 

@@ -10,9 +10,9 @@ import onnx
 import onnxruntime
 
 from triton_converters.claim_store.dump import Array, Arrays
+from triton_converters.contract.conversion_requests import ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import ModelCode
 from triton_converters.incoming.documents import OpenAxes
 from triton_converters.load.graph_inputs import FLAGS, GraphInput
 from triton_converters.load.onnx_mending import mend

@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
+from triton_converters.contract.conversion_requests import Entrypoint, ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import Entrypoint, ModelCode
 from triton_converters.load.names import FORM, tensor_names
 from triton_converters.load.torch_framework import TorchFramework, exact_device
 from triton_converters.user.user_code import CHECKPOINT_ARGUMENTS, call, location

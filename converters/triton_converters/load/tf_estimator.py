@@ -6,9 +6,9 @@ from pathlib import Path
 
 import tensorflow as tf
 
+from triton_converters.contract.conversion_requests import Entrypoint, ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import Entrypoint, ModelCode
 from triton_converters.load.tf_framework import TensorFlowFramework
 from triton_converters.load.tf_savedmodel import open_directory
 from triton_converters.user import user_code

@@ -9,9 +9,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from triton_converters.contract.conversion_requests import Entrypoint, ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import Entrypoint, ModelCode
 from triton_converters.load.names import FORM, tensor_names
 from triton_converters.load.tf_framework import TensorFlowFramework
 from triton_converters.user.user_code import CHECKPOINT_ARGUMENTS, call, location

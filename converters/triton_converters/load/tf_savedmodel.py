@@ -8,9 +8,9 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.saved_model import revived_types
 
+from triton_converters.contract.conversion_requests import ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import ModelCode
 from triton_converters.incoming.documents import OpenAxes
 from triton_converters.load.graph_inputs import GraphInput
 from triton_converters.load.names import tensor_names

@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
+from triton_converters.contract.conversion_requests import ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import ModelCode
 from triton_converters.load.declared import mismatch
 from triton_converters.load.torch_framework import TorchFramework, exact_device
 from triton_converters.model_config.torch_names import positions

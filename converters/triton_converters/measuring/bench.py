@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from triton_converters.contract.request import InputShape, Load, OpenLoop, Sweep
+from triton_converters.contract.measurement_requests import InputShape, Load, OpenLoop, Sweep
 from triton_converters.contract.results import Row, Signature
 from triton_converters.measuring import load_input
 from triton_converters.measuring.perf_analyzer import Point, Target

@@ -10,8 +10,8 @@ import numpy
 
 from triton_converters.claim_store.dump import Array
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.measurement_requests import InputShape
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import InputShape
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.measuring import perf_input
 from triton_converters.measuring.perf_input import file_name

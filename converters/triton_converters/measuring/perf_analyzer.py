@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from math import ceil, isfinite
 from typing import Any
 
-from triton_converters.contract.request import InputShape, Measurement
+from triton_converters.contract.measurement_requests import InputShape, Measurement
 from triton_converters.contract.results import Row
 
 PROGRAM = "perf_analyzer"

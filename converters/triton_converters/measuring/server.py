@@ -14,8 +14,8 @@ from tritonclient.utils import InferenceServerException
 
 from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.measurement_requests import Load
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import Load
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.measuring.memory import used_bytes
 from triton_converters.model_config.data_types import text, triton_type

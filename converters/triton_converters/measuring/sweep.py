@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.measurement_requests import Measurement, OpenLoop, Sweep
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import Measurement, OpenLoop, Sweep
 from triton_converters.contract.results import Row
 from triton_converters.contract.saturation import is_saturated, request_rate, saturation
 from triton_converters.measuring import perf_analyzer

@@ -3,7 +3,7 @@
 from google.protobuf import text_format  # type: ignore[import-untyped]
 from tritonclient.grpc import model_config_pb2
 
-from triton_converters.contract.request import EnsembleCode
+from triton_converters.contract.conversion_requests import EnsembleCode
 from triton_converters.model_config.model import input_message, output_message
 
 LATEST = -1

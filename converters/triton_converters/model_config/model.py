@@ -11,8 +11,8 @@ from urllib.parse import quote
 from google.protobuf import json_format, text_format  # type: ignore[import-untyped]
 from tritonclient.grpc import model_config_pb2
 
+from triton_converters.contract.conversion_requests import ModelConfig
 from triton_converters.contract.formats import FORMATS, HPS
-from triton_converters.contract.request import ModelConfig
 from triton_converters.contract.results import Signature, Tensor, Tuning
 from triton_converters.model_config.overrides import override
 

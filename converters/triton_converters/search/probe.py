@@ -7,8 +7,8 @@ from pathlib import Path
 from triton_converters.claim_store.dump import read_batches
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.measurement_requests import Measurement, SearchRequest, Sweep
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import Measurement, SearchRequest, Sweep
 from triton_converters.contract.results import Row, Signature, Tuning
 from triton_converters.gates import verify
 from triton_converters.measuring.bench import Bench

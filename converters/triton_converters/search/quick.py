@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from math import inf, log, log1p
 from typing import NamedTuple
 
-from triton_converters.contract.request import Constraint, Objective
+from triton_converters.contract.measurement_requests import Constraint, Objective
 from triton_converters.contract.results import Row
 from triton_converters.contract.scoring import order
 from triton_converters.search.path import Path, Point

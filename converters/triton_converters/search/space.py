@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import product
 
-from triton_converters.contract.request import SearchRequest, Sweep
+from triton_converters.contract.measurement_requests import SearchRequest, Sweep
 from triton_converters.contract.results import Tuning
 
 MAXIMUM_INSTANCES = 5

@@ -29,8 +29,8 @@ from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import HISTORY, is_record, read_record
-from triton_converters.contract.request import CleanRequest
 from triton_converters.contract.results import CleanResult, SearchResult, SourceResult
+from triton_converters.contract.upkeep_requests import CleanRequest
 from triton_converters.search.journal import is_journal
 
 MARKED = {

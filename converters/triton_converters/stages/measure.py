@@ -4,7 +4,7 @@ from pathlib import Path
 
 from triton_converters.claim_store.replay import publish_result, read_result
 from triton_converters.contract import layout
-from triton_converters.contract.request import MeasureRequest
+from triton_converters.contract.measurement_requests import MeasureRequest
 from triton_converters.contract.results import MeasureResult, ReferenceResult
 from triton_converters.gates.verify import check_signature
 from triton_converters.measuring.bench import Bench

@@ -12,9 +12,9 @@ from pathlib import Path
 from triton_converters.claim_store.digest import SourceFile, sha256_of
 from triton_converters.claim_store.replay import publish_result, published_source
 from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import PackagesRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import PackagesRequest
 from triton_converters.contract.results import PackagesResult
 from triton_converters.packages import image, requirements_file
 from triton_converters.packages.index import index

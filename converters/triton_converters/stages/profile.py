@@ -14,8 +14,8 @@ from triton_converters.claim_store.revision import check_content, stat_digest
 from triton_converters.claim_store.served_outputs import write_outputs
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.measurement_requests import ProfileRequest, ServedModel
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import ProfileRequest, ServedModel
 from triton_converters.contract.results import ProfileResult, ReferenceResult
 from triton_converters.contract.text import shortened
 from triton_converters.gates import verify

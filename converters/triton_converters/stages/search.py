@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from triton_converters.claim_store.replay import publish_result, read_result
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.measurement_requests import SearchRequest
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import SearchRequest
 from triton_converters.contract.results import ProfileResult, ReferenceResult, Row, SearchPoint, SearchResult, Tuning
 from triton_converters.contract.scoring import order
 from triton_converters.measuring import load_input

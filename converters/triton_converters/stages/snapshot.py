@@ -6,9 +6,9 @@ from urllib.parse import urlsplit
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import ServerPod, SnapshotRequest
 from triton_converters.contract.results import Counters, SnapshotResult
 from triton_converters.contract.text import printable, shortened
+from triton_converters.contract.upkeep_requests import ServerPod, SnapshotRequest
 from triton_converters.measuring.counters import counters
 
 SECONDS = 5.0

@@ -19,11 +19,11 @@ from triton_converters.claim_store.publish import (
     temporary_directory,
 )
 from triton_converters.contract import layout, uris
+from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import FORMATS
 from triton_converters.contract.model_repository import CONFIG
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import SourceRequest
 from triton_converters.contract.results import RepositoryModel, SourceResult
 from triton_converters.contract.uris import Uri
 from triton_converters.fetch import credentials

@@ -7,9 +7,9 @@ from typing import Any
 import numpy
 
 from triton_converters.claim_store.dump import Array, Batch
+from triton_converters.contract.conversion_requests import ReferenceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import ReferenceRequest
 from triton_converters.model_config.data_types import TRITON_BY_NUMPY, is_served, text, triton_type
 from triton_converters.user.user_code import call, running
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy
 
 from triton_converters.claim_store.dump import Array, Arrays, Batch
+from triton_converters.contract.conversion_requests import Entrypoint
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import Entrypoint
 from triton_converters.user import user_code
 
 CLASS = "MetricsCalculator"

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from triton_converters.contract.accuracy import Accuracy
-from triton_converters.contract.request import Constraint
+from triton_converters.contract.measurement_requests import Constraint
 from triton_converters.contract.results import Row
 from triton_converters.contract.saturation import saturation, sustained
 from triton_operator.api.fitting import StatusType

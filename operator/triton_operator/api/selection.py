@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from triton_converters.contract import request
+from triton_converters.contract import measurement_requests as requests
 from triton_converters.contract.scoring import THROUGHPUT
 from triton_operator.api.duration import Duration, microseconds
 from triton_operator.api.quantity import Quantity, whole
@@ -30,9 +30,9 @@ class Objective(ApiType):
     weight: Annotated[int, Field(ge=1, le=100)] = 1
     """Weight of the objective relative to the other objectives. Default: 1."""
 
-    def asked(self) -> request.Objective:
+    def asked(self) -> requests.Objective:
         """Return the objective as the ranking and a search's request take it."""
-        return request.Objective(self.metric, self.weight)
+        return requests.Objective(self.metric, self.weight)
 
 
 class Constraints(ApiType):
@@ -61,7 +61,7 @@ class Constraints(ApiType):
             for name, bound in bounds.items()
         ]
 
-    def asked(self) -> tuple[request.Constraint, ...]:
+    def asked(self) -> tuple[requests.Constraint, ...]:
         """Return the bounds as the ranking and a search's request take them: in microseconds, samples/s and bytes."""
         latencies = {
             "P50LatencyMicroseconds": self.p50_latency,
@@ -71,9 +71,9 @@ class Constraints(ApiType):
             "AverageLatencyMicroseconds": self.average_latency,
         }
         bounds = [
-            *(request.Constraint(metric, None, microseconds(most)) for metric, most in latencies.items() if most),
-            *([] if self.throughput is None else [request.Constraint(THROUGHPUT, self.throughput, None)]),
-            *([] if self.memory is None else [request.Constraint("UsedMemoryBytes", None, float(whole(self.memory)))]),
+            *(requests.Constraint(metric, None, microseconds(most)) for metric, most in latencies.items() if most),
+            *([] if self.throughput is None else [requests.Constraint(THROUGHPUT, self.throughput, None)]),
+            *([] if self.memory is None else [requests.Constraint("UsedMemoryBytes", None, float(whole(self.memory)))]),
         ]
         return tuple(bounds)
 

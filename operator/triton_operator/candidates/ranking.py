@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import exp, inf, isinf
 
 from triton_converters.contract import scoring
-from triton_converters.contract.request import Constraint
+from triton_converters.contract.measurement_requests import Constraint
 from triton_converters.contract.results import Row
 from triton_converters.contract.scoring import THROUGHPUT, Violation
 from triton_operator.api.selection import Objective

@@ -25,10 +25,10 @@ class Damage(Document):
 
 @dataclass(frozen=True)
 class Failure(Document):
-    """The failure of one Job."""
+    """The failure of one Job, or what is wrong with the figures that one measured."""
 
     uid: str
-    """uid of the Job that failed; a Job of the same name made since has not failed."""
+    """uid of the Job that failed; a Job of the same name made since has not failed. Empty: its figures are judged."""
     reason: Reason
     message: str
     retry: str = ""

@@ -90,7 +90,8 @@ class Observed:
     records: Mapping[str, Record]
     """The Jobs' results by ``<stage>.<key>``, from the results ConfigMap and from pods that ended since."""
     failures: Mapping[str, Failure]
-    """The recorded failures, by the Job's name. The Job may be gone, or another one may have its name."""
+    """The recorded failures, by the Job's name. The Job may be gone, or another one may have its name. Those of figures
+    have the name of their record."""
     damaged: Mapping[str, Damage]
     """The revisions that are not what was published, by their keys, as recorded."""
     flips: Mapping[str, Flip]

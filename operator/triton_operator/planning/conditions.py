@@ -20,7 +20,8 @@ from triton_operator.context import Context
 from triton_operator.resources.claim import kept
 from triton_operator.stages.reference import Referred
 from triton_operator.stages.scaling import scale
-from triton_operator.stages.serving import RolledOut, available, soak_of
+from triton_operator.stages.serving import RolledOut, available
+from triton_operator.stages.soaking import Soaking
 from triton_operator.stages.step import Progress, Verdict
 
 UNDECIDED = {
@@ -46,7 +47,7 @@ STAGES: tuple[ConditionType, ...] = tuple(
 )
 
 
-def conditions(context: Context, progress: Progress) -> list[Condition]:
+def conditions(context: Context, progress: Progress, soak: Soaking) -> list[Condition]:
     """All conditions as observed now: the three that summarize, the stages' in their order, notices, scaling, soak."""
     verdicts = {verdict.type: verdict for verdict in progress.verdicts}
     for kind in STAGES:
@@ -54,7 +55,7 @@ def conditions(context: Context, progress: Progress) -> list[Condition]:
             verdicts[kind] = _not_reached(context, kind)
     stages = [_undecided(verdicts[kind]) for kind in STAGES]
     summary = _summary(context, progress, stages)
-    asked = filter(None, (scale(context, progress).verdict, soak_of(context, progress).verdict))
+    asked = filter(None, (scale(context, progress).verdict, soak.verdict))
     generation = context.deployment.generation
     return [
         condition(each.type, each.status, each.reason, each.message, generation, context.now)

@@ -103,7 +103,7 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
     effects, history = progress.effects + repairing.noticed(context), observed.history
     soak = serving.soak_of(context, progress)
     if not isinstance(progress, RolledOut):
-        effects += serving.keep_serving(context)
+        effects += serving.keep_serving(context, soak)
     elif progress.rollout.is_complete and not soak.goes_on:
         profile = record_name("profile", progress.target.profile_key)
         if HISTORY not in observed.unreadable:
@@ -129,7 +129,7 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
     budget = disruption_budget(context)
     if budget is not None:
         effects += Effects((budget,))
-    status = status_of(context, progress)
+    status = status_of(context, progress, soak)
     return Plan(
         objects=(*objects, *effects.objects),
         deletions=_deletions(context, effects),

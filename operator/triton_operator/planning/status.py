@@ -40,7 +40,8 @@ from triton_operator.planning.status_limit import bounded
 from triton_operator.resources.services import endpoint
 from triton_operator.stages.reference import Referred
 from triton_operator.stages.searching import CandidateSearch, Searched
-from triton_operator.stages.serving import RolledOut, soak_of
+from triton_operator.stages.serving import RolledOut
+from triton_operator.stages.soaking import Soaking
 from triton_operator.stages.source import Sourced
 from triton_operator.stages.step import Progress
 
@@ -49,16 +50,16 @@ MESSAGE_BYTES = 480
 RESOLVED_BYTES = 256
 
 
-def status_of(context: Context, progress: Progress) -> TritonDeploymentStatus:
+def status_of(context: Context, progress: Progress, soak: Soaking) -> TritonDeploymentStatus:
     """The whole status. The active revision's part is carried over while another revision is on its way."""
     old = context.deployment.status
     up = context.serving is not None
     ranking, searches = (progress.ranking, progress.searches) if isinstance(progress, Searched) else ((), ())
-    server = soak_of(context, progress).back_to or context.serving
+    server = soak.back_to or context.serving
     serving, accuracy, performance = _of_what_serves(context, progress, server)
     whole = TritonDeploymentStatus(
         observed_generation=context.deployment.generation,
-        conditions=merge_conditions(old.conditions, conditions(context, progress)),
+        conditions=merge_conditions(old.conditions, conditions(context, progress, soak)),
         images=context.pins,
         resolved=context.resolved,
         source=_source(context, progress),

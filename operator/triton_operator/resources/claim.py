@@ -45,11 +45,16 @@ def kept(context: Context) -> str:
 
 
 def shared_by_nodes(context: Context) -> bool | None:
-    """Whether pods on several nodes may use the claim; None, not known, if the claim is the user's."""
-    if context.spec.repository.claim_name is not None:
-        return None
+    """Whether pods on several nodes may use the claim; None if it is the user's, on which no template depends."""
+    return spans_nodes(context) if context.spec.repository.claim_name is None else None
+
+
+def spans_nodes(context: Context) -> bool:
+    """Whether pods on several nodes may use the claim, whoever's it is; False if it is the user's and is not there."""
     existing = context.observed.claim
-    modes = _template(context).access_modes if existing is None else existing["spec"]["accessModes"]
+    if existing is None and context.spec.repository.claim_name is not None:
+        return False
+    modes = _template(context).access_modes if existing is None else existing["spec"].get("accessModes", ())
     return list(modes) == ["ReadWriteMany"]
 
 

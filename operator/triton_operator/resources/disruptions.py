@@ -4,7 +4,7 @@ from typing import Any
 
 from triton_operator import names
 from triton_operator.context import Context
-from triton_operator.resources.claim import shared_by_nodes
+from triton_operator.resources.claim import spans_nodes
 
 
 def disruption_budget(context: Context) -> dict[str, Any] | None:
@@ -15,7 +15,7 @@ def disruption_budget(context: Context) -> dict[str, Any] | None:
     """
     serving = context.spec.serving
     least = serving.autoscaling.min_replicas if serving.autoscaling is not None else 0
-    if context.serving is None or max(serving.replicas, least) < 2 or not _may_move(context):
+    if context.serving is None or max(serving.replicas, least) < 2 or not spans_nodes(context):
         return None
     return {
         "apiVersion": names.POLICY_API_VERSION,
@@ -28,11 +28,3 @@ def disruption_budget(context: Context) -> dict[str, Any] | None:
             "unhealthyPodEvictionPolicy": "AlwaysAllow",
         },
     }
-
-
-def _may_move(context: Context) -> bool:
-    """Whether a server may run on another node than the others."""
-    shared, claim = shared_by_nodes(context), context.observed.claim
-    if shared is None:
-        return claim is not None and "ReadWriteMany" in claim["spec"].get("accessModes", ())
-    return shared

@@ -13,7 +13,7 @@ from typing import Any
 from triton_converters.contract import layout, uris
 from triton_converters.contract.document import Document
 from triton_converters.contract.envelope import EXIT_FINAL
-from triton_converters.contract.request import CheckRequest
+from triton_converters.contract.upkeep_requests import CheckRequest
 from triton_operator import names
 from triton_operator.api.pod import Pod
 from triton_operator.api.quantity import amount
@@ -80,6 +80,8 @@ class Work:
     """The ServiceAccount whose identity a cloud gives to the pod; empty: the namespace's default, which has none."""
     tensorrt_version: str = ""
     """TensorRT version of the engine, which is compared with the server's before it starts. Empty: no engine."""
+    replaces: tuple[str, ...] = ()
+    """Keys of the results that this work measures again; they are kept with its own."""
 
 
 def job(context: Context, work: Work) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def results(
     flips: Mapping[str, Flip],
     history: History,
 ) -> dict[str, Any]:
-    """The results ConfigMap. ``needed``: names of the plan's records. ``failures``: the plan's, by the Job's name.
+    """The results ConfigMap. ``needed``: names of the plan's records. ``failures``: the plan's, by what failed.
 
     ``damaged``: revisions that were found damaged in this pass, by their keys. ``flips``: the changes of the active
     revision that are new or were judged in this pass, by the Deployment's uid.
@@ -41,13 +41,16 @@ def results(
         data[HISTORY] = history.to_json()
     moves = _flips(context, flips)
     data |= moves
-    for name in sorted(_kept(context, needed, history, moves.values())):
+    kept = _kept(context, needed, history, moves.values())
+    # What the plan does not read was not judged anew.
+    others = {name: failure for name, failure in context.observed.failures.items() if name in kept - needed}
+    for name in sorted(kept):
         data[name] = records[name].text
         data[FINISHED + name] = records[name].finished_at
         if records[name].image_id:
             data[IMAGE + name] = records[name].image_id
-    for job, failure in sorted(failures.items()):
-        data[FAILURE + job] = failure.to_json()
+    for name, failure in sorted({**others, **failures}.items()):
+        data[FAILURE + name] = failure.to_json()
     # What was recorded first stays: a pod that tries again says the same with another time.
     remembered = {**damaged, **context.observed.damaged}
     for key in sorted(remembered, key=lambda key: (remembered[key].at, key))[-KEPT_DAMAGES:]:

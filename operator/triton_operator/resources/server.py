@@ -4,7 +4,7 @@ from typing import Any
 
 from triton_converters.contract import layout
 from triton_converters.contract.formats import HPS
-from triton_converters.contract.request import CheckRequest
+from triton_converters.contract.upkeep_requests import CheckRequest
 from triton_operator import names
 from triton_operator.api.backend_settings import option
 from triton_operator.api.pod import CommonPod

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from triton_converters.contract import layout
-from triton_converters.contract.request import CleanRequest
+from triton_converters.contract.upkeep_requests import CleanRequest
 from triton_operator import names
 from triton_operator.context import Context
 from triton_operator.observed.history import History

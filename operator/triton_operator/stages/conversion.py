@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import ConvertRequest, HpsOptions, ModelConfig, TensorRtOptions
 from triton_converters.contract.formats import ENSEMBLE, FORMATS, HPS, THROUGH
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
-from triton_converters.contract.request import ConvertRequest, HpsOptions, ModelConfig, TensorRtOptions
 from triton_converters.contract.results import ConvertResult, Tuning
 from triton_converters.contract.text import shortened
 from triton_operator import names

@@ -1,12 +1,12 @@
 """Whether the spec fits the formats and batch dimensions that were found in the source.
 
-The CRD's rules cannot judge that.
+The CRD's rules cannot judge that. A candidate that a found format rules out is skipped, and stops no other one.
 """
 
 from collections.abc import Iterator
 from itertools import chain
 
-from triton_converters.contract.formats import CONVERTER_TENSORFLOW, DECLARING, HPS, REPOSITORY, SOURCES, refusal
+from triton_converters.contract.formats import CONVERTER_TENSORFLOW, DECLARING, HPS, REPOSITORY, SOURCES
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import SourceResult
 from triton_operator.api.backend_settings import refused_parameters
@@ -41,10 +41,6 @@ def _misfits(context: Context, told: SourceResult) -> Iterator[tuple[Reason, str
             yield Reason.FORMAT_NOT_FOUND, _unknown(model, told)
             return
         assert model.format is not None
-        for candidate in model.candidates:
-            if found := refusal(model.format, candidate.format, candidate.accelerator):
-                reason, words = found
-                yield reason, f"candidate {candidate.name} of model {model.name}: {words}"
         if names := refused_parameters(model.config.parameters, SOURCES[model.format].converters):
             message = f"config.parameters of model {model.name}, whose format is {model.format}, must not have"
             yield Reason.INVALID_SPEC, f"{message} {', '.join(names)}: docs/formats.md lists what may be set"

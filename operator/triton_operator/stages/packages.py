@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from triton_converters.contract.request import PackagesRequest
+from triton_converters.contract.conversion_requests import PackagesRequest
 from triton_converters.contract.results import SourceResult
 from triton_operator import names
 from triton_operator.context import Context

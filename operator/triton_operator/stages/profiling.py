@@ -9,8 +9,7 @@ from dataclasses import replace
 
 from triton_converters.contract import layout
 from triton_converters.contract.accuracy import judge
-from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import (
+from triton_converters.contract.measurement_requests import (
     InputShape,
     KeptOutputs,
     Load,
@@ -22,6 +21,7 @@ from triton_converters.contract.request import (
     Sweep,
     Tolerance,
 )
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import MetricsResult, ProfileResult
 from triton_converters.contract.saturation import latency_bounds
 from triton_converters.contract.text import shortened
@@ -36,6 +36,7 @@ from triton_operator.resources.jobs import LOOPBACK, Work, sidecar
 from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, private_inputs
 from triton_operator.stages.packages import packages_key
 from triton_operator.stages.reference import Dump, Referred, entrypoint, served_code, surroundings, user_volumes
+from triton_operator.stages.remeasuring import measured_keys
 from triton_operator.stages.repairing import damage
 from triton_operator.stages.source import data_digest, weights_digest
 from triton_operator.stages.step import Effects, Round, Verdict, run, waiting
@@ -105,7 +106,7 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
         else (),
         content=attempt.conversion.content if attempt.conversion else "",
     )
-    key = names.result_key("profile", request, private_inputs(context), context.client)
+    *replaced, key = measured_keys(context, "profile", request, private_inputs(context), context.client)
     return Work(
         stage="profile",
         key=key,
@@ -115,6 +116,7 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
         sidecar=sidecar(context, attempt),
         served=attempt,
         tensorrt_version=attempt.tensorrt_version,
+        replaces=tuple(replaced),
     )
 
 

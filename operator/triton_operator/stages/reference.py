@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from triton_converters.contract import layout, uris
+from triton_converters.contract.conversion_requests import EnsembleCode, Entrypoint, ModelCode, ReferenceRequest, Step
 from triton_converters.contract.formats import ENSEMBLE
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import EnsembleCode, Entrypoint, ModelCode, ReferenceRequest, Step
 from triton_converters.contract.results import ConvertResult, ReferenceResult, SourceResult, Tensor
 from triton_operator import names
 from triton_operator.api.model import Model

@@ -94,7 +94,9 @@ def _last(context: Context, source: SourceResult) -> tuple[str, Sweep | None] | 
     records = context.observed.records
     now = {source.digest, weights_digest(context), data_digest(context)} - {""}
     for state in context.observed.history.served:
-        results = {name: records[name].outcome.result for name in state.records if name in records}
+        # Figures that stalled the object were measured again before it served.
+        names = [name for name in state.records if name in records and name not in context.observed.failures]
+        results = {name: records[name].outcome.result for name in names}
         published = {each.digest for each in results.values() if isinstance(each, SourceResult)}
         if published and published != now:
             measured = next((each for each in results.values() if isinstance(each, MeasureResult)), None)

@@ -7,8 +7,8 @@ file itself is used again only if it is intact.
 
 from collections.abc import Mapping
 
+from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import ConvertRequest
 from triton_operator import names
 from triton_operator.context import Context
 from triton_operator.observed.failures import Damage

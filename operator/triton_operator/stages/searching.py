@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 
 from triton_converters.contract import scoring
+from triton_converters.contract.measurement_requests import SearchRequest
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import SearchRequest
 from triton_converters.contract.results import SearchPoint, SearchResult, Tuning
 from triton_converters.contract.text import shortened
 from triton_operator import names

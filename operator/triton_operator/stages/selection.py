@@ -5,13 +5,15 @@ from dataclasses import dataclass, replace
 from math import isfinite
 
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.records import record_name
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.environments import differences
 from triton_operator.candidates.ranking import Choice, comparison, improvement, percent, within_noise
 from triton_operator.context import Context
 from triton_operator.observed.pods import Trouble
+from triton_operator.stages.remeasuring import unmet
 from triton_operator.stages.searching import Searched
-from triton_operator.stages.step import Verdict
+from triton_operator.stages.step import Effects, Verdict
 
 NAMED = 3
 """How many candidates of the ranking a message names; the status has all."""
@@ -75,7 +77,7 @@ def choose(context: Context, progress: Searched) -> Searched:
     verdict = Verdict("Selected", decision.taken is not None, decision.reason, message)
     if decision.taken is None:
         stalled = decision.reason is not Reason.AWAITING_APPROVAL
-        return replace(progress, attempts=judged).waiting(verdict, stalled=stalled)
+        return replace(progress, attempts=judged).waiting(verdict, _unmet(context, judged, decision), stalled=stalled)
     return Chosen(
         attempts=judged,
         verdicts=(*progress.verdicts, verdict),
@@ -86,6 +88,14 @@ def choose(context: Context, progress: Searched) -> Searched:
         ranking=choices,
         target=next(attempt for attempt in judged if attempt.state == "Selected"),
     )
+
+
+def _unmet(context: Context, attempts: Sequence[Attempt], decision: _Decision) -> Effects:
+    """The wish to measure all candidates again at the next retry, if it is their figures that stall the object."""
+    if decision.reason is not Reason.CONSTRAINTS_NOT_MET:
+        return Effects()
+    troubles = {each.profile_key: Trouble(decision.reason, each.message) for each in attempts if each.passed}
+    return unmet(context, {record_name("profile", key): trouble for key, trouble in troubles.items()})
 
 
 def _decide(context: Context, ranking: _Ranking) -> _Decision:

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, replace
 
+from triton_converters.contract.measurement_requests import MeasureRequest
 from triton_converters.contract.reasons import Reason, reason_of
-from triton_converters.contract.request import MeasureRequest
+from triton_converters.contract.records import record_name
 from triton_converters.contract.results import MeasureResult
 from triton_operator import names
 from triton_operator.candidates import server_image
@@ -11,6 +12,7 @@ from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.ranking import best_row
 from triton_operator.context import Context
 from triton_operator.observed.jobs import Record
+from triton_operator.observed.pods import Trouble
 from triton_operator.observed.snapshot import ServerView
 from triton_operator.resources.as_made import as_made
 from triton_operator.resources.claim import shared_by_nodes
@@ -21,6 +23,7 @@ from triton_operator.stages import rollout, soaking
 from triton_operator.stages.profiling import load, measured_online
 from triton_operator.stages.reference import Dump
 from triton_operator.stages.regression import compared
+from triton_operator.stages.remeasuring import measured_keys, unmet
 from triton_operator.stages.selection import Chosen
 from triton_operator.stages.soaking import Soaking
 from triton_operator.stages.step import Effects, Progress, Run, Verdict, run, waiting
@@ -95,7 +98,8 @@ def _rollout(context: Context, dump: Dump, target: Attempt) -> Rollout:
     barred = soaking.excluded(context, target)
     soak = soaking.soak(context, successor="" if serves or barred or not context.spec.serving.replicas else name)
     undone = barred if not serves else soak.verdict if soak.back_to else None
-    known = _sweep(context, measure_work(context, dump, target), ready)
+    work = measure_work(context, dump, target)
+    known = _sweep(context, work, ready)
     measured = _measurement(context, dump, target, known, starts=not ready, serves=serves)
     missed = known.failure is not None or (known.record is not None and not measured.status)
     failed = late or missed or undone is not None
@@ -104,6 +108,9 @@ def _rollout(context: Context, dump: Dump, target: Attempt) -> Rollout:
     deployments = (body,) if (serves or context.spec.serving.replicas) and undone is None else ()
     effects = Effects((*deployments, preview_service(context, name))) + known.effects
     effects += rollout.old_server(context, view, failed)
+    if known.record is not None and not measured.status:
+        trouble = Trouble(measured.reason, measured.message)
+        effects += unmet(context, dict.fromkeys(_judged_by(context, work, target), trouble))
     # A first revision that breaks a constraint serves all the same, and the status says so: better than nothing.
     may_serve = bool(measured.status) or (known.record is not None and context.serving is None)
     takes_over = start is None and may_serve and undone is None
@@ -126,6 +133,14 @@ def _rollout(context: Context, dump: Dump, target: Attempt) -> Rollout:
     )
 
 
+def _judged_by(context: Context, work: Work, target: Attempt) -> list[str]:
+    """Names of the records with the figures that the target is judged by before it may serve."""
+    judged = [record_name(work.stage, work.key)]
+    if context.spec.selection.scenario != "Online":
+        judged.append(record_name("profile", target.profile_key))
+    return judged
+
+
 def soak_of(context: Context, progress: Progress) -> Soaking:
     """The soak of the active revision, however far the flow came."""
     return progress.rollout.soak if isinstance(progress, RolledOut) else soaking.soak(context)
@@ -139,11 +154,11 @@ def _sweep(context: Context, work: Work, ready: bool) -> Run:
     return replace(known, effects=replace(known.effects, objects=(), jobs=frozenset()), active=False)
 
 
-def keep_serving(context: Context) -> Effects:
+def keep_serving(context: Context, soak: Soaking) -> Effects:
     """Keep the Service of the active revision while the target is not known yet."""
     if context.serving is None:
         return Effects()
-    points_to = soaking.soak(context).back_to or context.serving
+    points_to = soak.back_to or context.serving
     return Effects((service(context, points_to),)) + rollout.old_server(context, None, failed=True)
 
 
@@ -276,7 +291,8 @@ def measure_work(context: Context, dump: Dump, target: Attempt) -> Work:
         load=load(context, names.preview(context.name)),
         online=measured_online(context, target),
     )
-    key = names.result_key("measure", request, serving_inputs(context), context.client, context.deployment.uid)
+    others = (serving_inputs(context), context.client, context.deployment.uid)
+    *replaced, key = measured_keys(context, "measure", request, *others)
     return Work(
         stage="measure",
         key=key,
@@ -284,4 +300,5 @@ def measure_work(context: Context, dump: Dump, target: Attempt) -> Work:
         deadline_seconds=context.spec.performance.active_deadline_seconds,
         candidate=target.name,
         tensorrt_version=target.tensorrt_version,
+        replaces=tuple(replaced),
     )

@@ -1,6 +1,6 @@
 """Which candidates are not tried at all, and why. A skipped candidate stops no other candidate."""
 
-from triton_converters.contract.formats import FORMATS
+from triton_converters.contract.formats import FORMATS, refusal
 from triton_converters.contract.reasons import Reason
 from triton_operator import names
 from triton_operator.api.spec import TritonDeploymentSpec
@@ -44,12 +44,20 @@ def refuse(context: Context, progress: Sourced) -> Sourced:
 
 
 def refused(context: Context, candidate: Combination) -> Trouble | None:
-    """Why a candidate cannot be tried, as far as the spec and the server's image tell; None: nothing forbids it."""
+    """Why a candidate cannot be tried, as far as the spec, the formats in the source and the server's image tell.
+
+    None: nothing forbids it.
+    """
     for member in candidate.members:
-        if member.model.format is None:
+        model = member.model
+        if model.is_sought:
             # Nothing is known of the model before the source is published.
             continue
-        if message := server_image.refusal(context.images.server, member.model.format, member.format):
+        assert model.format is not None
+        if found := refusal(model.format, member.format, member.accelerator):
+            reason, words = found
+            return Trouble(reason, f"model {model.name}: {words}; correct the candidate, or remove it")
+        if message := server_image.refusal(context.images.server, model.format, member.format):
             return Trouble(Reason.FORMAT_NOT_SERVED, message)
     if _built_for_product(candidate) and context.spec.gpu_count == 0:
         message = f"format {candidate.format} is built for one GPU product, but this object runs on CPU; set spec.gpu"

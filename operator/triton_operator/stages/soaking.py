@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
-from triton_converters.contract.request import ServerPod, SnapshotRequest
 from triton_converters.contract.results import SnapshotResult
+from triton_converters.contract.upkeep_requests import ServerPod, SnapshotRequest
 from triton_operator import names
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context

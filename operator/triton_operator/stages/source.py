@@ -9,10 +9,10 @@ from datetime import datetime
 from typing import Any
 
 from triton_converters.contract import layout, uris
+from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.formats import DECLARING
 from triton_converters.contract.reasons import Reason, reason_of
 from triton_converters.contract.records import record_name
-from triton_converters.contract.request import SourceRequest
 from triton_converters.contract.results import SourceResult
 from triton_operator import names
 from triton_operator.api.model import Model

@@ -43,7 +43,7 @@ class Effects:
     jobs: frozenset[str] = frozenset()
     """Names of the Jobs that stay, finished ones too: any other is deleted."""
     failures: Mapping[str, Failure] = field(default_factory=dict)
-    """The failures of the plan's Jobs, by the Job's name."""
+    """The failures of the plan, by the name of the Job that failed or of the record whose figures did."""
     damaged: Mapping[str, Damage] = field(default_factory=dict)
     """The revisions that were found damaged in this pass, by their keys."""
     flips: Mapping[str, Flip] = field(default_factory=dict)
@@ -132,6 +132,13 @@ def run(
     A Job whose sidecar crashed or whose pod ran past its deadline, or that is given up, does not end by itself: its
     failure is recorded and it is deleted.
     """
+    known = _run(context, work, start, patience, repeats)
+    replaced = [record_name(work.stage, key) for key in work.replaces]
+    failures = {name: context.observed.failures[name] for name in replaced}
+    return replace(known, effects=known.effects + Effects(needed=frozenset(replaced), failures=failures))
+
+
+def _run(context: Context, work: Work, start: bool, patience: float | None, repeats: Collection[Reason]) -> Run:
     body = job(context, work)
     name = body["metadata"]["name"]
     record = record_name(work.stage, work.key)

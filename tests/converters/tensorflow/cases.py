@@ -8,7 +8,13 @@ import tensorflow as tf
 
 from triton_converters.claim_store.dump import Arrays
 from triton_converters.claim_store.repository import model_file
-from triton_converters.contract.request import ConvertRequest, Entrypoint, ModelCode, ModelConfig, TensorRtOptions
+from triton_converters.contract.conversion_requests import (
+    ConvertRequest,
+    Entrypoint,
+    ModelCode,
+    ModelConfig,
+    TensorRtOptions,
+)
 from triton_converters.contract.results import Signature
 
 SOURCE = "d" * 64

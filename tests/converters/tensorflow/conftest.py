@@ -9,7 +9,7 @@ import pytest
 from tests.converters.run_stage import run_convert, run_reference
 from tests.converters.tensorflow.cases import REFERENCE, SOURCE, model_code, request
 from triton_converters.contract import layout
-from triton_converters.contract.request import Entrypoint, ModelCode, ReferenceRequest
+from triton_converters.contract.conversion_requests import Entrypoint, ModelCode, ReferenceRequest
 from triton_converters.contract.results import ConvertResult, ReferenceResult
 
 

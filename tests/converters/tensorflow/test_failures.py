@@ -10,9 +10,9 @@ import tensorflow as tf
 from tests.converters.sources import WriteSource
 from tests.converters.tensorflow.cases import model_code, request
 from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import Entrypoint, ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import Entrypoint, ModelCode
 from triton_converters.contract.results import ConvertResult, ReferenceResult, Signature, Tensor
 from triton_converters.convert import tf_savedmodel
 from triton_converters.convert.task import Task, TimingCaches

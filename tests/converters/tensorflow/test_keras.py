@@ -9,9 +9,9 @@ import tensorflow as tf
 from safetensors.numpy import save_file
 
 from tests.converters.sources import WriteSource
+from triton_converters.contract.conversion_requests import Entrypoint, ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import Entrypoint, ModelCode
 from triton_converters.load import tf_keras
 from triton_converters.load.tf_framework import TensorFlowFramework, select_outputs
 

@@ -13,9 +13,9 @@ from tests.converters.run_stage import run_convert, run_reference
 from tests.converters.tensorflow.cases import REFERENCE, SOURCE, converted, request, run_file, savedmodel_code
 from triton_converters.claim_store.dump import read_batches
 from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import ReferenceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import ReferenceRequest
 from triton_converters.contract.results import ReferenceResult, Signature, Tensor
 from triton_converters.load import tf_savedmodel
 from triton_converters.load.graph_inputs import GraphInput

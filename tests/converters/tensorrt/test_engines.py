@@ -17,9 +17,7 @@ from triton_converters.claim_store import inspection
 from triton_converters.claim_store.dump import Batch
 from triton_converters.claim_store.repository import model_file
 from triton_converters.contract import layout
-from triton_converters.contract.failure import StageError
-from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import (
+from triton_converters.contract.conversion_requests import (
     ConvertRequest,
     Entrypoint,
     ModelCode,
@@ -27,6 +25,8 @@ from triton_converters.contract.request import (
     ReferenceRequest,
     TensorRtOptions,
 )
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ConvertResult, Signature, Tensor
 from triton_converters.convert import tensorrt_library
 from triton_converters.convert.tensorrt_library import Library

@@ -7,7 +7,13 @@ import torch
 
 from triton_converters.claim_store.dump import Arrays
 from triton_converters.claim_store.repository import model_file
-from triton_converters.contract.request import ConvertRequest, Entrypoint, ModelCode, ModelConfig, TensorRtOptions
+from triton_converters.contract.conversion_requests import (
+    ConvertRequest,
+    Entrypoint,
+    ModelCode,
+    ModelConfig,
+    TensorRtOptions,
+)
 from triton_converters.contract.results import Signature
 from triton_converters.model_config.data_types import NUMPY_BY_TRITON
 

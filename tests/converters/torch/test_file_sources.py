@@ -17,9 +17,9 @@ from triton_converters.claim_store.dump import read_batches
 from triton_converters.claim_store.replay import read_result
 from triton_converters.claim_store.repository import model_file
 from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import Entrypoint, ModelCode, ReferenceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import Entrypoint, ModelCode, ReferenceRequest
 from triton_converters.contract.results import ConvertResult, ReferenceResult
 from triton_converters.convert import onnx_graph, tensorrt_library
 from triton_converters.convert.tensorrt_library import Engine, Library, Shapes

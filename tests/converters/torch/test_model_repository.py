@@ -9,9 +9,9 @@ from tests.converters.run_stage import run_convert, run_reference
 from tests.converters.torch.cases import REFERENCE, SOURCE, request
 from triton_converters.claim_store.dump import read_batches
 from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import Entrypoint, ModelCode, ReferenceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import Entrypoint, ModelCode, ReferenceRequest
 from triton_converters.contract.results import ReferenceResult, Signature, Tensor
 
 pytestmark = pytest.mark.torch

@@ -71,7 +71,7 @@ print(json.dumps(answers))
 STAGE = """
 import json, sys
 from pathlib import Path
-from triton_converters.contract.request import Entrypoint, ModelCode
+from triton_converters.contract.conversion_requests import Entrypoint, ModelCode
 from triton_converters.load import pyt
 from triton_converters.user import rehearsal
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from triton_converters.claim_store.replay import read_result
 from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.request import ConvertRequest
 from triton_converters.contract.results import ReferenceResult, Signature
 
 CACHES = "caches"

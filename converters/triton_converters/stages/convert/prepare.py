@@ -6,7 +6,7 @@ from pathlib import Path
 from triton_converters.claim_store.replay import check_inputs
 from triton_converters.claim_store.repository import find_intact
 from triton_converters.contract import layout
-from triton_converters.contract.request import ConvertRequest
+from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.incoming.model_files import TIMING_CACHE_BYTES
 from triton_converters.stages.convert.parts import TIMING_CACHE, known_timing_cache, parts, signature
 

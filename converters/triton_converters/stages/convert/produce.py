@@ -9,10 +9,10 @@ from pathlib import Path
 from triton_converters.claim_store.dump import read_batches
 from triton_converters.claim_store.replay import published_source
 from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import THROUGH
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import ConvertRequest
 from triton_converters.contract.results import Signature
 from triton_converters.convert.comparison import max_absolute_error
 from triton_converters.convert.example import example_inputs

@@ -8,8 +8,8 @@ from triton_converters.claim_store.ensemble_repository import Part, publish_ense
 from triton_converters.claim_store.publish import publish_directory, temporary_directory, write_file
 from triton_converters.claim_store.repository import Conversion, find_intact, publish_revision, write_conversion
 from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.formats import FORMATS
-from triton_converters.contract.request import ConvertRequest
 from triton_converters.contract.results import ConvertResult
 from triton_converters.gates.precision import READABLE, check_precision
 from triton_converters.gates.signature import as_served

@@ -6,8 +6,8 @@ from triton_converters.claim_store.replay import check_inputs, read_result
 from triton_converters.claim_store.served_outputs import FOLDER
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.measurement_requests import MetricsRequest
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import MetricsRequest
 from triton_converters.contract.results import ProfileResult, ReferenceResult
 
 

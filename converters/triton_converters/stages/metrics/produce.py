@@ -9,7 +9,7 @@ from triton_converters.claim_store.replay import published_source
 from triton_converters.claim_store.served_outputs import read_outputs
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.request import KeptOutputs, MetricsRequest
+from triton_converters.contract.measurement_requests import KeptOutputs, MetricsRequest
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import AllComputed, Computed
 from triton_converters.user import metrics

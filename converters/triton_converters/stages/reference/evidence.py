@@ -4,7 +4,7 @@ Beside the reference's own batches there are answers that must agree with them, 
 """
 
 from triton_converters.claim_store.dump import Batch
-from triton_converters.contract.request import ReferenceRequest
+from triton_converters.contract.conversion_requests import ReferenceRequest
 
 OWN = "."
 AGAIN = "again"

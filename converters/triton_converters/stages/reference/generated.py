@@ -7,9 +7,9 @@ from math import prod
 import numpy
 
 from triton_converters.claim_store.dump import Array, Arrays, Batch
+from triton_converters.contract.conversion_requests import ReferenceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import ReferenceRequest
 from triton_converters.gates import soundness
 from triton_converters.load.framework import Framework
 from triton_converters.load.graph_inputs import DeclaresInputs, GraphInput

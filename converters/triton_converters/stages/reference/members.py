@@ -9,10 +9,10 @@ from pathlib import Path
 from triton_converters.claim_store import embedding_tables
 from triton_converters.claim_store.dump import write_batch
 from triton_converters.claim_store.replay import write_result
+from triton_converters.contract.conversion_requests import EnsembleCode, ReferenceRequest, Step
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.layout import member_key
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import EnsembleCode, ReferenceRequest, Step
 from triton_converters.contract.results import ReferenceResult, Signature
 from triton_converters.gates.signature import Observed, fits, observed_signature
 from triton_converters.incoming import arrays, documents

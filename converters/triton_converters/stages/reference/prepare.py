@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from triton_converters.claim_store.replay import check_inputs
-from triton_converters.contract.request import ReferenceRequest
+from triton_converters.contract.conversion_requests import ReferenceRequest
 
 
 def run(request: ReferenceRequest, incoming: Path) -> tuple[str, ...]:

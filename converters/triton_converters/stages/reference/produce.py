@@ -9,8 +9,8 @@ import numpy
 
 from triton_converters.claim_store.dump import Array, Arrays, Batch, read_batches, write_batch
 from triton_converters.claim_store.replay import published_source
+from triton_converters.contract.conversion_requests import ReferenceRequest
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.request import ReferenceRequest
 from triton_converters.gates import soundness
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import Dump, Names

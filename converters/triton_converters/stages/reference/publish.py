@@ -6,9 +6,9 @@ from pathlib import Path
 from triton_converters.claim_store.dump import SIZES, Arrays, Batch, write_batch
 from triton_converters.claim_store.replay import publish_result
 from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import ModelCode, ReferenceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.request import ModelCode, ReferenceRequest
 from triton_converters.contract.results import ReferenceResult, Signature
 from triton_converters.contract.text import shortened
 from triton_converters.gates import soundness

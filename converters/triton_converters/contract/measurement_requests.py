@@ -1,0 +1,226 @@
+"""The requests to the Jobs that judge and measure what is served: profile, metrics, search, measure.
+
+Standard library only.
+"""
+
+from dataclasses import dataclass
+
+from triton_converters.contract.conversion_requests import Entrypoint
+from triton_converters.contract.document import Document
+from triton_converters.contract.results import Tuning
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """|a - b| <= absolute + relative * |b| for every element of a floating point output."""
+
+    absolute: float
+    relative: float
+
+
+@dataclass(frozen=True)
+class InputShape:
+    """perf_analyzer's --shape for an input with dynamic dimensions, without the batch dimension."""
+
+    input: str
+    dims: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """How perf_analyzer measures one point."""
+
+    mode: str
+    """``CountWindows`` or ``TimeWindows``."""
+    request_count: int
+    interval_milliseconds: int
+    stability_percentage: int
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The points of one scenario: the product of batch sizes and concurrencies."""
+
+    batch_sizes: tuple[int, ...]
+    concurrencies: tuple[int, ...]
+    shared_memory: bool
+    """Whether requests use system shared memory; client and server then share /dev/shm."""
+    until_saturated: bool = False
+    """Whether the sweep ends before its last concurrency once the throughput no longer rises."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """What all points measured against one server have in common."""
+
+    url: str
+    """host:port of the protocol's endpoint."""
+    protocol: str
+    """``grpc`` or ``http``."""
+    http_url: str
+    """host:port of Triton's HTTP endpoint, for statistics, configuration and metadata."""
+    input_shapes: tuple[InputShape, ...]
+    measurement: Measurement
+    metrics_url: str = ""
+    """host:port of Triton's metrics; empty: the default port on the HTTP endpoint's host."""
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """Bounds that a measurement must meet; those that are not None apply."""
+
+    metric: str
+    minimum: float | None
+    maximum: float | None
+
+
+@dataclass(frozen=True)
+class OpenLoop:
+    """Points at which requests arrive at a rate, whatever the server has answered, in the online sweep's batch size."""
+
+    rates: tuple[int, ...]
+    """Requests per second."""
+    distribution: str = "Poisson"
+    """Distribution of the times between requests: ``Poisson`` or ``Constant``."""
+    confirmed_percent: int = 0
+    """Share of the throughput at which the online sweep saturates, for one more point; 0: none."""
+    constraints: tuple[Constraint, ...] = ()
+    """The constraints within which that throughput is taken; only with ``confirmed_percent``."""
+
+
+@dataclass(frozen=True)
+class ServedModel:
+    """A model of an ensemble as a revision serves it."""
+
+    name: str
+    format: str
+    precision: str
+
+
+@dataclass(frozen=True)
+class ProfileRequest(Document):
+    """Compare the served candidate with the reference, then sweep it on its private server."""
+
+    key: str
+    revision: str
+    reference: str
+    model_name: str
+    max_batch_size: int
+    format: str
+    precision: str
+    tolerance: Tolerance
+    keep_outputs: bool
+    """Whether the served outputs are kept, for a metrics Job."""
+    load: Load
+    offline: Sweep
+    online: Sweep
+    members: tuple[ServedModel, ...] = ()
+    """The models of an ensemble (format ``ensemble``)."""
+    content: str = ""
+    """``ConvertResult.content`` of the revision; empty: not recorded."""
+    open_loop: OpenLoop = OpenLoop(())
+    """The request rates to measure after the online sweep."""
+
+
+@dataclass(frozen=True)
+class KeptOutputs:
+    """What a profile kept of a candidate's answers."""
+
+    profile: str
+    """Key of the profile."""
+    format: str
+    precision: str
+
+
+@dataclass(frozen=True)
+class MetricsRequest(Document):
+    """Compute the user's metrics of the framework's outputs, and of the outputs that profiles kept.
+
+    One Job for all candidates, so that the framework's metrics are computed once. It knows no thresholds: the
+    controller judges the values.
+    """
+
+    key: str
+    source: str
+    reference: str
+    model_format: str
+    """The source's format, which the calculator of the framework's metrics is told."""
+    max_batch_size: int
+    """Largest batch, in samples; 0: no batch dimension."""
+    metrics: Entrypoint
+    candidates: tuple[KeptOutputs, ...]
+    required: tuple[str, ...] = ()
+    """Names of metrics that must not be dropped if the result is too long: those with a threshold."""
+    weights: str = ""
+    """Digest of the weights; empty: the spec has none of its own."""
+    packages: str = ""
+    """Key of the installed Python packages; empty: the spec names no requirements file."""
+    data: str = ""
+    """Digest of the published data; empty: there is none, or it is mounted from a claim."""
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A metric to improve, and its weight relative to the other objectives."""
+
+    metric: str
+    """A key of ``scoring.METRICS``."""
+    weight: int
+
+
+@dataclass(frozen=True)
+class SearchRequest(Document):
+    """Measure other configurations of a revision on its private server, until no step helps or the budget is spent.
+
+    One search is a series of Jobs, because a termination message holds few points. Each Job walks the search's path
+    from the start and does not measure again what is in the file of points. Part n answers with the points from
+    ``n * search.PART_POINTS`` on.
+    """
+
+    key: str
+    search: str
+    """Name of the file of points on the claim: a hash of what changes a point's figures. It excludes the budget and the
+    objectives, so another search of the same revision finds what this one measured."""
+    part: int
+    """Number of the Job: 0, 1, ..."""
+    revision: str
+    reference: str
+    profile: str
+    """Key of the revision's profile, whose measurements are known points."""
+    model_name: str
+    max_batch_size: int
+    """Largest batch of the revision's own configuration, in samples; 0: no batch dimension."""
+    precision: str
+    tolerance: Tolerance
+    """A configuration whose outputs differ from the reference by more than this is refused."""
+    scenario: str
+    """``offline`` or ``online``: the sweep whose measurements are judged."""
+    load: Load
+    sweep: Sweep
+    """The loads with which configurations may be measured."""
+    mode: str
+    """``Quick`` or ``Exhaustive``."""
+    base: Tuning
+    """The revision's own configuration."""
+    maximum_instances: int
+    vary_cuda_graphs: bool
+    objectives: tuple[Objective, ...]
+    constraints: tuple[Constraint, ...]
+    measurements: int
+    """Most points and repeats on the path, in all parts together, whichever search measured them; the profile's are
+    free."""
+    seconds: int
+    """Most time that measuring them may take; a point that is being measured is finished."""
+
+
+@dataclass(frozen=True)
+class MeasureRequest(Document):
+    """Sweep the target revision's server through its preview Service."""
+
+    key: str
+    revision: str
+    reference: str
+    model_name: str
+    max_batch_size: int
+    load: Load
+    online: Sweep
