@@ -169,6 +169,38 @@ def test_a_size_that_onnx_runtime_infers_is_declared(bring: Callable[..., None])
     assert list(text_format.Parse(text, model_config_pb2.ModelConfig()).output[0].dims) == [3]
 
 
+def misdeclared(shape: list[Any]) -> Any:
+    """Answers [n, 1, 3] for [n, 3], which nobody can infer: it depends on a condition, as in ddddocr's OCR model."""
+    then, other = Graph(), Graph()
+    longer = then.add("Unsqueeze", "x", "axes")
+    branches = {
+        "then_branch": helper.make_graph(then.nodes, "then", [], [helper.make_empty_tensor_value_info(longer)]),
+        "else_branch": helper.make_graph(
+            other.nodes, "else", [], [helper.make_empty_tensor_value_info(other.add("Identity", "x"))]
+        ),
+    }
+    graph = Graph()
+    graph.weights.append(helper.make_tensor("axes", TensorProto.INT64, [1], [1]))
+    small = graph.add("Less", graph.add("ReduceMax", "x", keepdims=0), graph.constant(numpy.float32(1e9)))
+    answer = graph.add("If", small, **branches)
+    return graph.model({"x": (TensorProto.FLOAT, ["n", 3])}, {"y": (answer, TensorProto.FLOAT, shape)})
+
+
+@pytest.mark.parametrize(
+    ("declared", "dims"), [([1, "steps"], [-1, -1]), (["n", 3, 1], [-1, -1]), (["n", 2, "k"], [-1, -1])]
+)
+def test_an_output_that_the_file_declares_wrongly_is_declared_as_it_is(
+    bring: Callable[..., None], declared: list[Any], dims: list[int]
+) -> None:
+    """ONNX Runtime only warns: "Expected shape from model of {1,-1} does not match actual shape"."""
+    bring(misdeclared(declared), {"x": numpy.arange(6, dtype=numpy.float32).reshape(2, 3)})
+    convert()
+    text = (layout.model_repository(REVISION) / "small" / "config.pbtxt").read_text()
+    assert list(text_format.Parse(text, model_config_pb2.ModelConfig()).output[0].dims) == dims
+    session = onnxruntime.InferenceSession(str(model_file(REVISION, "small", "onnx")))
+    assert len(session.get_outputs()[0].shape) == 3
+
+
 @pytest.mark.parametrize(("precision", "optimized"), [("fp32", True), ("fp16", False), ("fp16", True)])
 def test_precision_and_optimiser_keep_the_interface(
     bring: Callable[..., None], precision: str, optimized: bool

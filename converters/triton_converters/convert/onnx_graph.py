@@ -59,6 +59,23 @@ def declare_output_sizes(path: Path) -> None:
     onnx.save(model, str(path))
 
 
+def redeclare(model: Any, signature: Signature) -> None:
+    """Declare the outputs as they were observed, where the file declares another rank or size.
+
+    ONNX Runtime only warns of that, so such files are about; Triton compares the declaration with config.pbtxt.
+    """
+    values = {value.name: value.type.tensor_type for value in model.graph.output}
+    for tensor in signature.outputs:
+        kind = values.get(tensor.name)
+        if kind is None or not kind.HasField("shape") or _fits(kind, expected := _dimensions(tensor, signature)):
+            continue
+        del kind.shape.dim[:]
+        for size in expected:
+            dim = kind.shape.dim.add()
+            if size != -1:
+                dim.dim_value = size
+
+
 def load(path: Path) -> Any:
     """Return the model with its weights; its data files may be deleted afterwards."""
     return onnx.load(str(path))
@@ -180,15 +197,24 @@ def _check_tensor(tensor: Tensor, value: Any, signature: Signature) -> None:
     name = "string" if is_text else onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type).name
     if (BYTES if is_text else TRITON_BY_NUMPY.get(name)) != tensor.data_type:
         raise _failed(f"the exported graph's {tensor.name} is {name}, but the signature says {tensor.data_type}")
-    if not kind.HasField("shape"):
-        return
-    sizes = [dim.dim_value if dim.HasField("dim_value") else -1 for dim in kind.shape.dim]
-    expected = [-1, *tensor.dims] if signature.max_batch_size else list(tensor.dims)
-    if len(sizes) != len(expected) or any(
-        size != -1 and size != want for size, want in zip(sizes, expected, strict=True)
-    ):
-        message = f"the exported graph's {tensor.name} has dimensions {sizes}, but the signature says {expected}"
+    expected = _dimensions(tensor, signature)
+    if kind.HasField("shape") and not _fits(kind, expected):
+        message = f"the exported graph's {tensor.name} has dimensions {_sizes(kind)}, but the signature says {expected}"
         raise _failed(f"{message}; the exporter fixed one that varies, perhaps a size used as a Python number")
+
+
+def _dimensions(tensor: Tensor, signature: Signature) -> list[int]:
+    """Return the sizes of the whole tensor, -1 where one varies."""
+    return [-1, *tensor.dims] if signature.max_batch_size else list(tensor.dims)
+
+
+def _sizes(kind: Any) -> list[int]:
+    return [dim.dim_value if dim.HasField("dim_value") else -1 for dim in kind.shape.dim]
+
+
+def _fits(kind: Any, expected: list[int]) -> bool:
+    sizes = _sizes(kind)
+    return len(sizes) == len(expected) and all(size in (-1, want) for size, want in zip(sizes, expected, strict=True))
 
 
 def _is_misplaced(path: Path) -> bool:

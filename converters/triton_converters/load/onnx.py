@@ -13,7 +13,6 @@ from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.conversion_requests import ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.incoming.documents import OpenAxes
 from triton_converters.load.graph_inputs import FLAGS, GraphInput
 from triton_converters.load.onnx_mending import mend
 from triton_converters.load.onnx_tables import rows
@@ -34,7 +33,8 @@ class OnnxFramework:
     session: Any
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    open_axes: OpenAxes
+    open_axes: dict[str, tuple[int, ...]]
+    """Those that the graph leaves open, and those of outputs that an answer showed to be declared wrongly."""
     source: Path
     path: str
     declared: tuple[GraphInput, ...]
@@ -51,8 +51,26 @@ class OnnxFramework:
             if not isinstance(answer, numpy.ndarray):
                 message = f"{self.path}: output {name} is a {type(answer).__name__}; only tensors can be served"
                 raise StageError(Reason.FRAMEWORK_FAILED, message)
+        self._correct(answers)
         given = [text(answer) if answer.dtype.hasobject else answer for answer in answers]
         return dict(zip(self.outputs, given, strict=True))
+
+    def _correct(self, answers: Sequence[Array]) -> None:
+        """Open what the graph declares wrongly of its outputs, for which ONNX Runtime only warns."""
+        for declared, answer in zip(self.session.get_outputs(), answers, strict=True):
+            wrong = _contradicted(declared.shape, answer.shape)
+            self.open_axes[declared.name] = tuple(sorted({*self.open_axes[declared.name], *wrong}))
+
+
+def _contradicted(declared: Sequence[Any], shape: Sequence[int]) -> list[int]:
+    """Return the axes that have another size than declared: all, if the rank is another. Nothing declared: none."""
+    if declared and len(declared) != len(shape):
+        return list(range(len(shape)))
+    return [
+        axis
+        for axis, (said, size) in enumerate(zip(declared, shape, strict=False))
+        if isinstance(said, int) and said != size
+    ]
 
 
 def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
