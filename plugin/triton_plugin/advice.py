@@ -11,6 +11,10 @@ def _all() -> dict[str, str]:
     return dict(json.loads(text))
 
 
-def advice(reason: str) -> str:
-    """Return what to do as plain text; empty if there is nothing to do or nothing is known."""
-    return _all().get(reason, "")
+def advice(reason: str, name: str = "NAME", namespace: str = "") -> str:
+    """Return what to do as plain text; empty if there is nothing to do or nothing is known.
+
+    ``name``, ``namespace``: of the object, for the commands in it.
+    """
+    where = f"{name} --namespace {namespace}" if namespace else name
+    return _all().get(reason, "").replace(" NAME", f" {where}")

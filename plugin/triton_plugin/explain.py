@@ -70,7 +70,7 @@ def _outcome(subject: Subject) -> str:
         else:
             state = "is waiting for you" if subject.is_paused else "is in progress"
             lines.append(_sentence(f"{name} {state}: {now.stage}: {now.reason}: {now.message}"))
-            if subject.is_paused and (words := advice(now.reason)):
+            if subject.is_paused and (words := advice(now.reason, subject.name, subject.namespace)):
                 lines.append(f"  to do: {words}")
     return "\n".join([*lines, *_notices(subject)])
 
@@ -80,7 +80,7 @@ def _notices(subject: Subject) -> Iterator[str]:
     for each in filter(None, (subject.condition(kind) for kind in NOTICES)):
         kind = "Warning" if each.type in RISKS else "Note"
         yield _sentence(f"{kind}: {each.reason}: {each.message}")
-        if words := advice(each.reason):
+        if words := advice(each.reason, subject.name, subject.namespace):
             yield f"  to do: {words}"
 
 
@@ -94,7 +94,7 @@ def _trouble(subject: Subject) -> Iterator[str]:
     yield f"  what:  {found.type}: {found.reason}: {found.message}"
     if found.reason in DOCS:
         yield f"  means: {DOCS[found.reason]}"
-    if words := advice(found.reason):
+    if words := advice(found.reason, subject.name, subject.namespace):
         yield f"  to do: {words}"
 
 
@@ -209,7 +209,11 @@ def _others(subject: Subject, above: str) -> str:
             lines.append(f"    constraint: {words}")
         if awaited and each.rank:
             lines.append(f"    revision: {each.key}")
-        if each.state == "Failed" and (to_do := advice(each.reason)) and to_do not in "\n".join([above, *lines]):
+        if (
+            each.state == "Failed"
+            and (to_do := advice(each.reason, subject.name, subject.namespace))
+            and to_do not in "\n".join([above, *lines])
+        ):
             lines.append(f"    to do: {to_do}")
     return "\n".join(["Other candidates:", *lines]) if lines else ""
 
@@ -222,7 +226,7 @@ def _last_source(subject: Subject) -> str:
     if found.reason not in (Reason.PERFORMANCE_REGRESSED, Reason.NOT_COMPARED):
         return ""
     lines = [_sentence(f"Regression check: {found.reason}: {found.message}")]
-    if words := advice(found.reason):
+    if words := advice(found.reason, subject.name, subject.namespace):
         lines.append(f"  to do: {words}")
     return "\n".join(lines)
 
@@ -241,7 +245,7 @@ def _autoscaling(subject: Subject) -> str:
         return ""
     replicas = subject.status.serving.replicas if subject.status.serving else 0
     lines = [_sentence(f"Autoscaling: {found.reason}: {found.message}; there are {replicas} replicas")]
-    if found.status == "False" and (words := advice(found.reason)):
+    if found.status == "False" and (words := advice(found.reason, subject.name, subject.namespace)):
         lines.append(f"  to do: {words}")
     return "\n".join(lines)
 
@@ -252,7 +256,7 @@ def _soak(subject: Subject) -> str:
     if found is None or subject.holds("Stalled"):
         return ""
     lines = [_sentence(f"Soak: {found.reason}: {found.message}")]
-    if found.reason not in GOES_ON and (words := advice(found.reason)):
+    if found.reason not in GOES_ON and (words := advice(found.reason, subject.name, subject.namespace)):
         lines.append(f"  to do: {words}")
     return "\n".join(lines)
 

@@ -61,7 +61,7 @@ def first_object(folder: ModelFolder, known: Known) -> str:
 
 def _lines(folder: ModelFolder, known: Known) -> Iterator[str]:
     name = known.name or object_name(folder.name)
-    yield "# Written by `kubectl triton init`. After every change, check it: `kubectl triton validate FILE`."
+    yield "# Written by `kubectl triton`. After every change, check it: `kubectl triton validate FILE`."
     yield f"apiVersion: {API_VERSION}"
     yield f"kind: {KIND}"
     yield "metadata:"

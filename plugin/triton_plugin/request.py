@@ -10,17 +10,46 @@ MOST_ELEMENTS = 64
 """The largest input that is written out."""
 SIDE = 64
 """Size for an open dimension of a tensor that has others, such as a picture, which few models accept as one pixel."""
-PORT = 8000
+PORT, GRPC_PORT = 8000, 8001
 
 
 def first_request(subject: Subject) -> str:
-    """Return commands for a shell: forward the Service's port, then ask; zeros stand for real inputs."""
+    """Return commands for a shell: forward the Service's port, then ask; zeros stand for real inputs.
+
+    Inputs too long for a command line are sent from Python.
+    """
     url = f"http://localhost:{PORT}/v2/models/{subject.spec.served_name}"
-    forward = f"kubectl port-forward --namespace {subject.namespace} service/{subject.name} {PORT} &"
+    forwarded = f"kubectl port-forward --namespace {subject.namespace} service/{subject.name}"
+    forward = f"{forwarded} {PORT} &"
     body = _body(subject.status.signature)
+    if not body and (script := _script(subject)):
+        return f"To send a request from Python (zeros stand for real inputs):\n  {forwarded} {GRPC_PORT} &\n{script}"
     if not body:
         return f"To ask which inputs a request needs:\n  {forward}\n  curl {url}"
     return f"To send a request (zeros stand for real inputs):\n  {forward}\n  curl {url}/infer --data '{body}'"
+
+
+def _script(subject: Subject) -> str:
+    """Return a shell's lines that ask with tritonclient; empty if the inputs are not known."""
+    signature = subject.status.signature
+    if signature is None or signature.omitted or not signature.inputs:
+        return ""
+    batch = [1] if signature.max_batch_size else []
+    inputs = [(each.name, [*batch, *_sizes(each)], _datatype(each)) for each in signature.inputs]
+    return f"""\
+  pip install 'tritonclient[grpc]'
+python3 - <<'END'
+import numpy, tritonclient.grpc as triton
+from tritonclient.utils import triton_to_np_dtype
+inputs = []
+for name, shape, datatype in {inputs!r}:
+    inputs.append(triton.InferInput(name, shape, datatype))
+    zero = b"" if datatype == "BYTES" else 0
+    inputs[-1].set_data_from_numpy(numpy.full(shape, zero, triton_to_np_dtype(datatype)))
+answer = triton.InferenceServerClient("localhost:{GRPC_PORT}").infer({subject.spec.served_name!r}, inputs)
+for name in {[each.name for each in signature.outputs]!r}:
+    print(name, answer.as_numpy(name))
+END"""
 
 
 def _body(signature: SignatureStatus | None) -> str:

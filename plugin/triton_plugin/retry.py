@@ -41,7 +41,10 @@ def refused(subject: Subject) -> str:
     if subject.holds("Stalled") or subject.is_paused:
         found = subject.condition("Stalled") if subject.holds("Stalled") else subject.condition("Reconciling")
         reason = found.reason if found else ""
-        to_do = advice(reason) or f"Ask what is in the way: kubectl triton explain {subject.name}"
+        to_do = (
+            advice(reason, subject.name, subject.namespace)
+            or f"Ask what is in the way: kubectl triton explain {subject.name}"
+        )
         return f"{name} waits for a change ({reason}), and no Job failed, so a retry would do nothing. {to_do}"
     if subject.holds("Ready"):
         return (

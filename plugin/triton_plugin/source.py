@@ -1,6 +1,7 @@
 """Connects to the cluster, and reads a command's subject from it or from a saved file."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -137,7 +138,9 @@ def answered(asked: str) -> Iterator[None]:
     try:
         yield
     except ApiException as error:
-        raise SubjectError(f"{asked}: the API server answered {error.status} {_words(error)}") from error
+        raise SubjectError(
+            f"{asked}: the API server answered {error.status} {_words(error)}{_remedy(error)}"
+        ) from error
     except HTTPError as error:
         raise SubjectError(f"{asked}: the API server cannot be reached: {error}") from error
 
@@ -148,6 +151,12 @@ def _words(error: ApiException) -> str:
         return str(json.loads(error.body or "")["message"])
     except (TypeError, ValueError, KeyError):
         return str(error.reason)
+
+
+def _remedy(error: ApiException) -> str:
+    """Return how to make a namespace that is missing."""
+    missing = re.fullmatch(r'namespaces "([a-z0-9-]+)" not found', _words(error))
+    return f"; make it first: kubectl create namespace {missing[1]}" if missing else ""
 
 
 def is_file(name: str) -> bool:

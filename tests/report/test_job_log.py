@@ -129,6 +129,12 @@ def test_only_lines_about_gates_points_and_downloads_are_told() -> None:
     )
     assert latest("measure", "gates: no\nonline 1/4: batch 1\n") == "online 1/4: batch 1"
     assert latest("search", "online 1/1: batch 1\n") == ""
+    result, next_point = (
+        "online 1/4: 9.1 inferences/s",
+        "online 2/4: a request takes about 0.2 s, so this point takes 19 s",
+    )
+    assert latest("measure", f"{result}\n{next_point}\n") == f"{result}; then {next_point}"
+    assert latest("measure", f"{next_point}\n") == next_point
     downloaded = "download model.onnx: 1.2 GiB of 4.0 GiB (30 %)"
     assert latest("source", f"acme/ocr: 1 of 1 files are to come\n{downloaded}\n") == downloaded
     assert latest("search", "search \x1b[31mred\n") == "search \N{REPLACEMENT CHARACTER}[31mred"

@@ -1,5 +1,6 @@
 """`kubectl triton run` up to the apply: what is pushed, written and said, and what is refused before that."""
 
+import ast
 import json
 import shlex
 from dataclasses import replace
@@ -194,10 +195,22 @@ def test_without_a_batch_dimension_a_request_has_the_shapes_of_the_model() -> No
 
 
 @pytest.mark.parametrize(
-    "inputs",
-    [("x", "FP32", [3, 224, 224]), ("x", "FP32", [3, -1, -1]), ("x'; rm -r ~; '", "FP32", [1])],
+    ("inputs", "sizes"),
+    [
+        (("x", "FP32", [3, 224, 224]), [1, 3, 224, 224]),
+        (("x", "FP32", [3, -1, -1]), [1, 3, 64, 64]),
+        (("x\n'; rm -r ~; '", "FP32", [1]), [1, 1]),
+    ],
     ids=["long", "of any size", "quoted"],
 )
-def test_of_other_models_the_server_tells_the_inputs(inputs: tuple[str, str, list[int]]) -> None:
-    last = first_request(subject(8, inputs)).splitlines()[-1]
+def test_other_inputs_are_sent_from_python(inputs: tuple[str, str, list[int]], sizes: list[int]) -> None:
+    text = first_request(subject(8, inputs))
+    script = text.partition("<<'END'\n")[2].removesuffix("\nEND")
+    (given,) = [each.iter for each in ast.walk(ast.parse(script)) if isinstance(each, ast.For)][:1]
+    assert ast.literal_eval(given) == [(inputs[0], sizes, "FP32")]
+    assert "END" not in script.splitlines()
+
+
+def test_without_a_signature_the_server_tells_the_inputs() -> None:
+    last = first_request(subject(8)).splitlines()[-1]
     assert last.strip() == "curl http://localhost:8000/v2/models/digits"
