@@ -73,7 +73,7 @@ def test_a_scaler_that_is_refused_is_named_and_the_object_stays_ready(
     owner["metadata"]["creationTimestamp"] = "2026-11-21T00:00:00Z"
     for body in (owner, *cluster.objects.values()):
         api.put(body)
-    reconciler = Reconciler(api, store, cluster.settings, Metrics(), lambda: cluster.now, has_keda=True)  # type: ignore[arg-type]
+    reconciler = Reconciler(api, store, cluster.settings, Metrics(), lambda: cluster.now, optional=(SCALED_OBJECT,))  # type: ignore[arg-type]
     assert reconciler.reconcile(KEY) == Result(again_after=0.0)
     assert reconciler.reconcile(KEY) == Result(failed=True)
     status = (store.deployment(KEY) or {})["status"]
