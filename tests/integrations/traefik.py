@@ -1,14 +1,14 @@
 """The real Traefik as a Gateway: a process of this machine, which reaches the pods of the development cluster."""
 
-import json
 import os
 import subprocess
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from hack.devcluster.binaries import BUILD_ENVIRONMENT, MODULES, program
+from hack.devcluster.binaries import program
 from hack.imagebuild.pod import free_ports
+from tests.apiserver.gateway_api import definitions
 from tests.apiserver.operator_process import eventually
 from tests.e2e.kubectl import Kubectl
 
@@ -16,7 +16,6 @@ JSON = dict[str, Any]
 NAME = "public"
 """Of the Gateway and its class."""
 CONTROLLER = "traefik.io/gateway-controller"
-MODULE = MODULES["traefik"]
 
 
 class Traefik:
@@ -73,16 +72,6 @@ class Traefik:
         conditions = self._kubectl.get("gateway", NAME).get("status", {}).get("conditions", [])
         found = {each["type"]: each["status"] for each in conditions}
         return found.get("Programmed") == "True"
-
-
-def definitions() -> Path:
-    """The folder of the Gateway API's CustomResourceDefinitions, in the version that Traefik is built with."""
-    text = (MODULE.folder / "go.mod").read_text()
-    version = next(line.split()[1] for line in text.splitlines() if line.split()[:1] == ["sigs.k8s.io/gateway-api"])
-    argv = ["go", "mod", "download", "-json", f"sigs.k8s.io/gateway-api@{version}"]
-    environment = os.environ | BUILD_ENVIRONMENT
-    done = subprocess.run(argv, cwd=MODULE.folder, env=environment, capture_output=True, check=True)
-    return Path(json.loads(done.stdout)["Dir"]) / "config/crd/standard"
 
 
 def objects(namespace: str, port: int) -> tuple[JSON, JSON]:

@@ -7,6 +7,7 @@ from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from triton_operator.api.schema import ApiType, DnsLabel, DnsName, rules
 
+MOST_STEPS = 10
 ORDER = (
     "canary must list each share once, in rising order, such as [5, 25, 50]: sort the list, and remove what is double"
 )
@@ -36,8 +37,8 @@ class Route(ApiType):
     model_config = ConfigDict(
         json_schema_extra=rules(
             (
-                "!has(self.canary) || (self.canary.isSorted()"
-                " && self.canary.all(share, self.canary.exists_one(other, other == share)))",
+                f"!has(self.canary) || {list(range(MOST_STEPS - 1))}.all(step, step + 1 >= self.canary.size()"
+                " || self.canary[step] < self.canary[step + 1])",
                 ORDER,
             )
         )
@@ -47,7 +48,7 @@ class Route(ApiType):
     hostnames: Annotated[list[Hostname], Field(max_length=16)] = Field(default_factory=list)
     """Host names of the requests that the route takes; the first label may be `*`. Default: all that the Gateways'
     listeners take."""
-    canary: Annotated[list[Share], Field(max_length=10)] = Field(default_factory=list)
+    canary: Annotated[list[Share], Field(max_length=MOST_STEPS)] = Field(default_factory=list)
     """Shares of the route's requests, in percent, that a new revision gets one after the other before it becomes
     active. Each step lasts `soak.seconds`, and the revision is judged at its end. It needs `soak`. Default: none; a new
     revision becomes active as soon as it was measured."""

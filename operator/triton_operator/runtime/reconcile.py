@@ -62,7 +62,7 @@ REFUSED: Mapping[Kind, tuple[ConditionType, str]] = {
     SCALED_OBJECT: ("Autoscaling", "the replicas stay as they are"),
     HTTP_ROUTE: ("Routed", "the route stays as it is"),
 }
-"""Of each kind that a cluster may lack: the condition that tells if it is refused, and what then holds, in words."""
+"""The condition that tells if an object of a kind that a cluster may lack is refused, and what then holds, in words."""
 LONGEST_FIGHT = 20
 """Passes in a row that may write. After more, another client must be undoing them, and the pauses grow."""
 LONGEST_RETRY_AFTER_SECONDS = 60.0
