@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.cluster import SETTINGS, Body, Cluster
+from tests.simulation.cluster import SETTINGS, Body, Cluster, accepted
 from tests.simulation.deployments import a_model, a_spec, candidate
 
 ONE = [a_model(candidates=[candidate("onnx-fp32")])]
@@ -110,6 +110,16 @@ def test_a_gateway_that_refuses_the_route_says_why() -> None:
         in (cluster.condition("Routed")["message"])
     )
     assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_the_answer_of_a_gateway_that_is_not_asked_does_not_count() -> None:
+    def stale(body: Body) -> list[Body]:
+        said = {"type": "Accepted", "status": "False", "observedGeneration": 1}
+        return [*accepted(body), {"parentRef": {"name": "former", "namespace": "gateways"}, "conditions": [said]}]
+
+    cluster = routed(gateway=stale)
+    cluster.settle()
+    assert routed_condition(cluster) == ("True", "RouteAccepted")
 
 
 def test_a_gateway_that_says_nothing_is_named() -> None:

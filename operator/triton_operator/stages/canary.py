@@ -64,8 +64,9 @@ def advance(context: Context, target: ServerView, is_ready: bool) -> Canary:
             return Canary()
         now = context.now.isoformat()
         begun = Flip(target.revision_key, target.name, active.name, active.uid, at=now, canary_since=now)
-        # The record comes first: a Job that is made before it would be another one's in the next pass.
-        return _going_on(context, route, soak, target, begun, Effects(flips={target.uid: begun}))
+        # The record comes first, alone: a Job that is made before it would be another one's in the next pass, and a
+        # share without it would end with no pod held.
+        return replace(_going_on(context, route, soak, target, begun, Effects(flips={target.uid: begun})), share=0)
     if len(flip.steps) >= len(route.canary):
         return Canary(share=route.canary[-1] if target.answers else 0)
     found, effects = _judged(context, soak, target, active, flip)

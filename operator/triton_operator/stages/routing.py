@@ -49,13 +49,14 @@ def _missing(message: str) -> Routing:
 def _answered(context: Context, asked: Route, share: int) -> Verdict:
     """The condition, by what the Gateways say about the route."""
     observed = context.observed.http_route
-    parents = observed.parents if observed is not None else ()
+    wanted = [f"{each.namespace or context.deployment.namespace}/{each.name}" for each in asked.parent_refs]
+    # A Gateway that the route no longer names may have left its answer.
+    parents = [each for each in (observed.parents if observed is not None else ()) if each.name in wanted]
     refused = next((each for each in parents if each.accepts is False), None)
     if refused is not None:
         words = f"Gateway {refused.name} does not accept HTTPRoute {context.name}: {refused.words}"
         return Verdict("Routed", False, Reason.ROUTE_REFUSED, words)
     accepting = {each.name for each in parents if each.accepts}
-    wanted = [f"{each.namespace or context.deployment.namespace}/{each.name}" for each in asked.parent_refs]
     silent = [name for name in dict.fromkeys(wanted) if name not in accepting]
     if silent:
         words = (
