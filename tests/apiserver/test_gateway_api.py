@@ -58,8 +58,8 @@ def to_another_kind(body: Body) -> None:
 
 
 def with_a_filter(body: Body) -> None:
-    redirect = {"type": "RequestRedirect", "requestRedirect": {"hostname": "attacker.example"}}
-    body["spec"]["rules"][0]["filters"] = [redirect]
+    mirror = {"type": "RequestMirror", "requestMirror": {"backendRef": {"name": "listener", "port": 80}}}
+    body["spec"]["rules"][0]["filters"] = [mirror]
 
 
 def without_backends(body: Body) -> None:
