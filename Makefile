@@ -190,8 +190,8 @@ test-nodes: venv ## Lose nodes of a development cluster of three, and print what
 	pytest -m nodes tests/nodes
 
 .PHONY: test-integrations
-test-integrations: venv ## Test Jobs in a queue of the real Kueue, on the development cluster: minutes; not part of `make test`
-	python3 -m hack.devcluster binaries kueue
+test-integrations: venv ## Test with the real Kueue and the real Traefik, on the development cluster: minutes; not part of `make test`
+	python3 -m hack.devcluster binaries kueue traefik
 	pytest -m integrations tests/integrations
 
 .PHONY: test-examples

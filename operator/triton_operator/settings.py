@@ -92,6 +92,8 @@ class Settings:
     """TRACING_EGRESS, as JSON: the NetworkPolicyEgressRules of those servers."""
     prometheus_address: str = ""
     """PROMETHEUS_ADDRESS: URL of the Prometheus that KEDA asks for the servers' load; empty: nothing is scaled."""
+    gateway_api: bool = False
+    """GATEWAY_API, true or false: whether objects with spec.serving.route get an HTTPRoute."""
     lease: tuple[str, str] | None = None
     """LEASE, as NAMESPACE/NAME: only one replica with the same Lease works at a time. None: this process is alone."""
     holder: str = ""
@@ -144,6 +146,7 @@ class Settings:
             tracing_endpoint=_address(environment, "TRACING_ENDPOINT"),
             tracing_egress=_egress(environment, "TRACING_EGRESS"),
             prometheus_address=_address(environment, "PROMETHEUS_ADDRESS"),
+            gateway_api=_one_of(environment, "GATEWAY_API", ("false", "true")) == "true",
             verification=cast(Verification, _one_of(environment, "REPOSITORY_VERIFICATION", ("Stat", "Content"))),
             lease=_lease(environment),
             holder=environment.get("POD_NAME") or gethostname(),

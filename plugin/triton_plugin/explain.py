@@ -28,6 +28,7 @@ def explain(subject: Subject) -> str:
         _serving(subject),
         _last_source(subject),
         _autoscaling(subject),
+        _route(subject),
         _soak(subject),
         # How it was chosen, with the figures of private servers.
         _resolved(subject),
@@ -250,10 +251,21 @@ def _autoscaling(subject: Subject) -> str:
     return "\n".join(lines)
 
 
+def _route(subject: Subject) -> str:
+    """Whether Gateways lead requests to the object, and what is missing if not."""
+    found = subject.condition("Routed")
+    if found is None:
+        return ""
+    lines = [_sentence(f"Route: {found.reason}: {found.message}")]
+    if found.status == "False" and (words := advice(found.reason, subject.name, subject.namespace)):
+        lines.append(f"  to do: {words}")
+    return "\n".join(lines)
+
+
 def _soak(subject: Subject) -> str:
-    """What became of the active revision's soak, unless the outcome says it."""
+    """What became of the active revision's soak, unless the outcome says it, as it does of a canary."""
     found = subject.condition("Soaked")
-    if found is None or subject.holds("Stalled"):
+    if found is None or subject.holds("Stalled") or found.reason == Reason.CANARY:
         return ""
     lines = [_sentence(f"Soak: {found.reason}: {found.message}")]
     if found.reason not in GOES_ON and (words := advice(found.reason, subject.name, subject.namespace)):

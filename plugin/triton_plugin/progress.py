@@ -16,6 +16,8 @@ STAGES = ("SourceResolved", "Converted", "Verified", "Selected", "Available", "P
 """Conditions in the order in which they become true."""
 SOAK = "Soaked"
 """A condition that comes after them, if the spec asks for it and another revision was active before."""
+UNSETTLED = (Reason.CANARY, Reason.SOAKING, Reason.SOAK_FAILED)
+"""Its reasons while the object is not where the spec wants it."""
 MARKS = {"True": ("✓", "green"), "False": ("✗", "red"), "Unknown": ("…", "yellow")}
 HEARTBEAT_SECONDS = 60.0
 """Time without a change after which a line says that the work goes on."""
@@ -60,7 +62,7 @@ def picture(status: TritonDeploymentStatus) -> Picture:
     """Return the state of the object."""
     conditions = by_type(status)
     stage = next((name for name in STAGES if name not in conditions or conditions[name].status != "True"), "Ready")
-    if stage == "Ready" and SOAK in conditions and conditions[SOAK].reason in (Reason.SOAKING, Reason.SOAK_FAILED):
+    if stage == "Ready" and SOAK in conditions and conditions[SOAK].reason in UNSETTLED:
         stage = SOAK
     found = conditions.get(stage)
     return Picture(

@@ -60,8 +60,8 @@ def kubectl_shared(cluster_kubectl: Kubectl) -> Kubectl:
 @pytest.fixture(scope="session")
 def operator_kubeconfig(cluster_kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The chart's ServiceAccount. Its Jobs that download may have the one ServiceAccount default/models-reader."""
-    allowed = ("--set", "allowed.serviceAccounts={default/models-reader}")
-    return install_account(cluster_kubectl, tmp_path_factory.mktemp("account"), *allowed)
+    values = ("--set", "allowed.serviceAccounts={default/models-reader},gatewayApi.enabled=true")
+    return install_account(cluster_kubectl, tmp_path_factory.mktemp("account"), *values)
 
 
 @pytest.fixture(scope="module")

@@ -125,6 +125,12 @@ FULL: JSON = {
             "cudaMemoryPools": [{"device": 0, "size": "1Ti"}],
             "sharedMemorySize": "1Gi",
             "progressDeadlineSeconds": 600,
+            "soak": {"seconds": 300, "minimumRequests": 100},
+            "route": {
+                "parentRefs": [{"name": "public", "namespace": "gateways", "sectionName": "web"}],
+                "hostnames": ["digits.example", "*.models.example"],
+                "canary": [5, 25, 50],
+            },
         },
     },
 }

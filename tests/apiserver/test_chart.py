@@ -9,7 +9,7 @@ import pytest
 
 from hack.devcluster.binaries import program
 from tests.apiserver.operator_process import CHART, rendered
-from triton_operator.kube.kinds import ALL, LEASE, NODE, SCALED_OBJECT, Kind
+from triton_operator.kube.kinds import ALL, HTTP_ROUTE, LEASE, NODE, SCALED_OBJECT, Kind
 from triton_operator.settings import Peer, Resources, Settings
 
 Rules = set[tuple[str, str, str]]
@@ -56,6 +56,13 @@ def test_scaled_objects_are_made_only_with_a_prometheus() -> None:
     assert granted(rendered(*scaling), "ClusterRole", None) == used((*ALL, NODE, SCALED_OBJECT))
     bodies = rendered(*scaling, "--set", "watchNamespaces={blue}")
     assert granted(bodies, "Role", "blue") == used((*ALL, SCALED_OBJECT))
+
+
+def test_routes_are_made_only_if_the_values_say_so() -> None:
+    routes = ("--set", "gatewayApi.enabled=true")
+    assert granted(rendered(*routes), "ClusterRole", None) == used((*ALL, NODE, HTTP_ROUTE))
+    bodies = rendered(*routes, "--set", "watchNamespaces={blue}")
+    assert granted(bodies, "Role", "blue") == used((*ALL, HTTP_ROUTE))
 
 
 def test_in_some_namespaces_the_same_rules_hold_there_only() -> None:
@@ -146,7 +153,7 @@ def test_the_environment_is_what_the_settings_read() -> None:
         "allowed.claims={team-*},sources.proxy=http://proxy.example:3128,sources.noProxy={models.example,10.0.0.1},"
         "sources.hub=https://mirror.example/hub,sources.packageIndex=https://mirror.example/simple,"
         "tracing.endpoint=http://collector:4318/v1/traces,"
-        "autoscaling.prometheusAddress=http://prometheus.monitoring:9090"
+        "autoscaling.prometheusAddress=http://prometheus.monitoring:9090,gatewayApi.enabled=true"
     )
     vision: Peer = {"namespaceSelector": {"matchLabels": {"team": "vision"}}, "podSelector": {}}
     inside: Peer = {"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]}}
@@ -186,6 +193,7 @@ def test_the_environment_is_what_the_settings_read() -> None:
         tracing_endpoint="http://collector:4318/v1/traces",
         tracing_egress=(traces,),
         prometheus_address="http://prometheus.monitoring:9090",
+        gateway_api=True,
         lease=lease,
         holder="pod-0",
         job_resources=Resources(

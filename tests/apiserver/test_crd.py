@@ -403,6 +403,30 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.serving.autoscaling": {"minReplicas": 3, "maxReplicas": 2}},
         "minReplicas must not be greater than maxReplicas: raise maxReplicas, or lower minReplicas",
     ),
+    "a canary without a soak": (
+        {"spec.serving.soak": ...},
+        "route.canary needs serving.soak, whose fields judge each step: add `soak: {}`",
+    ),
+    "a canary that falls": (
+        {"spec.serving.route.canary": [25, 5]},
+        "canary must list each share once, in rising order, such as [5, 25, 50]",
+    ),
+    "a share twice": (
+        {"spec.serving.route.canary": [5, 5]},
+        "canary must list each share once, in rising order, such as [5, 25, 50]",
+    ),
+    "a canary of everything": (
+        {"spec.serving.route.canary": [100]},
+        "should be less than or equal to 99",
+    ),
+    "a route without a Gateway": (
+        {"spec.serving.route.parentRefs": ...},
+        "spec.serving.route.parentRefs: Required value",
+    ),
+    "a host name with a port": (
+        {"spec.serving.route.hostnames": ["digits.example:80"]},
+        "spec.serving.route.hostnames[0] in body should match",
+    ),
     "too many replicas": ({"spec.serving.replicas": 101}, "should be less than or equal to 100"),
     "a string for a number": ({"spec.serving.replicas": "1"}, "must be of type integer"),
     "a string for a boolean": ({"spec.suspend": "yes"}, "must be of type boolean"),

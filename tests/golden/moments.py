@@ -185,11 +185,14 @@ def autoscaled(reason: str) -> Cluster:
     return until(cluster, has(reason, "Autoscaling"))
 
 
-def soaked(reason: str, failing: int = 0) -> Cluster:
-    """A revision that replaced another one, and what its soak found. ``failing``: its requests that fail a second."""
+def soaked(reason: str, failing: int = 0, words: str = "", **serving: object) -> Cluster:
+    """A revision that replaced another one, and what its soak found. ``failing``: its requests that fail a second.
+
+    ``words``: what the condition's message says. ``serving``: what else the object asks for.
+    """
     one = [a_model(candidates=[candidate("onnx-fp32")])]
     wider = [a_model(config={"maxBatchSize": 16, "dynamicBatching": {}}, candidates=[candidate("onnx-fp32")])]
-    cluster = Cluster(a_spec(models=one, serving={"soak": {"seconds": 60}}))
+    cluster = Cluster(a_spec(models=one, serving={"soak": {"seconds": 60}, **serving}), has_gateway_api=True)
     cluster.settle()
     old, began = cluster.serving(), cluster.now
 
@@ -201,7 +204,14 @@ def soaked(reason: str, failing: int = 0) -> Cluster:
     cluster.counters = counters
     cluster.run(10)
     cluster.edit(models=wider)
-    return until(cluster, has(reason, "Soaked"))
+    return until(cluster, lambda each: has(reason, "Soaked")(each) and words in each.condition("Soaked")["message"])
+
+
+ROUTE = {
+    "parentRefs": [{"name": "public", "namespace": "gateways"}],
+    "hostnames": ["digits.example"],
+    "canary": [5, 25, 50],
+}
 
 
 MOMENTS: dict[str, Moment] = {
@@ -209,6 +219,8 @@ MOMENTS: dict[str, Moment] = {
     "autoscaled": lambda: autoscaled("Scaling"),
     "autoscaling-paused": lambda: autoscaled("ScalingPaused"),
     "awaiting-approval": lambda: until(choosing(approval="Manual"), has("AwaitingApproval")),
+    "canary": lambda: soaked("Canary", words="step 2 of 3", route=ROUTE),
+    "canary-undone": lambda: soaked("SoakFailed", failing=5, route=ROUTE),
     "candidate-failed": candidate_failed,
     "constraint-broken-in-the-preview": constraint_broken_in_the_preview,
     "closest-selected": closest_selected,

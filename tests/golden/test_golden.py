@@ -33,7 +33,7 @@ def run(case: Path) -> Plan:
     body = yaml.safe_load(text)
     children = yaml.safe_load((case / "observed.yaml").read_text(encoding="utf-8"))
     deployment = parse(body)
-    observed = observe(deployment.name, children, claim_name=deployment.claim_name, has_keda=True)
+    observed = observe(deployment.name, children, claim_name=deployment.claim_name, has_keda=True, has_gateway_api=True)
     return plan(deployment, observed, SETTINGS, now)
 
 

@@ -28,6 +28,8 @@ def explained(case: str) -> str:
         ("autoscaled", "Autoscaling: Scaling: ScaledObject digits asks for 1 to 6 replicas"),
         ("autoscaling-paused", "Autoscaling: ScalingPaused: the measurement's own load counts"),
         ("soaking", "Soak: Soaking: Deployment "),
+        ("canary", "digits is in progress: Soaked: Canary: step 2 of 3: Deployment "),
+        ("canary", "Route: RouteAccepted: requests for digits.example come to Service digits"),
     ],
 )
 def test_an_object_says_by_what_it_is_scaled_and_how_its_soak_goes(case: str, words: str) -> None:

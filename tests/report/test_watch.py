@@ -51,11 +51,12 @@ def test_it_ends_with_the_outcome_of_a_ready_object() -> None:
 
 def test_it_goes_on_while_a_new_revision_is_soaked() -> None:
     undone = case("undone") | {"status": expected("undone")}
-    status, text = watched([case("soaking"), undone])
+    status, text = watched([case("canary"), case("soaking"), undone])
     assert status == 1
     lines = text.splitlines()
-    assert lines[0].lstrip().startswith("0 s  Soaked: Soaking: Deployment ")
-    assert lines[1].lstrip().startswith("1 s  Soaked: SoakFailed: ")
+    assert lines[0].lstrip().startswith("0 s  Soaked: Canary: step 2 of 3: ")
+    assert lines[1].lstrip().startswith("1 s  Soaked: Soaking: Deployment ")
+    assert lines[2].lstrip().startswith("2 s  Soaked: SoakFailed: ")
     assert watched([case("ready")])[0] == 0
 
 

@@ -25,7 +25,11 @@ from triton_operator.settings import Settings
 Body = dict[str, Any]
 PROMETHEUS = "http://prometheus.monitoring:9090"
 SETTINGS = Settings(
-    "example/converter:1", "example/server:1", "example/converter-tensorflow:1", prometheus_address=PROMETHEUS
+    "example/converter:1",
+    "example/server:1",
+    "example/converter-tensorflow:1",
+    prometheus_address=PROMETHEUS,
+    gateway_api=True,
 )
 STEP = timedelta(seconds=2)
 ORDER = ("containers", "pod", "job")
@@ -37,6 +41,13 @@ def pulled(image: str) -> str:
     if "@" in image:
         return image
     return f"{image.rpartition(':')[0]}@sha256:{hashlib.sha256(image.encode()).hexdigest()}"
+
+
+def accepted(route: Body) -> list[Body]:
+    """The answers of Gateways that accept a route as it is."""
+    current = {"status": "True", "observedGeneration": route["metadata"]["generation"]}
+    conditions = [{"type": kind, **current} for kind in ("Accepted", "ResolvedRefs")]
+    return [{"parentRef": each, "conditions": conditions} for each in route["spec"]["parentRefs"]]
 
 
 @dataclass
@@ -66,6 +77,10 @@ class Cluster:
     """Whether a node has the GPU product that is asked for; None: the operator may not read nodes."""
     has_keda: bool = False
     """Whether the API server knows KEDA's kinds."""
+    has_gateway_api: bool = False
+    """Whether the API server knows the Gateway API's kinds."""
+    gateway: Callable[[Body], list[Body]] = accepted
+    """What the Gateways write into the status of a route, as its parents."""
     neighbours: tuple[str, ...] = ()
     """Names of the other TritonDeployments on the claim."""
     now: datetime = datetime(2026, 11, 21, tzinfo=UTC)
@@ -110,7 +125,13 @@ class Cluster:
         deployment = parse(self.body())
         seen = [each for each in self.objects.values() if not each.get("hidden")]
         observed = observe(
-            "digits", seen, self.gpu_product_exists, self.neighbours, deployment.claim_name, self.has_keda
+            "digits",
+            seen,
+            self.gpu_product_exists,
+            self.neighbours,
+            deployment.claim_name,
+            self.has_keda,
+            self.has_gateway_api,
         )
         return plan(deployment, observed, self.settings, self.now)
 
@@ -237,6 +258,7 @@ class Cluster:
         """Two seconds pass: every Job and every Deployment gets on by one change. How many changes there were."""
         self.now += STEP
         changes = self._admit()
+        changes += sum(self._step_route(each) for each in self.of_kind("HTTPRoute"))
         changes += sum(self._step_job(each) for each in self.of_kind("Job"))
         return changes + sum(self._step_server(each) for each in self.of_kind("Deployment"))
 
@@ -250,6 +272,10 @@ class Cluster:
         for job in admitted:
             job["spec"]["suspend"] = False
         return len(admitted)
+
+    def _step_route(self, route: Body) -> int:
+        before, route["status"] = route["status"], {"parents": self.gateway(route)}
+        return int(route["status"] != before)
 
     def _is_over(self, job: Body) -> bool:
         return bool(job["status"].get("shown", 0) == len(self.order))

@@ -1,4 +1,4 @@
-"""A ScaledObject that the API server refuses, or that is somebody else's: it is said, and nothing else changes."""
+"""A ScaledObject or HTTPRoute that is refused, or is somebody else's: it is said, and nothing else changes."""
 
 from copy import deepcopy
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model, a_spec, candidate
 from triton_operator.kube.cluster import ConflictError, ForbiddenError, NotFoundError
-from triton_operator.kube.kinds import SCALED_OBJECT, kind_of
+from triton_operator.kube.kinds import HTTP_ROUTE, SCALED_OBJECT, Kind, kind_of
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.queue import Result
 from triton_operator.runtime.reconcile import Reconciler
@@ -20,9 +20,10 @@ WEBHOOK = "admission webhook \"vscaledobject.kb.io\" denied the request: already
 
 
 class Api:
-    """Takes statuses and events, and answers the first apply of a ScaledObject as it is told."""
+    """Takes statuses and events, and answers the first apply of an object of a kind as it is told."""
 
-    def __init__(self, store: Store, answer: Exception, found: Body | None) -> None:
+    def __init__(self, store: Store, answer: Exception, found: Body | None, kind: Kind = SCALED_OBJECT) -> None:
+        self._kind = kind
         self._store = store
         self._answer = answer
         self._found = found
@@ -37,11 +38,11 @@ class Api:
         return body
 
     def apply_new(self, body: Body) -> Body:
-        assert kind_of(body) is SCALED_OBJECT
+        assert kind_of(body) is self._kind
         raise self._answer
 
     def get(self, kind: Any, namespace: str, name: str) -> Body | None:
-        assert kind is SCALED_OBJECT
+        assert kind is self._kind
         return self._found
 
     def apply_status(self, body: Body) -> Body:
@@ -73,7 +74,7 @@ def test_a_scaler_that_is_refused_is_named_and_the_object_stays_ready(
     owner["metadata"]["creationTimestamp"] = "2026-11-21T00:00:00Z"
     for body in (owner, *cluster.objects.values()):
         api.put(body)
-    reconciler = Reconciler(api, store, cluster.settings, Metrics(), lambda: cluster.now, has_keda=True)  # type: ignore[arg-type]
+    reconciler = Reconciler(api, store, cluster.settings, Metrics(), lambda: cluster.now, optional=(SCALED_OBJECT,))  # type: ignore[arg-type]
     assert reconciler.reconcile(KEY) == Result(again_after=0.0)
     assert reconciler.reconcile(KEY) == Result(failed=True)
     status = (store.deployment(KEY) or {})["status"]
@@ -81,4 +82,26 @@ def test_a_scaler_that_is_refused_is_named_and_the_object_stays_ready(
     assert (conditions["Ready"]["status"], conditions["Stalled"]["status"]) == ("True", "False")
     assert (conditions["Autoscaling"]["status"], conditions["Autoscaling"]["reason"]) == ("False", "ApplyRefused")
     assert words in conditions["Autoscaling"]["message"]
+    assert [(each["type"], each["reason"]) for each in api.events] == [("Warning", "ApplyRefused")]
+
+
+def test_a_route_that_is_refused_is_named_and_the_object_stays_ready() -> None:
+    one = [a_model(candidates=[candidate("onnx-fp32")])]
+    route = {"parentRefs": [{"name": "public"}]}
+    cluster = Cluster(a_spec(models=one, serving={"route": route}), has_gateway_api=True)
+    cluster.settle()
+    del cluster.objects["HTTPRoute", "digits"]
+    store = Store()
+    api = Api(store, ForbiddenError("admission webhook denied the request: no such host name"), None, HTTP_ROUTE)
+    owner = cluster.body()
+    owner["metadata"]["creationTimestamp"] = "2026-11-21T00:00:00Z"
+    for body in (owner, *cluster.objects.values()):
+        api.put(body)
+    reconciler = Reconciler(api, store, cluster.settings, Metrics(), lambda: cluster.now, optional=(HTTP_ROUTE,))  # type: ignore[arg-type]
+    assert reconciler.reconcile(KEY) == Result(again_after=0.0)
+    assert reconciler.reconcile(KEY) == Result(failed=True)
+    conditions = {each["type"]: each for each in (store.deployment(KEY) or {})["status"]["conditions"]}
+    assert (conditions["Ready"]["status"], conditions["Stalled"]["status"]) == ("True", "False")
+    assert (conditions["Routed"]["status"], conditions["Routed"]["reason"]) == ("False", "ApplyRefused")
+    assert conditions["Routed"]["message"].endswith("no such host name; the route stays as it is")
     assert [(each["type"], each["reason"]) for each in api.events] == [("Warning", "ApplyRefused")]

@@ -29,6 +29,7 @@ READY = {
 }
 FAILED = {
     "approval-invalid",
+    "canary-undone",
     "constraint-broken-in-the-preview",
     "killed-for-memory",
     "no-candidate-meets-the-constraint",

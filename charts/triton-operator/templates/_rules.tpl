@@ -34,4 +34,9 @@ What the operator may do: the verbs of operator/triton_operator/kube/kinds.py, n
   resources: [scaledobjects]
   verbs: [create, delete, get, list, patch, watch]
 {{- end }}
+{{- if .Values.gatewayApi.enabled }}
+- apiGroups: [gateway.networking.k8s.io]
+  resources: [httproutes]
+  verbs: [create, delete, get, list, patch, watch]
+{{- end }}
 {{- end }}

@@ -103,13 +103,22 @@ class Reason(StrEnum):
         "No measurement says what one replica of the active revision can do, so nothing is scaled.",
     )
 
-    # Of spec.serving.soak.
+    # Of spec.serving.route: nothing else stops.
+    ROUTE_ACCEPTED = "RouteAccepted", "Each Gateway that the route names accepts it."
+    ROUTE_REFUSED = "RouteRefused", "A Gateway does not accept the route, or does not find its Services."
+    GATEWAY_API_MISSING = (
+        "GatewayApiMissing",
+        "The API server does not know the kind HTTPRoute, or this installation makes none, so there is no route.",
+    )
+
+    # Of spec.serving.soak and of the canary.
+    CANARY = "Canary", "The new revision gets a share of the route's requests, and is judged by them step by step."
     SOAKING = "Soaking", "The revision has just become active; the previous one still runs, to come back if need be."
     SOAK_PASSED = "SoakPassed", "The new revision did well on its first requests; the previous one was deleted."
     SOAK_FAILED = (
         "SoakFailed",
-        "The new revision failed requests, was slower or restarted, so the previous one is active again. The new one"
-        " is not tried again until the spec or the source changes.",
+        "The new revision failed requests, was slower or restarted, so the previous one is active, as before. The new"
+        " one is not tried again until the spec or the source changes.",
     )
     SOAK_INCONCLUSIVE = (
         "SoakInconclusive",

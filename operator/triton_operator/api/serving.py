@@ -5,6 +5,7 @@ from typing import Annotated, Self
 from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from triton_operator.api.backend_settings import is_allowed, option, option_rule
+from triton_operator.api.gateway import Route
 from triton_operator.api.pod import Pod
 from triton_operator.api.quantity import Quantity, between
 from triton_operator.api.schema import ApiType, BackendValue, Image, rules
@@ -90,9 +91,23 @@ class Soak(ApiType):
     40."""
 
 
+CANARY_NEEDS_SOAK = (
+    "route.canary needs serving.soak, whose fields judge each step: add `soak: {}` for all defaults, or remove the"
+    " canary"
+)
+
+
 class Serving(ApiType):
     """The Deployment that serves the active revision."""
 
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            (
+                "!has(self.route) || !has(self.route.canary) || self.route.canary.size() == 0 || has(self.soak)",
+                CANARY_NEEDS_SOAK,
+            )
+        )
+    )
     replicas: Annotated[int, Field(ge=0, le=100)] = 1
     """Number of server pods. `kubectl scale` and autoscalers set it too; it changes nothing else. If 0, no server
     runs. Default: 1."""
@@ -104,6 +119,10 @@ class Serving(ApiType):
     """Watches each new revision after the Service has moved to it, and moves the Service back if it fails requests, is
     slower than the previous revision, or restarts; `soak: {}` takes all defaults. The condition Soaked tells the
     verdict. Default: none; the previous revision is deleted as soon as the Service has moved."""
+    route: Route | None = None
+    """Has an HTTPRoute of the Gateway API lead requests from outside the cluster to the object's Service, over HTTP and
+    gRPC at the same host name. It needs the Gateway API and the Helm value `gatewayApi.enabled`; the condition Routed
+    says what is missing. With `canary`, a new revision gets a share of these requests first. Default: none."""
     image: Image = ""
     """Image of tritonserver. Default: the image in `status.images`, which is the Helm value `images.server` at the time
     of the last edit that converted every model again."""
@@ -128,3 +147,10 @@ class Serving(ApiType):
     """Settings of the server pods, laid over `spec.pod`: maps and `env` are merged by key, and any other field replaces
     that of `spec.pod` whole. They also apply to the server container in profile and search Jobs, and decide where
     the pods of those Jobs are scheduled."""
+
+    @model_validator(mode="after")
+    def _check_canary(self) -> Self:
+        """Refuse what the CRD's rule refuses where there is no API server."""
+        if self.route is not None and self.route.canary and self.soak is None:
+            raise ValueError(CANARY_NEEDS_SOAK)
+        return self

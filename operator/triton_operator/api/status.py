@@ -32,13 +32,14 @@ ConditionType = Literal[
     "Rehearsed",
     "NewCandidatesAvailable",
     "Autoscaling",
+    "Routed",
     "Soaked",
 ]
 RISKS: tuple[ConditionType, ...] = ("ServerVulnerable", "ClaimShared")
 """Conditions that are there only while they are True: they warn, and Ready does not depend on them."""
 NOTICES: tuple[ConditionType, ...] = (*RISKS, "Rehearsed", "NewCandidatesAvailable")
 """All conditions that are there only while they are True. Those that are no risks only inform."""
-ASKED_FOR: tuple[ConditionType, ...] = ("Autoscaling", "Soaked")
+ASKED_FOR: tuple[ConditionType, ...] = ("Autoscaling", "Routed", "Soaked")
 """Conditions that are there only while the spec asks for what they tell of. Ready does not depend on them."""
 CandidateState = Literal[
     "Pending", "Converting", "Converted", "Profiling", "Profiled", "Passed", "Failed", "Skipped", "Selected"
@@ -254,8 +255,8 @@ class TritonDeploymentStatus(StatusType):
     ] = Field(default_factory=list)
     """Conditions of the object. Ready, Reconciling and Stalled summarize the others, following the conventions of
     kstatus (Kubernetes SIG CLI). ServerVulnerable and ClaimShared are warnings, Rehearsed and NewCandidatesAvailable
-    are notices. These four are there only while they are True, Autoscaling only with `serving.autoscaling`, and Soaked
-    only with `serving.soak`; the others do not depend on them."""
+    are notices. These four are there only while they are True, Autoscaling only with `serving.autoscaling`, Routed only
+    with `serving.route`, and Soaked only with `serving.soak`; the others do not depend on them."""
     images: Images | None = None
     """Images that are kept when the operator is upgraded."""
     resolved: Resolved | None = None

@@ -1,6 +1,7 @@
 """The bodies of what a pass reports: the status and the Events. Pure."""
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -57,18 +58,23 @@ def stalled(
     )
 
 
-def not_scaled(
+def refused(
     owner: dict[str, Any],
     observed: TritonDeploymentStatus,
     wanted: TritonDeploymentStatus,
-    message: str,
+    messages: Mapping[ConditionType, str],
     now: datetime,
 ) -> TritonDeploymentStatus:
-    """Return `wanted` with a condition which says that the API server refused the ScaledObject."""
-    words = f"{message}; the replicas stay as they are"
-    new = condition("Autoscaling", False, Reason.APPLY_REFUSED, words, owner["metadata"]["generation"], now)
-    others = [each for each in wanted.conditions if each.type != new.type]
-    return wanted.model_copy(update={"conditions": merge_conditions(observed.conditions, [*others, new])})
+    """Return `wanted` with conditions which say that the API server refused an object that nothing else needs.
+
+    ``messages``: why it was refused, by the type of its condition.
+    """
+    new = [
+        condition(type, False, Reason.APPLY_REFUSED, message, owner["metadata"]["generation"], now)
+        for type, message in messages.items()
+    ]
+    others = [each for each in wanted.conditions if each.type not in messages]
+    return wanted.model_copy(update={"conditions": merge_conditions(observed.conditions, [*others, *new])})
 
 
 def failed(

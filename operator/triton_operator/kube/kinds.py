@@ -67,6 +67,10 @@ NODE = Kind("v1", "Node", "nodes", frozenset({"list"}), labels="")
 
 SCALED_OBJECT = Kind(names.KEDA_API_VERSION, names.SCALED_OBJECT, "scaledobjects", _APPLIED | {"delete"})
 """KEDA's; used only where its CustomResourceDefinition is served and the installation names a Prometheus."""
+HTTP_ROUTE = Kind(names.GATEWAY_API_VERSION, names.HTTP_ROUTE, "httproutes", _APPLIED | {"delete"})
+"""The Gateway API's; used only where its CustomResourceDefinition is served and the installation allows it."""
+OPTIONAL = (SCALED_OBJECT, HTTP_ROUTE)
+"""Kinds of other projects, which a cluster may lack. What becomes of such an object stalls nothing."""
 
 CHILDREN = (JOB, POD, DEPLOYMENT, SERVICE, CONFIG_MAP, CLAIM, NETWORK_POLICY, DISRUPTION_BUDGET)
 """Kinds that are watched because TritonDeployments own them, directly or through a Job or a Deployment."""
@@ -75,7 +79,7 @@ ALL = (TRITON_DEPLOYMENT, *CHILDREN, EVENT)
 
 READING = frozenset({"get", "list", "watch"})
 
-_BY_NAME = {(kind.api_version, kind.kind): kind for kind in (*ALL, SCALED_OBJECT)}
+_BY_NAME = {(kind.api_version, kind.kind): kind for kind in (*ALL, *OPTIONAL)}
 
 
 def kind_of(body: dict[str, Any]) -> Kind:

@@ -1,6 +1,7 @@
-"""The changes of the active revision, and what their soaks found, as recorded in the results ConfigMap. Pure.
+"""The changes of the active revision, and what canaries and soaks found, as recorded in the results ConfigMap. Pure.
 
-A change is recorded before the Service moves, because afterwards nothing else tells which revision was active before.
+A change is recorded before the Service moves, because afterwards nothing else tells which revision was active before. A
+canary is the beginning of such a change, and recorded before the first request is sent to the new revision.
 """
 
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from triton_converters.contract.reasons import Reason
 
 @dataclass(frozen=True)
 class Flip(Document):
-    """A move of the Service from one Deployment to another."""
+    """A move of the Service from one Deployment to another, or the canary before it."""
 
     revision: str
     """Key of the revision that became active."""
@@ -23,11 +24,15 @@ class Flip(Document):
     """Name of the Deployment that was active before."""
     previous_uid: str
     at: str
-    """When it was decided, in RFC 3339, UTC."""
+    """When it was decided, in RFC 3339, UTC. Of a canary: when its present step began, or when it ended."""
     before: Mapping[str, Any] | None = None
     """What the status told of the previous revision, for the case that it becomes active again; None: that is over."""
     reason: Reason | None = None
-    """What became of the soak; None: it goes on."""
+    """What became of the soak, or of the canary; None: it goes on."""
     message: str = ""
     intent: str = ""
     """A digest of what the spec asked for at the verdict. While it is the same, a revision that failed is not tried."""
+    canary_since: str = ""
+    """When the canary began, in RFC 3339, UTC; empty: the Service has moved."""
+    steps: tuple[str, ...] = ()
+    """What each step of the canary found that is over, in words."""

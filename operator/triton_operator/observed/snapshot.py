@@ -35,6 +35,7 @@ from triton_operator.observed.pods import (
     server_crash,
     server_image_id,
 )
+from triton_operator.observed.routes import RouteView, route_view
 
 DAMAGES = (Reason.REPOSITORY_DAMAGED, Reason.RESULT_MISSING)
 """Reasons for which a revision is published anew if a server cannot start on it."""
@@ -112,10 +113,14 @@ class Observed:
     """Whether a node has the GPU product that a candidate is built for; None: not known, or not asked."""
     scaled_object: str | None
     """Name of the ScaledObject that the operator made; None: there is none."""
+    http_route: RouteView | None
+    """The HTTPRoute that the operator made; None: there is none."""
     disruption_budget: str | None
     """Name of the PodDisruptionBudget that the operator made; None: there is none."""
     has_keda: bool
     """Whether the API server knows the kind ScaledObject."""
+    has_gateway_api: bool
+    """Whether the API server knows the kind HTTPRoute."""
 
 
 def observe(
@@ -125,6 +130,7 @@ def observe(
     neighbours: Iterable[str] = (),
     claim_name: str = "",
     has_keda: bool = False,
+    has_gateway_api: bool = False,
 ) -> Observed:
     """Parse the children of one TritonDeployment; Events about its pods may be among them, and the claim it names.
 
@@ -164,8 +170,10 @@ def observe(
         neighbours=tuple(sorted(neighbours)),
         gpu_product_exists=gpu_product_exists,
         scaled_object=_only(by_kind.get(names.SCALED_OBJECT, [])),
+        http_route=next(map(route_view, by_kind.get(names.HTTP_ROUTE, [])), None),
         disruption_budget=_only(by_kind.get(names.DISRUPTION_BUDGET, [])),
         has_keda=has_keda,
+        has_gateway_api=has_gateway_api,
     )
 
 

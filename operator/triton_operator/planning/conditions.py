@@ -19,6 +19,7 @@ from triton_operator.candidates.defaults import default_candidates
 from triton_operator.context import Context
 from triton_operator.resources.claim import kept
 from triton_operator.stages.reference import Referred
+from triton_operator.stages.routing import route
 from triton_operator.stages.scaling import scale
 from triton_operator.stages.serving import RolledOut, available
 from triton_operator.stages.soaking import Soaking
@@ -36,7 +37,7 @@ UNDECIDED = {
 """Reasons of a stage that may still go either way."""
 PAUSED = {Reason.SUSPENDED, Reason.AWAITING_APPROVAL}
 """Reasons of an object that waits for its user, without anything being wrong."""
-QUIET = UNDECIDED | {Reason.ROLLING_OUT, Reason.PROGRESSING, Reason.SCALING_PAUSED, Reason.SOAKING}
+QUIET = UNDECIDED | {Reason.ROLLING_OUT, Reason.PROGRESSING, Reason.SCALING_PAUSED, Reason.CANARY, Reason.SOAKING}
 """Reasons of work that goes on; they cause no Warning."""
 
 NAMED_NEIGHBOURS = 3
@@ -48,14 +49,14 @@ STAGES: tuple[ConditionType, ...] = tuple(
 
 
 def conditions(context: Context, progress: Progress, soak: Soaking) -> list[Condition]:
-    """All conditions as observed now: the three that summarize, the stages' in their order, notices, scaling, soak."""
+    """All conditions as observed now: the three that summarize, the stages' in order, notices, those asked for."""
     verdicts = {verdict.type: verdict for verdict in progress.verdicts}
     for kind in STAGES:
         if kind not in verdicts:
             verdicts[kind] = _not_reached(context, kind)
     stages = [_undecided(verdicts[kind]) for kind in STAGES]
     summary = _summary(context, progress, stages)
-    asked = filter(None, (scale(context, progress).verdict, soak.verdict))
+    asked = filter(None, (scale(context, progress).verdict, route(context, progress).verdict, soak.verdict))
     generation = context.deployment.generation
     return [
         condition(each.type, each.status, each.reason, each.message, generation, context.now)

@@ -30,6 +30,7 @@ from triton_operator.stages import (
     profiling,
     reference,
     repairing,
+    routing,
     scaling,
     searching,
     selection,
@@ -101,10 +102,10 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
     context = resolved(Context(deployment, observed, settings, now, pinned(deployment, observed.history, settings)))
     progress = _walk(context)
     effects, history = progress.effects + repairing.noticed(context), observed.history
-    soak = serving.soak_of(context, progress)
+    soak, canary = serving.soak_of(context, progress), serving.canary_of(context, progress)
     if not isinstance(progress, RolledOut):
         effects += serving.keep_serving(context, soak)
-    elif progress.rollout.is_complete and not soak.goes_on:
+    elif progress.rollout.is_complete and not soak.goes_on and canary.holds is None:
         profile = record_name("profile", progress.target.profile_key)
         if HISTORY not in observed.unreadable:
             images, chosen = (
@@ -126,18 +127,20 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
     scaled = scaling.scale(context, progress)
     if scaled.scaled_object is not None:
         effects += Effects((scaled.scaled_object,))
+    routed = routing.route(context, progress)
+    if routed.http_route is not None:
+        effects += Effects((routed.http_route,))
     budget = disruption_budget(context)
     if budget is not None:
         effects += Effects((budget,))
     status = status_of(context, progress, soak)
+    again = (scaled.again_after, soak.again_after, canary.again_after)
     return Plan(
         objects=(*objects, *effects.objects),
         deletions=_deletions(context, effects),
         status=status,
         events=tuple(Event(*each) for each in conditions.transitions(deployment.status, status)),
-        requeue_after=min(
-            filter(None, (_requeue(context, progress, status), scaled.again_after, soak.again_after)), default=None
-        ),
+        requeue_after=min(filter(None, (_requeue(context, progress, status), *again)), default=None),
     )
 
 
@@ -156,7 +159,9 @@ def _deletions(context: Context, effects: Effects) -> tuple[Reference, ...]:
     gone = [Reference("batch/v1", "Job", name) for name in context.observed.jobs if name not in effects.jobs]
     kept = {context.serving} | {each["metadata"]["name"] for each in effects.objects if each["kind"] == "Deployment"}
     gone += [Reference("apps/v1", "Deployment", name) for name in context.observed.servers if name not in kept]
+    route = context.observed.http_route
     optional = (
+        (names.GATEWAY_API_VERSION, names.HTTP_ROUTE, route.name if route is not None else None),
         (names.KEDA_API_VERSION, names.SCALED_OBJECT, context.observed.scaled_object),
         (names.POLICY_API_VERSION, names.DISRUPTION_BUDGET, context.observed.disruption_budget),
     )

@@ -63,7 +63,8 @@ def server_arguments(context: Context, revision_key: str) -> list[str]:
 def serving_inputs(context: Context) -> list[Any]:
     """The parts of the spec and the images that shape a server's pod; with the revision's key they name the Deployment.
 
-    The number of replicas, its autoscaling, the soak and the progress deadline are not among them: they change no pod.
+    The number of replicas, its autoscaling, the soak, the route and the progress deadline are not among them: they
+    change no pod.
     """
     return _inputs(context)
 
@@ -75,7 +76,8 @@ def private_inputs(context: Context) -> list[Any]:
 
 def _inputs(context: Context, **fixed: Any) -> list[Any]:
     spec, images = context.spec, context.images
-    fixed |= {"pod": spec.server_pod, "replicas": 1, "autoscaling": None, "soak": None, "progress_deadline_seconds": 10}
+    fixed |= {"pod": spec.server_pod, "replicas": 1, "autoscaling": None, "soak": None, "route": None}
+    fixed["progress_deadline_seconds"] = 10
     serving = spec.serving.model_copy(update=fixed)
     user = CommonPod(run_as_user=spec.pod.run_as_user, fs_group=spec.pod.fs_group)
     others = [*context.arithmetic, *([] if user == CommonPod() else [user])]

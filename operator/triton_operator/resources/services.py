@@ -7,6 +7,8 @@ from triton_operator.api.status import Endpoint
 from triton_operator.context import Context
 from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, METRICS_PORT, PORTS
 
+H2C = "kubernetes.io/h2c"
+
 
 def service(context: Context, server_name: str) -> dict[str, Any]:
     """The main Service. Its selector decides which revision is active."""
@@ -26,6 +28,12 @@ def endpoint(context: Context) -> Endpoint:
     )
 
 
+def _port(context: Context, name: str, number: int) -> dict[str, Any]:
+    """A port of a Service. With a route, gateways must know that gRPC is HTTP/2 without TLS."""
+    protocol = {"appProtocol": H2C} if number == GRPC_PORT and context.spec.serving.route is not None else {}
+    return {"name": name, "port": number, "targetPort": name, **protocol}
+
+
 def _service(context: Context, name: str, component: str, server_name: str) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
@@ -33,6 +41,6 @@ def _service(context: Context, name: str, component: str, server_name: str) -> d
         "metadata": context.metadata(name, component),
         "spec": {
             "selector": {names.DEPLOYMENT_LABEL: context.name, names.REVISION_LABEL: server_name},
-            "ports": [{"name": port, "port": number, "targetPort": port} for port, number in PORTS.items()],
+            "ports": [_port(context, port, number) for port, number in PORTS.items()],
         },
     }

@@ -6,12 +6,12 @@ module keeps everything that lives as long as the process; handlers.py only forw
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from triton_operator.kube.cluster import Cluster, ClusterError, NotFoundError
-from triton_operator.kube.kinds import ALL, SCALED_OBJECT, TRITON_DEPLOYMENT
+from triton_operator.kube.kinds import ALL, HTTP_ROUTE, OPTIONAL, SCALED_OBJECT, TRITON_DEPLOYMENT, Kind
 from triton_operator.runtime.lease import LEASE_SECONDS, RENEW_SECONDS, Lease
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.queue import Result, WorkQueue
@@ -61,8 +61,8 @@ class Controller:
         if self._settings.lease is not None:
             self._lease = Lease(cluster, *self._settings.lease, self._settings.holder)
             working = cluster.guarded(self._lease.held)
-        has_keda = bool(self._settings.prometheus_address) and await self._in_thread(cluster.serves, SCALED_OBJECT)
-        reconciler = Reconciler(working, self._store, self._settings, self._metrics, has_keda=has_keda)
+        optional = [kind for kind in self._allowed() if await self._in_thread(cluster.serves, kind)]
+        reconciler = Reconciler(working, self._store, self._settings, self._metrics, optional=optional)
 
         async def process(key: Key) -> Result:
             # A replica that stands by drops the key; taking over wakes all of them.
@@ -74,7 +74,7 @@ class Controller:
             loop.call_soon_threadsafe(queue.wake, key)
 
         namespaces = self._settings.namespaces or (None,)
-        kinds = (*ALL, SCALED_OBJECT) if has_keda else ALL
+        kinds = (*ALL, *optional)
         self._watches = [Watch(cluster, self._store, kind, each, wake) for each in namespaces for kind in kinds]
         for key in await self._list_everything():
             queue.wake(key)
@@ -128,6 +128,13 @@ class Controller:
         """Why the operator does not work yet; empty: it works."""
         return "" if self._queue is not None else "the API server's objects are not listed yet"
 
+    def _allowed(self) -> Iterator[Kind]:
+        """Yield the kinds of other projects that the installation lets the operator use."""
+        if self._settings.prometheus_address:
+            yield SCALED_OBJECT
+        if self._settings.gateway_api:
+            yield HTTP_ROUTE
+
     async def _longest_pass(self) -> float:
         return 0.0 if self._queue is None else self._queue.oldest_pass_seconds()
 
@@ -174,8 +181,8 @@ class Controller:
             try:
                 changed |= await self._in_thread(watch.list)
             except NotFoundError:
-                # KEDA may be uninstalled while the operator runs, which must not keep a standby from taking over.
-                if watch.kind is not SCALED_OBJECT:
+                # It may be uninstalled while the operator runs, which must not keep a standby from taking over.
+                if watch.kind not in OPTIONAL:
                     raise
         self._listed_at = asyncio.get_running_loop().time()
         return changed

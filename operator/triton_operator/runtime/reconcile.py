@@ -8,16 +8,16 @@ last.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from triton_converters.contract.reasons import Reason
 from triton_operator import names
 from triton_operator.api.deployment import InvalidSpecError, TritonDeployment, parse, parse_status
-from triton_operator.api.status import TritonDeploymentStatus
+from triton_operator.api.status import ConditionType, TritonDeploymentStatus
 from triton_operator.kube import ownership
-from triton_operator.kube.bodies import event_body, failed, not_scaled, stalled, status_body
+from triton_operator.kube.bodies import event_body, failed, refused, stalled, status_body
 from triton_operator.kube.cluster import (
     Cluster,
     ClusterError,
@@ -32,8 +32,10 @@ from triton_operator.kube.kinds import (
     CONFIG_MAP,
     DEPLOYMENT,
     EVENT,
+    HTTP_ROUTE,
     JOB,
     NETWORK_POLICY,
+    OPTIONAL,
     SCALED_OBJECT,
     TRITON_DEPLOYMENT,
     Kind,
@@ -56,6 +58,11 @@ Children = Mapping[tuple[Kind, str], dict[str, Any]]
 NEEDED_BY_PODS = {CLAIM, NETWORK_POLICY}
 """The kinds that must exist before a pod may run."""
 STARTS_WORK = NEEDED_BY_PODS | {JOB}
+REFUSED: Mapping[Kind, tuple[ConditionType, str]] = {
+    SCALED_OBJECT: ("Autoscaling", "the replicas stay as they are"),
+    HTTP_ROUTE: ("Routed", "the route stays as it is"),
+}
+"""The condition that tells if an object of a kind that a cluster may lack is refused, and what then holds, in words."""
 LONGEST_FIGHT = 20
 """Passes in a row that may write. After more, another client must be undoing them, and the pauses grow."""
 LONGEST_RETRY_AFTER_SECONDS = 60.0
@@ -84,15 +91,15 @@ class Reconciler:
         metrics: Metrics,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         *,
-        has_keda: bool = False,
+        optional: Collection[Kind] = (),
     ) -> None:
-        """`has_keda`: whether the API server knows ScaledObjects, and they are watched."""
+        """`optional`: the kinds of other projects that the API server knows, and that are watched."""
         self._cluster = cluster
         self._store = store
         self._settings = settings
         self._metrics = metrics
         self._clock = clock
-        self._has_keda = has_keda
+        self._optional = optional
         self._writing_passes: dict[Key, int] = {}
 
     def reconcile(self, key: Key) -> Result:
@@ -145,7 +152,8 @@ class Reconciler:
             exists,
             self._store.others_on_claim(key),
             deployment.claim_name,
-            self._has_keda,
+            has_keda=SCALED_OBJECT in self._optional,
+            has_gateway_api=HTTP_ROUTE in self._optional,
         )
         if observed.unreadable:
             entries = f"{names.results(deployment.name)}: {', '.join(observed.unreadable)}"
@@ -158,50 +166,58 @@ class Reconciler:
         by_name = _by_name(children)
         if self._make_room(owner, by_name, intent, refusals) or self._start_work(owner, by_name, intent, refusals):
             return self._again(key)
-        others = [each for each in intent.objects if kind_of(each) not in {*STARTS_WORK, SCALED_OBJECT}]
+        others = [each for each in intent.objects if kind_of(each) not in {*STARTS_WORK, *OPTIONAL}]
         if refusals and _lacks(by_name, intent):
             # No new server either. One that is there follows its replicas.
             others = [each for each in others if kind_of(each) is not DEPLOYMENT or _name(each) in by_name]
         wrote = self._apply_all(owner, by_name, others, refusals)
+        # Whatever else is refused: the share of a canary that failed has to end.
+        applied, without = self._apply_optional(owner, by_name, intent)
+        wrote |= applied
         if refusals:
             log.warning("%s: %s", key, refusals)
             self._count_error(refusals[0])
             self._stall(owner, intent.status, Reason.APPLY_REFUSED, str(refusals), now)
             return Result(failed=True)
-        scaled, refused = self._scale(owner, by_name, intent)
-        wrote |= scaled
-        if refused:
-            wrote |= self._report_not_scaled(owner, intent, refused, now)
+        if without:
+            wrote |= self._report_without(owner, intent, without, now)
         else:
             wrote |= self._report(owner, intent.status, intent.events, now)
         if wrote:
             return self._again(key)
         self._writing_passes.pop(key, None)
-        return Result(failed=True) if refused else Result(again_after=intent.requeue_after)
+        return Result(failed=True) if without else Result(again_after=intent.requeue_after)
 
-    def _scale(self, owner: Body, children: Children, intent: Plan) -> tuple[bool, str]:
-        """Apply the ScaledObject. Return whether that wrote anything, and why it was refused; empty: it was not.
+    def _apply_optional(self, owner: Body, children: Children, intent: Plan) -> tuple[bool, dict[ConditionType, str]]:
+        """Apply the objects of other projects' kinds. Return whether that wrote anything, and why any was refused.
 
-        KEDA's webhook refuses a second scaler of one object: a user's own is left alone. That stalls nothing.
+        KEDA's webhook, for one, refuses a second scaler of one object: a user's own is left alone. It stalls nothing.
         """
-        refusals = _Refusals()
-        wanted = [each for each in intent.objects if kind_of(each) is SCALED_OBJECT]
-        try:
-            wrote = self._apply_all(owner, children, wanted, refusals)
-        except NotFoundError as error:
-            return False, str(error)
-        if refusals:
-            self._count_error(refusals[0])
-        return wrote, str(refusals)
+        wrote, without = False, dict[ConditionType, str]()
+        for kind, (condition, rest) in REFUSED.items():
+            refusals, message = _Refusals(), ""
+            wanted = [each for each in intent.objects if kind_of(each) is kind]
+            try:
+                wrote |= self._apply_all(owner, children, wanted, refusals)
+            except NotFoundError as error:
+                message = str(error)
+            if refusals:
+                self._count_error(refusals[0])
+                message = str(refusals)
+            if message:
+                without[condition] = f"{message}; {rest}"
+        return wrote, without
 
-    def _report_not_scaled(self, owner: Body, intent: Plan, message: str, now: datetime) -> bool:
-        """Report the plan's status, except that the API server refused the ScaledObject."""
+    def _report_without(self, owner: Body, intent: Plan, without: Mapping[ConditionType, str], now: datetime) -> bool:
+        """Report the plan's status, except that the API server refused objects that nothing else needs."""
         old = parse_status(owner)
-        # The plan took it for granted.
-        events = [each for each in intent.events if each.reason not in (Reason.SCALING, Reason.SCALING_PAUSED)]
-        if not any((each.type, each.reason) == ("Autoscaling", Reason.APPLY_REFUSED) for each in old.conditions):
-            events.append(Event("Warning", Reason.APPLY_REFUSED, f"Autoscaling: {message}"))
-        return self._report(owner, not_scaled(owner, old, intent.status, message, now), events, now)
+        # The plan took them for granted.
+        events = [each for each in intent.events if not each.message.startswith(tuple(f"{name}: " for name in without))]
+        known = {each.type for each in old.conditions if each.reason == Reason.APPLY_REFUSED}
+        for name, message in without.items():
+            if name not in known:
+                events.append(Event("Warning", Reason.APPLY_REFUSED, f"{name}: {message}"))
+        return self._report(owner, refused(owner, old, intent.status, without, now), events, now)
 
     def _named_claim(self, deployment: TritonDeployment) -> Iterable[Body]:
         """The claim that the spec names, if it exists. It is the user's, so no watch tells of it."""

@@ -8,7 +8,7 @@ from triton_converters.contract.reasons import Reason
 from triton_operator.api.serving import Autoscaling
 from triton_operator.context import Context
 from triton_operator.resources.autoscaling import WINDOW_SECONDS, scaled_object
-from triton_operator.stages.serving import RolledOut
+from triton_operator.stages.serving import RolledOut, canary_of
 from triton_operator.stages.step import Progress, Verdict
 
 
@@ -82,6 +82,8 @@ def _range(autoscaling: Autoscaling) -> str:
 def _pause(context: Context, progress: Progress, measured_at: str) -> tuple[str | None, float | None]:
     """Why the replicas stay as they are for now, and for how many seconds; None: they follow the load."""
     active = context.deployment.status.active
+    if canary_of(context, progress).share:
+        return "a canary takes a share of the active revision's load; the replicas of both stay until it is over", None
     if context.spec.serving.replicas == 0:
         return "spec.serving.replicas is 0, so no server runs; scaling goes on once replicas are wanted", None
     own = isinstance(progress, RolledOut) and active is not None and progress.target.key == active.revision

@@ -19,7 +19,8 @@ from triton_operator.resources.claim import shared_by_nodes
 from triton_operator.resources.jobs import Work
 from triton_operator.resources.server import server, serving_inputs
 from triton_operator.resources.services import preview_service, service
-from triton_operator.stages import rollout, soaking
+from triton_operator.stages import canary, rollout, soaking
+from triton_operator.stages.canary import Canary
 from triton_operator.stages.profiling import load, measured_online
 from triton_operator.stages.reference import Dump
 from triton_operator.stages.regression import compared
@@ -52,8 +53,10 @@ class Rollout:
     """The record of the online sweep through the preview Service; None: not measured yet."""
     soak: Soaking
     """The soak of the active revision, which may not be the target."""
+    canary: Canary
+    """The target's canary, or what is left of another one's."""
     undone: Verdict | None
-    """Why the target, which was active, is not any more; None: it was not undone."""
+    """Why the target, which was active or had a canary, is not any more; None: it was not undone."""
 
     @property
     def is_complete(self) -> bool:
@@ -98,37 +101,44 @@ def _rollout(context: Context, dump: Dump, target: Attempt) -> Rollout:
     barred = soaking.excluded(context, target)
     soak = soaking.soak(context, successor="" if serves or barred or not context.spec.serving.replicas else name)
     undone = barred if not serves else soak.verdict if soak.back_to else None
+    trial = canary.release(context, "" if undone else name)
     work = measure_work(context, dump, target)
-    known = _sweep(context, work, ready)
+    # Another one's canary still has the preview Service, through which the target is measured.
+    known = _sweep(context, work, ready and trial.holds is None)
     measured = _measurement(context, dump, target, known, starts=not ready, serves=serves)
     missed = known.failure is not None or (known.record is not None and not measured.status)
+    # A first revision that breaks a constraint serves all the same, and the status says so: better than nothing.
+    may_serve = bool(measured.status) or (known.record is not None and context.serving is None)
+    if view is not None and may_serve and not serves and not (late or undone or trial.holds):
+        trial = canary.advance(context, view, is_ready=start is None)
+        undone = trial.verdict if trial.holds else None
     failed = late or missed or undone is not None
     body["spec"]["replicas"] = rollout.replicas(context, view, failed)
     # Without replicas no target is kept, so that its deadline begins anew with them.
     deployments = (body,) if (serves or context.spec.serving.replicas) and undone is None else ()
-    effects = Effects((*deployments, preview_service(context, name))) + known.effects
+    effects = Effects((*deployments, preview_service(context, trial.holds or name))) + known.effects + trial.effects
     effects += rollout.old_server(context, view, failed)
     if known.record is not None and not measured.status:
         trouble = Trouble(measured.reason, measured.message)
         effects += unmet(context, dict.fromkeys(_judged_by(context, work, target), trouble))
-    # A first revision that breaks a constraint serves all the same, and the status says so: better than nothing.
-    may_serve = bool(measured.status) or (known.record is not None and context.serving is None)
-    takes_over = start is None and may_serve and undone is None
+    takes_over = start is None and may_serve and undone is None and not trial.goes_on and trial.holds is None
     points_to = soak.back_to or (name if takes_over else context.serving)
     if points_to is not None:
         effects += Effects((service(context, points_to),))
     if view is not None and points_to == name and not serves:
         effects += soaking.moved(context, view)
+    waits = trial.verdict if trial.goes_on else None
     return Rollout(
         available=(None if failed else rollout.made_way(context, view)) or _availability(context, name, view, start),
         measured=measured,
-        blocking=undone or (measured if missed else start) or (None if measured.status else measured),
+        blocking=undone or waits or (measured if missed else start) or (None if measured.status else measured),
         stalled=failed,
         effects=effects,
         server=name,
         serves=serves,
         record=known.record,
-        soak=replace(soak, verdict=undone or soak.verdict),
+        soak=replace(soak, verdict=undone or waits or soak.verdict),
+        canary=trial,
         undone=undone,
     )
 
@@ -139,6 +149,11 @@ def _judged_by(context: Context, work: Work, target: Attempt) -> list[str]:
     if context.spec.selection.scenario != "Online":
         judged.append(record_name("profile", target.profile_key))
     return judged
+
+
+def canary_of(context: Context, progress: Progress) -> Canary:
+    """The canary of the target revision, or what is left of one, however far the flow came."""
+    return progress.rollout.canary if isinstance(progress, RolledOut) else canary.release(context)
 
 
 def soak_of(context: Context, progress: Progress) -> Soaking:
@@ -159,7 +174,8 @@ def keep_serving(context: Context, soak: Soaking) -> Effects:
     if context.serving is None:
         return Effects()
     points_to = soak.back_to or context.serving
-    return Effects((service(context, points_to),)) + rollout.old_server(context, None, failed=True)
+    effects = Effects((service(context, points_to),)) + canary.release(context).effects
+    return effects + rollout.old_server(context, None, failed=True)
 
 
 def _availability(context: Context, target: str, view: ServerView | None, start: Verdict | None) -> Verdict:

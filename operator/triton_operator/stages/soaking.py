@@ -11,8 +11,6 @@ from datetime import datetime, timedelta
 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
-from triton_converters.contract.results import SnapshotResult
-from triton_converters.contract.upkeep_requests import ServerPod, SnapshotRequest
 from triton_operator import names
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
@@ -20,20 +18,14 @@ from triton_operator.observed.flips import Flip
 from triton_operator.observed.jobs import Record
 from triton_operator.observed.snapshot import ServerView
 from triton_operator.resources.as_made import scaled
-from triton_operator.resources.jobs import Work
-from triton_operator.resources.server import METRICS_PORT
+from triton_operator.stages import counting
+from triton_operator.stages.counting import PATIENCE_SECONDS, STAGE, counters, unread
 from triton_operator.stages.rollout import makes_way
-from triton_operator.stages.step import Effects, Run, Verdict, run
+from triton_operator.stages.step import Effects, Run, Verdict
 from triton_operator.stages.traffic import Judgement, Traffic, between, judge, total
 
-STAGE = "snapshot"
 FIRST, LAST = "first", "last"
 """The two moments at which a revision's counters are read."""
-DEADLINE_SECONDS = 120
-PATIENCE_SECONDS = 300.0
-"""How long after the end of a soak its counters are waited for. Until then both revisions take room."""
-MOST_PODS = 32
-"""Pods of a revision whose counters are read: an answer has room for so many of both."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +52,7 @@ def soak(context: Context, successor: str = "") -> Soaking:
         return Soaking()
     if active is None:
         return Soaking(Verdict("Soaked", None, Reason.WAITING, "no revision is active yet"))
-    flip = context.observed.flips.get(active.uid)
+    flip = _move(context, active.uid)
     previous = _previous(context, flip) if flip is not None else None
     first = _counters(context, active, FIRST, flip, previous if flip is not None and flip.reason is None else None)
     if flip is None:
@@ -69,22 +61,22 @@ def soak(context: Context, successor: str = "") -> Soaking:
     if flip.reason is not None:
         return _over(context, flip, previous, first.effects)
     end = datetime.fromisoformat(flip.at) + timedelta(seconds=asked.seconds)
-    before = record_name(STAGE, _key(flip.previous_uid, FIRST, context.observed.flips.get(flip.previous_uid)))
+    before = record_name(STAGE, _key(flip.previous_uid, FIRST, _move(context, flip.previous_uid)))
     effects = first.effects + Effects(needed=frozenset({before}))
     found = _ended(context, active, previous, flip, successor)
     if found is None and context.now >= end:
-        found = _unread(context, first, "when the revision became active", end)
+        found = unread(context, first, "when the revision became active", end)
         if first.record is not None:
             last = _counters(context, active, LAST, flip)
             effects += last.effects
-            found = _unread(context, last, "at the end of the soak", end)
+            found = unread(context, last, "at the end of the soak", end)
             if last.record is not None:
                 found = judge(asked, *_traffic(first.record, last.record, context.observed.records.get(before)))
     if found is None:
         verdict = Verdict("Soaked", None, Reason.SOAKING, _progress(context, flip, end))
         left = (end - context.now).total_seconds()
         again = left if left > 0 else max(1.0, left + PATIENCE_SECONDS)
-        return Soaking(verdict, effects + _kept(context, previous), goes_on=True, again_after=again)
+        return Soaking(verdict, effects + kept(context, previous), goes_on=True, again_after=again)
     decided = _decided(context, flip, found, previous)
     return _over(context, decided, previous, effects + Effects(flips={active.uid: decided}))
 
@@ -100,6 +92,7 @@ def moved(context: Context, target: ServerView) -> Effects:
         previous=active.name,
         previous_uid=active.uid,
         at=context.now.isoformat(),
+        steps=known.steps if (known := context.observed.flips.get(target.uid)) else (),
         before=context.deployment.status.model_dump(
             mode="json",
             by_alias=True,
@@ -119,11 +112,17 @@ def moved(context: Context, target: ServerView) -> Effects:
 
 def excluded(context: Context, target: Attempt) -> Verdict | None:
     """Why a revision is not tried again; None: it is, because it did not fail, or the spec has changed since."""
-    keys, intent = (target.key, *target.replaces), _intent(context)
+    keys, asked = (target.key, *target.replaces), intent(context)
     for flip in context.observed.flips.values():
-        if flip.reason is Reason.SOAK_FAILED and flip.revision in keys and flip.intent == intent:
+        if flip.reason is Reason.SOAK_FAILED and flip.revision in keys and flip.intent == asked:
             return Verdict("Soaked", False, Reason.SOAK_FAILED, flip.message)
     return None
+
+
+def _move(context: Context, uid: str) -> Flip | None:
+    """The record of the Deployment's becoming active; None if it was not recorded, or is no more than a canary yet."""
+    flip = context.observed.flips.get(uid)
+    return flip if flip is not None and not flip.canary_since else None
 
 
 def _previous(context: Context, flip: Flip) -> ServerView | None:
@@ -132,8 +131,8 @@ def _previous(context: Context, flip: Flip) -> ServerView | None:
     return view if view is not None and view.uid == flip.previous_uid else None
 
 
-def _kept(context: Context, previous: ServerView | None) -> Effects:
-    """The Deployment that was active before, with its replicas, or fewer if the object wants fewer."""
+def kept(context: Context, previous: ServerView | None) -> Effects:
+    """A Deployment that is neither active nor the target, with its replicas, or fewer if the object wants fewer."""
     body = scaled(previous, min(previous.replicas, context.spec.serving.replicas)) if previous is not None else None
     return Effects((body,)) if body is not None else Effects()
 
@@ -145,20 +144,15 @@ def _over(context: Context, flip: Flip, previous: ServerView | None, effects: Ef
     verdict = Verdict("Soaked", status, flip.reason, flip.message)
     if flip.reason is not Reason.SOAK_FAILED or previous is None or not previous.answers:
         return Soaking(verdict, effects)
-    return Soaking(verdict, effects + _kept(context, previous), back_to=flip.previous)
+    return Soaking(verdict, effects + kept(context, previous), back_to=flip.previous)
 
 
 def _ended(
     context: Context, active: ServerView, previous: ServerView | None, flip: Flip, successor: str
 ) -> Judgement | None:
     """Why the soak ends before its time; None: it does not."""
-    since = datetime.fromisoformat(flip.at)
-    for pod, at in active.restarts.items():
-        if at > since:
-            seconds = (at - since).total_seconds()
-            words = f"tritonserver in pod {pod} ended {seconds:.0f} s after the revision became active"
-            why = f": {active.trouble.message}" if active.trouble is not None else ""
-            return Judgement(Reason.SOAK_FAILED, f"{words}, and was started again{why}")
+    if restart := counting.restarted(active, datetime.fromisoformat(flip.at), "the revision became active"):
+        return restart
     if successor:
         why = f"Deployment {successor} starts with another revision"
     elif previous is None:
@@ -170,32 +164,18 @@ def _ended(
     return Judgement(Reason.SOAK_INCONCLUSIVE, f"the soak ended early, because {why}")
 
 
-def _unread(context: Context, known: Run, when: str, end: datetime) -> Judgement | None:
-    """The verdict if counters were not read and are not waited for any longer; None if they are there or waited for."""
-    patient = (context.now - end).total_seconds() < PATIENCE_SECONDS and not context.spec.suspend
-    if known.record is not None or (known.failure is None and patient):
-        return None
-    trouble = known.failure or known.pending
-    suspended = ", because spec.suspend is true" if context.spec.suspend else ""
-    why = f": {trouble.message}" if trouble is not None else suspended
-    return Judgement(Reason.SOAK_INCONCLUSIVE, f"the servers' counters {when} were not read{why}")
-
-
 def _traffic(first: Record, last: Record, before: Record | None) -> tuple[dict[str, Traffic], Traffic | None]:
     """What the revision's pods answered since it became active, and what the previous one answered in its own time.
 
     ``before``: the counters at the start of that time; without them its requests are not known.
     """
-    results = [each.outcome.result if each is not None else None for each in (first, last, before)]
-    start, end, own = (each if isinstance(each, SnapshotResult) else None for each in results)
-    assert start is not None
-    assert end is not None
+    start, end, own = counting.read(first), counting.read(last), counting.read(before) if before is not None else None
     return between(start.active, end.active), total(between(own.active, start.previous).values()) if own else None
 
 
 def _decided(context: Context, flip: Flip, found: Judgement, previous: ServerView | None) -> Flip:
     """The record with the verdict in words."""
-    words, reason = f"revision {flip.revision} in Deployment {flip.server}: {found.words}", found.reason
+    words, reason = f"revision {flip.revision} in Deployment {flip.server}: {found.words}{_canary(flip)}", found.reason
     if reason is Reason.SOAK_PASSED:
         return replace(flip, before=None, reason=reason, message=words)
     if reason is Reason.SOAK_FAILED and previous is not None and previous.answers:
@@ -204,50 +184,37 @@ def _decided(context: Context, flip: Flip, found: Judgement, previous: ServerVie
             f"{words}; Deployment {flip.previous} is active again, and this revision is not tried again until the spec"
             f" or the source changes, or you type: {retry}"
         )
-        return replace(flip, reason=reason, message=words, intent=_intent(context))
+        return replace(flip, reason=reason, message=words, intent=intent(context))
     words += "; it stays without a verdict"
     if reason is Reason.SOAK_FAILED:
         words = f"{words}, because Deployment {flip.previous} does not answer"
     return replace(flip, before=None, reason=Reason.SOAK_INCONCLUSIVE, message=words)
 
 
+def _canary(flip: Flip) -> str:
+    """Words about the canary before the move; empty if there was none."""
+    return f"; its canary before that: {', '.join(flip.steps)}" if flip.steps else ""
+
+
 def _progress(context: Context, flip: Flip, end: datetime) -> str:
     if context.now >= end:
         return f"the counters of Deployment {flip.server} at the end of the soak are read; {flip.previous} still runs"
-    return f"Deployment {flip.server} is soaked until {end:%H:%M:%S} UTC; until then {flip.previous} runs too"
+    words = f"Deployment {flip.server} is soaked until {end:%H:%M:%S} UTC; until then {flip.previous} runs too"
+    return words + _canary(flip)
 
 
 def _counters(
     context: Context, server: ServerView, moment: str, flip: Flip | None, previous: ServerView | None = None
 ) -> Run:
     """The Job that reads the counters of a revision, and of the previous one if that is given."""
-    key = _key(server.uid, moment, flip)
-    request = SnapshotRequest(key, context.spec.served_name, _pods(server), _pods(previous) if previous else ())
-    work = Work(
-        stage=STAGE,
-        key=key,
-        request=request,
-        deadline_seconds=DEADLINE_SECONDS,
-        # No result that is kept depends on it, and the image that the object is pinned to may not know the stage.
-        image=context.settings.converter_image,
-    )
-    # A pod that is not seen yet would seem to have been started later.
-    return run(context, work, start=0 < server.ready_pods <= len(server.addresses))
+    return counters(context, server, moment, flip.at if flip is not None else "", previous)
 
 
 def _key(uid: str, moment: str, flip: Flip | None) -> str:
-    """The key of counters. It does not cover the pods: what is asked for is the counters of all at that moment."""
-    return names.digest([STAGE, uid, flip.at if flip is not None else "", moment], 16)
+    return counting.key(uid, moment, flip.at if flip is not None else "")
 
 
-def _pods(server: ServerView) -> tuple[ServerPod, ...]:
-    return tuple(
-        ServerPod(name, f"[{ip}]:{METRICS_PORT}" if ":" in ip else f"{ip}:{METRICS_PORT}")
-        for name, ip in sorted(server.addresses.items())[:MOST_PODS]
-    )
-
-
-def _intent(context: Context) -> str:
+def intent(context: Context) -> str:
     """A digest of what the user asks for, without what changes no revision: the replicas, which an autoscaler sets."""
     spec = context.spec
     serving = spec.serving.model_copy(update={"replicas": 1})

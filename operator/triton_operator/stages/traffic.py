@@ -62,8 +62,10 @@ def total(pods: Collection[Traffic]) -> Traffic:
     return sum(pods, Traffic())
 
 
-def judge(asked: Soak, active: dict[str, Traffic], previous: Traffic | None) -> Judgement:
+def judge(asked: Soak, active: dict[str, Traffic], previous: Traffic | None, at: str = "before") -> Judgement:
     """Compare the new revision's pods with the previous revision, as a whole; None: its requests are not known.
+
+    ``at``: when the previous revision answered its requests, in words.
 
     Every figure is one of at least ``minimumRequests`` requests: of all pods together, and of each pod that has so
     many. The worst one counts.
@@ -83,7 +85,7 @@ def judge(asked: Soak, active: dict[str, Traffic], previous: Traffic | None) -> 
         return Judgement(Reason.SOAK_INCONCLUSIVE, f"{errors}; the mean latency is not compared: {_before(previous)}")
     where, slowest = max(judged.items(), key=lambda each: each[1].latency)
     slower = 100 * (slowest.latency / previous.latency - 1)
-    latency = f"the mean latency is {_milliseconds(slowest)} in {where}, and was {_milliseconds(previous)} before"
+    latency = f"the mean latency is {_milliseconds(slowest)} in {where}, and was {_milliseconds(previous)} {at}"
     if slower > asked.maximum_latency_percent:
         words = f"{latency}: {_percent(slower)} more, and maximumLatencyPercent is {asked.maximum_latency_percent}"
         return Judgement(Reason.SOAK_FAILED, words)

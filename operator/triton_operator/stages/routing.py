@@ -1,0 +1,71 @@
+"""Route: have the Gateway API lead requests to the Services, if the spec asks for it. Nothing else waits for this."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from triton_converters.contract.reasons import Reason
+from triton_operator import names
+from triton_operator.api.gateway import Route
+from triton_operator.context import Context
+from triton_operator.resources.routing import http_route
+from triton_operator.stages.serving import canary_of
+from triton_operator.stages.step import Progress, Verdict
+
+
+@dataclass(frozen=True)
+class Routing:
+    """What becomes of the object's route."""
+
+    verdict: Verdict | None = None
+    """The condition; None: the spec asks for no route."""
+    http_route: dict[str, Any] | None = None
+    """None: there should be none."""
+
+
+def route(context: Context, progress: Progress) -> Routing:
+    """The HTTPRoute to the active revision, and what the Gateways say about it."""
+    asked = context.spec.serving.route
+    if asked is None:
+        return Routing()
+    if not context.settings.gateway_api:
+        return _missing(
+            "this installation makes no HTTPRoutes, so there is none; set the Helm value gatewayApi.enabled"
+        )
+    if not context.observed.has_gateway_api:
+        return _missing(
+            "the API server does not know the kind HTTPRoute, so there is none; install the Gateway API, then restart"
+            " the operator"
+        )
+    if context.serving is None:
+        return Routing(Verdict("Routed", None, Reason.WAITING, "no revision is active yet"))
+    share = canary_of(context, progress).share
+    return Routing(_answered(context, asked, share), http_route(context, asked, share))
+
+
+def _missing(message: str) -> Routing:
+    return Routing(Verdict("Routed", False, Reason.GATEWAY_API_MISSING, message))
+
+
+def _answered(context: Context, asked: Route, share: int) -> Verdict:
+    """The condition, by what the Gateways say about the route."""
+    observed = context.observed.http_route
+    wanted = [f"{each.namespace or context.deployment.namespace}/{each.name}" for each in asked.parent_refs]
+    # A Gateway that the route no longer names may have left its answer.
+    parents = [each for each in (observed.parents if observed is not None else ()) if each.name in wanted]
+    refused = next((each for each in parents if each.accepts is False), None)
+    if refused is not None:
+        words = f"Gateway {refused.name} does not accept HTTPRoute {context.name}: {refused.words}"
+        return Verdict("Routed", False, Reason.ROUTE_REFUSED, words)
+    accepting = {each.name for each in parents if each.accepts}
+    silent = [name for name in dict.fromkeys(wanted) if name not in accepting]
+    if silent:
+        words = (
+            f"Gateway {', '.join(silent)} has not answered about HTTPRoute {context.name} yet; if this stays, check"
+            " that the Gateway exists, and that its controller runs"
+        )
+        return Verdict("Routed", None, Reason.WAITING, words)
+    hosts = ", ".join(asked.hostnames) or "every host name of the listeners"
+    words = f"requests for {hosts} come to Service {context.name} through Gateway {', '.join(dict.fromkeys(wanted))}"
+    if share:
+        words += f", and {share} % of them to Service {names.preview(context.name)}"
+    return Verdict("Routed", True, Reason.ROUTE_ACCEPTED, words)
