@@ -30,7 +30,7 @@ def main() -> int:
     options = parser.parse_args()
     console = terminal.console()
     try:
-        chosen = [read(name) for name in options.names] or find()
+        chosen = [read(name) for name in options.names] or list(find())
         cluster = set_up()
     except (CommandError, ClusterError, LookupError) as error:
         console.print(f"examples: {error}", style="red", markup=False, soft_wrap=True)

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -60,12 +61,13 @@ def read(name: str) -> Example:
     return examples[name]
 
 
-def find() -> list[Example]:
-    """Return every folder of manifests/examples that contains an example, sorted by name."""
+@cache
+def find() -> tuple[Example, ...]:
+    """Return every folder of manifests/examples that contains an example, sorted by name. They are rendered once."""
     files = FOLDER.glob("*/kustomization.yaml")
     found = [(folder.name, of(folder, render(folder))) for folder in sorted(file.parent for file in files)]
     # Another namespace than the folder's name: a variant of an example, as digits-gpu is.
-    return [example for name, example in found if example is not None and example.namespace == name]
+    return tuple(example for name, example in found if example is not None and example.namespace == name)
 
 
 def of(folder: Path, objects: list[dict[str, Any]]) -> Example | None:

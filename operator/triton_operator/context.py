@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from triton_converters.contract.formats import CONVERTER_TENSORFLOW, SOURCES
 from triton_operator import names
 from triton_operator.api.deployment import TritonDeployment
+from triton_operator.api.pod import Pod
 from triton_operator.api.quantity import amount
 from triton_operator.api.resolved import Resolved
 from triton_operator.api.spec import TritonDeploymentSpec
@@ -40,6 +42,23 @@ class Context:
     def spec(self) -> TritonDeploymentSpec:
         """Spec of the TritonDeployment."""
         return self.deployment.spec
+
+    # Every container of every Job asks for these; each time they would be laid over and checked anew.
+
+    @cached_property
+    def job_pod(self) -> Pod:
+        """Settings of the Jobs' pods."""
+        return self.spec.job_pod
+
+    @cached_property
+    def server_pod(self) -> Pod:
+        """Settings of the servers' pods."""
+        return self.spec.server_pod
+
+    @cached_property
+    def follower_pod(self) -> Pod:
+        """Settings of the pods of Jobs that have to run where the servers do."""
+        return self.spec.follower_pod
 
     @property
     def sought(self) -> tuple[str, ...]:
@@ -78,7 +97,7 @@ class Context:
     def framework(self) -> list[Any]:
         """What else changes what user code computes, and what is published of it: images, device and variables."""
         images = [self.framework_image, self.images.converter]
-        return [*images, self.spec.device, *self.arithmetic, *self.spec.job_pod.env]
+        return [*images, self.spec.device, *self.arithmetic, *self.job_pod.env]
 
     @property
     def arithmetic(self) -> list[str]:

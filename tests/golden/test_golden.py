@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests import quick_yaml
 from tests.golden.moments import MOMENTS
 from tests.simulation.cluster import SETTINGS
 from triton_operator.api.deployment import parse
@@ -30,8 +31,8 @@ def run(case: Path) -> Plan:
     """What plan() wants in a case."""
     text = (case / "cr.yaml").read_text(encoding="utf-8")
     now = datetime.fromisoformat(text.partition("\n")[0].removeprefix("# now: "))
-    body = yaml.safe_load(text)
-    children = yaml.safe_load((case / "observed.yaml").read_text(encoding="utf-8"))
+    body = quick_yaml.load(text)
+    children = quick_yaml.load((case / "observed.yaml").read_text(encoding="utf-8"))
     deployment = parse(body)
     observed = observe(deployment.name, children, claim_name=deployment.claim_name, has_keda=True, has_gateway_api=True)
     return plan(deployment, observed, SETTINGS, now)
@@ -94,7 +95,7 @@ def test_the_plan_is_the_expected_one(case: Path, updates_golden: bool) -> None:
     golden = case / "expected.yaml"
     if updates_golden:
         write_inputs(case)
-    text = dumped(written(run(case)))
+    found = written(run(case))
     if updates_golden:
-        golden.write_text(text, encoding="utf-8")
-    assert yaml.safe_load(text) == yaml.safe_load(golden.read_text(encoding="utf-8"))
+        golden.write_text(dumped(found), encoding="utf-8")
+    assert quick_yaml.as_read(found) == quick_yaml.load(golden.read_text(encoding="utf-8"))

@@ -4,8 +4,7 @@ import copy
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from tests import quick_yaml
 from triton_plugin.subject import Subject, parse
 
 FOLDER = Path(__file__).parent / "recorded"
@@ -19,8 +18,8 @@ HOSTILE = "</script><script>document.title='taken'</script>|`${7*7}`[b]{{7*7}}&a
 
 def golden(case: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """An object of tests/golden and its results."""
-    body = yaml.safe_load((GOLDEN / case / "cr.yaml").read_text(encoding="utf-8"))
-    children = yaml.safe_load((GOLDEN / case / "observed.yaml").read_text(encoding="utf-8"))
+    body = quick_yaml.load((GOLDEN / case / "cr.yaml").read_text(encoding="utf-8"))
+    children = quick_yaml.load((GOLDEN / case / "observed.yaml").read_text(encoding="utf-8"))
     none: dict[str, Any] = {"kind": "ConfigMap", "metadata": {"name": "digits-results"}, "data": {}}
     results = next((each for each in children if each["kind"] == "ConfigMap"), none)
     return body, results
@@ -28,7 +27,7 @@ def golden(case: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def expected(case: str) -> dict[str, Any]:
     """The status that the pass of a case of tests/golden writes."""
-    written = yaml.safe_load((GOLDEN / case / "expected.yaml").read_text(encoding="utf-8"))
+    written = quick_yaml.load((GOLDEN / case / "expected.yaml").read_text(encoding="utf-8"))
     status: dict[str, Any] = written["status"]
     return status
 

@@ -60,6 +60,7 @@ def test_the_trade_off_is_of_the_scenario_that_is_ranked(scenario: str) -> None:
     made = report(saturated()).model_copy(update={"scenario": scenario})
     (plot,) = tradeoff(made)
     assert f"({columns.SWEEPS[scenario]} sweep)" in plot.title
+    assert plot.svg.startswith("<svg")
 
 
 def test_without_the_records_the_saturation_is_told_and_not_drawn() -> None:

@@ -56,9 +56,9 @@ def hostile_record(text: str) -> str:
     return json.dumps(whole)
 
 
-@pytest.fixture
-def saved(tmp_path: Path) -> str:
-    file = tmp_path / "saved.yaml"
+@pytest.fixture(scope="session")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> str:
+    file = tmp_path_factory.mktemp("hostile") / "saved.yaml"
     file.write_text(yaml.safe_dump({"kind": "List", "items": list(hostile_object())}), encoding="utf-8")
     return str(file)
 

@@ -9,6 +9,7 @@ import yaml
 from celpy.adapter import json_to_cel
 from lupa.lua51 import LuaRuntime
 
+from tests import quick_yaml
 from triton_plugin.validation.validate import check, deployments
 
 Body = dict[str, Any]
@@ -42,8 +43,8 @@ PHASES = sorted(path.parent.name for path in GOLDEN.glob("*/expected.yaml"))
 
 def recorded(phase: str) -> Body:
     """The TritonDeployment after a pass of the phase."""
-    body: Body = yaml.safe_load((GOLDEN / phase / "cr.yaml").read_text())
-    body["status"] = yaml.safe_load((GOLDEN / phase / "expected.yaml").read_text())["status"]
+    body: Body = quick_yaml.load((GOLDEN / phase / "cr.yaml").read_text())
+    body["status"] = quick_yaml.load((GOLDEN / phase / "expected.yaml").read_text())["status"]
     return body
 
 

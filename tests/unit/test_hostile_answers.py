@@ -17,7 +17,7 @@ from tests.hostile_messages import messages
 from tests.hostile_text import obeyed
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.document import DocumentError
-from triton_converters.contract.envelope import INFLATED_LIMIT_BYTES, MessageTooLongError, Outcome
+from triton_converters.contract.envelope import INFLATED_LIMIT_BYTES, MessageTooLongError, Outcome, read_again
 from triton_converters.contract.reasons import FAILURES, Reason
 from triton_converters.contract.results import (
     CandidateMetrics,
@@ -189,6 +189,15 @@ def test_there_are_a_thousand_hostile_messages_and_more() -> None:
 @pytest.mark.parametrize("outcome", OUTCOMES, ids=lambda outcome: outcome.stage)
 def test_an_honest_answer_is_read(outcome: Outcome) -> None:
     assert read(outcome.to_json()) == outcome
+
+
+def test_a_text_is_parsed_once_and_what_is_wrong_with_it_is_told_each_time() -> None:
+    text = OUTCOMES[0].to_json()
+    assert read_again(text) == Outcome.from_json(text)
+    assert read_again(text) is read_again(text)
+    for _ in range(2):
+        with pytest.raises(DocumentError):
+            read_again("{}")
 
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:

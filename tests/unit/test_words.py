@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import yaml
 
+from tests import quick_yaml
 from triton_converters.contract.reasons import Reason
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -115,7 +115,7 @@ def test_a_docstring_says_what_a_thing_is_or_does(room: str) -> None:
 
 def test_the_descriptions_of_the_api_use_the_glossary() -> None:
     (file,) = (ROOT / "crds").glob("*.yaml")
-    schema = yaml.safe_load(file.read_text(encoding="utf-8"))["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema = quick_yaml.load(file.read_text(encoding="utf-8"))["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     found = faults(descriptions(schema, "crds"))
     assert found == [], "\n" + "\n".join(found)
 

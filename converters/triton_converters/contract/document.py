@@ -6,8 +6,10 @@ but quote no value, and DocumentError is the only exception.
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
+from functools import cache
 from types import UnionType
 from typing import Any, Self, Union, get_args, get_origin, get_type_hints
 
@@ -48,8 +50,7 @@ class Document:
 
 def given(value: Any) -> dict[str, Any]:
     """Return a dataclass's fields by name, without those at their default; raises TypeError for any other value."""
-    found = ((field, getattr(value, field.name)) for field in fields(value))
-    return {field.name: each for field, each in found if each != field.default}
+    return {name: each for name, default in _defaults(value.__class__) if (each := getattr(value, name)) != default}
 
 
 def decode(text: str) -> Any:
@@ -93,8 +94,23 @@ def _too_deep() -> DocumentError:
     return DocumentError(f"lists and objects are nested more than {DEPTH_LIMIT} levels deep")
 
 
+@cache
+def _defaults(kind: type[Any]) -> tuple[tuple[str, Any], ...]:
+    """The fields of a dataclass and their defaults; MISSING is the default of one that has none."""
+    return tuple((field.name, field.default) for field in fields(kind))
+
+
+@cache
+def _shape(kind: type[Any]) -> tuple[frozenset[str], Mapping[str, Any]]:
+    """The fields of a dataclass that have no default, and the types of all. Kept, because to evaluate types is slow."""
+    return frozenset(field.name for field in fields(kind) if field.default is MISSING), get_type_hints(kind)
+
+
 def _build(kind: Any, value: Any, place: str) -> Any:
     """Turn decoded JSON into ``kind``: dataclasses by field, tuples by element, scalars by type."""
+    # Most values are numbers and strings: a pass reads tens of thousands.
+    if type(value) is kind:
+        return value
     origin = get_origin(kind)
     if origin in (Union, UnionType):
         return None if value is None else _build(next(k for k in get_args(kind) if k is not type(None)), value, place)
@@ -102,13 +118,11 @@ def _build(kind: Any, value: Any, place: str) -> Any:
         assert isinstance(kind, type)
         if not isinstance(value, dict):
             raise wrong_type(place, "an object", value)
-        names = {field.name for field in fields(kind)}
-        needed = {field.name for field in fields(kind) if field.default is MISSING}
-        if not needed <= set(value) <= names:
+        needed, hints = _shape(kind)
+        if not needed <= value.keys() <= hints.keys():
             raise DocumentError(
-                f"{place} lacks a field or has an unknown one; its fields are {', '.join(sorted(names))}"
+                f"{place} lacks a field or has an unknown one; its fields are {', '.join(sorted(hints))}"
             )
-        hints = get_type_hints(kind)
         return kind(**{name: _build(hints[name], each, f"{place}.{name}") for name, each in value.items()})
     if origin is tuple:
         if not isinstance(value, list | tuple):

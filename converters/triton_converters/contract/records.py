@@ -4,7 +4,7 @@ Standard library only.
 """
 
 from triton_converters.contract.document import DocumentError
-from triton_converters.contract.envelope import Outcome
+from triton_converters.contract.envelope import Outcome, read_again
 
 CLAIM = "claim"
 """Entry with the name and the uid, NAME/UID, of the claim that holds the results; another claim does not have them."""
@@ -37,7 +37,7 @@ def is_record(name: str) -> bool:
 
 def read_record(name: str, text: str) -> Outcome:
     """Return the result that an entry holds; raises DocumentError if it does not hold the result of that name."""
-    outcome = Outcome.from_json(text)
+    outcome = read_again(text)
     if outcome.result is None or name != record_name(outcome.stage, outcome.key):
         raise DocumentError(f"it does not hold the result {name}")
     return outcome

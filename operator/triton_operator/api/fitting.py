@@ -69,4 +69,4 @@ def _fitted(value: Any, limit: int | None) -> Any:
 def _text(given: str, limit: int) -> str:
     text = printable(given)
     # Bytes are never fewer than characters: cut to bytes only what has too many characters.
-    return shortened(text, limit if len(text) > limit else 4 * limit)
+    return shortened(text, limit) if len(text) > limit else text

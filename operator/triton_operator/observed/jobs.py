@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from triton_converters.contract.document import DocumentError
-from triton_converters.contract.envelope import EXIT_FINAL, Outcome
+from triton_converters.contract.envelope import EXIT_FINAL, Outcome, read_again
 from triton_converters.contract.reasons import Reason
 from triton_operator import names
 from triton_operator.observed.pods import (
@@ -336,7 +336,7 @@ def _record(pod: Mapping[str, Any], stage: str, key: str) -> Record | None:
 
 def _outcome(terminated: Mapping[str, Any], stage: str, key: str) -> Outcome | None:
     try:
-        outcome = Outcome.from_json(terminated.get("message", ""))
+        outcome = read_again(terminated.get("message", ""))
     except DocumentError:
         return None
     return outcome if (outcome.stage, outcome.key) == (stage, key) else None

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from triton_converters.contract.document import DocumentError
-from triton_converters.contract.envelope import Outcome
+from triton_converters.contract.envelope import read_again
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import printable
 from triton_operator.names import STAGE_LABEL
@@ -177,7 +177,7 @@ def revision_trouble(pod: Mapping[str, Any], revision: str) -> Trouble | None:
 def _checked(terminated: Mapping[str, Any], revision: str) -> Trouble | None:
     """What the container said about its own revision."""
     try:
-        outcome = Outcome.from_json(terminated.get("message", ""))
+        outcome = read_again(terminated.get("message", ""))
     except DocumentError:
         return None
     if (outcome.stage, outcome.key) != (SERVE, revision) or outcome.reason is None:

@@ -86,7 +86,7 @@ class Work:
 
 def job(context: Context, work: Work) -> dict[str, Any]:
     """The Job that does the work. Its name contains a hash of its whole template."""
-    settings = context.spec.job_pod
+    settings = context.job_pod
     labels = {names.STAGE_LABEL: work.stage, names.KEY_LABEL: work.key}
     if work.candidate:
         labels[names.CANDIDATE_LABEL] = work.candidate
@@ -265,7 +265,7 @@ def _container(
         "command": ["python3", "-m", "triton_converters"],
         "args": arguments,
         "env": _environment(context, work, runs),
-        "resources": pod.resources(context, context.spec.job_pod, gpu=runs and work.gpu),
+        "resources": pod.resources(context, context.job_pod, gpu=runs and work.gpu),
         "securityContext": pod.CONTAINER_SECURITY,
         # If the stage could not write its message, the last lines of its log replace it.
         "terminationMessagePolicy": "FallbackToLogsOnError",
@@ -288,9 +288,9 @@ def _converters_volume() -> dict[str, Any]:
 
 def _placement(context: Context, work: Work) -> Pod:
     """The settings for the pod's node. A pod with a server runs where servers run, so that its figures hold there."""
-    own, serving = context.spec.job_pod, context.spec.server_pod
+    own, serving = context.job_pod, context.server_pod
     if work.sidecar is None:
-        return context.spec.follower_pod if pod.follows_servers(context) else own
+        return context.follower_pod if pod.follows_servers(context) else own
     secrets = {each.name: each for each in [*serving.image_pull_secrets, *own.image_pull_secrets]}
     return serving.model_copy(update={"image_pull_secrets": list(secrets.values())})
 
@@ -352,10 +352,10 @@ def _environment(context: Context, work: Work, runs: bool) -> list[dict[str, str
             "PIP_INDEX_URL": settings.sources_package_index,
             "SOURCE_SERVICE_ACCOUNT": work.service_account,
         }
-    if cpus := amount(context.spec.job_pod.resources.limits.get("cpu")):
+    if cpus := amount(context.job_pod.resources.limits.get("cpu")):
         # torch would start a thread for each of the node's cores and be throttled.
         variables["OMP_NUM_THREADS"] = str(ceil(cpus))
     if runs and context.spec.conversion.image:
         variables["PYTHONPATH"] = COPIED_CONVERTERS
-    given = pod.variables(context.spec.job_pod) if runs else []
+    given = pod.variables(context.job_pod) if runs else []
     return [*({"name": name, "value": value} for name, value in variables.items() if value), *given]

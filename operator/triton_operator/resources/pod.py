@@ -166,7 +166,7 @@ def _bytes(quantity: str) -> Decimal:
 
 def servers_have_gpu(context: Context) -> bool:
     """Whether the servers have a GPU: the spec's, or one that is written into their limits."""
-    return _has_gpu(context, resources(context, context.spec.server_pod, gpu=True))
+    return _has_gpu(context, resources(context, context.server_pod, gpu=True))
 
 
 def _has_gpu(context: Context, given: Mapping[str, Any]) -> bool:

@@ -94,7 +94,7 @@ def check_container(context: Context, request: CheckRequest, mounts: list[dict[s
         "args": [request.to_json()],
         "env": [{"name": "PYTHONDONTWRITEBYTECODE", "value": "1"}],
         # A quota asks for them on every container; no more is reserved, because it ends before the server starts.
-        "resources": pod.resources(context, context.spec.server_pod, gpu=False),
+        "resources": pod.resources(context, context.server_pod, gpu=False),
         "securityContext": pod.CONTAINER_SECURITY,
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": mounts,
@@ -109,14 +109,14 @@ def server_container(context: Context, revision: Attempt) -> dict[str, Any]:
     """
     mounts = [_revision_mount(revision), pod.SHARED_MEMORY, pod.TEMPORARY]
     engine_cache = revision.engine_cache
-    env = pod.variables(context.spec.server_pod)
+    env = pod.variables(context.server_pod)
     return {
         "name": SERVER,
         "image": context.images.server,
         "imagePullPolicy": "IfNotPresent",
         "args": server_arguments(context, revision.key),
         **({"env": env} if env else {}),
-        "resources": pod.resources(context, context.spec.server_pod, gpu=True),
+        "resources": pod.resources(context, context.server_pod, gpu=True),
         "securityContext": pod.CONTAINER_SECURITY,
         # tritonserver writes no termination message, so the last lines of its log replace it.
         "terminationMessagePolicy": "FallbackToLogsOnError",
@@ -175,7 +175,7 @@ def server(context: Context, revision: Attempt, image: str) -> dict[str, Any]:
             "progressDeadlineSeconds": serving.progress_deadline_seconds,
             "selector": {"matchLabels": {names.DEPLOYMENT_LABEL: context.name, names.REVISION_LABEL: name}},
             "template": {
-                "metadata": pod.pod_metadata(context, context.spec.server_pod, "server", **labels),
+                "metadata": pod.pod_metadata(context, context.server_pod, "server", **labels),
                 "spec": pod.finished(context, _pod(context, first, containers, bool(revision.engine_cache))),
             },
         },
@@ -184,7 +184,7 @@ def server(context: Context, revision: Attempt, image: str) -> dict[str, Any]:
 
 def _pod(context: Context, first: list[Container], containers: list[Container], writes: bool) -> dict[str, Any]:
     """The spec of a server's pod. ``writes``: whether a part of the claim is writable."""
-    return pod.pod_spec(context, context.spec.server_pod, "server", gpu=True) | {
+    return pod.pod_spec(context, context.server_pod, "server", gpu=True) | {
         "terminationGracePeriodSeconds": GRACE_SECONDS,
         "initContainers": first,
         "containers": containers,

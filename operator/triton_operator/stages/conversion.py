@@ -1,6 +1,6 @@
 """Convert: one Job for each candidate, `parallelism` at a time, in the spec's order. A failure stops no other Job."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from triton_converters.contract import layout
@@ -18,6 +18,7 @@ from triton_operator.candidates import server_image
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.combination import Combination, Member, combinations
 from triton_operator.context import Context
+from triton_operator.observed.failures import Damage
 from triton_operator.observed.pods import Trouble
 from triton_operator.resources.jobs import Work
 from triton_operator.stages.packages import packages_key
@@ -47,14 +48,14 @@ def convert(context: Context, progress: Referred) -> Referred:
 
 def converted(context: Context, dump: Dump, candidates: Sequence[Combination]) -> Round:
     """Return what became of the candidates' conversions."""
-    works = [convert_work(context, dump, candidate) for candidate in candidates]
-    repairs = [revision_key(context, _request(context, dump, candidate))[1] for candidate in candidates]
+    pairs = [_work_and_damages(context, dump, candidate) for candidate in candidates]
+    works = [work for work, _ in pairs]
     free = context.spec.conversion.parallelism - sum(_is_active(context, work) for work in works)
     attempts, effects = [], Effects()
     # Keys of the files that candidates of an ensemble share: `made` exist, `making` are being made by a running Job.
     made = {key for work in works if _is_done(context, work) for key in _files(work)}
     making = {key for work in works if _is_active(context, work) for key in _files(work)} - made
-    for candidate, work, damages in zip(candidates, works, repairs, strict=True):
+    for candidate, (work, damages) in zip(candidates, pairs, strict=True):
         if refusal := refused(context, candidate):
             attempts.append(Attempt(candidate).now("Skipped", refusal))
             continue
@@ -106,8 +107,13 @@ def _advised(context: Context, failure: Trouble) -> Trouble:
 
 def convert_work(context: Context, dump: Dump, candidate: Combination) -> Work:
     """The Job's work. The conversion key covers what changes the file; the revision key covers config.pbtxt too."""
+    return _work_and_damages(context, dump, candidate)[0]
+
+
+def _work_and_damages(context: Context, dump: Dump, candidate: Combination) -> tuple[Work, Mapping[str, Damage]]:
+    """The Job's work, and what became of the revision under earlier keys."""
     request = _request(context, dump, candidate)
-    key, _ = revision_key(context, request)
+    key, damages = revision_key(context, request)
     # The rest changes no file: the candidate's name is for messages, and the conversion keys cover the batches.
     request = replace(
         request,
@@ -120,7 +126,7 @@ def convert_work(context: Context, dump: Dump, candidate: Combination) -> Work:
         ),
     )
     volumes, mounts = user_volumes(context, dump.source)
-    return Work(
+    work = Work(
         stage="convert",
         key=request.key,
         request=request,
@@ -133,6 +139,7 @@ def convert_work(context: Context, dump: Dump, candidate: Combination) -> Work:
         gpu=True,
         inputs=(layout.source_directory(dump.source.digest), layout.reference_directory(dump.key)),
     )
+    return work, damages
 
 
 def _request(context: Context, dump: Dump, candidate: Combination) -> ConvertRequest:

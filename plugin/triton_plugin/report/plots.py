@@ -4,6 +4,7 @@ import io
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 from typing import Any
 
@@ -60,7 +61,17 @@ class Plot:
     title: str
     text: str
     """What it shows, for readers who do not see it."""
-    svg: str
+    draw: Callable[[Axes], None]
+
+    @cached_property
+    def svg(self) -> str:
+        """The drawing. Made when it is first asked for: it takes long, and Markdown only refers to it."""
+        with matplotlib.rc_context(STYLE):  # type: ignore[arg-type]
+            figure = Figure(layout="constrained")
+            self.draw(figure.subplots())
+            out = io.StringIO()
+            figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
+        return _element(out.getvalue(), self.name)
 
 
 @dataclass(frozen=True)
@@ -97,13 +108,13 @@ def offline(report: Report) -> list[Plot]:
         return draw
 
     return [
-        _plot(
+        Plot(
             "offline-throughput",
             "Throughput against batch size",
             f"Inferences a second at batch sizes {_listed(batches)}, one line for each candidate.",
             lines(lambda row: float(row.throughput), "Throughput (inferences/s)"),
         ),
-        _plot(
+        Plot(
             "offline-latency",
             "Latency against batch size",
             f"99th percentile of latency at batch sizes {_listed(batches)}, one line for each candidate.",
@@ -132,7 +143,7 @@ def components(rows: Sequence[RowStatus], name: str, title: str) -> Plot:
         _legend(axes, handles[::-1], labels[::-1])
 
     text = f"Average latency at {len(ordered)} loads, each a bar of seven components; the tables contain the figures."
-    return _plot(name, title, text, draw)
+    return Plot(name, title, text, draw)
 
 
 def tradeoff(report: Report) -> list[Plot]:
@@ -177,7 +188,7 @@ def tradeoff(report: Report) -> list[Plot]:
         f" {sweep} sweep{' and every point of the searches' if searched else ''}, with the Pareto line of those that"
         " no other one beats in both, and the constraints."
     )
-    return [_plot("tradeoff", f"Throughput against P99 latency ({sweep} sweep)", text, draw)]
+    return [Plot("tradeoff", f"Throughput against P99 latency ({sweep} sweep)", text, draw)]
 
 
 def saturation(report: Report) -> list[Plot]:
@@ -218,7 +229,7 @@ def saturation(report: Report) -> list[Plot]:
         f"99th percentile of latency against inferences a second of one replica of {shown.status.name}, at {loads},"
         " with the saturation marked."
     )
-    return [_plot("saturation", "P99 latency against throughput of one replica", text, draw)]
+    return [Plot("saturation", "P99 latency against throughput of one replica", text, draw)]
 
 
 def _profiled(report: Report) -> list[CandidateReport]:
@@ -311,16 +322,6 @@ def _legend(axes: Axes, *handles_and_labels: object) -> None:
 
 def _listed(values: Sequence[int]) -> str:
     return ", ".join(map(str, values))
-
-
-def _plot(name: str, title: str, text: str, draw: Callable[[Axes], None]) -> Plot:
-    with matplotlib.rc_context(STYLE):  # type: ignore[arg-type]
-        figure = Figure(layout="constrained")
-        axes = figure.subplots()
-        draw(axes)
-        out = io.StringIO()
-        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
-    return Plot(name, title, text, _element(out.getvalue(), name))
 
 
 def _element(document: str, name: str) -> str:

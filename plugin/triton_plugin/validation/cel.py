@@ -23,8 +23,11 @@ def broken(value: Any, schema: Schema, path: str) -> Iterator[Fault]:
 
     A rule about a change (``oldSelf``) does not apply to a new object, as in the API server.
     """
-    for rule in schema.get("x-kubernetes-validations", ()):
-        if "oldSelf" not in rule["rule"] and not _holds(rule["rule"], value):
+    applied = [each for each in schema.get("x-kubernetes-validations", ()) if "oldSelf" not in each["rule"]]
+    # Converted once for all its rules: the spec has dozens of them, and is large.
+    given = json_to_cel(value) if applied else None
+    for rule in applied:
+        if not _holds(rule["rule"], given):
             yield Fault(path, rule["message"])
     if isinstance(value, list):
         for number, each in enumerate(value):
@@ -45,9 +48,9 @@ def _below(schema: Schema) -> Iterator[Schema]:
             yield schema[keyword]
 
 
-def _holds(rule: str, value: Any) -> bool:
-    """Whether a rule holds. Raises celpy.CELEvalError if the rule, not the object, is wrong."""
-    return bool(_program(rule).evaluate({"self": json_to_cel(value)}))
+def _holds(rule: str, given: Any) -> bool:
+    """Whether a rule holds for a value of CEL. Raises celpy.CELEvalError if the rule, not the object, is wrong."""
+    return bool(_program(rule).evaluate({"self": given}))
 
 
 @cache
