@@ -88,7 +88,7 @@ class Outcome:
         return cls(envelope.stage, envelope.key, None, envelope.reason, envelope.message)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=32)
 def read_again(text: str) -> Outcome:
     """Parse an envelope, or return what the same text was parsed to: each pass over an object reads all its results.
 
