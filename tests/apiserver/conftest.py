@@ -22,6 +22,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.apiserver)
 
 
+VALUES = ("--set", "allowed.serviceAccounts={default/models-reader},gatewayApi.enabled=true")
+"""The chart's values, as far as they change what the operator may do."""
+
+
 @pytest.fixture(scope="session")
 def apiserver() -> Iterator[ApiServer]:
     """The server, with the CRD established."""
@@ -60,8 +64,7 @@ def kubectl_shared(cluster_kubectl: Kubectl) -> Kubectl:
 @pytest.fixture(scope="session")
 def operator_kubeconfig(cluster_kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The chart's ServiceAccount. Its Jobs that download may have the one ServiceAccount default/models-reader."""
-    values = ("--set", "allowed.serviceAccounts={default/models-reader},gatewayApi.enabled=true")
-    return install_account(cluster_kubectl, tmp_path_factory.mktemp("account"), *values)
+    return install_account(cluster_kubectl, tmp_path_factory.mktemp("account"), *VALUES)
 
 
 @pytest.fixture(scope="module")
