@@ -61,6 +61,11 @@ class Context:
         return self.spec.follower_pod
 
     @property
+    def retry_command(self) -> str:
+        """What a user types for another try of what failed."""
+        return f"kubectl triton retry {self.name} --namespace {self.deployment.namespace}"
+
+    @property
     def sought(self) -> tuple[str, ...]:
         """Paths of the models whose format the source shows, in the spec's order, whether it was found yet or not."""
         found = {each.name for each in self.resolved.models if each.format} if self.resolved else set()

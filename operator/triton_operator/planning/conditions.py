@@ -1,6 +1,6 @@
 """Makes conditions from the stages' verdicts, and Events from the difference of two statuses. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import get_args
 
@@ -19,10 +19,7 @@ from triton_operator.candidates.defaults import default_candidates
 from triton_operator.context import Context
 from triton_operator.resources.claim import kept
 from triton_operator.stages.reference import Referred
-from triton_operator.stages.routing import route
-from triton_operator.stages.scaling import scale
 from triton_operator.stages.serving import RolledOut, available
-from triton_operator.stages.soaking import Soaking
 from triton_operator.stages.step import Progress, Verdict
 
 UNDECIDED = {
@@ -48,7 +45,7 @@ STAGES: tuple[ConditionType, ...] = tuple(
 )
 
 
-def conditions(context: Context, progress: Progress, soak: Soaking) -> list[Condition]:
+def conditions(context: Context, progress: Progress, asked: Iterable[Verdict]) -> list[Condition]:
     """All conditions as observed now: the three that summarize, the stages' in order, notices, those asked for."""
     verdicts = {verdict.type: verdict for verdict in progress.verdicts}
     for kind in STAGES:
@@ -56,7 +53,6 @@ def conditions(context: Context, progress: Progress, soak: Soaking) -> list[Cond
             verdicts[kind] = _not_reached(context, kind)
     stages = [_undecided(verdicts[kind]) for kind in STAGES]
     summary = _summary(context, progress, stages)
-    asked = filter(None, (scale(context, progress).verdict, route(context, progress).verdict, soak.verdict))
     generation = context.deployment.generation
     return [
         condition(each.type, each.status, each.reason, each.message, generation, context.now)

@@ -104,7 +104,7 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
     effects, history = progress.effects + repairing.noticed(context), observed.history
     soak, canary = serving.soak_of(context, progress), serving.canary_of(context, progress)
     if not isinstance(progress, RolledOut):
-        effects += serving.keep_serving(context, soak)
+        effects += serving.keep_serving(context, soak, canary)
     elif progress.rollout.is_complete and not soak.goes_on and canary.holds is None:
         profile = record_name("profile", progress.target.profile_key)
         if HISTORY not in observed.unreadable:
@@ -124,16 +124,17 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
         objects += server_policies(context)
     noted = (effects.failures, effects.damaged, effects.flips)
     objects.append(results(context, set(effects.needed), *noted, history))
-    scaled = scaling.scale(context, progress)
+    scaled = scaling.scale(context, progress, canary.share)
     if scaled.scaled_object is not None:
         effects += Effects((scaled.scaled_object,))
-    routed = routing.route(context, progress)
+    routed = routing.route(context, canary.share)
     if routed.http_route is not None:
         effects += Effects((routed.http_route,))
     budget = disruption_budget(context)
     if budget is not None:
         effects += Effects((budget,))
-    status = status_of(context, progress, soak)
+    asked = tuple(each for each in (scaled.verdict, routed.verdict, soak.verdict) if each is not None)
+    status = status_of(context, progress, soak, asked)
     again = (scaled.again_after, soak.again_after, canary.again_after)
     return Plan(
         objects=(*objects, *effects.objects),

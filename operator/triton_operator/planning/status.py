@@ -43,15 +43,18 @@ from triton_operator.stages.searching import CandidateSearch, Searched
 from triton_operator.stages.serving import RolledOut
 from triton_operator.stages.soaking import Soaking
 from triton_operator.stages.source import Sourced
-from triton_operator.stages.step import Progress
+from triton_operator.stages.step import Progress, Verdict
 
 MESSAGE_BYTES = 480
 """The longest message of a candidate; the Job's log has the rest."""
 RESOLVED_BYTES = 256
 
 
-def status_of(context: Context, progress: Progress, soak: Soaking) -> TritonDeploymentStatus:
-    """The whole status. The active revision's part is carried over while another revision is on its way."""
+def status_of(context: Context, progress: Progress, soak: Soaking, asked: Sequence[Verdict]) -> TritonDeploymentStatus:
+    """The whole status. The active revision's part is carried over while another revision is on its way.
+
+    ``asked``: the verdicts on what the spec may ask for besides, such as a soak.
+    """
     old = context.deployment.status
     up = context.serving is not None
     ranking, searches = (progress.ranking, progress.searches) if isinstance(progress, Searched) else ((), ())
@@ -59,7 +62,7 @@ def status_of(context: Context, progress: Progress, soak: Soaking) -> TritonDepl
     serving, accuracy, performance = _of_what_serves(context, progress, server)
     whole = TritonDeploymentStatus(
         observed_generation=context.deployment.generation,
-        conditions=merge_conditions(old.conditions, conditions(context, progress, soak)),
+        conditions=merge_conditions(old.conditions, conditions(context, progress, asked)),
         images=context.pins,
         resolved=context.resolved,
         source=_source(context, progress),

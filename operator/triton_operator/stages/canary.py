@@ -155,11 +155,10 @@ def _undone(context: Context, target: ServerView, failed: Flip, effects: Effects
 
 def _failed(context: Context, flip: Flip, share: int, found: Judgement) -> Flip:
     """The record of a revision that is undone."""
-    retry = f"kubectl triton retry {context.name} --namespace {context.deployment.namespace}"
     words = (
         f"revision {flip.revision} in Deployment {flip.server}, with {share} % of the requests to HTTPRoute"
         f" {context.name}: {found.words}; Deployment {flip.previous} stays active; this revision gets no more of them,"
-        f" and is not tried again until the spec or the source changes, or you type: {retry}"
+        f" and is not tried again until the spec or the source changes, or you type: {context.retry_command}"
     )
     return replace(flip, at=context.now.isoformat(), reason=Reason.SOAK_FAILED, message=words, intent=intent(context))
 

@@ -33,10 +33,9 @@ def given_up(context: Context, damages: Mapping[str, Damage]) -> Trouble | None:
     recent = [damage for damage in damages.values() if damage.retry == context.deployment.retry]
     if len(recent) <= REPAIRS:
         return None
-    retry = f"kubectl triton retry {context.name} --namespace {context.deployment.namespace}"
     message = (
         f"the revision was damaged {len(recent)} times and is not published again: {recent[-1].message}; find out what"
-        f" writes to PersistentVolumeClaim {context.claim_name}, then type: {retry}"
+        f" writes to PersistentVolumeClaim {context.claim_name}, then type: {context.retry_command}"
     )
     return Trouble(Reason.REPOSITORY_DAMAGED, message)
 

@@ -8,8 +8,7 @@ from triton_operator import names
 from triton_operator.api.gateway import Route
 from triton_operator.context import Context
 from triton_operator.resources.routing import http_route
-from triton_operator.stages.serving import canary_of
-from triton_operator.stages.step import Progress, Verdict
+from triton_operator.stages.step import Verdict
 
 
 @dataclass(frozen=True)
@@ -22,8 +21,11 @@ class Routing:
     """None: there should be none."""
 
 
-def route(context: Context, progress: Progress) -> Routing:
-    """The HTTPRoute to the active revision, and what the Gateways say about it."""
+def route(context: Context, share: int) -> Routing:
+    """The HTTPRoute to the active revision, and what the Gateways say about it.
+
+    ``share``: percent of its requests that a canary gets.
+    """
     asked = context.spec.serving.route
     if asked is None:
         return Routing()
@@ -38,7 +40,6 @@ def route(context: Context, progress: Progress) -> Routing:
         )
     if context.serving is None:
         return Routing(Verdict("Routed", None, Reason.WAITING, "no revision is active yet"))
-    share = canary_of(context, progress).share
     return Routing(_answered(context, asked, share), http_route(context, asked, share))
 
 

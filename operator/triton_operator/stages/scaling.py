@@ -8,7 +8,7 @@ from triton_converters.contract.reasons import Reason
 from triton_operator.api.serving import Autoscaling
 from triton_operator.context import Context
 from triton_operator.resources.autoscaling import WINDOW_SECONDS, scaled_object
-from triton_operator.stages.serving import RolledOut, canary_of
+from triton_operator.stages.serving import RolledOut
 from triton_operator.stages.step import Progress, Verdict
 
 
@@ -24,10 +24,11 @@ class Scaling:
     """Seconds until time alone changes it."""
 
 
-def scale(context: Context, progress: Progress) -> Scaling:
+def scale(context: Context, progress: Progress, share: int) -> Scaling:
     """The ScaledObject of the revision that the status calls active, by the saturation that the status has of it.
 
-    Both are of the last status written, because they are written together.
+    Both are of the last status written, because they are written together. ``share``: percent of the route's requests
+    that a canary gets.
     """
     autoscaling = context.spec.serving.autoscaling
     if autoscaling is None:
@@ -55,7 +56,7 @@ def scale(context: Context, progress: Progress) -> Scaling:
             " replicas stay as they are; relax spec.selection.constraints, or lower the start of"
             " spec.performance.online.concurrency",
         )
-    words, seconds = _pause(context, progress, performance.measured_at)
+    words, seconds = _pause(context, progress, share, performance.measured_at)
     body = scaled_object(
         context, autoscaling, active.revision, found.concurrency, found.throughput, paused=words is not None
     )
@@ -79,10 +80,10 @@ def _range(autoscaling: Autoscaling) -> str:
     return f"{low} to {high} replicas" if low < high else f"{low} replicas"
 
 
-def _pause(context: Context, progress: Progress, measured_at: str) -> tuple[str | None, float | None]:
+def _pause(context: Context, progress: Progress, share: int, measured_at: str) -> tuple[str | None, float | None]:
     """Why the replicas stay as they are for now, and for how many seconds; None: they follow the load."""
     active = context.deployment.status.active
-    if canary_of(context, progress).share:
+    if share:
         return "a canary takes a share of the active revision's load; the replicas of both stay until it is over", None
     if context.spec.serving.replicas == 0:
         return "spec.serving.replicas is 0, so no server runs; scaling goes on once replicas are wanted", None

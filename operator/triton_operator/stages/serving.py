@@ -169,12 +169,12 @@ def _sweep(context: Context, work: Work, ready: bool) -> Run:
     return replace(known, effects=replace(known.effects, objects=(), jobs=frozenset()), active=False)
 
 
-def keep_serving(context: Context, soak: Soaking) -> Effects:
+def keep_serving(context: Context, soak: Soaking, trial: Canary) -> Effects:
     """Keep the Service of the active revision while the target is not known yet."""
     if context.serving is None:
         return Effects()
     points_to = soak.back_to or context.serving
-    effects = Effects((service(context, points_to),)) + canary.release(context).effects
+    effects = Effects((service(context, points_to),)) + trial.effects
     return effects + rollout.old_server(context, None, failed=True)
 
 

@@ -179,10 +179,9 @@ def _decided(context: Context, flip: Flip, found: Judgement, previous: ServerVie
     if reason is Reason.SOAK_PASSED:
         return replace(flip, before=None, reason=reason, message=words)
     if reason is Reason.SOAK_FAILED and previous is not None and previous.answers:
-        retry = f"kubectl triton retry {context.name} --namespace {context.deployment.namespace}"
         words = (
             f"{words}; Deployment {flip.previous} is active again, and this revision is not tried again until the spec"
-            f" or the source changes, or you type: {retry}"
+            f" or the source changes, or you type: {context.retry_command}"
         )
         return replace(flip, reason=reason, message=words, intent=intent(context))
     words += "; it stays without a verdict"

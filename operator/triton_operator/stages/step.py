@@ -223,6 +223,7 @@ def _given_up(context: Context, observed: JobView, patience: float | None) -> Tr
         return None
     if (context.now - observed.unschedulable_since).total_seconds() <= patience:
         return None
-    retry = f"kubectl triton retry {context.name} --namespace {context.deployment.namespace}"
-    message = f"{observed.pending.message} Given up after {patience:g} s; once there is a node, type: {retry}"
+    message = (
+        f"{observed.pending.message} Given up after {patience:g} s; once there is a node, type: {context.retry_command}"
+    )
     return Trouble(observed.pending.reason, message)
