@@ -71,8 +71,8 @@ def _outcome(subject: Subject) -> str:
         else:
             state = "is waiting for you" if subject.is_paused else "is in progress"
             lines.append(_sentence(f"{name} {state}: {now.stage}: {now.reason}: {now.message}"))
-            if subject.is_paused and (words := advice(now.reason, subject.name, subject.namespace)):
-                lines.append(f"  to do: {words}")
+            if subject.is_paused:
+                lines += _to_do(subject, now.reason)
     return "\n".join([*lines, *_notices(subject)])
 
 
@@ -81,8 +81,7 @@ def _notices(subject: Subject) -> Iterator[str]:
     for each in filter(None, (subject.condition(kind) for kind in NOTICES)):
         kind = "Warning" if each.type in RISKS else "Note"
         yield _sentence(f"{kind}: {each.reason}: {each.message}")
-        if words := advice(each.reason, subject.name, subject.namespace):
-            yield f"  to do: {words}"
+        yield from _to_do(subject, each.reason)
 
 
 def _trouble(subject: Subject) -> Iterator[str]:
@@ -95,8 +94,13 @@ def _trouble(subject: Subject) -> Iterator[str]:
     yield f"  what:  {found.type}: {found.reason}: {found.message}"
     if found.reason in DOCS:
         yield f"  means: {DOCS[found.reason]}"
-    if words := advice(found.reason, subject.name, subject.namespace):
-        yield f"  to do: {words}"
+    yield from _to_do(subject, found.reason)
+
+
+def _to_do(subject: Subject, reason: str) -> list[str]:
+    """A line with what to do about a reason; none if there is nothing to do or nothing is known."""
+    words = advice(reason, subject.name, subject.namespace)
+    return [f"  to do: {words}"] if words else []
 
 
 def _serving(subject: Subject) -> str:
@@ -210,11 +214,8 @@ def _others(subject: Subject, above: str) -> str:
             lines.append(f"    constraint: {words}")
         if awaited and each.rank:
             lines.append(f"    revision: {each.key}")
-        if (
-            each.state == "Failed"
-            and (to_do := advice(each.reason, subject.name, subject.namespace))
-            and to_do not in "\n".join([above, *lines])
-        ):
+        to_do = advice(each.reason, subject.name, subject.namespace) if each.state == "Failed" else ""
+        if to_do and to_do not in "\n".join([above, *lines]):
             lines.append(f"    to do: {to_do}")
     return "\n".join(["Other candidates:", *lines]) if lines else ""
 
@@ -226,10 +227,8 @@ def _last_source(subject: Subject) -> str:
         return ""
     if found.reason not in (Reason.PERFORMANCE_REGRESSED, Reason.NOT_COMPARED):
         return ""
-    lines = [_sentence(f"Regression check: {found.reason}: {found.message}")]
-    if words := advice(found.reason, subject.name, subject.namespace):
-        lines.append(f"  to do: {words}")
-    return "\n".join(lines)
+    line = _sentence(f"Regression check: {found.reason}: {found.message}")
+    return "\n".join([line, *_to_do(subject, found.reason)])
 
 
 def _saturation(subject: Subject) -> str:
@@ -245,10 +244,8 @@ def _autoscaling(subject: Subject) -> str:
     if found is None:
         return ""
     replicas = subject.status.serving.replicas if subject.status.serving else 0
-    lines = [_sentence(f"Autoscaling: {found.reason}: {found.message}; there are {replicas} replicas")]
-    if found.status == "False" and (words := advice(found.reason, subject.name, subject.namespace)):
-        lines.append(f"  to do: {words}")
-    return "\n".join(lines)
+    line = _sentence(f"Autoscaling: {found.reason}: {found.message}; there are {replicas} replicas")
+    return "\n".join([line, *(_to_do(subject, found.reason) if found.status == "False" else [])])
 
 
 def _route(subject: Subject) -> str:
@@ -256,10 +253,8 @@ def _route(subject: Subject) -> str:
     found = subject.condition("Routed")
     if found is None:
         return ""
-    lines = [_sentence(f"Route: {found.reason}: {found.message}")]
-    if found.status == "False" and (words := advice(found.reason, subject.name, subject.namespace)):
-        lines.append(f"  to do: {words}")
-    return "\n".join(lines)
+    line = _sentence(f"Route: {found.reason}: {found.message}")
+    return "\n".join([line, *(_to_do(subject, found.reason) if found.status == "False" else [])])
 
 
 def _soak(subject: Subject) -> str:
@@ -267,10 +262,8 @@ def _soak(subject: Subject) -> str:
     found = subject.condition("Soaked")
     if found is None or subject.holds("Stalled") or found.reason == Reason.CANARY:
         return ""
-    lines = [_sentence(f"Soak: {found.reason}: {found.message}")]
-    if found.reason not in GOES_ON and (words := advice(found.reason, subject.name, subject.namespace)):
-        lines.append(f"  to do: {words}")
-    return "\n".join(lines)
+    line = _sentence(f"Soak: {found.reason}: {found.message}")
+    return "\n".join([line, *(_to_do(subject, found.reason) if found.reason not in GOES_ON else [])])
 
 
 def _measured(subject: Subject) -> str:

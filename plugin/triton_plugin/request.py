@@ -19,23 +19,24 @@ def first_request(subject: Subject) -> str:
     Inputs too long for a command line are sent from Python.
     """
     url = f"http://localhost:{PORT}/v2/models/{subject.spec.served_name}"
-    forwarded = f"kubectl port-forward --namespace {subject.namespace} service/{subject.name}"
-    forward = f"{forwarded} {PORT} &"
-    body = _body(subject.status.signature)
-    if not body and (script := _script(subject)):
-        return f"To send a request from Python (zeros stand for real inputs):\n  {forwarded} {GRPC_PORT} &\n{script}"
-    if not body:
-        return f"To ask which inputs a request needs:\n  {forward}\n  curl {url}"
-    return f"To send a request (zeros stand for real inputs):\n  {forward}\n  curl {url}/infer --data '{body}'"
-
-
-def _script(subject: Subject) -> str:
-    """Return a shell's lines that ask with tritonclient; empty if the inputs are not known."""
+    forward = f"kubectl port-forward --namespace {subject.namespace} service/{subject.name}"
     signature = subject.status.signature
     if signature is None or signature.omitted or not signature.inputs:
-        return ""
+        return f"To ask which inputs a request needs:\n  {forward} {PORT} &\n  curl {url}"
     batch = [1] if signature.max_batch_size else []
-    inputs = [(each.name, [*batch, *_sizes(each)], _datatype(each)) for each in signature.inputs]
+    shapes = [[*batch, *_sizes(tensor)] for tensor in signature.inputs]
+    # A name may hold what a shell reads.
+    if sum(map(prod, shapes)) > MOST_ELEMENTS or any("'" in tensor.name for tensor in signature.inputs):
+        script = _script(subject.spec.served_name, signature, shapes)
+        return f"To send a request from Python (zeros stand for real inputs):\n  {forward} {GRPC_PORT} &\n{script}"
+    body = _body(signature, shapes)
+    return f"To send a request (zeros stand for real inputs):\n  {forward} {PORT} &\n  curl {url}/infer --data '{body}'"
+
+
+def _script(model: str, signature: SignatureStatus, shapes: list[list[int]]) -> str:
+    """Return a shell's lines that ask with tritonclient."""
+    pairs = zip(signature.inputs, shapes, strict=True)
+    inputs = [(each.name, shape, _datatype(each)) for each, shape in pairs]
     return f"""\
   pip install 'tritonclient[grpc]'
 python3 - <<'END'
@@ -46,21 +47,14 @@ for name, shape, datatype in {inputs!r}:
     inputs.append(triton.InferInput(name, shape, datatype))
     zero = b"" if datatype == "BYTES" else 0
     inputs[-1].set_data_from_numpy(numpy.full(shape, zero, triton_to_np_dtype(datatype)))
-answer = triton.InferenceServerClient("localhost:{GRPC_PORT}").infer({subject.spec.served_name!r}, inputs)
+answer = triton.InferenceServerClient("localhost:{GRPC_PORT}").infer({model!r}, inputs)
 for name in {[each.name for each in signature.outputs]!r}:
     print(name, answer.as_numpy(name))
 END"""
 
 
-def _body(signature: SignatureStatus | None) -> str:
-    """Return the request of one sample as JSON; empty if it is not known or long."""
-    if signature is None or signature.omitted or not signature.inputs:
-        return ""
-    batch = [1] if signature.max_batch_size else []
-    shapes = [[*batch, *_sizes(tensor)] for tensor in signature.inputs]
-    # A name may hold what a shell reads.
-    if sum(map(prod, shapes)) > MOST_ELEMENTS or any("'" in tensor.name for tensor in signature.inputs):
-        return ""
+def _body(signature: SignatureStatus, shapes: list[list[int]]) -> str:
+    """Return the request of one sample as JSON."""
     pairs = zip(signature.inputs, shapes, strict=True)
     inputs = [
         {"name": each.name, "shape": shape, "datatype": _datatype(each), "data": [_zero(each)] * prod(shape)}
