@@ -18,6 +18,7 @@ from typing import Any
 from bench.alerting import fired, rules, scrapes
 from bench.deep_network import over_words
 from bench.machine import cpu_model
+from bench.place import Place
 from bench.ramp.load import Answered, Leg, Load, arrivals
 from hack.deploy.command import ROOT, CommandError, TargetCluster
 from hack.deploy.environment import set_up
@@ -83,33 +84,28 @@ def main() -> int:
 
 def run(cluster: TargetCluster, folder: Path, prometheus: Prometheus) -> Body:
     """Return what became of each revision, of the requests to the good one, and of alerts. Raises CommandError."""
-    cluster.run("kubectl", "delete", "namespace", NAMESPACE, "--ignore-not-found", "--timeout=180s")
-    cluster.run("kubectl", "create", "namespace", NAMESPACE)
+    place = Place.fresh(cluster, NAMESPACE)
     for number, shape in enumerate(REVISIONS.values()):
         model = folder / str(number) / f"{NAME}.onnx"
         model.parent.mkdir()
         model.write_bytes(over_words(*shape))
-        target = f"pvc://{CLAIM}/{number}"
-        push = ("python3", "-m", "triton_plugin", "push", str(model), target, "--size", "1Gi")
-        cluster.run(*push, "--namespace", NAMESPACE)
-    apply(cluster, 0)
-    ready = ("--for=condition=Ready", f"td/{NAME}", f"--timeout={READY_SECONDS}s", "--namespace", NAMESPACE)
-    cluster.run("kubectl", "wait", *ready, timeout=READY_SECONDS + 60)
-    address = cluster.get("service", NAME, "--namespace", NAMESPACE)["spec"]["clusterIP"]
+        place.push(model, CLAIM, str(number))
+    place.apply(deployment(0))
+    place.wait(f"td/{NAME}", "condition=Ready", READY_SECONDS)
     tensor = {"name": "word", "shape": [1, 1], "datatype": "INT64"}
     # 37 and 100 have no common divisor: the words that a bad revision lacks come one by one, and not in a row.
     bodies = [json.dumps({"inputs": [tensor | {"data": [each * 37 % WORDS]}]}).encode() for each in range(WORDS)]
-    load = Load(f"{address}:8000", f"/v2/models/{NAME}/infer", bodies)
+    load = Load(place.http_address(NAME), f"/v2/models/{NAME}/infer", bodies)
     times = arrivals([Leg(READY_SECONDS * (len(REVISIONS) + 1), RATE, RATE)])
     began, start, stop = time.time(), time.monotonic(), threading.Event()
     sender = threading.Thread(target=load.send, args=(times, stop))
     sender.start()
     try:
         time.sleep(BEFORE_SECONDS)
-        spans = [(name, undone(cluster, number, start)) for number, name in enumerate(REVISIONS) if number]
+        spans = [(name, undone(place, number, start)) for number, name in enumerate(REVISIONS) if number]
         time.sleep(ALERTED_SECONDS)
-        apply(cluster, 0)
-        cluster.run("kubectl", "wait", "--for=condition=Stalled=false", *ready[1:])
+        place.apply(deployment(0))
+        place.wait(f"td/{NAME}", "condition=Stalled=false", READY_SECONDS)
         time.sleep(ALERTED_SECONDS)
     finally:
         stop.set()
@@ -125,15 +121,15 @@ def run(cluster: TargetCluster, folder: Path, prometheus: Prometheus) -> Body:
     }
 
 
-def undone(cluster: TargetCluster, number: int, start: float) -> tuple[float, float, str]:
+def undone(place: Place, number: int, start: float) -> tuple[float, float, str]:
     """Apply a bad revision, and return when the Service moved to it and back, and what Soaked said."""
-    good = selected(cluster)
-    apply(cluster, number)
+    good = selected(place)
+    place.apply(deployment(number))
     deadline = time.monotonic() + READY_SECONDS
     moved = None
     while True:
-        assert time.monotonic() < deadline, f"revision {number} was not undone: {subject(cluster)['status']}"
-        now, current = time.monotonic() - start, selected(cluster)
+        assert time.monotonic() < deadline, f"revision {number} was not undone: {place.get('td', NAME)['status']}"
+        now, current = time.monotonic() - start, selected(place)
         if moved is None and current != good:
             moved = now
             print(f"{now:.0f} s: the Service moved to revision {number}", flush=True)
@@ -142,7 +138,7 @@ def undone(cluster: TargetCluster, number: int, start: float) -> tuple[float, fl
             break
         time.sleep(EVERY_SECONDS)
     while True:
-        conditions = {each["type"]: each for each in subject(cluster)["status"]["conditions"]}
+        conditions = {each["type"]: each for each in place.get("td", NAME)["status"]["conditions"]}
         if conditions["Soaked"]["reason"] == "SoakFailed":
             return moved, now, conditions["Soaked"]["message"]
         assert time.monotonic() < deadline, f"revision {number} was undone, and Soaked is {conditions['Soaked']}"
@@ -157,22 +153,9 @@ def result(name: str, answered: list[Answered], begin: float, end: float, messag
     return Undone(name, round(end - begin, 1), len(saw), failed, round(mean * 1000, 1), message)
 
 
-def selected(cluster: TargetCluster) -> str:
+def selected(place: Place) -> str:
     """Return the Deployment that the Service sends requests to."""
-    service = cluster.get("service", NAME, "--namespace", NAMESPACE)
-    return str(service["spec"]["selector"]["triton-operator.dev/revision"])
-
-
-def subject(cluster: TargetCluster) -> Body:
-    """Return the object."""
-    found: Body = cluster.get("td", NAME, "--namespace", NAMESPACE)
-    return found
-
-
-def apply(cluster: TargetCluster, number: int) -> None:
-    """Apply the object with the revision of this number."""
-    body = json.dumps(deployment(number))
-    cluster.run("kubectl", "apply", "--namespace", NAMESPACE, "--filename", "-", stdin=body)
+    return str(place.get("service", NAME)["spec"]["selector"]["triton-operator.dev/revision"])
 
 
 def deployment(number: int) -> Body:

@@ -24,6 +24,7 @@ import numpy
 from bench.alerting import fired, rules, scrapes
 from bench.deep_network import WIDTH, over_features
 from bench.machine import cpu_model
+from bench.place import Place
 from bench.ramp.load import Answered, Leg, Load, arrivals
 from bench.ramp.plot import Sample, svg
 from hack.deploy.command import ROOT, CommandError, TargetCluster
@@ -77,8 +78,7 @@ def main() -> int:
 
 def run(cluster: TargetCluster, folder: Path, autoscaler: str) -> Body:
     """Return the figures of one ramp. Raises CommandError or AssertionError."""
-    cluster.run("kubectl", "delete", "namespace", NAMESPACE, "--ignore-not-found", "--timeout=180s")
-    cluster.run("kubectl", "create", "namespace", NAMESPACE)
+    place = Place.fresh(cluster, NAMESPACE)
     for each in ("prometheus", "autoscaler"):
         (folder / each).mkdir()
     with ExitStack() as stack:
@@ -87,45 +87,41 @@ def run(cluster: TargetCluster, folder: Path, autoscaler: str) -> Body:
             stack.enter_context(Keda(cluster, folder / "autoscaler"))
             install(cluster.kubeconfig, {"autoscaling": {"prometheusAddress": prometheus.url}})
             stack.callback(install, cluster.kubeconfig)
-            serve(cluster, folder, BY_SATURATION)
-            wait(cluster, f"td/{NAME}", "condition=Autoscaling", 300)
+            serve(place, folder, BY_SATURATION)
+            place.wait(f"td/{NAME}", "condition=Autoscaling", 300)
         else:
             stack.enter_context(MetricsServer(cluster, folder / "autoscaler"))
-            serve(cluster, folder, {})
-            apply(cluster, by_cpu())
-            wait(cluster, f"hpa/{NAME}", "condition=ScalingActive", 300)
+            serve(place, folder, {})
+            place.apply(by_cpu())
+            place.wait(f"hpa/{NAME}", "condition=ScalingActive", 300)
         began = time.time()
-        return {**measure(cluster), "alerts": fired(prometheus, began, time.time())}
+        return {**measure(place), "alerts": fired(prometheus, began, time.time())}
 
 
-def serve(cluster: TargetCluster, folder: Path, serving: Body) -> None:
+def serve(place: Place, folder: Path, serving: Body) -> None:
     """Push the model, apply the object, and wait until it is ready."""
     model = folder / f"{NAME}.onnx"
     model.write_bytes(over_features(LAYERS))
-    plugin = ("python3", "-m", "triton_plugin", "push", str(model), f"pvc://{CLAIM}/{NAME}", "--size", "1Gi")
-    cluster.run(*plugin, "--namespace", NAMESPACE)
-    apply(cluster, deployment(serving))
-    wait(cluster, f"td/{NAME}", "condition=Ready", READY_SECONDS)
+    place.push(model, CLAIM, NAME)
+    place.apply(deployment(serving))
+    place.wait(f"td/{NAME}", "condition=Ready", READY_SECONDS)
 
 
-def measure(cluster: TargetCluster) -> Body:
+def measure(place: Place) -> Body:
     """Send the load, and return what was seen."""
-    where = ("--namespace", NAMESPACE)
-    status = cluster.get("td", NAME, *where)["status"]
-    saturation = status["performance"]["saturation"]
+    saturation = place.get("td", NAME)["status"]["performance"]["saturation"]
     capacity = float(saturation["throughput"])
     low, high = LOW * capacity, HIGH * capacity
     levels = ((low, low), (low, high), (high, high), (high, low), (low, low))
     legs = [Leg(seconds, *level) for seconds, level in zip(SECONDS, levels, strict=True)]
-    address = cluster.get("service", NAME, *where)["spec"]["clusterIP"]
     tensor = {"name": "x", "shape": [1, WIDTH], "datatype": "FP32", "data": [0.5] * WIDTH}
-    load = Load(f"{address}:8000", f"/v2/models/{NAME}/infer", [json.dumps({"inputs": [tensor]}).encode()])
+    load = Load(place.http_address(NAME), f"/v2/models/{NAME}/infer", [json.dumps({"inputs": [tensor]}).encode()])
     sender = threading.Thread(target=load.send, args=(arrivals(legs),))
     start, samples = time.monotonic(), []
     sender.start()
     while sender.is_alive():
         time.sleep(EVERY_SECONDS)
-        samples.append(sample(cluster, load.answered, time.monotonic() - start))
+        samples.append(sample(place, load.answered, time.monotonic() - start))
         print(samples[-1], flush=True)
     sender.join()
     # What the replicas do after the load is the autoscaler's.
@@ -143,25 +139,14 @@ def measure(cluster: TargetCluster) -> Body:
     }
 
 
-def sample(cluster: TargetCluster, answered: list[Answered], now: float) -> Sample:
+def sample(place: Place, answered: list[Answered], now: float) -> Sample:
     """Return what is seen now."""
-    replicas = cluster.get("td", NAME, "--namespace", NAMESPACE)["status"]["serving"]["replicas"]
+    replicas = place.get("td", NAME)["status"]["serving"]["replicas"]
     recent = [each for each in answered if each.at > now - WINDOW_SECONDS]
     latencies = [each.seconds * 1000 for each in recent if each.ok]
     p99 = float(numpy.percentile(latencies, 99)) if latencies else 0.0
     rate = len(recent) / min(now, WINDOW_SECONDS)
     return Sample(round(now, 1), round(rate, 2), replicas, round(p99, 1), sum(not each.ok for each in answered))
-
-
-def apply(cluster: TargetCluster, body: Body) -> None:
-    """Apply an object in the namespace of the run."""
-    cluster.run("kubectl", "apply", "--namespace", NAMESPACE, "--filename", "-", stdin=json.dumps(body))
-
-
-def wait(cluster: TargetCluster, subject: str, what: str, seconds: int) -> None:
-    """Wait for a condition of an object."""
-    options = ("--namespace", NAMESPACE, f"--for={what}", f"--timeout={seconds}s")
-    cluster.run("kubectl", "wait", subject, *options, timeout=seconds + 60)
 
 
 def by_cpu() -> Body:

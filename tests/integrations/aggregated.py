@@ -1,12 +1,35 @@
 """An API of the cluster that a process of this machine answers."""
 
 import base64
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 from hack.deploy.command import TargetCluster
 from hack.devcluster.addresses import NODE_ADDRESS
+from hack.devcluster.certificates import Identity, create_authority, create_certificate
 
 Body = dict[str, Any]
+
+
+def certified(folder: Path, namespace: str, service: str) -> Path:
+    """Make the certificate `tls` of a Service, and its authority `ca`; return their folder."""
+    certificates = folder / "certificates"
+    create_authority(certificates)
+    names = ("DNS:localhost", f"DNS:{service}.{namespace}.svc")
+    create_certificate(certificates, Identity("tls", service, alternative_names=names))
+    return certificates
+
+
+def start(stack: ExitStack, folder: Path, name: str, argv: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Start a process that ends with the stack, with its log in NAME.log of the folder."""
+    log = stack.enter_context((folder / f"{name}.log").open("wb"))
+    process = subprocess.Popen(argv, env=os.environ | environment, cwd=folder, stdout=log, stderr=log)
+    stack.callback(process.wait, 30)
+    stack.callback(process.terminate)
 
 
 def aggregated(namespace: str, service: str, name: str, port: int, authority: bytes) -> tuple[Body, ...]:

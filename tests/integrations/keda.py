@@ -1,8 +1,6 @@
 """The real KEDA: its operator and its metrics adapter as processes of this machine, in the development cluster."""
 
 import json
-import os
-import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -11,11 +9,10 @@ from typing import Any, Self
 from hack.deploy.command import TargetCluster
 from hack.devcluster.addresses import NODE_ADDRESS
 from hack.devcluster.binaries import MODULES, program
-from hack.devcluster.certificates import Identity, create_authority, create_certificate
 from hack.devcluster.commands import run
 from hack.imagebuild.pod import free_ports
 from tests.apiserver.operator_process import eventually
-from tests.integrations.aggregated import aggregated, is_available
+from tests.integrations.aggregated import aggregated, certified, is_available, start
 
 NAMESPACE = "keda"
 SERVICE = "keda-metrics-apiserver"
@@ -36,16 +33,13 @@ class Keda:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        certificates = self._folder / "certificates"
-        create_authority(certificates)
-        names = ("DNS:localhost", f"DNS:{SERVICE}.{NAMESPACE}.svc")
-        create_certificate(certificates, Identity("tls", "keda", alternative_names=names))
+        certificates = certified(self._folder, NAMESPACE, SERVICE)
         self._apply_crds()
         self._apply(*objects(self._port, (certificates / "ca.crt").read_bytes()))
         try:
             self._start("operator", self._operator_arguments(certificates))
             self._start("adapter", self._adapter_arguments(certificates))
-            eventually(self._answers, within=180)
+            eventually(lambda: is_available(self._cluster, API_SERVICE), within=180)
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -92,13 +86,7 @@ class Keda:
             "POD_NAMESPACE": NAMESPACE,
             "KEDA_CLUSTER_OBJECT_NAMESPACE": NAMESPACE,
         }
-        log = self._stack.enter_context((self._folder / f"{name}.log").open("wb"))
-        process = subprocess.Popen(argv, env={**os.environ, **own}, cwd=self._folder, stdout=log, stderr=log)
-        self._stack.callback(process.wait, 30)
-        self._stack.callback(process.terminate)
-
-    def _answers(self) -> bool:
-        return is_available(self._cluster, API_SERVICE)
+        start(self._stack, self._folder, name, argv, own)
 
     def _crds(self) -> Path:
         """The folder of CustomResourceDefinitions, from the module that the programs are built from."""

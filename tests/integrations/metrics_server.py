@@ -1,7 +1,6 @@
 """The real metrics-server, as a process of this machine, in the development cluster."""
 
 import json
-import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -10,10 +9,9 @@ from typing import Self
 from hack.deploy.command import TargetCluster
 from hack.devcluster.addresses import NODE_ADDRESS
 from hack.devcluster.binaries import program
-from hack.devcluster.certificates import Identity, create_authority, create_certificate
 from hack.imagebuild.pod import free_ports
 from tests.apiserver.operator_process import eventually
-from tests.integrations.aggregated import aggregated, is_available
+from tests.integrations.aggregated import aggregated, certified, is_available, start
 
 NAMESPACE, SERVICE = "kube-system", "metrics-server"
 API_SERVICE = "v1beta1.metrics.k8s.io"
@@ -28,18 +26,12 @@ class MetricsServer:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        certificates = self._folder / "certificates"
-        create_authority(certificates)
-        names = ("DNS:localhost", f"DNS:{SERVICE}.{NAMESPACE}.svc")
-        create_certificate(certificates, Identity("tls", SERVICE, alternative_names=names))
+        certificates = certified(self._folder, NAMESPACE, SERVICE)
         bodies = aggregated(NAMESPACE, SERVICE, API_SERVICE, self._port, (certificates / "ca.crt").read_bytes())
         body = json.dumps({"apiVersion": "v1", "kind": "List", "items": bodies})
         self._cluster.run("kubectl", "apply", "--server-side", "--filename", "-", stdin=body)
         try:
-            log = self._stack.enter_context((self._folder / "metrics-server.log").open("wb"))
-            process = subprocess.Popen(self._arguments(certificates), cwd=self._folder, stdout=log, stderr=log)
-            self._stack.callback(process.wait, 30)
-            self._stack.callback(process.terminate)
+            start(self._stack, self._folder, SERVICE, self._arguments(certificates), {})
             eventually(lambda: is_available(self._cluster, API_SERVICE), within=180)
         except BaseException:
             self.__exit__(None, None, None)
