@@ -69,6 +69,10 @@ def aggregated(namespace: str, service: str, name: str, port: int, authority: by
 
 def is_available(cluster: TargetCluster, name: str) -> bool:
     """Whether the API server passes questions to the APIService on."""
-    found = cluster.get("apiservice", name)
-    conditions = {each["type"]: each["status"] for each in found.get("status", {}).get("conditions", [])}
-    return conditions.get("Available") == "True"
+    return holds(cluster, "apiservice", name, "Available")
+
+
+def holds(cluster: TargetCluster, kind: str, name: str, condition: str) -> bool:
+    """Whether an object's condition is True. `kubectl wait` fails at once if there are no conditions yet."""
+    conditions = cluster.get(kind, name).get("status", {}).get("conditions") or []
+    return any((each["type"], each["status"]) == (condition, "True") for each in conditions)

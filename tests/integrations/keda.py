@@ -12,7 +12,7 @@ from hack.devcluster.binaries import MODULES, program
 from hack.devcluster.commands import run
 from hack.imagebuild.pod import free_ports
 from tests.apiserver.operator_process import eventually
-from tests.integrations.aggregated import aggregated, certified, is_available, start
+from tests.integrations.aggregated import aggregated, certified, holds, is_available, start
 
 NAMESPACE = "keda"
 SERVICE = "keda-metrics-apiserver"
@@ -96,8 +96,8 @@ class Keda:
 
     def _apply_crds(self) -> None:
         self._kubectl("apply", "--server-side", "--filename", str(self._crds()))
-        for name in ("scaledobjects", "triggerauthentications"):
-            self._kubectl("wait", "--for=condition=Established", f"crd/{name}.keda.sh", "--timeout=60s")
+        names = [f"{each}.keda.sh" for each in ("scaledobjects", "triggerauthentications")]
+        eventually(lambda: all(holds(self._cluster, "crd", each, "Established") for each in names), within=60)
 
     def _apply(self, *bodies: Body) -> None:
         body = json.dumps({"apiVersion": "v1", "kind": "List", "items": bodies})
