@@ -85,7 +85,9 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("name")
     _add_place(made)
     made = command(
-        "retry", _retry, "Ask for another try of what failed, and for other figures if those stalled the object."
+        "retry",
+        _retry,
+        "Try again what failed, measure again if figures stalled the object, or roll out again what a soak undid.",
     )
     made.add_argument("name")
     _add_place(made)

@@ -118,7 +118,7 @@ class Reason(StrEnum):
     SOAK_FAILED = (
         "SoakFailed",
         "The new revision failed requests, was slower or restarted, so the previous one is active, as before. The new"
-        " one is not tried again until the spec or the source changes.",
+        " one is not tried again until the spec or the source changes, or somebody asks for it.",
     )
     SOAK_INCONCLUSIVE = (
         "SoakInconclusive",
