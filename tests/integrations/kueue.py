@@ -38,10 +38,8 @@ class Kueue:
         config = _sources() / "config/components"
         crds = config / "crd/bases"
         self._kubectl.run("apply", "--server-side", "--force-conflicts", f"--filename={crds}", timeout=120)
-        names = [each.stem.partition("_")[2] + ".kueue.x-k8s.io" for each in crds.iterdir()]
-        self._kubectl.run(
-            "wait", "--for=condition=Established", "--timeout=60s", *(f"crd/{each}" for each in names), timeout=90
-        )
+        names = [f"crd/{each.stem.partition('_')[2]}.kueue.x-k8s.io" for each in crds.iterdir()]
+        eventually(lambda: self._kubectl.run("wait", "--for=condition=Established", *names))
         authority = self._certificates()
         self._start()
         bodies = yaml.safe_load_all((config / "webhook/manifests.yaml").read_text())

@@ -30,7 +30,7 @@ class Traefik:
     def __enter__(self) -> Self:
         self._kubectl.run("apply", "--server-side", "--force-conflicts", f"--filename={definitions()}", timeout=120)
         names = [f"crd/{kind}.gateway.networking.k8s.io" for kind in ("gatewayclasses", "gateways", "httproutes")]
-        self._kubectl.run("wait", "--for=condition=Established", "--timeout=60s", *names, timeout=90)
+        eventually(lambda: self._kubectl.run("wait", "--for=condition=Established", *names))
         self._kubectl.apply(*objects(self._kubectl.namespace, self.port))
         try:
             self._start()

@@ -10,7 +10,6 @@ last.
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 from triton_converters.contract.reasons import Reason
 from triton_operator import names
@@ -21,12 +20,10 @@ from triton_operator.kube.bodies import event_body, failed, refused, stalled, st
 from triton_operator.kube.cluster import (
     Cluster,
     ClusterError,
-    ConflictError,
     NotFoundError,
     RefusedError,
     UnavailableError,
 )
-from triton_operator.kube.drift import drift
 from triton_operator.kube.kinds import (
     CLAIM,
     CONFIG_MAP,
@@ -42,19 +39,17 @@ from triton_operator.kube.kinds import (
     kind_named,
     kind_of,
 )
-from triton_operator.kube.ownership import Control
-from triton_operator.names import GPU_PRODUCT_LABEL, MANAGED_BY_LABEL, STAGE_LABEL
+from triton_operator.names import GPU_PRODUCT_LABEL
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.plan import Event, Plan, plan
 from triton_operator.runtime import log_fields
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.queue import Result
 from triton_operator.runtime.store import Key, Store
+from triton_operator.runtime.writing import Body, Children, Refusals, Writer, by_key, key_of
 from triton_operator.settings import Settings
 from triton_operator.stages.skipping import product_asked
 
-Children = Mapping[tuple[Kind, str], dict[str, Any]]
-"""The observed children by kind and name."""
 NEEDED_BY_PODS = {CLAIM, NETWORK_POLICY}
 """The kinds that must exist before a pod may run."""
 STARTS_WORK = NEEDED_BY_PODS | {JOB}
@@ -68,16 +63,7 @@ LONGEST_FIGHT = 20
 LONGEST_RETRY_AFTER_SECONDS = 60.0
 """The longest Retry-After that is respected. The API server says 1; a proxy may say anything."""
 
-Body = dict[str, Any]
 log = logging.getLogger(__name__)
-
-
-class ForeignError(RefusedError):
-    """An object with the name belongs to somebody else; it is left alone."""
-
-
-class NotYetError(ClusterError):
-    """An object with the name is about to be deleted."""
 
 
 class Reconciler:
@@ -98,6 +84,7 @@ class Reconciler:
         self._store = store
         self._settings = settings
         self._metrics = metrics
+        self._writer = Writer(cluster, store, metrics)
         self._clock = clock
         self._optional = optional
         self._writing_passes: dict[Key, int] = {}
@@ -162,15 +149,15 @@ class Reconciler:
             words, job = "%s: Job %s ended after %.0f s: %s", ended.job
             log.info(words, key, job.name, ended.seconds, ended.reason, extra={"stage": job.stage})
         intent = plan(deployment, observed, self._settings, now)
-        refusals = _Refusals()
-        by_name = _by_name(children)
+        refusals = Refusals()
+        by_name = by_key(children)
         if self._make_room(owner, by_name, intent, refusals) or self._start_work(owner, by_name, intent, refusals):
             return self._again(key)
         others = [each for each in intent.objects if kind_of(each) not in {*STARTS_WORK, *OPTIONAL}]
         if refusals and _lacks(by_name, intent):
             # No new server either. One that is there follows its replicas.
-            others = [each for each in others if kind_of(each) is not DEPLOYMENT or _name(each) in by_name]
-        wrote = self._apply_all(owner, by_name, others, refusals)
+            others = [each for each in others if kind_of(each) is not DEPLOYMENT or key_of(each) in by_name]
+        wrote = self._writer.apply_all(owner, by_name, others, refusals)
         # Whatever else is refused: the share of a canary that failed has to end.
         applied, without = self._apply_optional(owner, by_name, intent)
         wrote |= applied
@@ -195,10 +182,10 @@ class Reconciler:
         """
         wrote, without = False, dict[ConditionType, str]()
         for kind, (condition, rest) in REFUSED.items():
-            refusals, message = _Refusals(), ""
+            refusals, message = Refusals(), ""
             wanted = [each for each in intent.objects if kind_of(each) is kind]
             try:
-                wrote |= self._apply_all(owner, children, wanted, refusals)
+                wrote |= self._writer.apply_all(owner, children, wanted, refusals)
             except NotFoundError as error:
                 message = str(error)
             if refusals:
@@ -227,7 +214,7 @@ class Reconciler:
         if body is not None:
             yield {"apiVersion": CLAIM.api_version, "kind": CLAIM.kind, **body}
 
-    def _make_room(self, owner: Body, children: Children, intent: Plan, refusals: "_Refusals") -> bool:
+    def _make_room(self, owner: Body, children: Children, intent: Plan, refusals: Refusals) -> bool:
         """Delete what is no longer wanted, before a quota refuses what is. Return whether anything was deleted.
 
         The results are recorded first, because the Jobs that are deleted hold them until then.
@@ -240,84 +227,29 @@ class Reconciler:
         ]
         if not gone:
             return False
-        self._apply_all(owner, children, (each for each in intent.objects if kind_of(each) is CONFIG_MAP), refusals)
+        self._writer.apply_all(
+            owner, children, (each for each in intent.objects if kind_of(each) is CONFIG_MAP), refusals
+        )
         if refusals:
             return False
         for child in gone:
-            self._cluster.delete(child)
-            self._wrote(owner, "delete", child, "")
+            self._writer.delete(owner, child)
         return True
 
-    def _start_work(self, owner: Body, children: Children, intent: Plan, refusals: "_Refusals") -> bool:
+    def _start_work(self, owner: Body, children: Children, intent: Plan, refusals: Refusals) -> bool:
         """Apply what makes Jobs run. If that wrote anything, records and reports are left to the next pass.
 
         So each of many new objects has its Job before the first status is written.
         """
         wanted = [desired for desired in intent.objects if kind_of(desired) in STARTS_WORK]
         before = [desired for desired in wanted if kind_of(desired) in NEEDED_BY_PODS]
-        wrote = self._apply_all(owner, children, before, refusals)
+        wrote = self._writer.apply_all(owner, children, before, refusals)
         if refusals and _lacks(children, intent):
             return wrote
-        return self._apply_all(owner, children, (each for each in wanted if kind_of(each) is JOB), refusals) or wrote
-
-    def _apply_all(self, owner: Body, children: Children, objects: Iterable[Body], refusals: "_Refusals") -> bool:
-        """Apply what drifts; an object that is refused stops no other. Return whether anything was written."""
-        wrote = False
-        for desired in objects:
-            try:
-                wrote |= self._apply(owner, desired, children.get(_name(desired)))
-            except RefusedError as error:
-                refusals.append(error)
-        return wrote
-
-    def _apply(self, owner: Body, desired: Body, observed: Body | None) -> bool:
-        """Apply an object if it drifts. Return whether that changed it."""
-        kind, metadata = kind_of(desired), desired["metadata"]
-        if observed is None:
-            # The store does not have it: it is missing, or belongs to somebody else.
-            try:
-                self._write(owner, desired, "missing", self._cluster.apply_new)
-                return True
-            except ConflictError:
-                observed = self._cluster.get(kind, metadata["namespace"], metadata["name"])
-            if observed is None:
-                raise NotYetError(f"{kind} {metadata['name']} was deleted just now")
-            observed = {"apiVersion": kind.api_version, "kind": kind.kind, **observed}
-            self._check_control(owner, observed)
-            if kind is JOB and MANAGED_BY_LABEL not in observed["metadata"].get("labels", {}):
-                # No watch would tell of its end.
-                self._cluster.delete(observed)
-                self._wrote(owner, "delete", observed, "not watched")
-                return True
-        if kind is JOB or "deletionTimestamp" in observed["metadata"]:
-            # The name of a Job says what it does, and what admission webhooks or Kueue changed in it is theirs. An
-            # object that is being deleted wakes the TritonDeployment when it is gone, and a pass then makes it again.
-            return False
-        difference = drift(desired, observed)
-        if difference is None:
-            return False
-        version = observed["metadata"]["resourceVersion"]
-        versioned = {**desired, "metadata": {**metadata, "resourceVersion": version}}
-        applied = self._write(owner, versioned, difference, self._cluster.apply)
-        return bool(applied["metadata"]["resourceVersion"] != version)
-
-    def _write(self, owner: Body, desired: Body, difference: str, write: Callable[[Body], Body]) -> Body:
-        try:
-            applied = write(desired)
-        except RefusedError as error:
-            raise type(error)(f"{desired['kind']} {desired['metadata']['name']}: {error}") from error
-        self._store.put(kind_of(desired), applied)
-        self._wrote(owner, "apply", desired, difference)
-        return applied
-
-    @staticmethod
-    def _check_control(owner: Body, found: Body) -> None:
-        name = f"{found['kind']} {found['metadata']['name']}"
-        whose = ownership.control(owner, found)
-        if whose is Control.PREDECESSOR:
-            raise NotYetError(f"{name} belongs to a deleted TritonDeployment of the same name and still exists")
-        if whose is Control.FOREIGN:
-            raise ForeignError(f"{name} exists and is not this TritonDeployment's; rename one of the two, or delete it")
+        return (
+            self._writer.apply_all(owner, children, (each for each in wanted if kind_of(each) is JOB), refusals)
+            or wrote
+        )
 
     def _stall(self, owner: Body, wanted: TritonDeploymentStatus, reason: Reason, message: str, now: datetime) -> None:
         """Report that the object is stalled until somebody changes something."""
@@ -350,7 +282,7 @@ class Reconciler:
             return False
         self._store.put(TRITON_DEPLOYMENT, written)
         ready = next((item for item in status.conditions if item.type == "Ready"), None)
-        self._wrote(owner, "status", owner, f"Ready {ready.status}, {ready.reason}" if ready else "")
+        self._writer.wrote(owner, "status", owner, f"Ready {ready.status}, {ready.reason}" if ready else "")
         for event in events:
             try:
                 self._cluster.create_event(event_body(owner, event.type, event.reason, event.message, now))
@@ -368,34 +300,10 @@ class Reconciler:
         self._metrics.reconcile_errors.labels("Fight").inc()
         return Result(failed=True)
 
-    def _wrote(self, owner: Body, verb: str, body: Body, difference: str) -> None:
-        name = f"{owner['metadata']['namespace']}/{owner['metadata']['name']}"
-        what = f"{verb} {body['kind']} {body['metadata']['name']}"
-        stage = body["metadata"].get("labels", {}).get(STAGE_LABEL)
-        extra = {"stage": stage} if stage else {}
-        log.info("%s: %s%s", name, what, f" ({difference})" if difference else "", extra=extra)
-        self._metrics.writes.labels(verb, body["kind"]).inc()
-
     def _count_error(self, error: ClusterError) -> None:
         self._metrics.reconcile_errors.labels(type(error).__name__.removesuffix("Error")).inc()
 
 
-class _Refusals(list[RefusedError]):
-    """What the API server refused in one pass."""
-
-    def __str__(self) -> str:
-        """Return the distinct messages."""
-        return "; ".join(dict.fromkeys(map(str, self)))
-
-
 def _lacks(children: Children, intent: Plan) -> bool:
     """Whether a claim or a NetworkPolicy that pods need is not there yet."""
-    return any(kind_of(each) in NEEDED_BY_PODS and _name(each) not in children for each in intent.objects)
-
-
-def _by_name(children: Iterable[Body]) -> Children:
-    return {_name(child): child for child in children}
-
-
-def _name(body: Body) -> tuple[Kind, str]:
-    return kind_of(body), body["metadata"]["name"]
+    return any(kind_of(each) in NEEDED_BY_PODS and key_of(each) not in children for each in intent.objects)

@@ -1,0 +1,129 @@
+"""Writes the objects of one TritonDeployment: only what drifts, only what is its own, and the store knows at once."""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from triton_operator.kube import ownership
+from triton_operator.kube.cluster import Cluster, ClusterError, ConflictError, RefusedError
+from triton_operator.kube.drift import drift
+from triton_operator.kube.kinds import JOB, Kind, kind_of
+from triton_operator.kube.ownership import Control
+from triton_operator.names import MANAGED_BY_LABEL, STAGE_LABEL
+from triton_operator.runtime.metrics import Metrics
+from triton_operator.runtime.store import Store
+
+Body = dict[str, Any]
+Children = Mapping[tuple[Kind, str], Body]
+"""The observed children by kind and name."""
+log = logging.getLogger(__name__)
+
+
+class ForeignError(RefusedError):
+    """An object with the name belongs to somebody else; it is left alone."""
+
+
+class NotYetError(ClusterError):
+    """An object with the name is about to be deleted."""
+
+
+class Refusals(list[RefusedError]):
+    """What the API server refused in one pass."""
+
+    def __str__(self) -> str:
+        """Return the distinct messages."""
+        return "; ".join(dict.fromkeys(map(str, self)))
+
+
+class Writer:
+    """Applies and deletes objects of TritonDeployments, and logs and counts each write."""
+
+    def __init__(self, cluster: Cluster, store: Store, metrics: Metrics) -> None:
+        self._cluster = cluster
+        self._store = store
+        self._metrics = metrics
+
+    def apply_all(self, owner: Body, children: Children, objects: Iterable[Body], refusals: Refusals) -> bool:
+        """Apply what drifts; an object that is refused stops no other. Return whether anything was written.
+
+        Raises ClusterError for what may pass by itself.
+        """
+        wrote = False
+        for desired in objects:
+            try:
+                wrote |= self._apply(owner, desired, children.get(key_of(desired)))
+            except RefusedError as error:
+                refusals.append(error)
+        return wrote
+
+    def delete(self, owner: Body, body: Body, why: str = "") -> None:
+        """Delete an object. Raises ClusterError."""
+        self._cluster.delete(body)
+        self.wrote(owner, "delete", body, why)
+
+    def wrote(self, owner: Body, verb: str, body: Body, difference: str) -> None:
+        """Log and count a write."""
+        name = f"{owner['metadata']['namespace']}/{owner['metadata']['name']}"
+        what = f"{verb} {body['kind']} {body['metadata']['name']}"
+        stage = body["metadata"].get("labels", {}).get(STAGE_LABEL)
+        extra = {"stage": stage} if stage else {}
+        log.info("%s: %s%s", name, what, f" ({difference})" if difference else "", extra=extra)
+        self._metrics.writes.labels(verb, body["kind"]).inc()
+
+    def _apply(self, owner: Body, desired: Body, observed: Body | None) -> bool:
+        """Apply an object if it drifts. Return whether that changed it."""
+        kind, metadata = kind_of(desired), desired["metadata"]
+        if observed is None:
+            # The store does not have it: it is missing, or belongs to somebody else.
+            try:
+                self._write(owner, desired, "missing", self._cluster.apply_new)
+                return True
+            except ConflictError:
+                observed = self._cluster.get(kind, metadata["namespace"], metadata["name"])
+            if observed is None:
+                raise NotYetError(f"{kind} {metadata['name']} was deleted just now")
+            observed = {"apiVersion": kind.api_version, "kind": kind.kind, **observed}
+            _check_control(owner, observed)
+            if kind is JOB and MANAGED_BY_LABEL not in observed["metadata"].get("labels", {}):
+                # No watch would tell of its end.
+                self.delete(owner, observed, "not watched")
+                return True
+        if kind is JOB or "deletionTimestamp" in observed["metadata"]:
+            # The name of a Job says what it does, and what admission webhooks or Kueue changed in it is theirs. An
+            # object that is being deleted wakes the TritonDeployment when it is gone, and a pass then makes it again.
+            return False
+        difference = drift(desired, observed)
+        if difference is None:
+            return False
+        version = observed["metadata"]["resourceVersion"]
+        versioned = {**desired, "metadata": {**metadata, "resourceVersion": version}}
+        applied = self._write(owner, versioned, difference, self._cluster.apply)
+        return bool(applied["metadata"]["resourceVersion"] != version)
+
+    def _write(self, owner: Body, desired: Body, difference: str, write: Callable[[Body], Body]) -> Body:
+        try:
+            applied = write(desired)
+        except RefusedError as error:
+            raise type(error)(f"{desired['kind']} {desired['metadata']['name']}: {error}") from error
+        self._store.put(kind_of(desired), applied)
+        self.wrote(owner, "apply", desired, difference)
+        return applied
+
+
+def by_key(children: Iterable[Body]) -> Children:
+    """Return objects by kind and name."""
+    return {key_of(child): child for child in children}
+
+
+def key_of(body: Body) -> tuple[Kind, str]:
+    """Return the kind and name of an object."""
+    return kind_of(body), body["metadata"]["name"]
+
+
+def _check_control(owner: Body, found: Body) -> None:
+    name = f"{found['kind']} {found['metadata']['name']}"
+    whose = ownership.control(owner, found)
+    if whose is Control.PREDECESSOR:
+        raise NotYetError(f"{name} belongs to a deleted TritonDeployment of the same name and still exists")
+    if whose is Control.FOREIGN:
+        raise ForeignError(f"{name} exists and is not this TritonDeployment's; rename one of the two, or delete it")
