@@ -1,6 +1,7 @@
 """python3 probe.py MODEL=HOST:PORT...: keep asking; one JSON line a second and target says what came of it.
 
-Two clients a target: one keeps its connection, the other makes a new one for each request, as short-lived clients do.
+Two clients a target: one keeps its connection and repeats what was UNAVAILABLE, as docs/serving.md advises; the other
+makes a new connection for each request, and repeats none.
 """
 
 import json
@@ -13,6 +14,9 @@ from tritonclient import grpc
 
 PERIOD_SECONDS = 0.2
 TIMEOUT_SECONDS = 5
+RETRY = {"maxAttempts": 3, "initialBackoff": "0.1s", "maxBackoff": "1s", "backoffMultiplier": 2}
+EVERY_METHOD = {"name": [{}], "retryPolicy": RETRY | {"retryableStatusCodes": ["UNAVAILABLE"]}}
+RETRYING = [("grpc.service_config", json.dumps({"methodConfig": [EVERY_METHOD]}))]
 FEATURES = np.linspace(-1, 1, 8, dtype=np.float32).reshape(1, 8)
 
 
@@ -29,7 +33,7 @@ def probe(model, url, keep):
     client, answered_once, second = None, False, None
     answered, failed, answers = 0, [], set()
     while True:
-        client = client or grpc.InferenceServerClient(url)
+        client = client or grpc.InferenceServerClient(url, channel_args=RETRYING if keep else None)
         try:
             answers.add(ask(client, model))
             answered, answered_once = answered + 1, True
