@@ -190,6 +190,15 @@ def test_a_watch_ends_in_order_and_by_silence(
     assert {event_type for event_type, _ in connected.watch(CONFIG_MAP, kubectl.namespace, version)} <= {"BOOKMARK"}
 
 
+def test_a_watch_of_events_ends_in_order_because_no_bookmark_comes(
+    connected: Cluster, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("triton_operator.kube.cluster.EVENTS_WATCH_SECONDS", 1)
+    monkeypatch.setattr("triton_operator.kube.cluster.SILENT_SECONDS", 10)
+    _, version = connected.list_all(EVENT, kubectl.namespace)
+    assert list(connected.watch(EVENT, kubectl.namespace, version)) == []
+
+
 def test_only_the_observed_object_is_deleted(connected: Cluster, kubectl: Kubectl) -> None:
     def a_deployment(replicas: int) -> JSON:
         labels = {"a": "1"}

@@ -30,6 +30,8 @@ SILENT_SECONDS = 70.0
 """A watch that is silent for so long is broken, because the API server sends a bookmark each minute."""
 WATCH_SECONDS = 600
 """How long the API server keeps a watch; without it, a random time of up to an hour."""
+EVENTS_WATCH_SECONDS = 60
+"""The same for Events, of which it sends no bookmarks: they are not in its watch cache."""
 PAGE = 100
 """Objects in one page of a list; 500 parsed Jobs would take 18 MiB for a moment."""
 NEVER_A_VERSION = "1"
@@ -154,7 +156,7 @@ class Cluster:
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": version,
-            "timeoutSeconds": str(WATCH_SECONDS),
+            "timeoutSeconds": str(EVENTS_WATCH_SECONDS if kind is EVENT else WATCH_SECONDS),
             "labelSelector": kind.labels,
             "fieldSelector": kind.fields,
         }
