@@ -64,6 +64,8 @@ class Cluster:
     lets the server start."""
     gpus: int | None = None
     """GPUs that servers share; None: there are enough. Jobs find one in any case."""
+    unschedulable: str = ""
+    """Why the scheduler finds no node for another server, besides GPUs; empty: it finds one."""
     injects: str = ""
     """Name of the container that a webhook adds to every Job's pod; it never ends by itself. Empty: none."""
     image_id: Callable[[str], str] = pulled
@@ -498,8 +500,9 @@ class Cluster:
         servers = [
             each for each in self.of_kind("Pod") if each["metadata"]["ownerReferences"][0]["kind"] == "Deployment"
         ]
-        if self.gpus is not None and sum(each["status"]["phase"] == "Running" for each in servers) >= self.gpus:
-            words = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
+        full = self.gpus is not None and sum(each["status"]["phase"] == "Running" for each in servers) >= self.gpus
+        if full or self.unschedulable:
+            words = f"0/1 nodes are available: {'1 Insufficient nvidia.com/gpu' if full else self.unschedulable}."
             refused = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": words}
             pod["status"] = {"phase": "Pending", "conditions": [refused]}
         else:

@@ -338,6 +338,108 @@ def test_why_the_new_one_failed_is_still_said_once_it_has_no_pod(one_gpu: Cluste
     assert "Insufficient nvidia.com/gpu" in one_gpu.condition("Stalled")["message"]
 
 
+def on_gpus(replicas: int, gpus: int) -> Cluster:
+    """Ready with so many servers, on a cluster with so many GPUs."""
+    cluster = Cluster(a_spec(gpu=ONE_GPU, serving={"replicas": replicas}), gpus=gpus)
+    cluster.settle()
+    return cluster
+
+
+def answering(cluster: Cluster) -> int:
+    """How many ready pods the Service points to."""
+    ready = {each["metadata"]["name"]: each["status"].get("readyReplicas", 0) for each in cluster.of_kind("Deployment")}
+    return int(ready.get(cluster.serving() or "", 0))
+
+
+def seen_until_settled(cluster: Cluster) -> list[tuple[int, str]]:
+    """After each step: how many pods answered, and what Available said."""
+    seen = []
+    for _ in range(120):
+        cluster.act()
+        cluster.step()
+        seen.append((answering(cluster), cluster.condition("Available")["message"]))
+    cluster.settle()
+    return seen
+
+
+@pytest.mark.parametrize(("replicas_wanted", "gpus"), [(2, 2), (3, 3), (4, 4), (5, 5), (4, 5), (3, 5)])
+def test_of_several_servers_half_make_way_and_the_other_half_answers(replicas_wanted: int, gpus: int) -> None:
+    cluster = on_gpus(replicas_wanted, gpus)
+    old, half = cluster.serving(), replicas_wanted // 2
+    cluster.edit(serving={**OTHER_SERVER, "replicas": replicas_wanted})
+    seen = seen_until_settled(cluster)
+    assert min(pods for pods, _ in seen) == half
+    words = f"Deployment {old} was scaled to {half} of {replicas_wanted} replicas; the rest comes back"
+    assert any(words in message for _, message in seen)
+    assert cluster.condition("Ready")["status"] == "True"
+    assert cluster.serving() != old
+    assert list(replicas(cluster).values()) == [replicas_wanted]
+    assert answering(cluster) == replicas_wanted
+
+
+def test_half_of_the_servers_come_back_where_the_new_ones_fail() -> None:
+    cluster = on_gpus(4, 4)
+    old = cluster.serving()
+    cluster.fates = when("measure", Fate(p99=20_000))
+    cluster.edit(serving={**OTHER_SERVER, "replicas": 4})
+    seen = seen_until_settled(cluster)
+    assert min(pods for pods, _ in seen) == 2
+    assert cluster.serving() == old
+    assert replicas(cluster)[old or ""] == answering(cluster) == 4
+    assert sorted(replicas(cluster).values()) == [0, 4]
+    assert "makes-way" not in str([each["metadata"]["annotations"].keys() for each in cluster.of_kind("Deployment")])
+
+
+def test_a_new_server_that_needs_more_gpus_than_one_old_server_has_takes_the_room_of_all() -> None:
+    cluster = on_gpus(2, 2)
+    old = cluster.serving()
+    cluster.edit(gpu={**ONE_GPU, "count": 2}, serving={"replicas": 2})
+    seen = seen_until_settled(cluster)
+    words = f"Deployment {old} was scaled to 0 and answers no request; it comes back if the target revision fails"
+    assert any(words in message for _, message in seen)
+    assert cluster.serving() != old
+    assert answering(cluster) == 2
+
+
+def test_half_of_a_target_is_not_enough_where_the_others_fail_for_another_reason() -> None:
+    cluster = on_gpus(2, 3)
+    old = cluster.serving()
+    cluster.edit(serving={**OTHER_SERVER, "replicas": 2, "progressDeadlineSeconds": 120})
+    cluster.act()
+    while replicas(cluster)[old or ""] == 2:
+        cluster.step()
+        cluster.act()
+    cluster.unschedulable = "1 node(s) didn't match pod anti-affinity rules"
+    cluster.run(60)
+    cluster.unschedulable = ""
+    cluster.settle()
+    assert (cluster.serving(), answering(cluster)) == (old, 2)
+    assert cluster.condition("Stalled")["status"] == "True"
+
+
+def test_servers_that_are_added_while_a_target_starts_are_added() -> None:
+    cluster = on_gpus(1, 6)
+    old = cluster.serving()
+    cluster.starts = lambda name: name == old
+    cluster.edit(serving={**OTHER_SERVER, "replicas": 1})
+    cluster.run(20)
+    cluster.edit(serving={**OTHER_SERVER, "replicas": 2})
+    cluster.run(20)
+    assert replicas(cluster)[old or ""] == answering(cluster) == 2
+
+
+def test_an_edit_to_a_third_revision_ends_what_was_given_up_for_the_second() -> None:
+    cluster = on_gpus(4, 4)
+    old = cluster.serving()
+    cluster.starts = lambda name: name == old
+    cluster.edit(serving={**OTHER_SERVER, "replicas": 4})
+    cluster.run(60)
+    assert replicas(cluster)[old or ""] == 2
+    cluster.edit(serving={"replicas": 4})
+    cluster.settle()
+    assert (cluster.serving(), replicas(cluster)) == (old, {old: 4})
+
+
 def test_no_replicas_free_the_gpu_of_what_serves_too(one_gpu: Cluster) -> None:
     old = one_gpu.serving()
     one_gpu.edit(serving={"replicas": 0}, source=OTHER_SOURCE)

@@ -65,6 +65,8 @@ class ServerView:
     created_at: datetime
     revision_key: str
     """Key of its revision on the claim."""
+    makes_way_for: str
+    """Name of the Deployment for which it has fewer replicas than wanted; empty: there is none."""
     progress_deadline_exceeded: bool
     addresses: Mapping[str, str]
     """The IP addresses of the pods that run, by the pods' names."""
@@ -276,6 +278,7 @@ def _server(body: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
         image_id=min(filter(None, map(server_image_id, own)), default=""),
         created_at=datetime.fromisoformat(body["metadata"]["creationTimestamp"]),
         revision_key=revision,
+        makes_way_for=body["metadata"].get("annotations", {}).get(names.MAKES_WAY_ANNOTATION, ""),
         progress_deadline_exceeded="ProgressDeadlineExceeded" in progressing,
         addresses={pod["metadata"]["name"]: ip for pod in own if (ip := address(pod))},
         restarts={pod["metadata"]["name"]: at for pod in own if (at := restarted_at(pod)) is not None},

@@ -8,7 +8,7 @@ made again, after the image's tag moved, does not change the image either.
 import json
 from typing import Any
 
-from triton_operator.names import TEMPLATE_ANNOTATION
+from triton_operator.names import MAKES_WAY_ANNOTATION, TEMPLATE_ANNOTATION
 from triton_operator.observed.snapshot import ServerView
 
 
@@ -22,8 +22,11 @@ def as_made(body: dict[str, Any], observed: ServerView | None) -> dict[str, Any]
     }
 
 
-def scaled(observed: ServerView, replicas: int) -> dict[str, Any] | None:
-    """The Deployment with another number of replicas; None if no annotation keeps its template."""
+def scaled(observed: ServerView, replicas: int, makes_way_for: str = "") -> dict[str, Any] | None:
+    """The Deployment with another number of replicas; None if no annotation keeps its template.
+
+    ``makes_way_for``: name of the Deployment that the others make way for; empty: there is none.
+    """
     template, metadata, spec = _noted(observed), observed.body["metadata"], observed.body["spec"]
     if template is None:
         return None
@@ -34,7 +37,10 @@ def scaled(observed: ServerView, replicas: int) -> dict[str, Any] | None:
         "spec": {key: spec[key] for key in ("progressDeadlineSeconds", "selector") if key in spec}
         | {"replicas": replicas, "template": template},
     }
-    return as_made(body, observed)
+    made = as_made(body, observed)
+    if makes_way_for:
+        made["metadata"]["annotations"][MAKES_WAY_ANNOTATION] = makes_way_for
+    return made
 
 
 def _noted(observed: ServerView | None) -> dict[str, Any] | None:

@@ -96,7 +96,7 @@ def _rollout(context: Context, dump: Dump, target: Attempt) -> Rollout:
     view = context.observed.servers.get(name)
     body = as_made(body, view)
     start, late = _start(context, name, view)
-    ready = view is not None and view.ready
+    ready = view is not None and rollout.is_enough(context, view)
     serves = context.serving == name
     barred = soaking.excluded(context, target)
     soak = soaking.soak(context, successor="" if serves or barred or not context.spec.serving.replicas else name)
@@ -128,8 +128,9 @@ def _rollout(context: Context, dump: Dump, target: Attempt) -> Rollout:
     if view is not None and points_to == name and not serves:
         effects += soaking.moved(context, view)
     waits = trial.verdict if trial.goes_on else None
+    availability = _availability(context, name, view, start)
     return Rollout(
-        available=(None if failed else rollout.made_way(context, view)) or _availability(context, name, view, start),
+        available=availability if failed else rollout.made_way(context, view, availability),
         measured=measured,
         blocking=undone or waits or (measured if missed else start) or (None if measured.status else measured),
         stalled=failed,
@@ -228,7 +229,7 @@ def _start(context: Context, name: str, view: ServerView | None) -> tuple[Verdic
         return STOPPED, False
     if view is None:
         return Verdict("Available", False, Reason.ROLLING_OUT, f"Deployment {name} is being created"), False
-    if view.ready or (context.serving == name and view.answers):
+    if rollout.is_enough(context, view) or (context.serving == name and view.answers):
         return None, False
     if view.progress_deadline_exceeded or _age(context, view) > context.spec.serving.progress_deadline_seconds:
         seconds = context.spec.serving.progress_deadline_seconds

@@ -20,8 +20,8 @@ class Room:
     """The object when it was first Ready, and what it said about each of two new revisions."""
 
     first: State
-    made_way: tuple[str, ...]
-    """Reasons of Available while the second revision came up, in their order."""
+    made_way: tuple[State, ...]
+    """What was seen while the second revision came up."""
     second: State
     failed: State
     """The third revision's two replicas may not be on one node."""
@@ -39,8 +39,7 @@ def run(place: Place) -> Room:
         generation = applied.apply(delayed(100))
         second = applied.wait_ready(generation).state
         history = place.watch.history(place.kubectl.namespace, applied.name)
-        during = [each.state for each in history if each.state.generation == generation]
-        reasons = [condition["reason"] for state in during if (condition := state.condition("Available"))]
+        during = tuple(each.state for each in history if each.state.generation == generation)
         selector = service_selector(applied)
         generation = applied.apply({**delayed(100), "serving": SERVING | {"pod": EXCLUSIVE}})
         applied.wait("a failed rollout", lambda state: state.holds("Stalled"), generation=generation)
@@ -48,7 +47,7 @@ def run(place: Place) -> Room:
         kept = service_selector(applied) == selector
         (server,) = (each for each in applied.children("deployments") if serves(each, selector))
         place.kubectl.delete("td", applied.name)
-        return Room(first, tuple(dict.fromkeys(reasons)), second, failed, kept, int(server["status"]["readyReplicas"]))
+        return Room(first, during, second, failed, kept, int(server["status"]["readyReplicas"]))
     finally:
         advertise(place.kubectl, None)
 
