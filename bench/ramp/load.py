@@ -85,7 +85,7 @@ class Load:
             answer = connection.getresponse()
             answer.read()
             ok = answer.status == http.client.OK
-        except OSError:
+        except (OSError, http.client.HTTPException):
             ok = False
         finally:
             connection.close()

@@ -31,7 +31,8 @@ from triton_plugin.run import CLAIM, apply, complete, start, valid
 from triton_plugin.source import Cluster, is_file, read_file
 from triton_plugin.subject import Subject, SubjectError
 from triton_plugin.terminal import console, say
-from triton_plugin.validation.validate import check, deployments
+from triton_plugin.validation.hints import hint
+from triton_plugin.validation.validate import check, deployments, schema
 from triton_plugin.watch import watch
 
 FORMATS = ("html", "md", "csv", "json")
@@ -265,7 +266,8 @@ def _validate(options: argparse.Namespace) -> int:
             faults = check(body)
             faulty = faulty or bool(faults)
             for fault in faults:
-                say(f"{path}: {name}: {fault}")
+                words = hint(fault, schema())
+                say(f"{path}: {name}: {fault}{'. ' if words else ''}{words}")
             if not faults:
                 say(f"{path}: {name}: valid")
     return FAILED if faulty else OK

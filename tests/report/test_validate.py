@@ -9,6 +9,7 @@ from tests.apiserver.custom_resources import FULL, MINIMAL, changed, named
 from tests.apiserver.test_crd import REFUSED
 from tests.apiserver.validated import objects
 from triton_plugin.validation.cel import rules
+from triton_plugin.validation.hints import hint
 from triton_plugin.validation.structural import UnknownKeywordError, faults
 from triton_plugin.validation.validate import check, deployments, schema
 
@@ -53,6 +54,27 @@ def test_unknown_fields_are_named_as_kubectl_names_them() -> None:
     text = said(changed(FULL, {"spec.serving.replica": 2, "spec.models.0.candidates.0.acelerator": "trt"}))
     assert "spec.serving.replica: unknown field" in text
     assert "spec.models[0].candidates[0].acelerator: unknown field" in text
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "expected"),
+    [
+        ("spec.serving.replica", 2, "Did you mean spec.serving.replicas?"),
+        ("spec.serving.canary", [5, 25], "Did you mean spec.serving.route.canary?"),
+        (
+            "spec.models.0.maxBatchSize",
+            8,
+            "Did you mean spec.models[].config.maxBatchSize or spec.ensemble.maxBatchSize?",
+        ),
+        ("spec.serving.name", "a", ""),
+        ("spec.selection.constraints.p99Latency", 100, "Highest 99th percentile of the latency, such as 20ms."),
+        ("spec.serving.replicas", "2", "Number of server pods."),
+        ("spec.serving.replicas", -1, ""),
+    ],
+)
+def test_what_is_wrong_or_misplaced_is_explained(place: str, value: object, expected: str) -> None:
+    (fault,) = check(changed(FULL, {place: value}))
+    assert hint(fault, schema()) == expected
 
 
 def test_the_api_server_drops_what_is_null_and_so_does_this() -> None:
