@@ -1,6 +1,7 @@
 """What every stage and builder gets: an object's spec, what was observed of it, and the settings. Pure."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -13,6 +14,7 @@ from triton_operator.api.quantity import amount
 from triton_operator.api.resolved import Resolved
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import Images
+from triton_operator.observed.failures import Failure
 from triton_operator.observed.snapshot import Observed
 from triton_operator.settings import Settings
 
@@ -32,6 +34,8 @@ class Context:
     """The images that the object keeps."""
     resolved: Resolved | None = None
     """What the operator fills in for fields that the spec leaves out; ``spec`` has it already. None: nothing."""
+    followed: Mapping[str, Failure] = field(default_factory=dict)
+    """Failures, by their Jobs' names, that ``resolved`` follows from. They are recorded until the status has it."""
 
     @property
     def name(self) -> str:

@@ -36,6 +36,9 @@ ORDER = ("containers", "pod", "job")
 RUNNING: Body = {"running": {}}
 
 
+STARTS_WORK = {"Job", "NetworkPolicy", "PersistentVolumeClaim"}
+
+
 def pulled(image: str) -> str:
     """What the kubelet reports as the ID of an image that it pulled: its repository with a digest."""
     if "@" in image:
@@ -138,10 +141,15 @@ class Cluster:
         return plan(deployment, observed, self.settings, self.now)
 
     def act(self) -> int:
-        """One pass of the operator; how many writes it made."""
+        """The operator's passes until one of them reports; how many writes they made.
+
+        As in the Reconciler, a pass that makes room, or starts a Job, does nothing else, and the next one plans anew.
+        """
+        writes = 0
+        while started := self._make_room_or_start():
+            writes += started
         wanted = self.intent()
-        writes = sum(self._apply(each) for each in wanted.objects)
-        writes += sum(self._delete(each) for each in wanted.deletions)
+        writes += sum(map(self._apply, wanted.objects))
         status = wanted.status.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True)
         if status == self.status:
             assert not wanted.events, "events without a change of the status"
@@ -149,6 +157,13 @@ class Cluster:
         self.status = status
         self.events += wanted.events
         return writes + 1
+
+    def _make_room_or_start(self) -> int:
+        wanted = self.intent()
+        if any((each.kind, each.name) in self.objects for each in wanted.deletions):
+            records = [each for each in wanted.objects if each["kind"] == "ConfigMap"]
+            return sum(map(self._apply, records)) + sum(map(self._delete, wanted.deletions))
+        return sum(self._apply(each) for each in wanted.objects if each["kind"] in STARTS_WORK)
 
     def run(self, steps: int) -> None:
         """Passes and steps in turn."""

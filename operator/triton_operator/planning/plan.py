@@ -101,7 +101,8 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
     """Compute the whole intent for one TritonDeployment. ``now``: aware, UTC."""
     context = resolved(Context(deployment, observed, settings, now, pinned(deployment, observed.history, settings)))
     progress = _walk(context)
-    effects, history = progress.effects + repairing.noticed(context), observed.history
+    effects, history = Effects(failures=context.followed) + progress.effects, observed.history
+    effects += repairing.noticed(context)
     soak, canary = serving.soak_of(context, progress), serving.canary_of(context, progress)
     if not isinstance(progress, RolledOut):
         effects += serving.keep_serving(context, soak, canary)

@@ -19,6 +19,7 @@ from triton_operator.api.model import Candidate, Model, SourceFormat
 from triton_operator.api.resolved import FromRepository, ModelOfRepository, Resolved, ResolvedModel
 from triton_operator.candidates.defaults import default_candidates, takes_defaults
 from triton_operator.context import Context
+from triton_operator.observed.failures import Failure
 from triton_operator.stages import fitting, reference, source
 from triton_operator.stages.step import run
 
@@ -75,10 +76,12 @@ def resolved(context: Context) -> Context:
         return replace(context, deployment=replace(context.deployment, spec=choice.applied_to(spec)), resolved=choice)
 
     with_batches = chosen()
-    if told is not None and any(batched.values()) and _batches_failed(with_batches, told):
-        one_by_one = chosen(alone=True)
-        return one_by_one if fitting.batching_fits(one_by_one) else with_batches
-    return with_batches
+    failed = _batches_failed(with_batches, told) if told is not None and any(batched.values()) else {}
+    if not failed:
+        return with_batches
+    # The Job that failed is deleted before the status says what follows from it.
+    one_by_one = replace(chosen(alone=True), followed=failed)
+    return one_by_one if fitting.batching_fits(one_by_one) else with_batches
 
 
 def _formats(
@@ -123,14 +126,18 @@ def _batch(model: Model, batched: bool | None, old: ResolvedModel, alone: bool) 
     return 1 if alone else old.max_batch_size or BATCH
 
 
-def _batches_failed(context: Context, told: SourceResult) -> bool:
-    """Whether the reference Job with these batch sizes found that samples must not share a batch."""
+def _batches_failed(context: Context, told: SourceResult) -> Mapping[str, Failure]:
+    """Return the failure of the reference Job with these batch sizes if it found that samples must not share a batch.
+
+    By the Job's name; empty: it did not.
+    """
     observed = context.observed
     failures = [*(job.failure for job in observed.jobs.values()), *observed.failures.values()]
     if not any(each is not None and each.reason is Reason.BATCHING_UNSUPPORTED for each in failures):
-        return False
-    failure = run(context, reference.reference_work(context, told)).failure
-    return failure is not None and failure.reason is Reason.BATCHING_UNSUPPORTED
+        return {}
+    found = run(context, reference.reference_work(context, told))
+    rejected = found.failure is not None and found.failure.reason is Reason.BATCHING_UNSUPPORTED
+    return found.effects.failures if rejected else {}
 
 
 def _pinned(context: Context, digest: str) -> Resolved | None:

@@ -59,6 +59,9 @@ def advance(context: Context, target: ServerView, is_ready: bool) -> Canary:
         # Nothing answers with which it could be compared, so the Service moves. Until then the share stays.
         return Canary(share=observed.share if observed is not None and target.answers else 0)
     flip = context.observed.flips.get(target.uid)
+    if flip is not None and (flip.previous_uid, flip.reason) == (active.uid, None) and _is_over(route, flip):
+        # The record may say already that the Service moves, before it does.
+        return Canary(share=route.canary[-1] if target.answers else 0)
     if flip is None or not flip.canary_since or flip.reason is not None or flip.previous_uid != active.uid:
         if not is_ready:
             return Canary()
@@ -67,8 +70,6 @@ def advance(context: Context, target: ServerView, is_ready: bool) -> Canary:
         # The record comes first, alone: a Job that is made before it would be another one's in the next pass, and a
         # share without it would end with no pod held.
         return replace(_going_on(context, route, soak, target, begun, Effects(flips={target.uid: begun})), share=0)
-    if len(flip.steps) >= len(route.canary):
-        return Canary(share=route.canary[-1] if target.answers else 0)
     found, effects = _judged(context, soak, target, active, flip)
     if found is None:
         return _going_on(context, route, soak, target, flip, effects)
@@ -95,6 +96,11 @@ def release(context: Context, target: str = "") -> Canary:
             effects = kept(context, server) + Effects(flips={uid: ended} if ended != flip else {})
             return Canary(effects=effects, holds=server.name, again_after=left)
     return Canary()
+
+
+def _is_over(route: Route, flip: Flip) -> bool:
+    """Whether each step has its verdict."""
+    return len(flip.steps) >= len(route.canary)
 
 
 def _judged(
