@@ -20,6 +20,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tritonclient import grpc
 
 from hack.deploy.install import install
+from tests.apiserver.operator_process import eventually
 from tests.e2e.applied import Applied
 from tests.e2e.kubectl import Kubectl, Object
 from tests.e2e.state import State
@@ -189,7 +190,8 @@ def canaries(kubectl: Kubectl, traefik: Traefik) -> Iterator[Canaries]:
         generation = applied.apply()
         applied.wait_ready(generation)
         first = applied.wait("a route", lambda state: state.holds("Routed"), generation=generation).state
-        answers = {"first": answer_of(load)}
+        # A Gateway accepts a route first, and learns of its endpoints later.
+        answers = {"first": eventually(lambda: answer_of(load))}
         load.start()
         generation = applied.apply({"model": {"path": "good.onnx"}})
         kept = applied.wait(
