@@ -19,7 +19,7 @@ from tests.apiserver.operator_process import eventually
 from tests.report.model_folders import write
 from triton_plugin.__main__ import main
 from triton_plugin.push import receiver
-from triton_plugin.push.cluster import Claims
+from triton_plugin.push.cluster import OPERATOR_SELECTOR, Claims
 from triton_plugin.push.files import collect, digest
 from triton_plugin.push.objects import LABELS, PushError, Target, pod
 from triton_plugin.source import Cluster
@@ -155,6 +155,8 @@ def test_a_claim_is_made_only_if_there_is_none(claims: Claims, kubectl: Kubectl)
 def test_the_image_is_that_of_the_installation(
     claims: Claims, kubectl: Kubectl, request: pytest.FixtureRequest
 ) -> None:
+    # Another module's installation may be left on the same API server.
+    kubectl("delete", "deployments", "--all-namespaces", f"--selector={OPERATOR_SELECTOR}")
     with pytest.raises(PushError, match=r"pass an image with Python 3\.11: --image IMAGE"):
         claims.converter_image()
     kubectl("create", "-f", "-", body=MINIMAL)
