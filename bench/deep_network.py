@@ -1,4 +1,4 @@
-"""A network that multiplies by the same matrix again and again: milliseconds of one core, and a small file."""
+"""A network that multiplies by the same matrix again and again: 20 layers take about 1 ms of one core."""
 
 import numpy
 from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
@@ -27,7 +27,7 @@ def _file(
     shape: list[int | str],
     layers: int,
 ) -> bytes:
-    weights = numpy.random.default_rng(0).standard_normal((WIDTH, WIDTH)).astype(numpy.float32) / numpy.sqrt(WIDTH)
+    weights = numpy.random.default_rng(0).standard_normal((WIDTH, WIDTH)).astype(numpy.float32) / WIDTH**0.5
     last = "x"
     for layer in range(layers):
         end = "y" if layer == layers - 1 else f"h{layer}"

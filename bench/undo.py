@@ -27,7 +27,7 @@ from tests.observe.prometheus import Prometheus
 
 NAMESPACE, NAME, CLAIM = "undo", "words", "models"
 RESULTS = ROOT / "bench/results"
-WORDS, LAYERS = 100, 30
+WORDS, LAYERS = 100, 600
 REVISIONS = {
     "good": (LAYERS, WORDS),
     "slower by half": (LAYERS * 3 // 2, WORDS),

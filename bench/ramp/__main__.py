@@ -40,7 +40,7 @@ RESULTS = ROOT / "bench/results"
 BUDGET_MS = 600
 HEADROOM_PERCENT = 50
 MAX_REPLICAS = 4
-LAYERS = 10
+LAYERS = 600
 EVERY_SECONDS = 5.0
 WINDOW_SECONDS = 20.0
 """The time that a sample's p99 and rate look back."""
