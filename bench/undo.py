@@ -27,7 +27,7 @@ from tests.observe.prometheus import Prometheus
 
 NAMESPACE, NAME, CLAIM = "undo", "words", "models"
 RESULTS = ROOT / "bench/results"
-WORDS, LAYERS = 100, 600
+WORDS, LAYERS = 100, 200
 REVISIONS = {
     "good": (LAYERS, WORDS),
     "slower by half": (LAYERS * 3 // 2, WORDS),
@@ -35,7 +35,9 @@ REVISIONS = {
 }
 """Layers and words of each revision's network."""
 RATE = 6.0
-"""Requests a second, by a Poisson process: about a fifth of a core."""
+"""Requests a second, by a Poisson process: less than a tenth of a core."""
+POD = {"resources": {"requests": {"cpu": "500m"}, "limits": {"cpu": "500m"}}}
+"""Every server's, a profile's too: the good revision has to be as fast beside it."""
 SOAK = {"seconds": 60, "minimumRequests": 100, "maximumErrorPercent": 1, "maximumLatencyPercent": 25}
 BEFORE_SECONDS = 60
 """Load on the good revision before the first bad one: what it is compared with."""
@@ -136,13 +138,21 @@ def undone(place: Place, number: int, start: float) -> tuple[float, float, str]:
         if moved is not None and current == good:
             print(f"{now:.0f} s: the Service moved back", flush=True)
             break
+        soaked = soaked_of(place)
+        assert soaked["reason"] != "SoakPassed" or moved is None, f"revision {number} was kept: {soaked['message']}"
         time.sleep(EVERY_SECONDS)
     while True:
-        conditions = {each["type"]: each for each in place.get("td", NAME)["status"]["conditions"]}
-        if conditions["Soaked"]["reason"] == "SoakFailed":
-            return moved, now, conditions["Soaked"]["message"]
-        assert time.monotonic() < deadline, f"revision {number} was undone, and Soaked is {conditions['Soaked']}"
+        soaked = soaked_of(place)
+        if soaked["reason"] == "SoakFailed":
+            return moved, now, str(soaked["message"])
+        assert time.monotonic() < deadline, f"revision {number} was undone, and Soaked is {soaked}"
         time.sleep(EVERY_SECONDS)
+
+
+def soaked_of(place: Place) -> Body:
+    """Return the condition Soaked."""
+    conditions: list[Body] = place.get("td", NAME)["status"]["conditions"]
+    return next(each for each in conditions if each["type"] == "Soaked")
 
 
 def result(name: str, answered: list[Answered], begin: float, end: float, message: str) -> Undone:
@@ -171,7 +181,7 @@ def deployment(number: int) -> Body:
                 "offline": {"batchSizes": [1]},
                 "online": {"concurrency": {"start": 1, "end": 1}},
             },
-            "serving": {"soak": SOAK},
+            "serving": {"soak": SOAK, "pod": POD},
         },
     }
 
