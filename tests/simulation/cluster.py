@@ -18,8 +18,10 @@ from triton_converters.contract.results import Counters
 from triton_operator import names
 from triton_operator.api.deployment import parse
 from triton_operator.kube.drift import drift
+from triton_operator.kube.kinds import kind_of
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.plan import Event, Plan, Reference, plan
+from triton_operator.runtime.reconcile import STARTS_WORK
 from triton_operator.settings import Settings
 
 Body = dict[str, Any]
@@ -34,9 +36,6 @@ SETTINGS = Settings(
 STEP = timedelta(seconds=2)
 ORDER = ("containers", "pod", "job")
 RUNNING: Body = {"running": {}}
-
-
-STARTS_WORK = {"Job", "NetworkPolicy", "PersistentVolumeClaim"}
 
 
 def pulled(image: str) -> str:
@@ -146,9 +145,8 @@ class Cluster:
         As in the Reconciler, a pass that makes room, or starts a Job, does nothing else, and the next one plans anew.
         """
         writes = 0
-        while started := self._make_room_or_start():
+        while started := self._make_room_or_start(wanted := self.intent()):
             writes += started
-        wanted = self.intent()
         writes += sum(map(self._apply, wanted.objects))
         status = wanted.status.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True)
         if status == self.status:
@@ -158,12 +156,11 @@ class Cluster:
         self.events += wanted.events
         return writes + 1
 
-    def _make_room_or_start(self) -> int:
-        wanted = self.intent()
+    def _make_room_or_start(self, wanted: Plan) -> int:
         if any((each.kind, each.name) in self.objects for each in wanted.deletions):
             records = [each for each in wanted.objects if each["kind"] == "ConfigMap"]
             return sum(map(self._apply, records)) + sum(map(self._delete, wanted.deletions))
-        return sum(self._apply(each) for each in wanted.objects if each["kind"] in STARTS_WORK)
+        return sum(self._apply(each) for each in wanted.objects if kind_of(each) in STARTS_WORK)
 
     def run(self, steps: int) -> None:
         """Passes and steps in turn."""

@@ -417,11 +417,18 @@ def test_half_of_a_target_is_not_enough_where_the_others_fail_for_another_reason
     assert cluster.condition("Stalled")["status"] == "True"
 
 
-def test_servers_that_are_added_while_a_target_starts_are_added() -> None:
-    cluster = on_gpus(1, 6)
+def with_a_target_that_never_starts(replicas: int, gpus: int) -> Cluster:
+    """Ready with so many servers, and edited since."""
+    cluster = on_gpus(replicas, gpus)
     old = cluster.serving()
     cluster.starts = lambda name: name == old
-    cluster.edit(serving={**OTHER_SERVER, "replicas": 1})
+    cluster.edit(serving={**OTHER_SERVER, "replicas": replicas})
+    return cluster
+
+
+def test_servers_that_are_added_while_a_target_starts_are_added() -> None:
+    cluster = with_a_target_that_never_starts(1, 6)
+    old = cluster.serving()
     cluster.run(20)
     cluster.edit(serving={**OTHER_SERVER, "replicas": 2})
     cluster.run(20)
@@ -429,10 +436,8 @@ def test_servers_that_are_added_while_a_target_starts_are_added() -> None:
 
 
 def test_an_edit_to_a_third_revision_ends_what_was_given_up_for_the_second() -> None:
-    cluster = on_gpus(4, 4)
+    cluster = with_a_target_that_never_starts(4, 4)
     old = cluster.serving()
-    cluster.starts = lambda name: name == old
-    cluster.edit(serving={**OTHER_SERVER, "replicas": 4})
     cluster.run(60)
     assert replicas(cluster)[old or ""] == 2
     cluster.edit(serving={"replicas": 4})

@@ -227,9 +227,8 @@ class Reconciler:
         ]
         if not gone:
             return False
-        self._writer.apply_all(
-            owner, children, (each for each in intent.objects if kind_of(each) is CONFIG_MAP), refusals
-        )
+        records = [each for each in intent.objects if kind_of(each) is CONFIG_MAP]
+        self._writer.apply_all(owner, children, records, refusals)
         if refusals:
             return False
         for child in gone:
@@ -246,10 +245,8 @@ class Reconciler:
         wrote = self._writer.apply_all(owner, children, before, refusals)
         if refusals and _lacks(children, intent):
             return wrote
-        return (
-            self._writer.apply_all(owner, children, (each for each in wanted if kind_of(each) is JOB), refusals)
-            or wrote
-        )
+        jobs = [each for each in wanted if kind_of(each) is JOB]
+        return self._writer.apply_all(owner, children, jobs, refusals) or wrote
 
     def _stall(self, owner: Body, wanted: TritonDeploymentStatus, reason: Reason, message: str, now: datetime) -> None:
         """Report that the object is stalled until somebody changes something."""

@@ -58,11 +58,12 @@ def advance(context: Context, target: ServerView, is_ready: bool) -> Canary:
     if active is None or not active.answers or makes_way(context, target):
         # Nothing answers with which it could be compared, so the Service moves. Until then the share stays.
         return Canary(share=observed.share if observed is not None and target.answers else 0)
-    flip = context.observed.flips.get(target.uid)
-    if flip is not None and (flip.previous_uid, flip.reason) == (active.uid, None) and _is_over(route, flip):
+    known = context.observed.flips.get(target.uid)
+    flip = known if known is not None and (known.previous_uid, known.reason) == (active.uid, None) else None
+    if flip is not None and len(flip.steps) >= len(route.canary):
         # The record may say already that the Service moves, before it does.
         return Canary(share=route.canary[-1] if target.answers else 0)
-    if flip is None or not flip.canary_since or flip.reason is not None or flip.previous_uid != active.uid:
+    if flip is None or not flip.canary_since:
         if not is_ready:
             return Canary()
         now = context.now.isoformat()
@@ -96,11 +97,6 @@ def release(context: Context, target: str = "") -> Canary:
             effects = kept(context, server) + Effects(flips={uid: ended} if ended != flip else {})
             return Canary(effects=effects, holds=server.name, again_after=left)
     return Canary()
-
-
-def _is_over(route: Route, flip: Flip) -> bool:
-    """Whether each step has its verdict."""
-    return len(flip.steps) >= len(route.canary)
 
 
 def _judged(

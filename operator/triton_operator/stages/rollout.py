@@ -7,9 +7,11 @@ answers of two. An annotation of the active Deployment names the target that it 
 """
 
 from dataclasses import replace
+from decimal import Decimal
 
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.pod import Gpu
+from triton_operator.api.quantity import amount
 from triton_operator.context import Context
 from triton_operator.observed.pods import SERVER
 from triton_operator.observed.snapshot import ServerView
@@ -85,12 +87,12 @@ def _remaining(context: Context, old: ServerView) -> int:
     return context.spec.serving.replicas // 2 if gpu is not None and _gpus(old, gpu) >= gpu.count else 0
 
 
-def _gpus(server: ServerView, gpu: Gpu) -> int:
+def _gpus(server: ServerView, gpu: Gpu) -> Decimal:
     """Return the GPUs of each of a Deployment's pods."""
     for container in server.body["spec"]["template"]["spec"]["containers"]:
         if container["name"] == SERVER:
-            return int(container.get("resources", {}).get("limits", {}).get(gpu.resource_name, 0))
-    return 0
+            return amount(container.get("resources", {}).get("limits", {}).get(gpu.resource_name)) or Decimal()
+    return Decimal()
 
 
 def _old(context: Context, target: ServerView | None) -> ServerView | None:
