@@ -85,9 +85,10 @@ bench-ramp: venv ## Have KEDA, and then an autoscaler by CPU, scale an object wh
 	python3 -m bench.ramp hpa
 
 .PHONY: bench-undo
-bench-undo: venv ## Have a soak undo two bad revisions under real load, one slower by half, one that errs on 5 % of requests: 10 minutes
-	python3 -m hack.devcluster binaries prometheus
-	python3 -m bench.undo
+bench-undo: venv ## Have a soak, and then a canary, undo two bad revisions under real load: one slower by half, one that errs: 25 minutes
+	python3 -m hack.devcluster binaries prometheus traefik
+	python3 -m bench.undo.soak
+	python3 -m bench.undo.canary
 
 .PHONY: generate verify-generated lint
 # The chart of the source tree names no images.

@@ -5,7 +5,7 @@ import itertools
 import random
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -56,8 +56,8 @@ def rate(legs: Sequence[Leg], at: float) -> float:
 class Load:
     """Sends requests to HOST:PORT, with one body after the other, and keeps what became of them."""
 
-    def __init__(self, host: str, path: str, bodies: Sequence[bytes]) -> None:
-        self._host, self._path, self._bodies = host, path, bodies
+    def __init__(self, host: str, path: str, bodies: Sequence[bytes], headers: Mapping[str, str] | None = None) -> None:
+        self._host, self._path, self._bodies, self._headers = host, path, bodies, dict(headers or {})
         self._lock = threading.Lock()
         self._answered: list[Answered] = []
 
@@ -81,7 +81,7 @@ class Load:
         # The Service chooses a pod for each connection, so each request has its own.
         connection = http.client.HTTPConnection(self._host, timeout=REQUEST_SECONDS)
         try:
-            connection.request("POST", self._path, body)
+            connection.request("POST", self._path, body, self._headers)
             answer = connection.getresponse()
             answer.read()
             ok = answer.status == http.client.OK

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from triton_converters.measuring.environment import cpu_count, cpu_model, device
+from triton_converters.measuring.environment import cpu_count, cpu_model, device, memory_bytes
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,18 @@ def test_without_a_limit_all_cores_count(tmp_path: Path, files: dict[str, str]) 
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     assert cpu_count(tmp_path) == cpu_count(tmp_path / "nowhere") >= 1
+
+
+@pytest.mark.parametrize("file", ["memory.max", "memory/memory.limit_in_bytes"])
+def test_the_containers_memory_limit_counts(tmp_path: Path, file: str) -> None:
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text("67108864\n")
+    assert memory_bytes(tmp_path) == 64 * 2**20
+
+
+@pytest.mark.parametrize("files", [{}, {"memory.max": "max"}, {"memory/memory.limit_in_bytes": "9223372036854771712"}])
+def test_without_a_memory_limit_all_of_the_machine_counts(tmp_path: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert memory_bytes(tmp_path) == memory_bytes(tmp_path / "nowhere") > 2**28

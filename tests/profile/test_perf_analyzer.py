@@ -13,9 +13,12 @@ from triton_converters.measuring.perf_analyzer import (
     Point,
     ReportError,
     Target,
+    Windows,
+    affordable,
     arguments,
     first_windows,
     is_client_bound,
+    is_reconnecting,
     is_unstable,
     last_lines,
     longer,
@@ -271,3 +274,43 @@ def test_a_client_that_is_busy_itself_is_marked(overhead: str, bound: bool) -> N
 
 def test_without_a_word_of_its_overhead_the_client_is_not_marked() -> None:
     assert not is_client_bound(UNSTABLE)
+
+
+LARGE = replace(TARGET, sample_seconds=0.002, sample_bytes=602_112, memory_bytes=8 * 2**30)
+"""Images of 224 x 224: 500 requests a second and more, by what the first one took."""
+TIMED = Windows(by_count=False, size=5000, stability_percentage=10, trials=5)
+
+
+def test_windows_hold_no_more_large_requests_than_fit_into_memory() -> None:
+    """Of 3,000 requests each they had perf_analyzer killed at 17 GiB."""
+    found = affordable(replace(TIMED, by_count=True, size=3000), POINT, LARGE)
+    assert (found.by_count, found.size) == (True, 951)
+    assert found.size * found.trials * LARGE.sample_bytes * 3 <= LARGE.memory_bytes
+
+
+def test_a_time_window_becomes_one_of_requests_if_those_of_a_fast_model_are_large() -> None:
+    assert affordable(TIMED, POINT, LARGE) == replace(TIMED, by_count=True, size=951)
+    slow, small = replace(LARGE, sample_seconds=2.0), replace(LARGE, sample_bytes=1000)
+    assert affordable(TIMED, POINT, slow) == affordable(TIMED, POINT, small) == TIMED
+
+
+def test_a_batch_is_as_large_as_its_samples() -> None:
+    counted = replace(TIMED, by_count=True, size=3000)
+    assert affordable(counted, replace(POINT, batch_size=8), LARGE).size == 118
+
+
+def test_there_is_a_request_for_each_worker_however_large() -> None:
+    huge = replace(LARGE, sample_bytes=2**33)
+    assert affordable(replace(TIMED, by_count=True, size=50), replace(POINT, concurrency=16), huge).size == 16
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "GOAWAY received; Error code: 0; Debug Text: max_age",
+        "Thread [0] had error: recvmsg:Connection reset by peer",
+    ],
+)
+def test_a_renewed_connection_is_told_from_a_failure(words: str) -> None:
+    assert is_reconnecting(f"Request concurrency: 2\n{words}\n")
+    assert not is_reconnecting("Request concurrency: 2\nFailed to obtain stable measurement\n")

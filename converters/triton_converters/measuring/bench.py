@@ -3,11 +3,13 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from pathlib import Path
 
 from triton_converters.contract.measurement_requests import InputShape, Load, OpenLoop, Sweep
 from triton_converters.contract.results import Row, Signature
 from triton_converters.measuring import load_input
+from triton_converters.measuring.environment import memory_bytes
 from triton_converters.measuring.perf_analyzer import Point, Target
 from triton_converters.measuring.server import Server
 from triton_converters.measuring.sweep import Measured, Plan, measure, points, rates
@@ -16,6 +18,17 @@ from triton_converters.model_config.data_types import wire_bytes
 ROOM = 2
 """Factor on the shared memory of outputs whose size depends on values: only one sample was tried in the spec's
 shapes."""
+
+
+@dataclass(frozen=True)
+class Alone:
+    """How one request went, with nothing else under way; zeros if none was sent."""
+
+    seconds: float = 0.0
+    largest_output: int = 0
+    """In bytes."""
+    output_bytes: int = 0
+    """All outputs together."""
 
 
 @dataclass(frozen=True)
@@ -56,26 +69,32 @@ class Bench:
         input_data, document = load_input.prepare(
             self.reference, self.directory, shapes, self.signature, sweep.batch_sizes[0]
         )
-        seconds, largest, region = 0.0, 0, None
+        alone, region = Alone(), None
         # It needs gRPC, which is avoided if possible for a server that is measured over HTTP.
         if self.load.protocol == "grpc" or (sweep.shared_memory and shapes):
-            seconds, largest = self._one_request(document)
+            alone = self._one_request(document)
         if sweep.shared_memory:
-            region = max(output_bytes, ROOM * largest) if shapes else output_bytes
+            region = max(output_bytes, ROOM * alone.largest_output) if shapes else output_bytes
+        samples = 1 if batched else sweep.batch_sizes[0]
+        inputs = sum(map(wire_bytes, load_input.first_request(document, self.signature).values()))
         target = Target(
             self.server.model,
             str(self.server.load),
             self.load.protocol,
             input_data,
             load_input.varying_shapes(document, self.signature),
-            seconds if batched else seconds / sweep.batch_sizes[0],
+            alone.seconds / samples,
+            0 if sweep.shared_memory else ceil((inputs + alone.output_bytes) / samples),
+            memory_bytes() // 2,
         )
         plan = Plan(target, self.load.measurement, self.directory, region, self.server.used_memory)
         return measure(plan, wanted, until_saturated=sweep.until_saturated)
 
-    def _one_request(self, document: str) -> tuple[float, int]:
-        """Return the seconds of one real request in the spec's shapes, and its largest output in bytes."""
+    def _one_request(self, document: str) -> Alone:
+        """Send one real request in the spec's shapes."""
         request = load_input.first_request(document, self.signature)
         started = time.monotonic()
         answer = self.server.infer(request, tuple(tensor.name for tensor in self.signature.outputs))
-        return time.monotonic() - started, max(wire_bytes(array) for array in answer.values())
+        seconds = time.monotonic() - started
+        outputs = [wire_bytes(array) for array in answer.values()]
+        return Alone(seconds, max(outputs), sum(outputs))

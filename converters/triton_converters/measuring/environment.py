@@ -51,6 +51,14 @@ def cpu_count(cgroup: Path = CGROUP) -> float:
     return available if limit is None else min(available, limit)
 
 
+def memory_bytes(cgroup: Path = CGROUP) -> int:
+    """Return the memory that this container may use: its limit, or all of the node's."""
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limit = _read(cgroup / "memory.max") or _read(cgroup / "memory" / "memory.limit_in_bytes")
+    # Without a limit, v2 says "max" and v1 a number beyond any machine's memory.
+    return min(physical, int(limit)) if limit.isdecimal() else physical
+
+
 def _limit(cgroup: Path) -> float | None:
     """Return the CPU quota of cgroup v2, else of v1; None if there is none."""
     unified = _read(cgroup / "cpu.max").split()

@@ -138,7 +138,7 @@ def measure(
 def _first_windows(plan: Plan, point: Point) -> Windows:
     """Return the windows that the spec asks for, with no more requests than a point has time for."""
     wanted = perf_analyzer.first_windows(plan.measurement, point)
-    return perf_analyzer.affordable(wanted, point, plan.target.sample_seconds)
+    return perf_analyzer.affordable(wanted, point, plan.target)
 
 
 def _announce(plan: Plan, point: Point, where: str) -> None:
@@ -160,11 +160,10 @@ def _measure_point(plan: Plan, point: Point, invoke: Invoke) -> tuple[Row, tuple
 
     If one of these takes too long, three windows of fewer requests are taken as they are.
     """
-    alone = plan.target.sample_seconds
     windows = _first_windows(plan, point)
     try:
         row, rate, argv = _attempt(plan, point, windows, invoke, stable=True)
-        longer = perf_analyzer.affordable(perf_analyzer.longer(windows, rate), point, alone)
+        longer = perf_analyzer.affordable(perf_analyzer.longer(windows, rate), point, plan.target)
         if row is None and longer.size > windows.size:
             windows = longer
             row, rate, argv = _attempt(plan, point, windows, invoke, stable=True)

@@ -16,8 +16,13 @@ def service(context: Context, server_name: str) -> dict[str, Any]:
 
 
 def preview_service(context: Context, server_name: str) -> dict[str, Any]:
-    """The preview Service of the target revision."""
-    return _service(context, names.preview(context.name), "preview", server_name)
+    """The preview Service of the target revision.
+
+    A client stays with one pod, whatever it does: perf_analyzer subtracts counters that it read from the server before
+    each window, and has to reconnect meanwhile. Gateways send requests to the pods themselves.
+    """
+    made = _service(context, names.preview(context.name), "preview", server_name)
+    return {**made, "spec": {**made["spec"], "sessionAffinity": "ClientIP"}}
 
 
 def endpoint(context: Context) -> Endpoint:

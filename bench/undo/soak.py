@@ -1,4 +1,4 @@
-"""`python3 -m bench.undo`: two bad revisions under real load, which the soak undoes by itself.
+"""`python3 -m bench.undo.soak`: two bad revisions become active under real load, and the soak undoes them.
 
 One is slower by half. The other lost the last words of its table, and so answers 5 of 100 requests with an error; its
 generated inputs do not show it. Printed and written: seconds until the undo, requests that saw the bad revision, what
@@ -13,40 +13,38 @@ import time
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from bench.alerting import fired, rules, scrapes
-from bench.deep_network import over_words
 from bench.machine import cpu_model
 from bench.place import Place
 from bench.ramp.load import Answered, Leg, Load, arrivals
+from bench.undo.revisions import (
+    INFER,
+    NAME,
+    READY_SECONDS,
+    REVISIONS,
+    Body,
+    condition,
+    deployment,
+    push,
+    requests,
+    selected,
+)
 from hack.deploy.command import ROOT, CommandError, TargetCluster
 from hack.deploy.environment import set_up
 from hack.devcluster.paths import ClusterError
 from tests.observe.prometheus import Prometheus
 
-NAMESPACE, NAME, CLAIM = "undo", "words", "models"
+NAMESPACE = "undo"
 RESULTS = ROOT / "bench/results"
-WORDS, LAYERS = 100, 200
-REVISIONS = {
-    "good": (LAYERS, WORDS),
-    "slower by half": (LAYERS * 3 // 2, WORDS),
-    "errs on 5 %": (LAYERS, WORDS - 5),
-}
-"""Layers and words of each revision's network."""
 RATE = 6.0
 """Requests a second, by a Poisson process: less than a tenth of a core."""
-POD = {"resources": {"requests": {"cpu": "500m"}, "limits": {"cpu": "500m"}}}
-"""Every server's, a profile's too: the good revision has to be as fast beside it."""
 SOAK = {"seconds": 60, "minimumRequests": 100, "maximumErrorPercent": 1, "maximumLatencyPercent": 25}
 BEFORE_SECONDS = 60
 """Load on the good revision before the first bad one: what it is compared with."""
 ALERTED_SECONDS = 30
 """Load after the last undo, and after the revert to the good revision: alerts fire, and clear."""
-READY_SECONDS = 900
 EVERY_SECONDS = 0.5
-
-Body = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ def main() -> int:
     except (CommandError, ClusterError, AssertionError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
-    path = RESULTS / f"undo-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"
+    path = RESULTS / f"undo-soak-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"
     path.write_text(json.dumps({"cpu": cpu_model(), "soak": SOAK, "rate": RATE, **found}, indent=1) + "\n")
     print(json.dumps(found, indent=1))
     print(f"raw figures: {path.relative_to(ROOT)}")
@@ -87,18 +85,11 @@ def main() -> int:
 def run(cluster: TargetCluster, folder: Path, prometheus: Prometheus) -> Body:
     """Return what became of each revision, of the requests to the good one, and of alerts. Raises CommandError."""
     place = Place.fresh(cluster, NAMESPACE)
-    for number, shape in enumerate(REVISIONS.values()):
-        model = folder / str(number) / f"{NAME}.onnx"
-        model.parent.mkdir()
-        model.write_bytes(over_words(*shape))
-        place.push(model, CLAIM, str(number))
-    place.apply(deployment(0))
+    push(place, folder)
+    apply(place, 0)
     place.wait(f"td/{NAME}", "condition=Ready", READY_SECONDS)
-    tensor = {"name": "word", "shape": [1, 1], "datatype": "INT64"}
-    # 37 and 100 have no common divisor: the words that a bad revision lacks come one by one, and not in a row.
-    bodies = [json.dumps({"inputs": [tensor | {"data": [each * 37 % WORDS]}]}).encode() for each in range(WORDS)]
-    load = Load(place.http_address(NAME), f"/v2/models/{NAME}/infer", bodies)
     times = arrivals([Leg(READY_SECONDS * (len(REVISIONS) + 1), RATE, RATE)])
+    load = Load(place.http_address(NAME), INFER, requests(len(times)))
     began, start, stop = time.time(), time.monotonic(), threading.Event()
     sender = threading.Thread(target=load.send, args=(times, stop))
     sender.start()
@@ -106,7 +97,7 @@ def run(cluster: TargetCluster, folder: Path, prometheus: Prometheus) -> Body:
         time.sleep(BEFORE_SECONDS)
         spans = [(name, undone(place, number, start)) for number, name in enumerate(REVISIONS) if number]
         time.sleep(ALERTED_SECONDS)
-        place.apply(deployment(0))
+        apply(place, 0)
         place.wait(f"td/{NAME}", "condition=Stalled=false", READY_SECONDS)
         time.sleep(ALERTED_SECONDS)
     finally:
@@ -123,36 +114,35 @@ def run(cluster: TargetCluster, folder: Path, prometheus: Prometheus) -> Body:
     }
 
 
+def apply(place: Place, number: int) -> None:
+    """Apply the object with the revision of this number."""
+    place.apply(deployment(number, {"soak": SOAK}))
+
+
 def undone(place: Place, number: int, start: float) -> tuple[float, float, str]:
     """Apply a bad revision, and return when the Service moved to it and back, and what Soaked said."""
-    good = selected(place)
-    place.apply(deployment(number))
+    good = selected(place, NAME)
+    apply(place, number)
     deadline = time.monotonic() + READY_SECONDS
     moved = None
     while True:
         assert time.monotonic() < deadline, f"revision {number} was not undone: {place.get('td', NAME)['status']}"
-        now, current = time.monotonic() - start, selected(place)
+        now, current = time.monotonic() - start, selected(place, NAME)
         if moved is None and current != good:
             moved = now
             print(f"{now:.0f} s: the Service moved to revision {number}", flush=True)
         if moved is not None and current == good:
             print(f"{now:.0f} s: the Service moved back", flush=True)
             break
-        soaked = soaked_of(place)
+        soaked = condition(place, "Soaked")
         assert soaked["reason"] != "SoakPassed" or moved is None, f"revision {number} was kept: {soaked['message']}"
         time.sleep(EVERY_SECONDS)
     while True:
-        soaked = soaked_of(place)
+        soaked = condition(place, "Soaked")
         if soaked["reason"] == "SoakFailed":
             return moved, now, str(soaked["message"])
         assert time.monotonic() < deadline, f"revision {number} was undone, and Soaked is {soaked}"
         time.sleep(EVERY_SECONDS)
-
-
-def soaked_of(place: Place) -> Body:
-    """Return the condition Soaked."""
-    conditions: list[Body] = place.get("td", NAME)["status"]["conditions"]
-    return next(each for each in conditions if each["type"] == "Soaked")
 
 
 def result(name: str, answered: list[Answered], begin: float, end: float, message: str) -> Undone:
@@ -161,29 +151,6 @@ def result(name: str, answered: list[Answered], begin: float, end: float, messag
     mean = sum(each.seconds for each in saw) / max(len(saw), 1)
     failed = sum(not each.ok for each in saw)
     return Undone(name, round(end - begin, 1), len(saw), failed, round(mean * 1000, 1), message)
-
-
-def selected(place: Place) -> str:
-    """Return the Deployment that the Service sends requests to."""
-    return str(place.get("service", NAME)["spec"]["selector"]["triton-operator.dev/revision"])
-
-
-def deployment(number: int) -> Body:
-    """The object with the revision of this number."""
-    return {
-        "apiVersion": "triton-operator.dev/v1alpha1",
-        "kind": "TritonDeployment",
-        "metadata": {"name": NAME},
-        "spec": {
-            "source": {"uri": f"pvc://{CLAIM}/{number}"},
-            "models": [{"name": NAME, "path": f"{NAME}.onnx"}],
-            "performance": {
-                "offline": {"batchSizes": [1]},
-                "online": {"concurrency": {"start": 1, "end": 1}},
-            },
-            "serving": {"soak": SOAK, "pod": POD},
-        },
-    }
 
 
 if __name__ == "__main__":
