@@ -38,15 +38,15 @@ from tests.observe.prometheus import Prometheus
 NAMESPACE, NAME, CLAIM = "ramp", "pictures", "models"
 RESULTS = ROOT / "bench/results"
 BUDGET_MS = 600
-HEADROOM_PERCENT = 50
-MAX_REPLICAS = 4
+HEADROOM_PERCENT = 60
+MAX_REPLICAS = 5
 LAYERS = 600
 EVERY_SECONDS = 5.0
 WINDOW_SECONDS = 20.0
 """The time that a sample's p99 and rate look back."""
 LOW, HIGH = 0.25, 2.0
 """The lowest and the highest load, as parts of what one replica was measured to do."""
-SECONDS = (60.0, 420.0, 120.0, 60.0, 480.0)
+SECONDS = (60.0, 600.0, 120.0, 60.0, 480.0)
 """Low, rising, high, falling, low again: KEDA's pods go five minutes after the load."""
 READY_SECONDS = 900
 

@@ -2,12 +2,16 @@
 
 import os
 import signal
+from functools import partial
 
 from hack.devcluster import node
 from hack.devcluster.cgroups import hierarchies
 from hack.devcluster.cluster import daemons_of
+from hack.devcluster.commands import succeeds
+from hack.devcluster.images import ctr
 from hack.devcluster.nodes import Node
 from hack.devcluster.process import Recorded, end, recorded_processes, start
+from tests.apiserver.operator_process import eventually
 
 PROGRAMS = ("kubelet", "containerd", "kube-proxy", "network-policies")
 
@@ -29,8 +33,12 @@ def give_back(victim: Node) -> None:
     """Start the processes of a lost node again."""
     if any(each.alive() for each in processes(victim)):
         return
-    for daemon in (node.containerd(victim), *daemons_of(victim)):
-        start(daemon, records=victim.cluster.processes, logs=victim.cluster.logs)
+    begin = partial(start, records=victim.cluster.processes, logs=victim.cluster.logs)
+    begin(node.containerd(victim))
+    # A kubelet that finds no containerd ends at once.
+    eventually(lambda: succeeds([*ctr(victim.paths), "version"]), within=60)
+    for daemon in daemons_of(victim):
+        begin(daemon)
 
 
 def processes(victim: Node) -> list[Recorded]:

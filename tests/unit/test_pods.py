@@ -445,6 +445,19 @@ def test_the_pod_of_a_job_on_a_lost_node_is_not_replaced_before_the_node_is_back
     assert "kubectl delete node gpu-7" in pending.message
 
 
+def test_a_pod_of_a_job_that_was_being_initialized_on_a_lost_node_says_what_to_do() -> None:
+    """It was not ready before, so the node controller changes nothing of it; user code runs in an init container."""
+    told = EVICTED | {"reason": "DeletionByTaintManager"}
+    pod = a_pod(conditions=[{"type": "Ready", "status": "False"}, told])
+    pod["spec"]["nodeName"] = "gpu-7"
+    for labels, says in (({}, False), ({"triton-operator.dev/stage": "convert"}, True)):
+        pod["metadata"]["labels"] = labels
+        trouble = pod_trouble(pod, [])
+        assert trouble is not None
+        assert trouble.reason is Reason.EVICTED
+        assert ("kubectl delete node gpu-7" in trouble.message) is says
+
+
 def test_a_missing_secret_of_the_registry_is_named() -> None:
     words = "Unable to retrieve some image pull secrets (absent); attempting to pull the image may not succeed."
     events = [an_event("pod-1", "FailedToRetrieveImagePullSecret", words)]

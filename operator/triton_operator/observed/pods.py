@@ -30,6 +30,8 @@ INCOMING = '"incoming"'
 UNMADE = "failed to create subPath directory"
 """What the kubelet says about a directory that is missing on a read-only volume. On another one it makes it."""
 EVICTED = "Evicted"
+BY_TAINT = "DeletionByTaintManager"
+"""Reason of a pod's DisruptionTarget if its node was tainted, as it is when it does not answer."""
 """A pod's reason if its kubelet ended it: with the condition DisruptionTarget, because its node was short of a
 resource; without the condition, because it used more disk than its limit or a volume's. A drain, a preemption, a taint
 and the shutdown of a node leave other reasons."""
@@ -94,18 +96,28 @@ def _lost(pod: Mapping[str, Any]) -> Trouble:
     node = pod["spec"].get("nodeName")
     message = f"node {node} of pod {pod['metadata']['name']} does not answer; check the node and its kubelet"
     if STAGE_LABEL in pod["metadata"].get("labels", {}):
-        message += (
-            f"; if it is gone for good, delete it: kubectl delete node {node}. Until then its Job makes no other pod"
-        )
+        message += f"; {_if_gone(node)}"
     return Trouble(Reason.NODE_NOT_READY, message)
 
 
+def _if_gone(node: str) -> str:
+    return f"if it is gone for good, delete it: kubectl delete node {node}. Until then its Job makes no other pod"
+
+
 def eviction(pod: Mapping[str, Any]) -> Trouble:
-    """The trouble of a pod that the cluster ended."""
-    words = _conditions(pod)["DisruptionTarget"].get("message", "")
-    return Trouble(
-        Reason.EVICTED, f"the cluster ended pod {pod['metadata']['name']}: {words}; another pod takes its place"
-    )
+    """The trouble of a pod that the cluster ended, or has asked its node to end.
+
+    A pod that was being initialized does not show whether its node answers, so the message says what to do if not.
+    """
+    disruption = _conditions(pod)["DisruptionTarget"]
+    message = f"the cluster ended pod {pod['metadata']['name']}: {disruption.get('message', '')}; "
+    is_waiting = STAGE_LABEL in pod["metadata"].get("labels", {}) and not ended(pod)
+    if is_waiting and disruption.get("reason") == BY_TAINT:
+        node = pod["spec"].get("nodeName")
+        message += f"another pod takes its place when node {node} has ended it; {_if_gone(node)}"
+    else:
+        message += "another pod takes its place"
+    return Trouble(Reason.EVICTED, message)
 
 
 def evicted(pod: Mapping[str, Any]) -> bool:
