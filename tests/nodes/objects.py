@@ -7,11 +7,13 @@ from tests.e2e.smallest import FILE, detector
 
 PERCEPTRON = """
 import time
+import torch
 from torch import nn
 
 
 def get_model():
     time.sleep({seconds})
+    torch.manual_seed(0)
     return nn.Linear(8, 4).eval(), {{"inputs": ["INPUT__0"], "outputs": ["OUTPUT__0"]}}
 """
 LOADER = """
