@@ -46,7 +46,7 @@ WINDOW_SECONDS = 20.0
 """The time that a sample's p99 and rate look back."""
 LOW, HIGH = 0.25, 2.0
 """The lowest and the highest load, as parts of what one replica was measured to do."""
-SECONDS = (60.0, 600.0, 120.0, 60.0, 480.0)
+SECONDS = (60.0, 480.0, 60.0, 30.0, 450.0)
 """Low, rising, high, falling, low again: KEDA's pods go five minutes after the load."""
 READY_SECONDS = 900
 

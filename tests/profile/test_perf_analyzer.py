@@ -284,19 +284,19 @@ TIMED = Windows(by_count=False, size=5000, stability_percentage=10, trials=5)
 def test_windows_hold_no_more_large_requests_than_fit_into_memory() -> None:
     """Of 3,000 requests each they had perf_analyzer killed at 17 GiB."""
     found = affordable(replace(TIMED, by_count=True, size=3000), POINT, LARGE)
-    assert (found.by_count, found.size) == (True, 951)
-    assert found.size * found.trials * LARGE.sample_bytes * 3 <= LARGE.memory_bytes
+    assert (found.by_count, found.size) == (True, 356)
+    assert found.size * found.trials * LARGE.sample_bytes * 8 <= LARGE.memory_bytes
 
 
 def test_a_time_window_becomes_one_of_requests_if_those_of_a_fast_model_are_large() -> None:
-    assert affordable(TIMED, POINT, LARGE) == replace(TIMED, by_count=True, size=951)
+    assert affordable(TIMED, POINT, LARGE) == replace(TIMED, by_count=True, size=356)
     slow, small = replace(LARGE, sample_seconds=2.0), replace(LARGE, sample_bytes=1000)
     assert affordable(TIMED, POINT, slow) == affordable(TIMED, POINT, small) == TIMED
 
 
 def test_a_batch_is_as_large_as_its_samples() -> None:
     counted = replace(TIMED, by_count=True, size=3000)
-    assert affordable(counted, replace(POINT, batch_size=8), LARGE).size == 118
+    assert affordable(counted, replace(POINT, batch_size=8), LARGE).size == 44
 
 
 def test_there_is_a_request_for_each_worker_however_large() -> None:

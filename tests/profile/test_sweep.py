@@ -160,6 +160,12 @@ def test_a_server_that_always_renews_connections_is_a_failure(tmp_path: Path) ->
     assert "GOAWAY received" in failure(tmp_path, Tool(9, 99, RECONNECTED)).message
 
 
+def test_a_tool_that_was_killed_says_what_to_do_about_the_memory(tmp_path: Path) -> None:
+    with pytest.raises(StageError, match=r"spec\.conversion\.pod\.resources") as caught:
+        measure(Plan(TARGET, COUNT, tmp_path), [Point("online", 1, 4)], Tool(9, -9, "Pass [1] throughput: 600"))
+    assert (caught.value.reason, caught.value.final) == (Reason.OUT_OF_MEMORY, False)
+
+
 def test_a_row_beside_a_failing_exit_code_is_not_taken(tmp_path: Path) -> None:
     def half(argv: Sequence[str], directory: Path, seconds: float) -> Invocation:
         write_row(argv, directory)

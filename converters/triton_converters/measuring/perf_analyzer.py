@@ -45,8 +45,9 @@ POINT_SECONDS = 60
 sweep of ten points that do not settle then takes half an hour, whatever the model."""
 FEWEST_REQUESTS = 3
 """In a window, and one for each worker."""
-COPIES = 3
-"""How often perf_analyzer has a request's inputs and outputs in memory, at most."""
+COPIES = 8
+"""How often perf_analyzer has the inputs and outputs of a window's request in memory: two or three times on a quiet
+machine. On a busy one, requests go on arriving while it copies, and are kept too."""
 COLD = 10
 """How many times as long as later ones the first request may take, by which the rate is estimated."""
 SLOWER = 2

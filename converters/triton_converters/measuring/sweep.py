@@ -1,6 +1,7 @@
 """Measure the points of a sweep: one perf_analyzer invocation for each, with longer windows if none is stable."""
 
 import shlex
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -199,6 +200,8 @@ def _attempt(
             raise TimeoutError(f"did not end within {seconds:.0f} s with windows of {size}: {error}") from error
         with _log(plan, point).open("a", encoding="utf-8") as log:
             log.write(f"$ {shlex.join(argv)}\n{done.output}\nexit code {done.exit_code}\n\n")
+        if done.exit_code == -signal.SIGKILL:
+            raise _killed(point)
         if not perf_analyzer.is_reconnecting(done.output):
             break
     rate = perf_analyzer.requests_per_second(done.output, point.client_batch_size)
@@ -227,3 +230,13 @@ def _log(plan: Plan, point: Point) -> Path:
 def _failed(point: Point, message: str) -> StageError:
     """Return a StageError that is not final: another run may find a quieter machine, or the server back."""
     return StageError(Reason.MEASUREMENT_FAILED, f"perf_analyzer at {point} ({point.scenario}) {message}", final=False)
+
+
+def _killed(point: Point) -> StageError:
+    """Return a StageError for a perf_analyzer that the kernel ended; its container goes on."""
+    message = (
+        f"perf_analyzer at {point} ({point.scenario}) was killed at its memory limit, because it keeps the inputs and"
+        " outputs of a point's requests; raise the limit in spec.conversion.pod.resources, or lower"
+        " spec.performance.measurement.requestCount"
+    )
+    return StageError(Reason.OUT_OF_MEMORY, message, final=False)
