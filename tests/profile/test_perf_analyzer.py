@@ -22,6 +22,7 @@ from triton_converters.measuring.perf_analyzer import (
     is_unstable,
     last_lines,
     longer,
+    most_requests_per_second,
     most_seconds,
     parse_report,
     requests_per_second,
@@ -277,31 +278,54 @@ def test_without_a_word_of_its_overhead_the_client_is_not_marked() -> None:
 
 
 LARGE = replace(TARGET, sample_seconds=0.002, sample_bytes=602_112, memory_bytes=8 * 2**30)
-"""Images of 224 x 224: 500 requests a second and more, by what the first one took."""
+"""Images of 224 x 224 pixels."""
 TIMED = Windows(by_count=False, size=5000, stability_percentage=10, trials=5)
+COUNTED = replace(TIMED, by_count=True, size=3000)
+FIT = 570
+"""Requests of a window that fit: five times five windows of these images take 8 GiB."""
 
 
 def test_windows_hold_no_more_large_requests_than_fit_into_memory() -> None:
     """Of 3,000 requests each they had perf_analyzer killed at 17 GiB."""
-    found = affordable(replace(TIMED, by_count=True, size=3000), POINT, LARGE)
-    assert (found.by_count, found.size) == (True, 356)
-    assert found.size * found.trials * LARGE.sample_bytes * 8 <= LARGE.memory_bytes
+    assert affordable(COUNTED, POINT, LARGE, rate=100) == replace(COUNTED, size=FIT)
+    assert 24 * FIT * LARGE.sample_bytes < LARGE.memory_bytes < 26 * FIT * LARGE.sample_bytes
+    assert affordable(COUNTED, POINT, replace(LARGE, sample_bytes=1000), rate=100) == COUNTED
 
 
-def test_a_time_window_becomes_one_of_requests_if_those_of_a_fast_model_are_large() -> None:
-    assert affordable(TIMED, POINT, LARGE) == replace(TIMED, by_count=True, size=356)
-    slow, small = replace(LARGE, sample_seconds=2.0), replace(LARGE, sample_bytes=1000)
-    assert affordable(TIMED, POINT, slow) == affordable(TIMED, POINT, small) == TIMED
+def test_a_fast_models_windows_of_large_requests_are_shorter_than_a_second() -> None:
+    """A window of requests lasts whole seconds, and at 800 requests of 1 MB a second five of these were too much."""
+    found = affordable(replace(COUNTED, size=50), POINT, LARGE, rate=2 * FIT)
+    assert (found.by_count, found.size) == (False, 416)
+    assert found.size * 1.2 * 2 * FIT / 1000 <= FIT
+    assert affordable(TIMED, POINT, LARGE, rate=2 * FIT) == found
+
+
+def test_a_time_window_becomes_one_of_requests_if_those_of_its_time_are_too_large() -> None:
+    assert affordable(TIMED, POINT, LARGE, rate=500) == replace(COUNTED, size=FIT)
+    assert affordable(TIMED, POINT, LARGE, rate=50) == affordable(TIMED, POINT, LARGE) == TIMED
 
 
 def test_a_batch_is_as_large_as_its_samples() -> None:
-    counted = replace(TIMED, by_count=True, size=3000)
-    assert affordable(counted, replace(POINT, batch_size=8), LARGE).size == 44
+    assert affordable(COUNTED, replace(POINT, batch_size=8), LARGE, rate=1).size == 71
 
 
 def test_there_is_a_request_for_each_worker_however_large() -> None:
     huge = replace(LARGE, sample_bytes=2**33)
-    assert affordable(replace(TIMED, by_count=True, size=50), replace(POINT, concurrency=16), huge).size == 16
+    assert affordable(COUNTED, replace(POINT, concurrency=16), huge, rate=1).size == 16
+
+
+@pytest.mark.parametrize(
+    ("point", "before", "rate"),
+    [
+        (RATE, None, 100),
+        (replace(POINT, concurrency=2), None, 2 * 3 / 0.002),
+        (replace(POINT, concurrency=8), 400.0, 800),
+        (replace(POINT, concurrency=2), 400.0, 400),
+    ],
+)
+def test_the_rate_is_estimated_by_the_point_before(point: Point, before: float | None, rate: float) -> None:
+    row = None if before is None else replace(parse_report(REPORT, POINT, stable=True), throughput=before)
+    assert most_requests_per_second(point, LARGE, row) == pytest.approx(rate)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,8 @@ from triton_converters.contract.results import Row
 PROGRAM = "perf_analyzer"
 TRIALS = 5
 """--max-trials: windows before perf_analyzer gives up; five give three chances of three windows in a row."""
+TIME_WINDOW = 1.2
+"""How many intervals a time window lasts."""
 STABLE_WINDOWS = 3
 """Number of windows in a row that must agree and are merged; perf_analyzer's own number."""
 UNJUDGED_PERCENTAGE = 1_000_000
@@ -45,11 +47,11 @@ POINT_SECONDS = 60
 sweep of ten points that do not settle then takes half an hour, whatever the model."""
 FEWEST_REQUESTS = 3
 """In a window, and one for each worker."""
-COPIES = 8
+COPIES = 5
 """How often perf_analyzer has the inputs and outputs of a window's request in memory: two or three times on a quiet
 machine. On a busy one, requests go on arriving while it copies, and are kept too."""
-COLD = 10
-"""How many times as long as later ones the first request may take, by which the rate is estimated."""
+FASTER = 3
+"""How many times as fast perf_analyzer may ask as the client in Python that measured one request."""
 SLOWER = 2
 """How many times as long as alone a request may take under load before an invocation is given up."""
 BUSY_CLIENT_PERCENT = 50.0
@@ -226,9 +228,12 @@ def unjudged(windows: Windows, measurement: Measurement) -> Windows:
     return Windows(True, size, UNJUDGED_PERCENTAGE, STABLE_WINDOWS)
 
 
-def affordable(windows: Windows, point: Point, target: Target) -> Windows:
-    """The same windows with no more requests than POINT_SECONDS and the memory allow."""
-    windows = _within_memory(windows, point, target)
+def affordable(windows: Windows, point: Point, target: Target, rate: float = 0.0) -> Windows:
+    """The same windows with no more requests than POINT_SECONDS and the memory allow.
+
+    ``rate``: requests per second that the point will not exceed; 0.0 if unknown.
+    """
+    windows = _within_memory(windows, point, target, rate)
     seconds = target.sample_seconds * point.batch_size
     if not windows.by_count or not seconds:
         return windows
@@ -236,17 +241,29 @@ def affordable(windows: Windows, point: Point, target: Target) -> Windows:
     return replace(windows, size=min(windows.size, most))
 
 
-def _within_memory(windows: Windows, point: Point, target: Target) -> Windows:
-    """Windows whose requests fit into the memory; by count, if those of a time window might not."""
+def _within_memory(windows: Windows, point: Point, target: Target, rate: float) -> Windows:
+    """Windows whose requests fit into the memory: of time, if those of a whole second might not."""
     if not target.sample_bytes:
         return windows
     each = COPIES * target.sample_bytes * point.batch_size
     most = max(fewest_requests(point), target.memory_bytes // (each * windows.trials))
+    if rate > most:
+        milliseconds = max(1, int(1000 * most / (TIME_WINDOW * rate)))
+        longest = milliseconds if windows.by_count else min(windows.size, milliseconds)
+        return replace(windows, by_count=False, size=longest)
     if windows.by_count:
         return replace(windows, size=min(windows.size, most))
-    alone = target.sample_seconds * point.batch_size / COLD
-    rate = point.rate or (point.concurrency / alone if alone else 0.0)
-    return windows if rate * windows.size / 1000 <= most else replace(windows, by_count=True, size=most)
+    return windows if TIME_WINDOW * rate * windows.size / 1000 <= most else replace(windows, by_count=True, size=most)
+
+
+def most_requests_per_second(point: Point, target: Target, before: Row | None) -> float:
+    """Return a rate that the point will not exceed; ``before``: a point of the same sweep; 0.0 if nothing is known."""
+    if point.rate:
+        return float(point.rate)
+    if before is not None and before.batch_size == point.batch_size and before.concurrency:
+        return before.throughput / before.batch_size * max(1.0, point.concurrency / before.concurrency)
+    alone = target.sample_seconds * point.batch_size
+    return FASTER * point.concurrency / alone if alone else 0.0
 
 
 def fewer(windows: Windows, measurement: Measurement, point: Point) -> Windows:
@@ -268,7 +285,7 @@ def stable_seconds(windows: Windows, sample_seconds: float, point: Point) -> flo
 def most_seconds(windows: Windows, point: Point, sample_seconds: float) -> float:
     """How long warm-up and windows may take; the server may do one request at a time, whatever the load."""
     requests = warmup_requests(point, sample_seconds) + (windows.trials * windows.size if windows.by_count else 0)
-    intervals = 0.0 if windows.by_count else 1.2 * windows.trials * windows.size / 1000
+    intervals = 0.0 if windows.by_count else TIME_WINDOW * windows.trials * windows.size / 1000
     arrivals = requests / point.rate if point.rate else 0.0
     return intervals + SLOWER * (arrivals + requests * sample_seconds * point.batch_size)
 

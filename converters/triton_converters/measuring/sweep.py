@@ -6,6 +6,7 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from triton_converters.contract.failure import StageError
@@ -121,8 +122,15 @@ def measure(
     for number, point in enumerate(wanted, start=1):
         started = time.monotonic()
         where = f"{point.scenario.replace('_', ' ')} {number}/{len(wanted)}: {point}"
-        _announce(plan, point, where)
-        row, argv = _measure_point(plan, point, invoke)
+        fit = partial(
+            perf_analyzer.affordable,
+            point=point,
+            target=plan.target,
+            rate=perf_analyzer.most_requests_per_second(point, plan.target, rows[-1] if rows else None),
+        )
+        first = fit(perf_analyzer.first_windows(plan.measurement, point))
+        _announce(plan, point, first, where)
+        row, argv = _measure_point(plan, point, first, fit, invoke)
         print(
             f"{where}: {row.throughput:.1f} inferences/s,"
             f" p99 {row.p99} us{'' if row.stable else ', not stable'} ({time.monotonic() - started:.1f} s)",
@@ -136,16 +144,9 @@ def measure(
     return Measured(tuple(rows), shlex.join(commands[0]) if commands else "")
 
 
-def _first_windows(plan: Plan, point: Point) -> Windows:
-    """Return the windows that the spec asks for, with no more requests than a point has time for."""
-    wanted = perf_analyzer.first_windows(plan.measurement, point)
-    return perf_analyzer.affordable(wanted, point, plan.target)
-
-
-def _announce(plan: Plan, point: Point, where: str) -> None:
+def _announce(plan: Plan, point: Point, windows: Windows, where: str) -> None:
     """Say how long a slow point takes, by what a request takes alone."""
     alone = plan.target.sample_seconds
-    windows = _first_windows(plan, point)
     least = perf_analyzer.stable_seconds(windows, alone, point)
     if least > LONG_SECONDS:
         most = least * (perf_analyzer.TRIALS + perf_analyzer.STABLE_WINDOWS) / perf_analyzer.STABLE_WINDOWS
@@ -156,20 +157,22 @@ def _announce(plan: Plan, point: Point, where: str) -> None:
         )
 
 
-def _measure_point(plan: Plan, point: Point, invoke: Invoke) -> tuple[Row, tuple[str, ...]]:
+def _measure_point(
+    plan: Plan, point: Point, windows: Windows, fit: Callable[[Windows], Windows], invoke: Invoke
+) -> tuple[Row, tuple[str, ...]]:
     """Try the requested windows, then longer ones if there may be any, then three that are taken as they are.
 
-    If one of these takes too long, three windows of fewer requests are taken as they are.
+    If one of these takes too long, three windows of fewer requests are taken as they are. ``fit``: returns what of
+    windows there is time and memory for.
     """
-    windows = _first_windows(plan, point)
     try:
         row, rate, argv = _attempt(plan, point, windows, invoke, stable=True)
-        longer = perf_analyzer.affordable(perf_analyzer.longer(windows, rate), point, plan.target)
+        longer = fit(perf_analyzer.longer(windows, rate))
         if row is None and longer.size > windows.size:
             windows = longer
             row, rate, argv = _attempt(plan, point, windows, invoke, stable=True)
         if row is None:
-            windows = perf_analyzer.unjudged(windows, plan.measurement)
+            windows = fit(perf_analyzer.unjudged(windows, plan.measurement))
             row, rate, argv = _attempt(plan, point, windows, invoke, stable=False)
     except TimeoutError as late:
         print(f"{point.name}: {late}; it is measured again with fewer requests", flush=True)
