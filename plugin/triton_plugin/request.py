@@ -11,6 +11,8 @@ MOST_ELEMENTS = 64
 SIDE = 64
 """Size for an open dimension of a tensor that has others, such as a picture, which few models accept as one pixel."""
 PORT, GRPC_PORT = 8000, 8001
+RETRY = "--retry 9 --retry-connrefused"
+"""The port is forwarded a moment after curl has started."""
 
 
 def first_request(subject: Subject) -> str:
@@ -22,15 +24,15 @@ def first_request(subject: Subject) -> str:
     forward = f"kubectl port-forward --namespace {subject.namespace} service/{subject.name}"
     signature = subject.status.signature
     if signature is None or signature.omitted or not signature.inputs:
-        return f"To ask which inputs a request needs:\n  {forward} {PORT} &\n  curl {url}"
-    batch = [1] if signature.max_batch_size else []
-    shapes = [[*batch, *_sizes(tensor)] for tensor in signature.inputs]
+        return f"To ask which inputs a request needs:\n  {forward} {PORT} &\n  curl {RETRY} {url}"
+    shapes = [_shape(tensor, signature.max_batch_size > 0) for tensor in signature.inputs]
     # A name may hold what a shell reads.
     if sum(map(prod, shapes)) > MOST_ELEMENTS or any("'" in tensor.name for tensor in signature.inputs):
         script = _script(subject.spec.served_name, signature, shapes)
-        return f"To send a request from Python (zeros stand for real inputs):\n  {forward} {GRPC_PORT} &\n{script}"
+        return f"To send a request from Python (zeros stand for real inputs):\n\n{forward} {GRPC_PORT} &\n{script}"
     body = _body(signature, shapes)
-    return f"To send a request (zeros stand for real inputs):\n  {forward} {PORT} &\n  curl {url}/infer --data '{body}'"
+    curl = f"curl {RETRY} {url}/infer --data '{body}'"
+    return f"To send a request (zeros stand for real inputs):\n  {forward} {PORT} &\n  {curl}"
 
 
 def _script(model: str, signature: SignatureStatus, shapes: list[list[int]]) -> str:
@@ -38,7 +40,7 @@ def _script(model: str, signature: SignatureStatus, shapes: list[list[int]]) -> 
     pairs = zip(signature.inputs, shapes, strict=True)
     inputs = [(each.name, shape, _datatype(each)) for each, shape in pairs]
     return f"""\
-  pip install 'tritonclient[grpc]'
+pip install 'tritonclient[grpc]'
 python3 - <<'END'
 import numpy, tritonclient.grpc as triton
 from tritonclient.utils import triton_to_np_dtype
@@ -63,10 +65,16 @@ def _body(signature: SignatureStatus, shapes: list[list[int]]) -> str:
     return json.dumps({"inputs": inputs})
 
 
-def _sizes(tensor: TensorStatus) -> list[int]:
-    """Return the sizes of a sample, with one for each dimension that the model leaves open."""
+def _shape(tensor: TensorStatus, batched: bool) -> list[int]:
+    """Return the shape of a request of one sample, with a size for each dimension that the model leaves open.
+
+    ``batched``: the batch dimension is not among the tensor's. Otherwise an open first dimension may be one.
+    """
     chosen = 1 if len(tensor.dims) == 1 else SIDE
-    return [chosen if each < 0 else each for each in tensor.dims]
+    sizes = [chosen if each < 0 else each for each in tensor.dims]
+    if batched:
+        return [1, *sizes]
+    return [1, *sizes[1:]] if tensor.dims and tensor.dims[0] < 0 else sizes
 
 
 def _datatype(tensor: TensorStatus) -> str:

@@ -48,6 +48,7 @@ def test_a_real_architecture_has_one(tmp_path: Path, model: Any) -> None:
         ({"x": ["N", 3]}, {"y": [None, 5]}, True),
         ({"x": ["unk__610", 3]}, {"y": ["unk__611", 5]}, True),
         ({"x": ["DynamicDimension.0", 3]}, {"y": ["DynamicDimension.3"], "z": ["p2o.DynamicDimension.4"]}, True),
+        ({"x": ["batch", 3]}, {"y": ["Softmax4195_dim_0", 5]}, True),
         ({"x": ["N", 3]}, {"y": ["unk__", 5]}, False),
         ({"x": ["N", 3], "z": ["N"]}, {"y": ["N", 5], "w": ["N"]}, True),
         ({"x": [1, 3, 224, 224]}, {"y": [1, 1000]}, False),

@@ -194,6 +194,10 @@ def test_without_a_batch_dimension_a_request_has_the_shapes_of_the_model() -> No
     assert sent(first_request(subject(0, ("x", "BOOL", [3]))))["inputs"][0]["shape"] == [3]
 
 
+def test_an_open_first_dimension_is_one_also_if_no_batch_dimension_was_found() -> None:
+    assert "[('x', [1, 64, 64, 3], 'FP32')]" in first_request(subject(0, ("x", "FP32", [-1, -1, -1, 3])))
+
+
 @pytest.mark.parametrize(
     ("inputs", "sizes"),
     [
@@ -213,4 +217,4 @@ def test_other_inputs_are_sent_from_python(inputs: tuple[str, str, list[int]], s
 
 def test_without_a_signature_the_server_tells_the_inputs() -> None:
     last = first_request(subject(8)).splitlines()[-1]
-    assert last.strip() == "curl http://localhost:8000/v2/models/digits"
+    assert last.strip() == "curl --retry 9 --retry-connrefused http://localhost:8000/v2/models/digits"

@@ -51,7 +51,9 @@ def test_a_graph_of_one_size_is_served_without_a_batch_dimension() -> None:
     (model,) = cluster.status["resolved"]["models"]
     assert model["maxBatchSize"] == 0
     message = cluster.condition("SourceResolved")["message"]
-    assert message.endswith("; fixed.onnx has no batch dimension, so maxBatchSize is 0")
+    assert message.endswith(
+        "; fixed.onnx shows no batch dimension, so maxBatchSize is 0; if it has one, set config.maxBatchSize"
+    )
 
 
 def batches_fail(stage: str, candidate: str, request: Any) -> Fate:

@@ -8,8 +8,9 @@ from triton_converters.found import protobuf
 from triton_converters.found.kinds import SAVED_MODEL, Kind, kind_of
 from triton_converters.found.protobuf import Message
 
-NUMBERED = re.compile(r"unk__\d+|(p2o\.)?DynamicDimension\.\d+")
-"""The names that tf2onnx and Paddle2ONNX make up: each open axis has another one, also where sizes are equal."""
+NUMBERED = re.compile(r"unk__\d+|(p2o\.)?DynamicDimension\.\d+|.+_dim_0")
+"""The names that tf2onnx, Paddle2ONNX and PyTorch (`Softmax4195_dim_0`) make up: each open axis has another one, also
+where sizes are equal."""
 SIGNATURE = "serving_default"
 """The signature of a SavedModel that is served."""
 

@@ -32,7 +32,7 @@ STALLED_SECONDS = 60
 """The object is stalled once the source has been missing for so long."""
 
 BATCHES = {
-    0: "has no batch dimension",
+    0: "shows no batch dimension",
     1: "has a batch dimension, but answers a sample in a batch otherwise than alone, or not at all",
 }
 """What a model's graph and the framework's run showed, by the `maxBatchSize` that the operator chose."""
@@ -75,7 +75,8 @@ def _found(context: Context, result: SourceResult) -> Iterator[str]:
             yield f"config.pbtxt in {model.path} sets {taken}"
         if model.path in context.graphs and model.format in DECLARING and not _says_batch(model):
             batch = model.config.largest_batch
-            yield f"{model.path} {BATCHES.get(batch, 'has a batch dimension')}, so maxBatchSize is {batch}"
+            advice = "" if batch else "; if it has one, set config.maxBatchSize"
+            yield f"{model.path} {BATCHES.get(batch, 'has a batch dimension')}, so maxBatchSize is {batch}{advice}"
 
 
 def _says_batch(model: Model) -> bool:
