@@ -36,15 +36,16 @@ class Server:
             return False
 
     def metric(self, name: str, model: str) -> dict[str, float]:
-        """Read a metric of a model: values by instance, or by "" where it has no such label."""
+        """Read a metric of a model: sums by instance, or by "" where it has no such label."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self.ports[2]}/metrics", timeout=5) as response:
             lines = response.read().decode().splitlines()
-        found = {}
+        found: dict[str, float] = {}
         for line in lines:
             match = re.fullmatch(rf"{name}{{(.*)}} (\S+)", line)
             labels = dict(re.findall(r'(\w+)="([^"]*)"', match[1])) if match else {}
             if match and labels["model"] == model:
-                found[labels.get("instance", "")] = float(match[2])
+                instance = labels.get("instance", "")
+                found[instance] = found.get(instance, 0.0) + float(match[2])
         return found
 
     def runtime_calls(self, model: str) -> dict[str, float]:

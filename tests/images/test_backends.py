@@ -75,11 +75,13 @@ def test_gpu_accelerator_is_ignored_with_a_warning(good: Server, backend: str) -
 def test_failed_call_answers_an_error_and_the_next_call_works(good: Server, backend: str) -> None:
     client = good.client()
     model = f"{backend}_lookup"
+    before = sum(good.metric("nv_inference_request_failure", model).values())
     with pytest.raises(
         InferenceServerException, match=r"(?i)index out of range|indices element out of data bounds"
     ) as error:
         client.infer(model, [tensor("x", np.array([[99]], np.int64), "INT64")])
     assert error.value.status() == "StatusCode.INTERNAL"
+    assert sum(good.metric("nv_inference_request_failure", model).values()) == before + 1, "a soak counts it"
     answer = client.infer(model, [tensor("x", np.array([[3], [0]], np.int64), "INT64")])
     np.testing.assert_array_equal(answer.as_numpy("y"), [[[6, 7]], [[0, 1]]])
 

@@ -40,19 +40,25 @@ class Instance:
         self._calls = CallCounter(self._metric.increment)
 
     def execute(self, requests: list[Any]) -> list[Any]:
-        """Answer the requests, in their order."""
+        """Answer the requests, in their order.
+
+        Triton counts an error in a response as a success. An exception, which is everybody's answer, it counts as what
+        it is; so if the runtime failed for all of the requests, that is raised.
+        """
         responses: list[Any] = [None] * len(requests)
         readable: dict[int, Arrays] = {}
         for number, request in enumerate(requests):
             try:
                 readable[number] = {tensor.name(): exchange.received(tensor) for tensor in request.inputs()}
             except RunError as error:
-                responses[number] = _failed(error)
+                responses[number] = error
         numbers, inputs = list(readable), list(readable.values())
         for group in batch.groups(inputs, self._batched):
             for index, response in zip(group, self._answer([inputs[index] for index in group]), strict=True):
                 responses[numbers[index]] = response
-        return responses
+        if all(map(_is_failure, responses)):
+            raise pb_utils.TritonModelException(str(responses[0]))
+        return [_failed(each) if isinstance(each, RunError | BatchError) else each for each in responses]
 
     def finalize(self) -> None:
         """Report the last calls before the instance is unloaded."""
@@ -60,16 +66,21 @@ class Instance:
         pb_utils.Logger.log_info(f"instance '{self._name}': {self._calls.total} calls of the runtime")
 
     def _answer(self, inputs: list[Arrays]) -> list[Any]:
-        """Call the runtime once for requests that can share a call, and make a response for each."""
+        """Call the runtime once for requests that can share a call; return a response for each, or the error."""
         try:
             self._calls.count()
             outputs = self._session.run(batch.join(inputs))
             parts = batch.split(outputs, batch.sizes(inputs)) if self._batched else [outputs]
         except (RunError, BatchError) as error:
-            return [_failed(error) for _ in inputs]
+            return [error] * len(inputs)
         return [
             pb_utils.InferenceResponse([exchange.sent(name, array) for name, array in part.items()]) for part in parts
         ]
+
+
+def _is_failure(answer: Any) -> bool:
+    """Whether the runtime failed. What the client did wrong is no failure of the model."""
+    return isinstance(answer, BatchError) or (isinstance(answer, RunError) and not answer.invalid)
 
 
 def _failed(error: RunError | BatchError) -> Any:
