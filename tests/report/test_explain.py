@@ -50,7 +50,10 @@ def test_an_object_that_was_undone_says_why_and_what_to_do() -> None:
 def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:
     text = explain(ready())
     assert "TritonDeployment vision/digits is ready: digits serves, verified and measured." in text
-    assert "The active revision is onnx-fp32 (onnx, fp32). What clients get, by the online sweep through its Service: 1400.0 inf" in text
+    assert (
+        "The active revision is onnx-fp32 (onnx, fp32). What clients get, by the online sweep through its Service: 1400.0 inf"
+        in text
+    )
     assert "accuracy 0.98 (0.98 in the framework)" in text
     assert "Candidates are ranked by the online sweep on their private servers.\nObjectives: Throughput.\n" in text
     assert "Constraints: p99Latency at most 10ms.\n" in text

@@ -24,7 +24,7 @@ def test_an_alert_that_fires_twice_has_two_spans() -> None:
 
 def test_all_requests_of_a_canary_count_and_none_before_or_after_it() -> None:
     answered = [Answered(1, 0.01, False), Answered(2, 0.02, True), Answered(3, 0.04, False), Answered(9, 0.01, False)]
-    found = Canary("errs", 2, 4, 5, 1, "SoakFailed: ...").among(answered)
+    found = Canary("errs", 2, 4, 5, "SoakFailed: ...").among(answered)
     assert (found.requests, found.failed) == (2, 1)
 
 
