@@ -110,7 +110,9 @@ def _serving(subject: Subject) -> str:
     line = f"The active revision is {serving.candidate} ({serving.format}, {serving.precision})"
     if serving.throughput:
         figures = f"{serving.throughput} inferences/s, p99 {serving.p99_latency_microseconds} us"
-        line += f". What clients get, by the online sweep through its Service: {figures}{_measured_at(subject, serving)}"
+        line += (
+            f". What clients get, by the online sweep through its Service: {figures}{_measured_at(subject, serving)}"
+        )
     accuracy = (f"{each.metric} {each.served} ({each.framework} in the framework)" for each in subject.status.accuracy)
     line = "; ".join([line, *accuracy]) + "."
     target = subject.status.target

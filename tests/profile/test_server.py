@@ -6,7 +6,7 @@ from served_claim import load
 from hack.imagebuild.pod import free_ports
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.measuring.server import Endpoint, Server
+from triton_converters.measuring.server import Endpoint, Server, own_words
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,19 @@ def test_what_the_server_says_of_itself_is_not_guessed() -> None:
     for ask in (server.version, server.signature, server.config):
         with pytest.raises(StageError, match="see the server's log"):
             ask()
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (
+            "Failed to process the request(s) for model 'words_0_0', message: TritonModelException: onnx error 2:"
+            " index 97\nis out of bounds\n\nAt:\n  /backends/instance.py(70): execute\n",
+            "onnx error 2: index 97\nis out of bounds",
+        ),
+        ("Failed to process the request(s) for model 'm_0', message: a sentence", "a sentence"),
+        ("unexpected shape for input 'x'", "unexpected shape for input 'x'"),
+    ],
+)
+def test_what_a_model_in_python_raised_is_told_without_the_backends_frame(message: str, words: str) -> None:
+    assert own_words(message) == words

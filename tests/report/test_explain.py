@@ -51,7 +51,7 @@ def test_a_ready_object_says_why_this_one_and_why_not_the_others() -> None:
     text = explain(ready())
     assert "TritonDeployment vision/digits is ready: digits serves, verified and measured." in text
     assert (
-        "The active revision is onnx-fp32 (onnx, fp32). What clients get, by the online sweep through its Service: 1400.0 inf"
+        "The active revision is onnx-fp32 (onnx, fp32). What clients get, by the online sweep through its Service: 1400"
         in text
     )
     assert "accuracy 0.98 (0.98 in the framework)" in text

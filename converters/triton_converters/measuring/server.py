@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 import socket
 import time
 from dataclasses import dataclass
@@ -53,6 +54,10 @@ LOST_WORDS = ("Received RST_STREAM", "Received http2 header", "Stream removed", 
 side has the same metadata and debug string as one from the server: only code and message tell them apart."""
 TOO_LARGE = "message larger than max"
 """gRPC's words about a request or an answer beyond 2 GiB: RESOURCE_EXHAUSTED, and the same every time."""
+RAISED = re.compile(
+    r"Failed to process the request\(s\) for model '[^']*', message: (?:\w+: )?(.*?)(?:\n\nAt:\n.*)?", re.DOTALL
+)
+"""How Triton's Python backend answers for a model that raised an exception."""
 METRICS_SECONDS = 2
 """How long to wait for the metrics endpoint, which a Service or a NetworkPolicy may block."""
 GRPC_PORT, METRICS_PORT = 8001, 8002
@@ -198,8 +203,9 @@ class Server:
                 if self._is_gone() or LOST_STUB in words:
                     raise _gone(f"the server ended during a request: {words}; see the server's log") from error
                 if _is_answer(error.status(), words):
+                    said = own_words(words)
                     raise StageError(
-                        Reason.INFERENCE_FAILED, f"tritonserver refused a request to model {self.model}: {words}"
+                        Reason.INFERENCE_FAILED, f"tritonserver refused a request to model {self.model}: {said}"
                     ) from error
                 pause = next(pauses, None)
                 if pause is None:
@@ -229,6 +235,12 @@ class Server:
     def _get(self, path: str) -> tuple[int, bytes]:
         """Return status and body; raises OSError if nothing answers."""
         return _ask(self.http, "GET", path, HTTP_SECONDS)
+
+
+def own_words(message: str) -> str:
+    """Return what a model of the Python backend raised, without the backend's words around it."""
+    raised = RAISED.fullmatch(message)
+    return raised[1] if raised else message
 
 
 def _ask(endpoint: Endpoint, method: str, path: str, seconds: float, body: str | None = None) -> tuple[int, bytes]:
