@@ -46,7 +46,7 @@ def run(suite: Suite) -> Ran:
         again = plugin.run(suite.busy, "run", *arguments)
         written = file.read_text()
     curl = shlex.split(command.stdout.rstrip().splitlines()[-1])
-    url = curl[1].replace("localhost", NAME)
+    (url,) = (word.replace("localhost", NAME) for word in curl if word.startswith("http"))
     answer = suite.workbench.run("python3", "-c", ASK, url, curl[-1])
     return Ran(command, again, written, suite.busy.get("td", NAME), answer)
 

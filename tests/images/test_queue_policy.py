@@ -98,16 +98,25 @@ def test_the_default_level_refuses_what_waits_too_long(server: Server) -> None:
 
 
 def test_a_full_queue_refuses_at_once_and_the_first_level_has_its_own(server: Server) -> None:
-    """All of them are sent before the first has waited for the timeout."""
+    """All of them are sent before the first has waited for the timeout.
+
+    Triton looks at timeouts when it forms a batch. Requests may be in the batch that it takes at the end of the delay,
+    and are served. This was seen once, next to other work.
+    """
     client = server.client()
     usual = send(client, ROOM + 4)
     urgent = send(client, 2, priority=1)
-    refused = taken(usual, ROOM + 4)
-    full = [(error, seconds) for error, seconds in refused if FULL in error]
-    late = [(error, seconds) for error, seconds in refused if LATE in error]
-    assert (len(full), len(late)) == (4, ROOM), refused
-    assert all("UNAVAILABLE" in error for error, _ in refused)
-    assert max(seconds for _, seconds in full) < min(seconds for _, seconds in late)
+    answers = taken(usual, ROOM + 4)
+    full = [seconds for error, seconds in answers if FULL in error]
+    late = [seconds for error, seconds in answers if LATE in error]
+    served = [seconds for error, seconds in answers if not error]
+    assert len(full) == 4, answers
+    assert late, answers
+    assert len(late) + len(served) == ROOM, answers
+    assert all("UNAVAILABLE" in error for error, _ in answers if error)
+    assert max(full) < min(late)
+    assert min(late) >= TIMEOUT_SECONDS
+    assert min(served, default=DELAY_SECONDS) >= DELAY_SECONDS
     assert [error for error, _ in taken(urgent, 2)] == ["", ""]
 
 
