@@ -15,6 +15,7 @@ from triton_converters.measuring.perf_analyzer import (
     Target,
     Windows,
     affordable,
+    allocator,
     arguments,
     first_windows,
     is_client_bound,
@@ -338,3 +339,9 @@ def test_the_rate_is_estimated_by_the_point_before(point: Point, before: float |
 def test_a_renewed_connection_is_told_from_a_failure(words: str) -> None:
     assert is_reconnecting(f"Request concurrency: 2\n{words}\n")
     assert not is_reconnecting("Request concurrency: 2\nFailed to obtain stable measurement\n")
+
+
+@pytest.mark.parametrize(("batch_size", "kept"), [(1, False), (2, True)])
+def test_memory_is_kept_for_large_requests_alone(batch_size: int, kept: bool) -> None:
+    target = replace(TARGET, sample_bytes=100_000)
+    assert bool(allocator(target, [Point("online", batch_size, 1)])) == kept

@@ -160,7 +160,27 @@ def test_a_server_that_always_renews_connections_is_a_failure(tmp_path: Path) ->
     assert "GOAWAY received" in failure(tmp_path, Tool(9, 99, RECONNECTED)).message
 
 
-def test_a_tool_that_was_killed_says_what_to_do_about_the_memory(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ended", ["by the kernel", "by us"])
+def test_a_tool_that_took_too_much_memory_is_run_with_fewer_requests(tmp_path: Path, ended: str) -> None:
+    argvs: list[Sequence[str]] = []
+
+    def large(argv: Sequence[str], directory: Path, seconds: float) -> Invocation:
+        argvs.append(argv)
+        if len(argvs) == 1 and ended == "by us":
+            raise MemoryError("took 9 MiB of memory, and 8 are allowed")
+        if len(argvs) == 1:
+            return Invocation(-9, "Pass [1] throughput: 600")
+        write_row(argv, directory)
+        return Invocation(0, "fine")
+
+    target = replace(TARGET, sample_bytes=1_000_000, memory_bytes=1_000_000_000)
+    measurement = replace(COUNT, request_count=1000)
+    found = measure(Plan(target, measurement, tmp_path), [Point("online", 1, 4)], large)
+    assert not found.rows[0].stable
+    assert [value(argv, "--measurement-request-count") for argv in argvs] == ["40", "4"]
+
+
+def test_a_tool_that_takes_too_much_memory_twice_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(StageError, match=r"spec\.conversion\.pod\.resources") as caught:
         measure(Plan(TARGET, COUNT, tmp_path), [Point("online", 1, 4)], Tool(9, -9, "Pass [1] throughput: 600"))
     assert (caught.value.reason, caught.value.final) == (Reason.OUT_OF_MEMORY, False)
@@ -290,6 +310,18 @@ def test_a_real_process_that_takes_too_long_is_killed(tmp_path: Path) -> None:
     with pytest.raises(TimeoutError, match="started"):
         run_process([sys.executable, "-c", code], tmp_path, 1)
     assert time.monotonic() - started < 20
+
+
+def test_a_real_process_that_takes_too_much_memory_is_killed(tmp_path: Path) -> None:
+    code = "import time; held = bytearray(200_000_000); time.sleep(60)"
+    with pytest.raises(MemoryError, match=r"took \d+ MiB of memory, and 95 are allowed"):
+        run_process([sys.executable, "-c", code], tmp_path, 60, most_bytes=100_000_000)
+
+
+def test_a_real_process_has_the_variables_besides_ours(tmp_path: Path) -> None:
+    code = "import os; print(os.environ['MALLOC_ARENA_MAX'], 'PATH' in os.environ)"
+    done = run_process([sys.executable, "-c", code], tmp_path, 60, {"MALLOC_ARENA_MAX": "2"})
+    assert done.output.split() == ["2", "True"]
 
 
 def test_a_missing_program_is_named(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil
 from pathlib import Path
 
@@ -10,14 +11,17 @@ from triton_converters.contract.measurement_requests import InputShape, Load, Op
 from triton_converters.contract.results import Row, Signature
 from triton_converters.measuring import load_input
 from triton_converters.measuring.environment import memory_bytes
-from triton_converters.measuring.perf_analyzer import Point, Target
+from triton_converters.measuring.perf_analyzer import Point, Target, allocator
 from triton_converters.measuring.server import Server
-from triton_converters.measuring.sweep import Measured, Plan, measure, points, rates
+from triton_converters.measuring.sweep import Measured, Plan, measure, points, rates, run_process
 from triton_converters.model_config.data_types import wire_bytes
 
 ROOM = 2
 """Factor on the shared memory of outputs whose size depends on values: only one sample was tried in the spec's
 shapes."""
+
+MOST_PERCENT = 80
+"""Share of the Job's memory that perf_analyzer may take before we end it. The kernel would end the whole container."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,9 @@ class Bench:
             memory_bytes() // 2,
         )
         plan = Plan(target, self.load.measurement, self.directory, region, self.server.used_memory)
-        return measure(plan, wanted, until_saturated=sweep.until_saturated)
+        most = memory_bytes() * MOST_PERCENT // 100
+        invoke = partial(run_process, environment=allocator(target, wanted), most_bytes=most)
+        return measure(plan, wanted, invoke, until_saturated=sweep.until_saturated)
 
     def _one_request(self, document: str) -> Alone:
         """Send one real request in the spec's shapes."""

@@ -59,6 +59,12 @@ def memory_bytes(cgroup: Path = CGROUP) -> int:
     return min(physical, int(limit)) if limit.isdecimal() else physical
 
 
+def resident_bytes(pid: int, proc: Path = PROC) -> int:
+    """Return the memory that a process has; 0 if it is gone."""
+    pages = _read(proc / str(pid) / "statm").split()
+    return int(pages[1]) * os.sysconf("SC_PAGE_SIZE") if len(pages) > 1 else 0
+
+
 def _limit(cgroup: Path) -> float | None:
     """Return the CPU quota of cgroup v2, else of v1; None if there is none."""
     unified = _read(cgroup / "cpu.max").split()

@@ -10,8 +10,8 @@ Written for perf_analyzer 2.60. This file relies on these facts, all seen with t
 * without stable windows no row is written, and the exit code depends on what was measured before;
 * an open loop with fewer warm-up requests than threads never begins to measure;
 * a request that meets the GOAWAY of a connection which the server renews (--grpc-max-connection-age) ends everything;
-* the inputs and outputs of every request are kept until the end, for a file that nobody asked for, and copied when
-  windows are merged: 3,000 requests of 602 kB took 3.6 to 4.5 GB. With shared memory nothing is kept.
+* the inputs and outputs of every request are kept until the end, for a file that nobody asked for, and copied after
+  each window while requests go on: 3,000 requests of 602 kB took 3.6 to 4.5 GB. With shared memory nothing is kept.
 """
 
 import csv
@@ -50,6 +50,17 @@ FEWEST_REQUESTS = 3
 COPIES = 5
 """How often perf_analyzer has the inputs and outputs of a window's request in memory: two or three times on a quiet
 machine. On a busy one, requests go on arriving while it copies, and are kept too."""
+FEWER = 10
+"""Divisor of the requests, and of the memory, of windows that took too much of either."""
+MAPPED_BYTES = 128 * 1024
+"""glibc's M_MMAP_THRESHOLD: larger blocks are mapped one by one."""
+KEEPING_MEMORY = {
+    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+    "MALLOC_TRIM_THRESHOLD_": str(16 << 30),
+    "MALLOC_TOP_PAD_": str(64 << 20),
+    "MALLOC_ARENA_MAX": "2",
+}
+"""The largest threshold that glibc takes, and memory that is not given back."""
 FASTER = 3
 """How many times as fast perf_analyzer may ask as the client in Python that measured one request."""
 SLOWER = 2
@@ -267,9 +278,21 @@ def most_requests_per_second(point: Point, target: Target, before: Row | None) -
 
 
 def fewer(windows: Windows, measurement: Measurement, point: Point) -> Windows:
-    """Three windows that are merged whatever they show, of a tenth of the requests that took too long."""
+    """Three windows that are merged whatever they show, of a tenth of the requests that took too much."""
     last = unjudged(windows, measurement)
-    return replace(last, size=min(last.size, max(fewest_requests(point), last.size // 10)))
+    return replace(last, size=min(last.size, max(fewest_requests(point), last.size // FEWER)))
+
+
+def allocator(target: Target, points: Sequence[Point]) -> dict[str, str]:
+    """Return glibc's settings for perf_analyzer with requests so large that malloc would map memory for each alone.
+
+    Such memory is mapped and zeroed page by page under a lock of the whole process, for every copy. On two cores at
+    concurrency 15, copying the requests of a window took several times as long as the window, and the requests of that
+    time were kept and copied too: a point took 9.6 GB or, in four of six runs, more than 12 GB. With memory that is
+    used again, in few arenas, it took 4.7 and 5.4 GB.
+    """
+    largest = max((target.sample_bytes * point.batch_size for point in points), default=0)
+    return dict(KEEPING_MEMORY) if largest >= MAPPED_BYTES else {}
 
 
 def fewest_requests(point: Point) -> int:

@@ -1,13 +1,15 @@
 """Measure the points of a sweep: one perf_analyzer invocation for each, with longer windows if none is stable."""
 
+import os
 import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import Measurement, OpenLoop, Sweep
@@ -15,6 +17,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Row
 from triton_converters.contract.saturation import is_saturated, request_rate, saturation
 from triton_converters.measuring import perf_analyzer
+from triton_converters.measuring.environment import resident_bytes
 from triton_converters.measuring.memory import MemoryWatch
 from triton_converters.measuring.perf_analyzer import Point, ReportError, Target, Windows
 
@@ -23,6 +26,8 @@ BASE_SECONDS = 600
 Model Analyzer's limit."""
 LONG_SECONDS = 10
 """A point that takes longer is announced: its row comes when it has ended."""
+LOOK_SECONDS = 0.2
+"""The pause between two looks at perf_analyzer's memory, which was seen to grow by 1 GB a second."""
 CONNECTIONS = 3
 """How often a point is begun with the same windows if the server's renewal of a connection ended perf_analyzer."""
 
@@ -37,7 +42,7 @@ class Invocation:
 
 
 Invoke = Callable[[Sequence[str], Path, float], Invocation]
-"""A function that runs argv in a directory for at most so many seconds; raises TimeoutError."""
+"""A function that runs argv in a directory for at most so many seconds; raises TimeoutError and MemoryError."""
 
 
 @dataclass(frozen=True)
@@ -48,27 +53,52 @@ class Measured:
     command: str
 
 
-def run_process(argv: Sequence[str], directory: Path, seconds: float) -> Invocation:
-    """Run a program; kill it if it takes longer, or if this process is told to stop."""
+def run_process(
+    argv: Sequence[str],
+    directory: Path,
+    seconds: float,
+    environment: Mapping[str, str] = MappingProxyType({}),
+    most_bytes: int = 0,
+) -> Invocation:
+    """Run a program; kill it if it takes longer or more memory, or if this process is told to stop.
+
+    ``environment``: variables besides our own. ``most_bytes``: memory that it may have; 0: whatever it wants.
+    """
     try:
-        done = subprocess.run(  # noqa: S603
+        process = subprocess.Popen(  # noqa: S603
             argv,
             cwd=directory,
-            timeout=seconds,
-            check=False,
+            env=os.environ | environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
         )
-    except subprocess.TimeoutExpired as error:
-        output = error.stdout.decode(errors="replace") if isinstance(error.stdout, bytes) else error.stdout or ""
-        raise TimeoutError(perf_analyzer.last_lines(output)) from error
     except FileNotFoundError as error:
         message = f"the image has no {argv[0]}; install the Python package tritonclient 2.60, which brings it"
         raise StageError(Reason.MEASUREMENT_FAILED, message) from error
-    return Invocation(done.returncode, done.stdout)
+    with process:
+        try:
+            return Invocation(*_end(process, time.monotonic() + seconds, most_bytes))
+        except BaseException:
+            process.kill()
+            raise
+
+
+def _end(process: "subprocess.Popen[str]", deadline: float, most_bytes: int) -> tuple[int, str]:
+    """Wait for the process; return its exit code and output. Raises TimeoutError and MemoryError."""
+    while True:
+        try:
+            output, _ = process.communicate(timeout=LOOK_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            if time.monotonic() >= deadline:
+                printed = error.stdout.decode(errors="replace") if isinstance(error.stdout, bytes) else ""
+                raise TimeoutError(perf_analyzer.last_lines(printed)) from error
+            if most_bytes and (used := resident_bytes(process.pid)) > most_bytes:
+                raise MemoryError(f"took {used >> 20} MiB of memory, and {most_bytes >> 20} are allowed") from error
+        else:
+            return process.returncode, output
 
 
 @dataclass(frozen=True)
@@ -122,15 +152,10 @@ def measure(
     for number, point in enumerate(wanted, start=1):
         started = time.monotonic()
         where = f"{point.scenario.replace('_', ' ')} {number}/{len(wanted)}: {point}"
-        fit = partial(
-            perf_analyzer.affordable,
-            point=point,
-            target=plan.target,
-            rate=perf_analyzer.most_requests_per_second(point, plan.target, rows[-1] if rows else None),
-        )
-        first = fit(perf_analyzer.first_windows(plan.measurement, point))
+        rate = perf_analyzer.most_requests_per_second(point, plan.target, rows[-1] if rows else None)
+        first = perf_analyzer.affordable(perf_analyzer.first_windows(plan.measurement, point), point, plan.target, rate)
         _announce(plan, point, first, where)
-        row, argv = _measure_point(plan, point, first, fit, invoke)
+        row, argv = _measure_point(plan, point, first, rate, invoke)
         print(
             f"{where}: {row.throughput:.1f} inferences/s,"
             f" p99 {row.p99} us{'' if row.stable else ', not stable'} ({time.monotonic() - started:.1f} s)",
@@ -158,13 +183,14 @@ def _announce(plan: Plan, point: Point, windows: Windows, where: str) -> None:
 
 
 def _measure_point(
-    plan: Plan, point: Point, windows: Windows, fit: Callable[[Windows], Windows], invoke: Invoke
+    plan: Plan, point: Point, windows: Windows, most_rate: float, invoke: Invoke
 ) -> tuple[Row, tuple[str, ...]]:
     """Try the requested windows, then longer ones if there may be any, then three that are taken as they are.
 
-    If one of these takes too long, three windows of fewer requests are taken as they are. ``fit``: returns what of
-    windows there is time and memory for.
+    If one of these takes too long or too much memory, three windows of fewer requests are taken as they are.
+    ``most_rate``: requests per second that the point will not exceed; 0.0 if unknown.
     """
+    fit = partial(perf_analyzer.affordable, point=point, target=plan.target, rate=most_rate)
     try:
         row, rate, argv = _attempt(plan, point, windows, invoke, stable=True)
         longer = fit(perf_analyzer.longer(windows, rate))
@@ -174,13 +200,18 @@ def _measure_point(
         if row is None:
             windows = fit(perf_analyzer.unjudged(windows, plan.measurement))
             row, rate, argv = _attempt(plan, point, windows, invoke, stable=False)
-    except TimeoutError as late:
-        print(f"{point.name}: {late}; it is measured again with fewer requests", flush=True)
+    except (TimeoutError, MemoryError) as much:
+        print(f"{point.name}: perf_analyzer {much}; it is measured again with fewer requests", flush=True)
         windows = perf_analyzer.fewer(windows, plan.measurement, point)
+        if isinstance(much, MemoryError):
+            less = replace(plan.target, memory_bytes=plan.target.memory_bytes // perf_analyzer.FEWER)
+            windows = perf_analyzer.affordable(windows, point, less, most_rate)
         try:
             row, _, argv = _attempt(plan, point, windows, invoke, stable=False)
         except TimeoutError as error:
             raise _failed(point, str(error)) from error
+        except MemoryError as error:
+            raise _out_of_memory(point, str(error)) from error
     if row is None:
         raise _failed(point, "found no window with a request in it")
     return row, argv
@@ -204,7 +235,7 @@ def _attempt(
         with _log(plan, point).open("a", encoding="utf-8") as log:
             log.write(f"$ {shlex.join(argv)}\n{done.output}\nexit code {done.exit_code}\n\n")
         if done.exit_code == -signal.SIGKILL:
-            raise _killed(point)
+            raise MemoryError("was killed at its memory limit")
         if not perf_analyzer.is_reconnecting(done.output):
             break
     rate = perf_analyzer.requests_per_second(done.output, point.client_batch_size)
@@ -235,11 +266,11 @@ def _failed(point: Point, message: str) -> StageError:
     return StageError(Reason.MEASUREMENT_FAILED, f"perf_analyzer at {point} ({point.scenario}) {message}", final=False)
 
 
-def _killed(point: Point) -> StageError:
-    """Return a StageError for a perf_analyzer that the kernel ended; its container goes on."""
-    message = (
-        f"perf_analyzer at {point} ({point.scenario}) was killed at its memory limit, because it keeps the inputs and"
-        " outputs of a point's requests; raise the limit in spec.conversion.pod.resources, or lower"
+def _out_of_memory(point: Point, message: str) -> StageError:
+    """Return a StageError for a perf_analyzer that took too much memory."""
+    what = (
+        f"perf_analyzer at {point} ({point.scenario}) {message}, because it keeps the inputs and outputs of a point's"
+        " requests; raise the limit in spec.conversion.pod.resources, or lower"
         " spec.performance.measurement.requestCount"
     )
-    return StageError(Reason.OUT_OF_MEMORY, message, final=False)
+    return StageError(Reason.OUT_OF_MEMORY, what, final=False)
