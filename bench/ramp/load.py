@@ -26,11 +26,17 @@ class Leg:
 
 @dataclass(frozen=True)
 class Answered:
-    """One request: when it arrived, in seconds since the start, how long it took, and whether it was answered."""
+    """One request: when it arrived, in seconds since the start, and how long it took."""
 
     at: float
     seconds: float
-    ok: bool
+    error: str = ""
+    """The HTTP status, or why there was no answer; empty: it was answered."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it was answered."""
+        return not self.error
 
 
 def arrivals(legs: Sequence[Leg], seed: int = 0) -> list[float]:
@@ -84,10 +90,10 @@ class Load:
             connection.request("POST", self._path, body, self._headers)
             answer = connection.getresponse()
             answer.read()
-            ok = answer.status == http.client.OK
-        except (OSError, http.client.HTTPException):
-            ok = False
+            error = "" if answer.status == http.client.OK else str(answer.status)
+        except (OSError, http.client.HTTPException) as reason:
+            error = repr(reason)
         finally:
             connection.close()
         with self._lock:
-            self._answered.append(Answered(at, time.monotonic() - start - at, ok))
+            self._answered.append(Answered(at, time.monotonic() - start - at, error))

@@ -110,7 +110,7 @@ def run(cluster: TargetCluster, folder: Path, prometheus: Prometheus) -> Body:
     return {
         "undone": [asdict(each) for each in bad],
         "requestsToTheGoodRevision": len(others),
-        "ofTheseFailed": sum(not each.ok for each in others),
+        "ofTheseFailed": [asdict(each) for each in others if not each.ok],
         "alerts": fired(prometheus, began, time.time()),
     }
 

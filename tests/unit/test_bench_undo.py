@@ -12,7 +12,7 @@ from triton_plugin.validation.validate import check
 
 
 def test_only_requests_between_the_move_and_the_undo_saw_the_bad_revision() -> None:
-    answered = [Answered(1, 0.01, True), Answered(2, 0.02, False), Answered(3, 0.04, True), Answered(9, 0.01, False)]
+    answered = [Answered(1, 0.01), Answered(2, 0.02, "500"), Answered(3, 0.04), Answered(9, 0.01, "500")]
     found = soak.result("errs", answered, 2, 4, "SoakFailed: ...")
     assert (found.seconds, found.requests, found.failed, found.mean_milliseconds) == (2, 2, 1, 30.0)
 
@@ -23,7 +23,7 @@ def test_an_alert_that_fires_twice_has_two_spans() -> None:
 
 
 def test_all_requests_of_a_canary_count_and_none_before_or_after_it() -> None:
-    answered = [Answered(1, 0.01, False), Answered(2, 0.02, True), Answered(3, 0.04, False), Answered(9, 0.01, False)]
+    answered = [Answered(1, 0.01, "500"), Answered(2, 0.02), Answered(3, 0.04, "500"), Answered(9, 0.01, "500")]
     found = Canary("errs", 2, 4, 5, "SoakFailed: ...").among(answered)
     assert (found.requests, found.failed) == (2, 1)
 
