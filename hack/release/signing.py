@@ -45,6 +45,8 @@ class Signer:
         """Sign a file; return the bundle with its signature. Raises devcluster.paths.ClusterError."""
         bundle = path.with_name(f"{path.name}.sigstore.json")
         self._cosign("sign-blob", *self._how(), "--bundle", str(bundle), str(path))
+        # cosign keeps it from all but its owner, and it is for everybody.
+        bundle.chmod(0o644)
         return bundle
 
     def _how(self) -> list[str]:

@@ -103,6 +103,10 @@ def test_the_checksums_hold_and_are_signed(released: Released, tmp_path: Path) -
         assert (cosign("verify-blob", *how, str(path)).returncode == 0) is is_valid
 
 
+def test_everybody_may_read_the_files(released: Released) -> None:
+    assert [path.name for path in released.files.iterdir() if path.stat().st_mode & 0o444 != 0o444] == []
+
+
 def test_the_sbom_of_the_operator_names_what_is_in_its_image(released: Released) -> None:
     document = json.loads((released.files / "operator.cdx.json").read_text())
     repository, digest = released.digests["operator"]
