@@ -9,7 +9,6 @@ import time
 import zlib
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import Any
 
 from tests.e2e.applied import Applied, DisappointedError
@@ -58,9 +57,11 @@ def attempt(suite: Suite, name: str, what: str) -> State:
     try:
         for speaker_name in speakers:
             applied.kubectl.apply(speaker(suite.image, job, speaker_name, messages(STAGE, key)[what]))
-            with suppress(DisappointedError):
+            try:
                 return heard(applied, speaker_name, what, generation)
-        raise AssertionError(f"{name}: of {TRIES} pods, the operator read none that left {what}")
+            except DisappointedError as error:
+                missed = error
+        raise missed
     finally:
         applied.kubectl.delete("td", name, wait=False)
         applied.kubectl.delete("pod", *speakers, waits["metadata"]["name"], wait=False)

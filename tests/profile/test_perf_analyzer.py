@@ -11,25 +11,27 @@ from triton_converters.contract.measurement_requests import InputShape, Measurem
 from triton_converters.contract.results import Row
 from triton_converters.measuring.perf_analyzer import (
     Point,
-    ReportError,
     Target,
     Windows,
     affordable,
     allocator,
     arguments,
     first_windows,
+    longer,
+    most_requests_per_second,
+    most_seconds,
+    unjudged,
+    warmup_requests,
+)
+from triton_converters.measuring.perf_output import (
+    ReportError,
     is_client_bound,
     is_reconnecting,
     is_unstable,
     last_lines,
-    longer,
-    most_requests_per_second,
-    most_seconds,
     parse_report,
     requests_per_second,
     spread,
-    unjudged,
-    warmup_requests,
 )
 
 HEADER = (

@@ -80,6 +80,7 @@ class Bench:
         if sweep.shared_memory:
             region = max(output_bytes, ROOM * alone.largest_output) if shapes else output_bytes
         samples = 1 if batched else sweep.batch_sizes[0]
+        memory = memory_bytes()
         inputs = sum(map(wire_bytes, load_input.first_request(document, self.signature).values()))
         target = Target(
             self.server.model,
@@ -89,10 +90,10 @@ class Bench:
             load_input.varying_shapes(document, self.signature),
             alone.seconds / samples,
             0 if sweep.shared_memory else ceil((inputs + alone.output_bytes) / samples),
-            memory_bytes() // 2,
+            memory // 2,
         )
         plan = Plan(target, self.load.measurement, self.directory, region, self.server.used_memory)
-        most = memory_bytes() * MOST_PERCENT // 100
+        most = memory * MOST_PERCENT // 100
         invoke = partial(run_process, environment=allocator(target, wanted), most_bytes=most)
         return measure(plan, wanted, invoke, until_saturated=sweep.until_saturated)
 

@@ -16,10 +16,11 @@ from triton_converters.contract.measurement_requests import Measurement, OpenLoo
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Row
 from triton_converters.contract.saturation import is_saturated, request_rate, saturation
-from triton_converters.measuring import perf_analyzer
+from triton_converters.measuring import perf_analyzer, perf_output
 from triton_converters.measuring.environment import resident_bytes
 from triton_converters.measuring.memory import MemoryWatch
-from triton_converters.measuring.perf_analyzer import Point, ReportError, Target, Windows
+from triton_converters.measuring.perf_analyzer import Point, Target, Windows
+from triton_converters.measuring.perf_output import ReportError
 
 BASE_SECONDS = 600
 """Time that an invocation may take besides its requests: its start, or everything if the time of a request is unknown.
@@ -94,7 +95,7 @@ def _end(process: "subprocess.Popen[str]", deadline: float, most_bytes: int) -> 
         except subprocess.TimeoutExpired as error:
             if time.monotonic() >= deadline:
                 printed = error.stdout.decode(errors="replace") if isinstance(error.stdout, bytes) else ""
-                raise TimeoutError(perf_analyzer.last_lines(printed)) from error
+                raise TimeoutError(perf_output.last_lines(printed)) from error
             if most_bytes and (used := resident_bytes(process.pid)) > most_bytes:
                 raise MemoryError(f"took {used >> 20} MiB of memory, and {most_bytes >> 20} are allowed") from error
         else:
@@ -236,23 +237,23 @@ def _attempt(
             log.write(f"$ {shlex.join(argv)}\n{done.output}\nexit code {done.exit_code}\n\n")
         if done.exit_code == -signal.SIGKILL:
             raise MemoryError("was killed at its memory limit")
-        if not perf_analyzer.is_reconnecting(done.output):
+        if not perf_output.is_reconnecting(done.output):
             break
-    rate = perf_analyzer.requests_per_second(done.output, point.client_batch_size)
+    rate = perf_output.requests_per_second(done.output, point.client_batch_size)
     if report.is_file() and done.exit_code == 0:
         try:
             text = report.read_text(encoding="utf-8", errors="replace")
             row = replace(
-                perf_analyzer.parse_report(text, point, stable),
-                spread=perf_analyzer.spread(done.output),
-                client_bound=perf_analyzer.is_client_bound(done.output),
+                perf_output.parse_report(text, point, stable),
+                spread=perf_output.spread(done.output),
+                client_bound=perf_output.is_client_bound(done.output),
                 memory_bytes=memory.peak,
             )
             return row, rate, argv
         except ReportError as error:
             raise _failed(point, f"wrote a report that cannot be used: {error}") from error
-    if not perf_analyzer.is_unstable(done.output):
-        message = f"ended with exit code {done.exit_code} without a row: {perf_analyzer.last_lines(done.output)}"
+    if not perf_output.is_unstable(done.output):
+        message = f"ended with exit code {done.exit_code} without a row: {perf_output.last_lines(done.output)}"
         raise _failed(point, message)
     return None, rate, argv
 
