@@ -52,6 +52,13 @@ cluster-down: ## Remove that cluster, and what killed clusters left behind
 cluster-binaries: ## Build Kubernetes, etcd, CoreDNS, Helm, kubeconform, an S3 server and a registry into the cache
 	python3 -m hack.devcluster binaries
 
+.PHONY: changelog changelog-check
+changelog: venv ## Move the fragments of changelog.d into CHANGELOG.md: VERSION=X.Y.Z; without a version, only show them
+	towncrier build $(if $(VERSION),--yes --version "$(VERSION)",--draft --version Next)
+
+changelog-check: venv ## Fail if this branch differs from BASE, by default main, and adds no fragment to changelog.d
+	towncrier check --compare-with "$(or $(BASE),main)"
+
 .PHONY: release
 release: venv ## Build, push and sign a release: REGISTRY=HOST/PATH VERSION=X.Y.Z KEY=cosign.key, GPU=1; see docs/releasing.md
 	python3 -m hack.release --registry "$(REGISTRY)" --version "$(VERSION)" $(if $(KEYLESS),--keyless,--key "$(KEY)") $(if $(GPU),--gpu)

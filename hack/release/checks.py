@@ -37,6 +37,11 @@ def check(root: Path, registry: str, version: str) -> None:
     changed = run(["git", "status", "--porcelain"], folder=root).splitlines()
     if changed:
         raise ReleaseError(f"the working tree has changes: commit them, or remove them ({changed[0].strip()})")
+    fragments = sorted(path.name for path in (root / "changelog.d").glob("*") if path.name != "README.md")
+    if fragments:
+        raise ReleaseError(
+            f"changelog.d still has {', '.join(fragments)}: run `make changelog VERSION={version}`, and commit"
+        )
     tagged = run(["git", "tag", "--list", f"v{version}", "--format", "%(*objectname)%(objectname)"], folder=root)
     if tagged and run(["git", "rev-parse", "HEAD"], folder=root).strip() not in tagged:
         raise ReleaseError(f"the tag v{version} names another commit: check it out, or choose another VERSION")

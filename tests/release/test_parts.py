@@ -68,6 +68,16 @@ def test_changes_that_are_not_committed_are_refused(tree: Path) -> None:
         check(tree, "registry.example", "1.2.3")
 
 
+def test_fragments_that_are_in_no_section_of_the_changelog_are_refused(tree: Path) -> None:
+    (tree / "changelog.d").mkdir()
+    for name in ("README.md", "+words.fixed.md"):
+        (tree / "changelog.d" / name).write_text("Words.\n")
+    for argv in (("add", "--all"), (*IDENTITY, "commit", "--quiet", "--message", "x")):
+        subprocess.run(["git", *argv], cwd=tree, check=True)
+    with pytest.raises(ReleaseError, match=r"still has \+words\.fixed\.md: run `make changelog VERSION=1\.2"):
+        check(tree, "registry.example", "1.2.3")
+
+
 def test_a_tag_of_another_commit_is_refused(tree: Path) -> None:
     subprocess.run(["git", *IDENTITY, "tag", "--annotate", "--message", "x", "v1.2.3"], cwd=tree, check=True)
     check(tree, "registry.example", "1.2.3")

@@ -48,7 +48,9 @@ class Tree:
         self.replace("charts/triton-operator/Chart.yaml", f"ersion: {before}", f"ersion: {version}")
 
     def commit(self) -> None:
-        """Commit everything."""
+        """Commit everything, without the fragments, which a release has moved into CHANGELOG.md."""
+        for fragment in (self.folder / "changelog.d").glob("*.*.md"):
+            fragment.unlink()
         for argv in (("add", "--all"), (*IDENTITY, "commit", "--quiet", "--allow-empty", "--message", "A release")):
             subprocess.run(["git", *argv], cwd=self.folder, check=True)
 
