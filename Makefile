@@ -49,7 +49,7 @@ cluster-up: ## Start a Kubernetes on this machine, unless KUBECONFIG names a clu
 cluster-down: ## Remove that cluster, and what killed clusters left behind
 	python3 -m hack.devcluster down
 
-cluster-binaries: ## Build Kubernetes, etcd, CoreDNS, Helm, kubeconform, an S3 server and a registry into the cache
+cluster-binaries: ## Build Kubernetes, etcd, CoreDNS, Helm, kubeconform, actionlint, an S3 server and a registry into the cache
 	python3 -m hack.devcluster binaries
 
 .PHONY: changelog changelog-check
@@ -115,12 +115,14 @@ verify-generated: venv ## Fail if a generated file differs from what `make gener
 SCHEMAS = $(CACHE)/schemas-$(shell cat hack/devcluster/modules/kubernetes/go.mod crds/*.yaml hack/lint/kubernetes_schemas.py | sha256sum | cut -c1-12)
 KUBECONFORM = kubeconform -strict -summary -schema-location '$(SCHEMAS)/{{.ResourceKind}}{{.KindSuffix}}.json'
 
-lint: venv verify-generated ## Run ruff, mypy --strict, the import layers, helm lint and kubeconform, and check generated files
+lint: venv verify-generated ## Run ruff, mypy --strict, the import layers, helm lint, kubeconform and actionlint, and check generated files
 	ruff check .
 	ruff format --check .
 	mypy
 	lint-imports
 	python3 -m hack.devcluster binaries
+	# With a shellcheck of the machine, the verdict would depend on the machine.
+	$(WITH_PROGRAMS); actionlint -shellcheck= -pyflakes=
 	python3 -m hack.lint.kubernetes_schemas $(SCHEMAS)
 	$(WITH_PROGRAMS); helm lint --strict charts/triton-operator --values hack/lint/images.yaml
 	$(WITH_PROGRAMS); $(RENDER) | $(KUBECONFORM) -

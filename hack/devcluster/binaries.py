@@ -129,6 +129,13 @@ MODULES = {
             "10 s",
             {"main.version": "{version}"},
         ),
+        GoModule(
+            "actionlint",
+            "github.com/rhysd/actionlint",
+            {"actionlint": "github.com/rhysd/actionlint/cmd/actionlint"},
+            "30 s",
+            {"github.com/rhysd/actionlint.version": "{version}"},
+        ),
         # A server with S3's API, for the tests of downloads.
         GoModule(
             "versitygw",
