@@ -49,6 +49,18 @@ def test_every_path_named_in_backticks_exists(page: Path) -> None:
     assert {path for path in named if not (ROOT / path).exists()} == set()
 
 
+def test_the_index_of_the_decisions_has_each_with_its_date() -> None:
+    folder = ROOT / "docs/decisions"
+    rows = []
+    for page in sorted(folder.glob("[0-9]*.md")):
+        title, _, date = page.read_text(encoding="utf-8").splitlines()[:3]
+        number, name = re.fullmatch(r"# (\d+)\. (.+)", title).groups()  # type: ignore[union-attr]
+        assert page.name.startswith(f"{int(number):04d}-")
+        rows.append(f"| {number} | {date.removeprefix('Decided on ').rstrip('.')} | [{name}]({page.name}) |")
+    index = (folder / "README.md").read_text(encoding="utf-8").splitlines()
+    assert [line for line in index if re.match(r"\| \d", line)] == rows
+
+
 def test_the_readme_is_short_and_names_both_commands() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 150
