@@ -131,7 +131,11 @@ class Reason(StrEnum):
     # Failures that last until the user changes something.
     INVALID_SPEC = "InvalidSpec", "The spec combines fields that do not go together."
     APPLY_REFUSED = "ApplyRefused", "The API server refused an object that the operator made from the spec."
-    NOT_ALLOWED = "NotAllowed", "The spec names an image or a claim that this installation does not allow."
+    NOT_ALLOWED = (
+        "NotAllowed",
+        "The spec names an image, a claim or a ServiceAccount that this installation does not allow,"
+        " or asks for traces without a collector.",
+    )
     SOURCE_NOT_FOUND = (
         "SourceNotFound",
         "The URI names nothing on the claim, in the ConfigMap or on the server.",
