@@ -13,10 +13,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from triton_converters.claim_store.digest import SourceFile
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.fetch import mounted as mounted_files
 from triton_converters.stages import source
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "source.md"
@@ -117,12 +119,12 @@ def test_a_single_file_is_digested_like_sha256sum(mounted: Path) -> None:
 
 
 def test_the_same_content_is_published_once(mounted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(origin: Path, target: Path) -> None:
-        raise AssertionError(f"{origin} was copied again")
+    def refuse(file: SourceFile, target: Path) -> None:
+        raise AssertionError(f"{file.name} was copied again")
 
     first = source.run(request())
     (mounted / "model.py").touch()
-    monkeypatch.setattr(shutil, "copyfile", refuse)
+    monkeypatch.setattr(mounted_files, "copy", refuse)
     assert source.run(request()) == first
     assert len(list((layout.ROOT / "sources").iterdir())) == 1
 
@@ -298,18 +300,63 @@ def test_an_empty_directory_is_no_source(mounted: Path) -> None:
     assert caught.value.reason is Reason.SOURCE_NOT_FOUND
 
 
+def put_a_link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("../secret")
+
+
+def put_a_linked_folder(path: Path) -> None:
+    shutil.move(path.parent, path.parents[1] / "before")
+    path.parent.symlink_to(layout.SOURCE_MOUNT.parent / "elsewhere")
+
+
+def put_a_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "swap"),
+    [
+        ("model.py", put_a_link),
+        ("model.py", put_a_pipe),
+        ("nested/apple.txt", put_a_linked_folder),
+        ("nested/deep/with space.txt", put_a_linked_folder),
+    ],
+)
+def test_a_link_that_takes_the_place_of_a_file_is_not_followed(
+    mounted: Path, monkeypatch: pytest.MonkeyPatch, name: str, swap: Callable[[Path], None]
+) -> None:
+    """Whoever writes to the mounted volume could else read what only the Job can."""
+    (mounted.parent / "secret").write_text("of another object")
+    (mounted.parent / "elsewhere").mkdir()
+    for each in ("apple.txt", "with space.txt"):
+        (mounted.parent / "elsewhere" / each).write_text("of another object")
+
+    def swapping(found: str, include: tuple[str, ...]) -> bool:
+        if found == name:
+            swap(mounted / name)
+        return found == name
+
+    monkeypatch.setattr(source, "wanted", swapping)
+    with pytest.raises(StageError, match="changed while it was copied") as caught:
+        source.run(request())
+    assert not caught.value.final
+    assert not list((layout.ROOT / "sources").rglob("*.*"))
+
+
 def test_a_source_that_changes_while_it_is_copied_is_tried_again(
     mounted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copy = shutil.copyfile
+    copy = mounted_files.copy
 
-    def copy_and_change(origin: Path, target: Path) -> None:
-        copy(origin, target)
-        if target.name == "model.py":
-            target.write_text("changed")
+    def change_and_copy(file: SourceFile, target: Path) -> None:
+        if file.name == "model.py":
+            file.path.write_text("changed")
+        copy(file, target)
 
-    monkeypatch.setattr(shutil, "copyfile", copy_and_change)
-    with pytest.raises(StageError) as caught:
+    monkeypatch.setattr(mounted_files, "copy", change_and_copy)
+    with pytest.raises(StageError, match="changed while it was copied") as caught:
         source.run(request())
     assert not caught.value.final
     assert list((layout.ROOT / "sources").iterdir()) == []

@@ -6,9 +6,7 @@ belong to the kubelet in a mounted ConfigMap. See docs/source.md.
 
 import importlib
 import os
-import shutil
-import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from triton_converters.claim_store.digest import SourceFile, digest_of, is_intact, sha256_of
@@ -26,7 +24,7 @@ from triton_converters.contract.model_repository import CONFIG
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import RepositoryModel, SourceResult
 from triton_converters.contract.uris import Uri
-from triton_converters.fetch import credentials
+from triton_converters.fetch import credentials, mounted
 from triton_converters.fetch.remote import FILES, Fetched, Remote, wanted
 from triton_converters.found import repository
 from triton_converters.found.batches import has_batch_dimension
@@ -46,24 +44,35 @@ def run(request: SourceRequest) -> SourceResult:
     try:
         uri = uris.split(request.uri)
     except ValueError as error:
-        raise _invalid(f"spec.source.uri: {error}") from error
+        raise StageError(Reason.SOURCE_INVALID, f"spec.source.uri: {error}") from error
     return _downloaded(request, uri) if uri.is_remote else _mounted(request)
 
 
 def _mounted(request: SourceRequest) -> SourceResult:
-    root = _locate(request)
-    found = (file for file in _files(root, Path(request.path).name) if wanted(file.name, request.include))
-    files = sorted(found, key=lambda file: os.fsencode(file.name))
+    root = mounted.locate(request.path, request.uri)
+    found = mounted.files(root, Path(request.path).name)
+    files = [file for file in found if wanted(file.name, request.include)]
     if not files:
         named = " that spec.source.include names" if request.include else ""
         raise StageError(Reason.SOURCE_NOT_FOUND, f"{request.uri} holds no file{named}")
-    single = root.is_file()
-    digest = _digest(request, files, single)
+    hashes = {file.name: mounted.sha256_of(file) for file in files}
+    digest = digest_of(hashes, root.is_file())
+    _expect(request, digest)
     target = layout.source_directory(digest)
     # User code of an earlier Job may have made or changed the directory.
     if not is_intact(target):
-        _publish(files, digest, single, target)
+        _copy(files, hashes, target)
     return _result(request, digest, files)
+
+
+def _copy(files: list[SourceFile], hashes: Mapping[str, str], target: Path) -> None:
+    """Copy the files and publish the copies if they have these digests."""
+    with temporary_directory(target) as directory:
+        for file in files:
+            mounted.copy(file, directory / file.name)
+        if {file.name: sha256_of(SourceFile(file.name, directory / file.name)) for file in files} != hashes:
+            raise mounted.changed()
+        publish_directory(directory, target, is_intact)
 
 
 def _downloaded(request: SourceRequest, uri: Uri) -> SourceResult:
@@ -81,7 +90,7 @@ def _downloaded(request: SourceRequest, uri: Uri) -> SourceResult:
             _expect(request, fetched.published)
             print(f"{request.uri} is on the claim already: nothing was downloaded", flush=True)
             return _known(request, fetched.published, name, fetched.resolved)
-        files = list(_files(place / FILES / name if fetched.single else place / FILES, name))
+        files = list(mounted.files(place / FILES / name if fetched.single else place / FILES, name))
         digest = _digest(request, files, fetched.single, fetched.hashes)
         target = layout.source_directory(digest)
         if not is_intact(target):
@@ -93,7 +102,7 @@ def _downloaded(request: SourceRequest, uri: Uri) -> SourceResult:
 
 def _known(request: SourceRequest, digest: str, name: str, resolved: str = "") -> SourceResult:
     """Return the result for a source that is published; ``name``: what the file is called if it is a single one."""
-    files = list(_files(layout.source_directory(digest), ""))
+    files = list(mounted.files(layout.source_directory(digest), ""))
     single = sha256_of(files[0]) == digest
     return _result(request, digest, [SourceFile(name, files[0].path)] if single else files, resolved)
 
@@ -174,73 +183,3 @@ def _requirements(request: SourceRequest, target: Path, files: list[SourceFile])
         message = f"{request.uri} has no file {path}, which spec.conversion.requirements names; its text files: {texts}"
         raise StageError(Reason.REQUIREMENTS_MISSING, message)
     return sha256_of(SourceFile(path, target / path))
-
-
-def _locate(request: SourceRequest) -> Path:
-    """Return the path that the request names, with links resolved, after checking that it is on the mount."""
-    mount = layout.SOURCE_MOUNT.resolve()
-    root = (mount / request.path).resolve()
-    if not root.is_relative_to(mount):
-        raise _invalid(f"{request.uri}: {request.path!r} leads outside the mounted volume")
-    if not root.exists():
-        folder = next(parent for parent in root.parents if parent.is_dir())
-        entries = ", ".join(sorted(entry.name for entry in folder.iterdir())[:10]) or "nothing"
-        message = f"{request.uri} does not exist: the folder has no {root.name!r}; it has: {entries}"
-        raise StageError(Reason.SOURCE_NOT_FOUND, message)
-    return root
-
-
-def _files(root: Path, name: str) -> Iterator[SourceFile]:
-    """Yield the regular files below ``root``, or ``root`` itself as ``name``; follows links that stay inside."""
-    if not root.is_dir():
-        yield _regular(root, name)
-        return
-    # (directory to list, its name below the root, the real directories above it)
-    pending: list[tuple[Path, str, tuple[Path, ...]]] = [(root, "", (root,))]
-    while pending:
-        directory, prefix, above = pending.pop()
-        try:
-            entries = sorted(directory.iterdir())
-        except PermissionError as error:
-            raise _invalid(f"{prefix or 'the source'} cannot be listed by uid {os.getuid()}: {error}") from error
-        for entry in entries:
-            if entry.name.startswith("..") or entry.name == "lost+found":
-                continue
-            name, real = prefix + entry.name, entry.resolve()
-            if not real.is_relative_to(root):
-                raise _invalid(f"{name} is a link to {os.readlink(entry)}, outside the source; copy the file there")
-            if real.is_dir():
-                if real in above:
-                    raise _invalid(f"{name} is a link to a directory that contains it")
-                pending.append((real, f"{name}/", (*above, real)))
-            else:
-                yield _regular(real, name)
-
-
-def _regular(path: Path, name: str) -> SourceFile:
-    if uris.UNSPEAKABLE.search(name):
-        raise _invalid(f"{name!r} has a backslash or a control character in its name; rename it")
-    if not path.exists():
-        raise _invalid(f"{name} is a broken link")
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise _invalid(f"{name} is not a regular file")
-    return SourceFile(name, path)
-
-
-def _publish(files: list[SourceFile], digest: str, single: bool, target: Path) -> None:
-    """Copy the files and check that the copies have the digest."""
-    with temporary_directory(target) as directory:
-        for file in files:
-            copy = directory / file.name
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file.path, copy)
-            copy.chmod(0o444)
-        copied = {file.name: sha256_of(SourceFile(file.name, directory / file.name)) for file in files}
-        if digest_of(copied, single) != digest:
-            message = "the source changed while it was copied; the Job tries again"
-            raise StageError(Reason.SOURCE_INVALID, message, final=False)
-        publish_directory(directory, target, is_intact)
-
-
-def _invalid(message: str) -> StageError:
-    return StageError(Reason.SOURCE_INVALID, message)

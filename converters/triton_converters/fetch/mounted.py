@@ -1,0 +1,129 @@
+"""What lies on a mounted volume. Whoever writes to it may do so while it is read, and put a link in a file's place."""
+
+import errno
+import hashlib
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from io import BufferedReader
+from pathlib import Path
+
+from triton_converters.claim_store.digest import SourceFile
+from triton_converters.contract import layout, uris
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+
+COPY_BYTES = 2**20
+_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+"""How files are opened: a pipe lets nobody wait."""
+_GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO})
+
+
+def locate(path: str, uri: str) -> Path:
+    """Return the path below the mount, with links resolved; raises StageError(SourceInvalid, SourceNotFound)."""
+    mount = layout.SOURCE_MOUNT.resolve()
+    root = (mount / path).resolve()
+    if not root.is_relative_to(mount):
+        raise _invalid(f"{uri}: {path!r} leads outside the mounted volume")
+    if not root.exists():
+        folder = next(parent for parent in root.parents if parent.is_dir())
+        entries = ", ".join(sorted(entry.name for entry in folder.iterdir())[:10]) or "nothing"
+        message = f"{uri} does not exist: the folder has no {root.name!r}; it has: {entries}"
+        raise StageError(Reason.SOURCE_NOT_FOUND, message)
+    return root
+
+
+def files(root: Path, name: str) -> Iterator[SourceFile]:
+    """Yield the regular files below ``root``, or ``root`` itself as ``name``; follows links that stay inside.
+
+    Raises StageError(SourceInvalid).
+    """
+    if not root.is_dir():
+        yield _regular(root, name)
+        return
+    # (directory to list, its name below the root, the real directories above it)
+    pending: list[tuple[Path, str, tuple[Path, ...]]] = [(root, "", (root,))]
+    while pending:
+        directory, prefix, above = pending.pop()
+        try:
+            entries = sorted(directory.iterdir())
+        except PermissionError as error:
+            raise _invalid(f"{prefix or 'the source'} cannot be listed by uid {os.getuid()}: {error}") from error
+        for entry in entries:
+            if entry.name.startswith("..") or entry.name == "lost+found":
+                continue
+            name, real = prefix + entry.name, entry.resolve()
+            if not real.is_relative_to(root):
+                if not entry.is_symlink():
+                    raise changed()
+                raise _invalid(f"{name} is a link to {os.readlink(entry)}, outside the source; copy the file there")
+            if real.is_dir():
+                if real in above:
+                    raise _invalid(f"{name} is a link to a directory that contains it")
+                pending.append((real, f"{name}/", (*above, real)))
+            else:
+                yield _regular(real, name)
+
+
+def sha256_of(file: SourceFile) -> str:
+    """Return the SHA-256 of the content as 64 hexadecimal digits; raises StageError(SourceInvalid)."""
+    with _opened(file) as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def copy(file: SourceFile, target: Path) -> None:
+    """Write the content to a new file, which is read-only; raises StageError(SourceInvalid), OSError."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with _opened(file) as content, target.open("xb") as to:
+        shutil.copyfileobj(content, to, COPY_BYTES)
+    target.chmod(0o444)
+
+
+def changed() -> StageError:
+    """Return the failure of a source that is not what it was when it was listed."""
+    return StageError(Reason.SOURCE_INVALID, "the source changed while it was copied; the Job tries again", final=False)
+
+
+def _opened(file: SourceFile) -> BufferedReader:
+    """Open the file at just that path: where a link is now, there was none before."""
+    try:
+        return open(file.path, "rb", opener=_without_links)
+    except PermissionError as error:
+        raise _invalid(f"uid {os.getuid()} cannot read {file.name}: {error}") from error
+    except OSError as error:
+        if error.errno in _GONE:
+            raise changed() from error
+        raise
+
+
+def _without_links(path: str, _: int) -> int:
+    *folders, name = Path(path).parts
+    folder = os.open(folders[0], _FOLDER)
+    try:
+        for each in folders[1:]:
+            below = os.open(each, _FOLDER, dir_fd=folder)
+            os.close(folder)
+            folder = below
+        found = os.open(name, _FILE, dir_fd=folder)
+    finally:
+        os.close(folder)
+    if not stat.S_ISREG(os.fstat(found).st_mode):
+        os.close(found)
+        raise OSError(errno.ENXIO, "not a regular file", path)
+    return found
+
+
+def _regular(path: Path, name: str) -> SourceFile:
+    if uris.UNSPEAKABLE.search(name):
+        raise _invalid(f"{name!r} has a backslash or a control character in its name; rename it")
+    if not path.exists():
+        raise _invalid(f"{name} is a broken link")
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise _invalid(f"{name} is not a regular file")
+    return SourceFile(name, path)
+
+
+def _invalid(message: str) -> StageError:
+    return StageError(Reason.SOURCE_INVALID, message)
