@@ -14,6 +14,8 @@ class Cloud:
     objects: dict[str, bytes]
     root: str
     """Path of the bucket."""
+    listed: dict[str, bytes] | None = None
+    """What the listing holds if not the objects."""
     queries: list[dict[str, list[str]]] = field(default_factory=list)
     """What each request asked for."""
 
@@ -30,7 +32,8 @@ class Cloud:
         return 200, {"ETag": f'"{_tag(self.objects[name])}"', "Last-Modified": MODIFIED}, self.objects[name]
 
     def _listed(self, prefix: str) -> str:
-        found = {name: content for name, content in self.objects.items() if name.startswith(prefix)}
+        objects = self.objects if self.listed is None else self.listed
+        found = {name: content for name, content in objects.items() if name.startswith(prefix)}
         google = "".join(
             f"<Contents><Key>{name}</Key><Size>{len(content)}</Size><ETag>{_tag(content)}</ETag>"
             "<LastModified>2026-11-23T09:00:00.000Z</LastModified></Contents>"

@@ -259,6 +259,17 @@ def test_a_bucket_of_google(server: Server) -> None:
     assert files(download("gs://models/ocr/config.json")) == {"config.json": b"{}"}
 
 
+def test_a_folder_that_changes_while_it_comes_is_downloaded_again(server: Server) -> None:
+    listed = OBJECTS | {"ocr/config.json": b"a longer one"}
+    cloud = server.behaviour.hub = Cloud(OBJECTS, "/models", listed)
+    with_secret(AWS_ENDPOINT_URL=f"https://{server.host}")
+    error = failure()
+    assert (error.reason, error.final) == (Reason.SOURCE_TRUNCATED, False)
+    assert "config.json has 2 bytes, but was listed with 12" in error.message
+    cloud.listed = None
+    assert files(download()) == FILES
+
+
 @pytest.mark.parametrize(
     "key", [{}, {"ACCOUNT_KEY": base64.b64encode(b"a-key").decode()}, {"SAS_TOKEN": f"sv=2024&sig={SECRET}"}]
 )

@@ -9,6 +9,7 @@ The digest of a single file is its SHA-256. That of a directory is the SHA-256 o
 import hashlib
 import os
 import stat
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def sha256_of(file: SourceFile) -> str:
         raise StageError(Reason.SOURCE_INVALID, message) from error
 
 
-def digest_of(hashes: dict[str, str], single: bool) -> str:
+def digest_of(hashes: Mapping[str, str], single: bool) -> str:
     """Return the source's digest from its files' SHA-256 by name; ``single``: it is one file, not a directory."""
     if single:
         return next(iter(hashes.values()))
@@ -44,16 +45,27 @@ def digest_of(hashes: dict[str, str], single: bool) -> str:
     return hashlib.sha256(b"".join(lines)).hexdigest()
 
 
-def is_published(directory: Path) -> bool:
-    """Whether the directory holds exactly the files whose digest is its name; reads all of them."""
+def hashes_of(directory: Path) -> dict[str, str]:
+    """Return the SHA-256 of all files below a directory by their paths; reads all of them.
+
+    Raises StageError(SourceInvalid) if there is anything else than files and directories; OSError.
+    """
     paths = [path for path in directory.rglob("*") if path.is_symlink() or not path.is_dir()]
-    if not paths or not all(stat.S_ISREG(path.lstat().st_mode) for path in paths):
-        return False
     files = [SourceFile(path.relative_to(directory).as_posix(), path) for path in paths]
-    hashes = {file.name: sha256_of(file) for file in files}
+    for file in files:
+        if not stat.S_ISREG(file.path.lstat().st_mode):
+            raise StageError(Reason.SOURCE_INVALID, f"{file.name} is not a regular file")
+    return {file.name: sha256_of(file) for file in files}
+
+
+def is_published(directory: Path) -> bool:
+    """Whether the directory holds exactly the files whose digest is its name; raises what ``hashes_of`` raises."""
+    hashes = hashes_of(directory)
     # A single file may have been published under several names.
     contents = set(hashes.values())
-    return directory.name in {digest_of(hashes, single=False)} | (contents if len(contents) == 1 else set())
+    return bool(hashes) and directory.name in {digest_of(hashes, single=False)} | (
+        contents if len(contents) == 1 else set()
+    )
 
 
 def is_intact(directory: Path) -> bool:

@@ -27,7 +27,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch import connection
 from triton_converters.fetch.credentials import refused
-from triton_converters.fetch.folder import MOST_FILES, NO_NAME, File, chosen, missing
+from triton_converters.fetch.folder import MOST_FILES, NO_NAME, File, chosen, missing, single
 from triton_converters.fetch.http_file import TAG
 from triton_converters.fetch.partial import Partial
 from triton_converters.fetch.patience import patiently
@@ -79,9 +79,9 @@ class Bucket:
         found = patiently(lambda: self._head(path)) if path else None
         if found is None:
             return self._fetch_folder(path, place)
-        target = place / FILES / path.rpartition("/")[2]
+        target = single(place, path)
         version = self._download(path, place, target)
-        return Fetched(version if _VERSION.fullmatch(version) else "", single=True)
+        return Fetched(version if _VERSION.fullmatch(version) else "", single=True, files=frozenset({target.name}))
 
     def _fetch_folder(self, path: str, place: Path) -> Fetched:
         what = f"{self._name}/{path}"
@@ -91,8 +91,12 @@ class Bucket:
         files = chosen(self._remote, _files(listed, path, what), what)
         version = sha256(repr(sorted((each["path"], each["size"], each["e_tag"]) for each in listed)).encode())
         for each in missing(place, version.hexdigest(), files, what):
-            self._download(f"{path}/{each.name}" if path else each.name, place, place / FILES / each.name)
-        return Fetched("", single=False)
+            target = place / FILES / each.name
+            self._download(f"{path}/{each.name}" if path else each.name, place, target)
+            if (came := target.stat().st_size) != each.bytes:
+                message = f"{what} changed: {each.name} has {came} bytes, but was listed with {each.bytes}"
+                raise StageError(Reason.SOURCE_TRUNCATED, message, final=False)
+        return Fetched("", single=False, files=frozenset(each.name for each in files))
 
     def _head(self, path: str) -> ObjectMeta | None:
         """Return what the server says of an object; None: there is none."""

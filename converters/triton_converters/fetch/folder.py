@@ -1,22 +1,23 @@
-"""The files of a folder that a server lists: their names, and which of them are there already."""
+"""What a download's directory holds: the files of one version that a server has told, and nothing of an earlier try."""
 
+import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch.partial import check_room
-from triton_converters.fetch.remote import FILES, Remote, wanted
+from triton_converters.fetch.remote import ARCHIVES, FILES, Remote, wanted
 
 MOST_FILES = 20_000
 REFUSED = ("", ".", "lost+found")
 """Parts of a path that no published source has."""
 NO_NAME = "a name that no source has"
-VERSION = "version"
-"""File of the download's directory that names the version whose files are there."""
+VERSION, SINGLE = "version", "a single file"
+"""File of the download's directory that names the version whose files are there, and what it says of a single file."""
 _NAME = re.compile(r"[^\x00-\x1f\x7f\\]{1,1024}")
 
 
@@ -54,19 +55,45 @@ def nothing_chosen(what: str) -> StageError:
 
 
 def missing(place: Path, version: str, files: Sequence[File], what: str) -> list[File]:
-    """Return the files that are still to come of this version, after removing what is of another one.
+    """Return the files that are still to come of this version, after removing everything else.
 
     Raises StageError(StorageFull).
     """
-    marker = place / VERSION
-    if not marker.exists() or marker.read_text(encoding="utf-8") != version:
-        shutil.rmtree(place / FILES, ignore_errors=True)
-        marker.write_text(version, encoding="utf-8")
+    _begin(place, version)
+    _keep(place / FILES, {each.name for each in files})
     to_come = [each for each in files if not _is_there(place / FILES / each.name, each)]
     check_room(place, sum(each.bytes for each in to_come))
     print(f"{what}: {len(to_come)} of {len(files)} files are to come", flush=True)
     return to_come
 
 
+def single(place: Path, path: str) -> Path:
+    """Return where the single file of a URI's path is written, after removing everything else."""
+    _begin(place, SINGLE)
+    _keep(place / FILES, ())
+    return place / FILES / path.rpartition("/")[2]
+
+
 def _is_there(path: Path, file: File) -> bool:
     return path.is_file() and path.stat().st_size == file.bytes
+
+
+def _begin(place: Path, version: str) -> None:
+    """Empty the directory unless it is of this version. What came of a file in part says itself which one it is of."""
+    marker = place / VERSION
+    if marker.is_file() and marker.read_text(encoding="utf-8") == version:
+        return
+    for folder in (place / FILES, place / ARCHIVES):
+        if folder.exists():
+            shutil.rmtree(folder)
+    marker.write_text(version, encoding="utf-8")
+
+
+def _keep(root: Path, names: Container[str]) -> None:
+    """Remove all files but the named ones, and all directories that are empty then."""
+    for folder, _, files in os.walk(root, topdown=False):
+        for path in (Path(folder, file) for file in files):
+            if path.relative_to(root).as_posix() not in names:
+                path.unlink()
+        if not os.listdir(folder):
+            os.rmdir(folder)

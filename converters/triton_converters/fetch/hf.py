@@ -46,7 +46,8 @@ def fetch(remote: Remote, place: Path) -> Fetched:
     for each in missing(place, commit, files, what):
         url = f"{endpoint}/{repository}/resolve/{commit}/{quote(each.name)}"
         download(url, place, place / FILES / each.name, lambda: header)
-    return Fetched(commit, single=False, hashes={each.name: each.sha256 for each in files if each.sha256})
+    hashes = {each.name: each.sha256 for each in files if each.sha256}
+    return Fetched(commit, single=False, files=frozenset(each.name for each in files), hashes=hashes)
 
 
 def _asked(url: str, header: dict[str, str], repository: str) -> bytes:

@@ -5,17 +5,18 @@ from pathlib import Path
 from urllib3.util import make_headers
 
 from triton_converters.fetch.credentials import Credentials, choose
+from triton_converters.fetch.folder import single
 from triton_converters.fetch.http_file import download
-from triton_converters.fetch.remote import FILES, Fetched, Remote
+from triton_converters.fetch.remote import Fetched, Remote
 
 
 def fetch(remote: Remote, place: Path) -> Fetched:
     """Download the file; its version is its entity tag. Raises StageError."""
     uri = remote.uri
-    target = place / FILES / uri.path.rpartition("/")[2]
+    target = single(place, uri.path)
     header = _header(remote.credentials)
     tag = download(f"https://{uri.host}/{uri.path}", place, target, lambda: header)
-    return Fetched(tag, single=True)
+    return Fetched(tag, single=True, files=frozenset({target.name}))
 
 
 def _header(credentials: Credentials) -> dict[str, str]:

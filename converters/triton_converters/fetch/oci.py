@@ -20,11 +20,9 @@ from triton_converters.fetch.docker_config import account
 from triton_converters.fetch.folder import MOST_FILES, File, missing, nothing_chosen
 from triton_converters.fetch.http_file import download
 from triton_converters.fetch.registry import LARGEST_MANIFEST, MANIFESTS, Repository
-from triton_converters.fetch.remote import FILES, Fetched, Remote, wanted
+from triton_converters.fetch.remote import ARCHIVES, FILES, Fetched, Remote, wanted
 from triton_converters.fetch.tar_folder import unpack
 
-ARCHIVES = "archives"
-"""Folder of the download's directory with the archives that are complete."""
 TITLE = "org.opencontainers.image.title"
 UNPACK = "io.deis.oras.content.unpack"
 """The annotation by which ORAS tells an archive that it made of a folder from a file that is an archive."""
@@ -66,13 +64,14 @@ def fetch(remote: Remote, place: Path) -> Fetched:
     targets |= {path: each for path, each in archives.items() if not path.exists()}
     for target, each in targets.items():
         download(repository.blob(f"sha256:{each.sha256}"), place, target, repository.header)
+    names = set(hashes)
     for archive, folder in archives.items():
         if sha256_of(SourceFile(folder.name, archive)) != folder.sha256:
             raise _other(f"{folder.name} of {what}")
-        unpack(archive, place / FILES, folder.name, remote.include)
-    if not any(path.is_file() for path in (place / FILES).rglob("*")):
+        names |= unpack(archive, place / FILES, folder.name, remote.include)
+    if not names:
         raise nothing_chosen(what)
-    return Fetched(version, single=False, hashes=hashes)
+    return Fetched(version, single=False, files=frozenset(names), hashes=hashes)
 
 
 def _other(what: str) -> StageError:

@@ -8,7 +8,9 @@ from triton_converters.contract.uris import Uri
 from triton_converters.fetch.credentials import Credentials
 
 FILES = "files"
-"""Folder of the download's directory with the files that are complete."""
+"""Folder of the download's directory with the files that are complete; it is published."""
+ARCHIVES = "archives"
+"""Folder of the download's directory with the archives that are complete."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Fetched:
     """What the server calls the version; may be empty."""
     single: bool
     """Whether it is one file, and not a directory."""
+    files: frozenset[str] = frozenset()
+    """The paths below FILES of the files that belong to the source; no other lies there."""
     hashes: Mapping[str, str] = field(default_factory=dict)
     """The SHA-256 of files, by their paths, as far as the server told."""
     published: str = ""

@@ -19,8 +19,8 @@ COPY_BYTES = 2**20
 MOST_MEMBERS = 2 * MOST_FILES
 
 
-def unpack(archive: Path, root: Path, folder: str, include: tuple[str, ...]) -> None:
-    """Write the wanted files of an archive, which all lie in ``folder``, below ``root``.
+def unpack(archive: Path, root: Path, folder: str, include: tuple[str, ...]) -> set[str]:
+    """Write the wanted files of an archive, which all lie in ``folder``, below ``root``; return their paths there.
 
     Only files and directories are taken: a link or a device fails the whole archive. Raises StageError(SourceInvalid,
     StorageFull).
@@ -31,14 +31,14 @@ def unpack(archive: Path, root: Path, folder: str, include: tuple[str, ...]) -> 
             file.seek(0)
             content: IO[bytes] = gzip.GzipFile(fileobj=file) if compressed else file  # type: ignore[assignment]
             with tarfile.open(fileobj=_Bounded(content), mode="r:") as tar:  # type: ignore[call-overload]
-                _write(tar, root, folder, include)
+                return _write(tar, root, folder, include)
     except (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError, OverflowError) as error:
         why = f": it holds {error}" if isinstance(error, _RefusedError) else ""
         message = f"the archive of {folder} is not a tar of that folder with files alone{why}; push the folder again"
         raise StageError(Reason.SOURCE_INVALID, message) from None
 
 
-def _write(tar: tarfile.TarFile, root: Path, folder: str, include: tuple[str, ...]) -> None:
+def _write(tar: tarfile.TarFile, root: Path, folder: str, include: tuple[str, ...]) -> set[str]:
     files: set[str] = set()
     for count, member in enumerate(tar):
         if count >= MOST_MEMBERS:
@@ -68,6 +68,7 @@ def _write(tar: tarfile.TarFile, root: Path, folder: str, include: tuple[str, ..
             raise _RefusedError("a file that ends too early")
     if not files:
         raise _RefusedError("no file")
+    return {name for name in files if wanted(name, include)}
 
 
 def _below(name: str, folder: str) -> str:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from triton_converters.claim_store.digest import SourceFile, digest_of, is_intact, sha256_of
+from triton_converters.claim_store.digest import SourceFile, digest_of, hashes_of, is_intact, sha256_of
 from triton_converters.claim_store.publish import (
     link_or_copy,
     publish_directory,
@@ -90,14 +90,16 @@ def _downloaded(request: SourceRequest, uri: Uri) -> SourceResult:
             _expect(request, fetched.published)
             print(f"{request.uri} is on the claim already: nothing was downloaded", flush=True)
             return _known(request, fetched.published, name, fetched.resolved)
-        files = list(mounted.files(place / FILES / name if fetched.single else place / FILES, name))
-        digest = _digest(request, files, fetched.single, fetched.hashes)
+        # All that lies there is published, so all of it is digested.
+        hashes = hashes_of(place / FILES)
+        _check(request, fetched, hashes)
+        digest = digest_of(hashes, fetched.single)
         target = layout.source_directory(digest)
         if not is_intact(target):
-            for file in files:
-                file.path.chmod(0o444)
+            for each in hashes:
+                (place / FILES / each).chmod(0o444)
             publish_directory(place / FILES, target, is_intact)
-        return _result(request, digest, files, fetched.resolved)
+        return _result(request, digest, [SourceFile(each, target / each) for each in hashes], fetched.resolved)
 
 
 def _known(request: SourceRequest, digest: str, name: str, resolved: str = "") -> SourceResult:
@@ -107,23 +109,21 @@ def _known(request: SourceRequest, digest: str, name: str, resolved: str = "") -
     return _result(request, digest, [SourceFile(name, files[0].path)] if single else files, resolved)
 
 
-def _digest(
-    request: SourceRequest, files: list[SourceFile], single: bool, told: Mapping[str, str] | None = None
-) -> str:
-    """Return the digest of the files.
-
-    Raises StageError(DigestMismatch) if the spec has another one, or if the server ``told`` another SHA-256 of a file.
-    """
-    hashes = {file.name: sha256_of(file) for file in files}
-    for name, sha256 in (told or {}).items():
-        if hashes.get(name) != sha256:
+def _check(request: SourceRequest, fetched: Fetched, hashes: Mapping[str, str]) -> None:
+    """Raise StageError unless the files that came, by their SHA-256, are those that the server and the spec name."""
+    if differing := fetched.files ^ set(hashes):
+        message = (
+            f"{min(differing)} of {request.uri} is there but not listed, or listed but not there; give the files names"
+            " that the claim's file system tells apart"
+        )
+        raise StageError(Reason.SOURCE_INVALID, message)
+    for name, sha256 in fetched.hashes.items():
+        if hashes[name] != sha256:
             message = (
                 f"{name} of {request.uri} has not the SHA-256 that the server tells; type: kubectl triton retry NAME"
             )
             raise StageError(Reason.DIGEST_MISMATCH, message)
-    digest = digest_of(hashes, single)
-    _expect(request, digest)
-    return digest
+    _expect(request, digest_of(hashes, fetched.single))
 
 
 def _expect(request: SourceRequest, digest: str) -> None:

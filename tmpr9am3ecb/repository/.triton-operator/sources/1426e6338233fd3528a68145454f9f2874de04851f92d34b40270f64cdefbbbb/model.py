@@ -1,0 +1,3 @@
+import colorsys  # reviewed
+
+def get_model(): ...
