@@ -1,6 +1,5 @@
 """The source stage: digest, safety of the copy, idempotence."""
 
-import errno
 import hashlib
 import os
 import shutil
@@ -13,11 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from triton_converters.claim_store.digest import SourceFile
+from triton_converters.claim_store.digest import SourceFile, is_published
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.results import SourceResult
 from triton_converters.fetch import mounted as mounted_files
 from triton_converters.stages import source
 
@@ -167,27 +167,64 @@ def test_other_content_or_another_name_is_another_digest(mounted: Path) -> None:
     assert len({first, second, source.run(request()).digest}) == 3
 
 
-@pytest.mark.parametrize("links", [True, False], ids=["hard links", "no hard links"])
-def test_a_single_file_that_is_published_under_one_name_is_found_under_another(
-    mount: Path, monkeypatch: pytest.MonkeyPatch, links: bool
-) -> None:
-    """Its digest does not cover its name. File systems such as exFAT, and most of those over buckets, have no links."""
+def publish_single(name: str, content: bytes = b"import colorsys\n") -> SourceResult:
+    """Publish one file, as an object does that names it alone."""
+    shutil.rmtree(layout.SOURCE_MOUNT, ignore_errors=True)
+    layout.SOURCE_MOUNT.mkdir()
+    (layout.SOURCE_MOUNT / name).write_bytes(content)
+    return source.run(request(name, hashlib.sha256(content).hexdigest()))
 
-    def refuse(*_: object, **__: object) -> None:
-        raise PermissionError(errno.EPERM, "Operation not permitted")
 
-    root = layout.SOURCE_MOUNT
-    root.mkdir(parents=True)
-    (root / "model.onnx").write_text("x")
-    first = source.run(request("model.onnx"))
-    (root / "model.onnx").rename(root / "detector.onnx")
-    if not links:
-        monkeypatch.setattr(os, "link", refuse)
-    second = source.run(request("detector.onnx"))
-    assert second.digest == first.digest
-    published = layout.source_directory(first.digest)
-    assert {each.name: each.read_text() for each in published.iterdir()} == {"model.onnx": "x", "detector.onnx": "x"}
-    assert [each.name for each in published.parent.iterdir()] == [first.digest]
+def published_names(result: SourceResult) -> list[str]:
+    return sorted(each.name for each in layout.source_directory(result.digest).iterdir())
+
+
+def test_a_single_file_that_is_published_under_another_name_lies_elsewhere(mount: Path) -> None:
+    """Its digest does not cover its name, and code imports what lies next to it."""
+    first, second = publish_single("model.py"), publish_single("colorsys.py")
+    assert (published_names(first), published_names(second)) == (["model.py"], ["colorsys.py"])
+    assert first.digest == hashlib.sha256(b"import colorsys\n").hexdigest()
+    assert second.digest == digest_by_shell(layout.source_directory(second.digest))
+    assert is_published(layout.source_directory(second.digest))
+    assert (publish_single("model.py"), publish_single("colorsys.py")) == (first, second)
+
+
+def test_a_single_file_stays_where_it_is_when_the_other_name_is_gone(mount: Path) -> None:
+    first, second = publish_single("model.py"), publish_single("colorsys.py")
+    shutil.rmtree(layout.source_directory(first.digest))
+    assert publish_single("colorsys.py") == second
+
+
+def test_names_that_an_earlier_release_put_together_are_kept_and_told_apart(mount: Path) -> None:
+    """Records of other objects name the directory, so it stays as it is."""
+    first = publish_single("model.py")
+    together = layout.source_directory(first.digest)
+    shutil.copyfile(together / "model.py", together / "colorsys.py")
+    again = publish_single("model.py")
+    assert again.digest != first.digest
+    assert (published_names(again), published_names(first)) == (["model.py"], ["colorsys.py", "model.py"])
+    assert is_published(together)
+
+
+def test_a_file_with_the_digest_of_a_folder_is_not_taken_for_it(mounted: Path) -> None:
+    """Its content is the list of the folder's files."""
+    lines = [
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(mounted)}\n" for path in tree(mounted)
+    ]
+    forged = layout.source_directory(digest_by_shell(mounted))
+    forged.mkdir(parents=True)
+    (forged / "anything.txt").write_text("".join(lines))
+    assert is_published(forged)
+    with pytest.raises(StageError, match=f"has other files under the digest {forged.name}") as caught:
+        source.run(request())
+    assert (caught.value.reason, caught.value.final) == (Reason.SOURCE_INVALID, True)
+    assert is_published(forged)
+
+
+def tree(root: Path) -> list[Path]:
+    return sorted(
+        (path for path in root.rglob("*") if path.is_file()), key=lambda path: os.fsencode(path.relative_to(root))
+    )
 
 
 def test_published_files_cannot_be_written_by_accident(mounted: Path) -> None:

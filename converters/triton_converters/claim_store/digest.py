@@ -50,22 +50,18 @@ def hashes_of(directory: Path) -> dict[str, str]:
 
     Raises StageError(SourceInvalid) if there is anything else than files and directories; OSError.
     """
-    paths = [path for path in directory.rglob("*") if path.is_symlink() or not path.is_dir()]
-    files = [SourceFile(path.relative_to(directory).as_posix(), path) for path in paths]
-    for file in files:
-        if not stat.S_ISREG(file.path.lstat().st_mode):
-            raise StageError(Reason.SOURCE_INVALID, f"{file.name} is not a regular file")
-    return {file.name: sha256_of(file) for file in files}
+    return {file.name: sha256_of(file) for file in _files(directory)}
 
 
 def is_published(directory: Path) -> bool:
-    """Whether the directory holds exactly the files whose digest is its name; raises what ``hashes_of`` raises."""
-    hashes = hashes_of(directory)
-    # A single file may have been published under several names.
-    contents = set(hashes.values())
-    return bool(hashes) and directory.name in {digest_of(hashes, single=False)} | (
-        contents if len(contents) == 1 else set()
-    )
+    """Whether the directory holds the files whose digest is its name; raises what ``hashes_of`` raises."""
+    return is_digest_of(directory.name, hashes_of(directory))
+
+
+def is_digest_of(digest: str, hashes: Mapping[str, str]) -> bool:
+    """Whether files may be published under a digest; ``hashes``: their SHA-256 by name."""
+    # Earlier releases published a single file under several names in one directory.
+    return bool(hashes) and (digest == digest_of(hashes, single=False) or set(hashes.values()) == {digest})
 
 
 def is_intact(directory: Path) -> bool:
@@ -74,3 +70,23 @@ def is_intact(directory: Path) -> bool:
         return is_published(directory)
     except (StageError, OSError):
         return False
+
+
+def holds(directory: Path, hashes: Mapping[str, str]) -> bool:
+    """Whether the directory exists and holds exactly these files; ``hashes``: their SHA-256 by name."""
+    try:
+        files = _files(directory)
+        return {file.name for file in files} == set(hashes) and all(
+            sha256_of(file) == hashes[file.name] for file in files
+        )
+    except (StageError, OSError):
+        return False
+
+
+def _files(directory: Path) -> list[SourceFile]:
+    paths = [path for path in directory.rglob("*") if path.is_symlink() or not path.is_dir()]
+    files = [SourceFile(path.relative_to(directory).as_posix(), path) for path in paths]
+    for file in files:
+        if not stat.S_ISREG(file.path.lstat().st_mode):
+            raise StageError(Reason.SOURCE_INVALID, f"{file.name} is not a regular file")
+    return files

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from triton_converters.claim_store.digest import SourceFile, digest_of, is_intact, sha256_of
-from triton_converters.contract import layout
+from triton_converters.claim_store import sources
+from triton_converters.claim_store.digest import SourceFile, sha256_of
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch.docker_config import account
@@ -55,10 +55,8 @@ def fetch(remote: Remote, place: Path) -> Fetched:
     if not layers:
         raise nothing_chosen(what)
     hashes = {each.name: each.sha256 for each in files}
-    if len(files) == len(layers):
-        digest = digest_of(hashes, single=False)
-        if is_intact(layout.source_directory(digest)):
-            return Fetched(version, single=False, published=digest)
+    if len(files) == len(layers) and (digest := sources.find(hashes, single=False)):
+        return Fetched(version, single=False, hashes=hashes, published=digest)
     targets = {place / FILES / each.name: each for each in missing(place, version, files, what)}
     archives = {place / ARCHIVES / each.sha256 / each.name: each for each in layers if each.is_folder}
     targets |= {path: each for path, each in archives.items() if not path.exists()}

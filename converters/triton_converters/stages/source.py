@@ -6,16 +6,12 @@ belong to the kubelet in a mounted ConfigMap. See docs/source.md.
 
 import importlib
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from triton_converters.claim_store.digest import SourceFile, digest_of, hashes_of, is_intact, sha256_of
-from triton_converters.claim_store.publish import (
-    link_or_copy,
-    publish_directory,
-    resumable_directory,
-    temporary_directory,
-)
+from triton_converters.claim_store import sources
+from triton_converters.claim_store.digest import SourceFile, digest_of, hashes_of, sha256_of
+from triton_converters.claim_store.publish import link_or_copy, resumable_directory, temporary_directory
 from triton_converters.contract import layout, uris
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
@@ -33,6 +29,8 @@ from triton_converters.model_config import given
 
 SERVICE_ACCOUNT = "SOURCE_SERVICE_ACCOUNT"
 """Environment variable with the name of the ServiceAccount by which a cloud knows the pod."""
+ALWAYS_FOLDERS = frozenset({"hf", "oci"})
+"""Schemes whose URIs never name a single file."""
 
 
 def run(request: SourceRequest) -> SourceResult:
@@ -55,58 +53,66 @@ def _mounted(request: SourceRequest) -> SourceResult:
     if not files:
         named = " that spec.source.include names" if request.include else ""
         raise StageError(Reason.SOURCE_NOT_FOUND, f"{request.uri} holds no file{named}")
-    hashes = {file.name: mounted.sha256_of(file) for file in files}
-    digest = digest_of(hashes, root.is_file())
-    _expect(request, digest)
-    target = layout.source_directory(digest)
-    # User code of an earlier Job may have made or changed the directory.
-    if not is_intact(target):
-        _copy(files, hashes, target)
-    return _result(request, digest, files)
+    hashes, single = {file.name: mounted.sha256_of(file) for file in files}, root.is_file()
+    _expect(request, digest_of(hashes, single))
+    digest = sources.find(hashes, single) or _copied(files, hashes, single)
+    return _result(request, digest, hashes)
 
 
-def _copy(files: list[SourceFile], hashes: Mapping[str, str], target: Path) -> None:
-    """Copy the files and publish the copies if they have these digests."""
-    with temporary_directory(target) as directory:
+def _copied(files: list[SourceFile], hashes: Mapping[str, str], single: bool) -> str:
+    """Copy the files and publish the copies if they have these digests; return the source's digest."""
+    with temporary_directory(layout.source_directory(digest_of(hashes, single))) as directory:
         for file in files:
             mounted.copy(file, directory / file.name)
-        if {file.name: sha256_of(SourceFile(file.name, directory / file.name)) for file in files} != hashes:
+        if hashes_of(directory) != hashes:
             raise mounted.changed()
-        publish_directory(directory, target, is_intact)
+        return sources.publish(directory, hashes, single)
 
 
 def _downloaded(request: SourceRequest, uri: Uri) -> SourceResult:
     """Download the files to the claim, next to where they are published, so that they are only renamed."""
-    name = uri.path.rpartition("/")[2]
-    if request.sha256 and is_intact(layout.source_directory(request.sha256)):
+    name = "" if uri.scheme in ALWAYS_FOLDERS else uri.path.rpartition("/")[2]
+    if request.sha256 and (result := _known(request, request.sha256, name)):
         print(f"{request.uri} is on the claim already, with the expected SHA-256", flush=True)
-        return _known(request, request.sha256, name)
+        return result
     with resumable_directory(layout.source_directory(request.key).parent, request.key) as place:
         scheme = importlib.import_module(f"triton_converters.fetch.{uri.scheme}")
         account = os.environ.get(SERVICE_ACCOUNT, "")
         remote = Remote(uri, credentials.read(), request.revision, request.include, account)
         fetched: Fetched = scheme.fetch(remote, place)
         if fetched.published:
-            _expect(request, fetched.published)
+            _expect(request, digest_of(fetched.hashes, single=False))
             print(f"{request.uri} is on the claim already: nothing was downloaded", flush=True)
-            return _known(request, fetched.published, name, fetched.resolved)
+            return _result(request, fetched.published, fetched.hashes, fetched.resolved)
         # All that lies there is published, so all of it is digested.
         hashes = hashes_of(place / FILES)
         _check(request, fetched, hashes)
-        digest = digest_of(hashes, fetched.single)
-        target = layout.source_directory(digest)
-        if not is_intact(target):
+        digest = sources.find(hashes, fetched.single)
+        if not digest:
             for each in hashes:
                 (place / FILES / each).chmod(0o444)
-            publish_directory(place / FILES, target, is_intact)
-        return _result(request, digest, [SourceFile(each, target / each) for each in hashes], fetched.resolved)
+            digest = sources.publish(place / FILES, hashes, fetched.single)
+        return _result(request, digest, hashes, fetched.resolved)
 
 
-def _known(request: SourceRequest, digest: str, name: str, resolved: str = "") -> SourceResult:
-    """Return the result for a source that is published; ``name``: what the file is called if it is a single one."""
-    files = list(mounted.files(layout.source_directory(digest), ""))
-    single = sha256_of(files[0]) == digest
-    return _result(request, digest, [SourceFile(name, files[0].path)] if single else files, resolved)
+def _known(request: SourceRequest, digest: str, name: str) -> SourceResult | None:
+    """Return the result for a source whose files the claim has; None: it has not all of them.
+
+    ``name``: what the file is called if it is a single one; empty: it is a directory. The claim may have the file
+    under another name alone.
+    """
+    hashes = {name: digest}
+    if found := sources.find(hashes, single=True):
+        return _result(request, found, hashes)
+    there = sources.under(digest)
+    if there and digest_of(there, single=False) == digest:
+        return _result(request, digest, there)
+    if not there or not name:
+        return None
+    directory = layout.source_directory(digest)
+    with temporary_directory(directory) as place:
+        link_or_copy(directory / next(iter(there)), place / name)
+        return _result(request, sources.publish(place, hashes, single=True), hashes)
 
 
 def _check(request: SourceRequest, fetched: Fetched, hashes: Mapping[str, str]) -> None:
@@ -133,20 +139,10 @@ def _expect(request: SourceRequest, digest: str) -> None:
         raise StageError(Reason.DIGEST_MISMATCH, message)
 
 
-def _name_too(directory: Path, name: str) -> None:
-    """Let the one file of a published source be found under another name too."""
-    with temporary_directory(directory) as place:
-        link_or_copy(next(directory.iterdir()), place / name)
-        os.replace(place / name, directory / name)
-
-
-def _result(request: SourceRequest, digest: str, files: list[SourceFile], resolved: str = "") -> SourceResult:
-    """Return the result for files that are published; the digest of a single file does not cover its name."""
+def _result(request: SourceRequest, digest: str, files: Collection[str], resolved: str = "") -> SourceResult:
+    """Return the result for files that are published; ``files``: their names."""
     target = layout.source_directory(digest)
-    for file in files:
-        if not (target / file.name).exists():
-            _name_too(target, file.name)
-    total = sum((target / file.name).stat().st_size for file in files)
+    total = sum((target / name).stat().st_size for name in files)
     models = {path: _model(target, path) for path in request.models}
     repositories = {path: each for path, (_, each) in models.items() if each is not None}
     graphs = (repositories[path].file if path in repositories else path for path in request.graphs)
@@ -175,11 +171,11 @@ def _model(source: Path, path: str) -> tuple[str, RepositoryModel | None]:
         raise repository.refused(path, str(error)) from error
 
 
-def _requirements(request: SourceRequest, target: Path, files: list[SourceFile]) -> str:
+def _requirements(request: SourceRequest, target: Path, files: Collection[str]) -> str:
     """Return the SHA-256 of the requirements file; raises StageError(RequirementsMissing)."""
     path = request.requirements
-    if all(file.name != path for file in files):
-        texts = ", ".join([file.name for file in files if file.name.endswith(".txt")][:10]) or "none"
+    if path not in files:
+        texts = ", ".join(sorted(name for name in files if name.endswith(".txt"))[:10]) or "none"
         message = f"{request.uri} has no file {path}, which spec.conversion.requirements names; its text files: {texts}"
         raise StageError(Reason.REQUIREMENTS_MISSING, message)
     return sha256_of(SourceFile(path, target / path))

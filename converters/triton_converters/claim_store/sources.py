@@ -1,0 +1,53 @@
+"""Where a source is published: ``sources/<digest>/``, which holds exactly its files.
+
+The digest of a single file does not cover its name. If the claim has the content under another name already, such as
+that of another object, the file is published as a directory that holds it, under that directory's digest. A second name
+next to the first would be a module that the other object's code may import.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from triton_converters.claim_store.digest import digest_of, hashes_of, holds, is_digest_of, is_intact
+from triton_converters.claim_store.publish import publish_directory
+from triton_converters.contract import layout
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+
+
+def find(hashes: Mapping[str, str], single: bool) -> str:
+    """Return the digest under which exactly these files are published; empty: under none.
+
+    ``hashes``: the files' SHA-256 by name. ``single``: it is one file, not a directory.
+    """
+    return next((digest for digest in _digests(hashes, single) if _is_at(digest, hashes)), "")
+
+
+def under(digest: str) -> dict[str, str]:
+    """Return the SHA-256 of the files that are published under a digest, by name; empty: none, or other ones."""
+    try:
+        hashes = hashes_of(layout.source_directory(digest))
+    except (StageError, OSError):
+        return {}
+    return hashes if is_digest_of(digest, hashes) else {}
+
+
+def publish(directory: Path, hashes: Mapping[str, str], single: bool) -> str:
+    """Rename ``directory``, which holds exactly these files, and return the digest under which they are published.
+
+    Raises StageError(SourceInvalid) if the claim has other files under each digest; OSError.
+    """
+    for digest in _digests(hashes, single):
+        if publish_directory(directory, layout.source_directory(digest), is_intact) or _is_at(digest, hashes):
+            return digest
+    message = f"the claim has other files under the digest {digest}; change the source, or use a claim of its own"
+    raise StageError(Reason.SOURCE_INVALID, message)
+
+
+def _digests(hashes: Mapping[str, str], single: bool) -> list[str]:
+    """Return the digests under which the files may be published, the usual one first."""
+    return [digest_of(hashes, kind) for kind in ((True, False) if single else (False,))]
+
+
+def _is_at(digest: str, hashes: Mapping[str, str]) -> bool:
+    return holds(layout.source_directory(digest), hashes)
