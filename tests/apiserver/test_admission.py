@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.apiserver.kubectl import Kubectl, KubectlError
 from tests.apiserver.operator_process import USER
 from tests.conftest import Attack
+from tests.golden.moments import MOMENTS
+from tests.golden.passes import objects
 
 HOLDER = "the operator's token"
-GOLDEN = Path(__file__).parents[1] / "golden"
 Body = dict[str, Any]
 KINDS = ("Job", "Deployment", "Service", "NetworkPolicy", "PersistentVolumeClaim", "ConfigMap", "PodDisruptionBudget")
 
@@ -21,8 +21,8 @@ KINDS = ("Job", "Deployment", "Service", "NetworkPolicy", "PersistentVolumeClaim
 def planned() -> list[Body]:
     """Every object that a golden case's plan creates, without its owner."""
     found = []
-    for path in sorted(GOLDEN.glob("*/expected.yaml")):
-        for body in yaml.safe_load(path.read_text())["objects"] or ():
+    for case in sorted(MOMENTS):
+        for body in objects(case):
             if body["kind"] in KINDS:
                 body["metadata"].pop("namespace")
                 body["metadata"].pop("ownerReferences", None)

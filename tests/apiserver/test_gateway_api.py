@@ -2,20 +2,18 @@
 
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.apiserver.conftest import VALUES
 from tests.apiserver.gateway_api import definitions
 from tests.apiserver.kubectl import Kubectl, KubectlError
 from tests.apiserver.operator_process import eventually, install_account
+from tests.golden.passes import objects
 from triton_operator.kube.drift import FIELD_MANAGER, drift
 
 Body = dict[str, Any]
-PLANNED = Path(__file__).parents[1] / "golden/canary/expected.yaml"
 KIND = "httproutes.gateway.networking.k8s.io"
 
 
@@ -48,8 +46,7 @@ def refusal(operator: Kubectl, change: Callable[[Body], None]) -> str | None:
 
 def planned() -> Body:
     """The HTTPRoute of a canary, without its owner and its namespace."""
-    bodies = yaml.safe_load(PLANNED.read_text())["objects"]
-    body: Body = next(each for each in bodies if each["kind"] == "HTTPRoute")
+    body = next(each for each in objects("canary") if each["kind"] == "HTTPRoute")
     del body["metadata"]["namespace"], body["metadata"]["ownerReferences"]
     return body
 

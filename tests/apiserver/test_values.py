@@ -14,6 +14,7 @@ import yaml
 from hack.docs.chart import CHART, Value, values
 from tests.apiserver.custom_resources import MINIMAL, changed
 from tests.apiserver.operator_process import ROOT, rendered
+from tests.golden import passes
 from triton_plugin.validation.validate import check
 
 Body = dict[str, Any]
@@ -205,7 +206,7 @@ def test_servers_are_scraped_in_the_namespaces_of_the_release(settings: tuple[st
     assert spec["namespaceSelector"] == namespaces
     (endpoint,) = spec["podMetricsEndpoints"]
     assert endpoint["port"] == "metrics"
-    server = yaml.safe_load((ROOT / "tests/golden/ready/expected.yaml").read_text())["objects"]
+    server = passes.objects("ready")
     (template,) = [each["spec"]["template"] for each in server if each["kind"] == "Deployment"]
     labels = template["metadata"]["labels"]
     assert labels.items() >= spec["selector"]["matchLabels"].items()

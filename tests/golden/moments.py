@@ -5,6 +5,8 @@ that can change a result, so files written by hand would not stay true for long.
 """
 
 from collections.abc import Callable
+from copy import deepcopy
+from functools import cache, partial
 
 from tests.golden import nvidias_resnet50
 from tests.simulation.answers import FINAL, Fate, when
@@ -53,17 +55,38 @@ def active(stage: str, count: int = 1) -> Callable[[Cluster], bool]:
     return lambda cluster: len(cluster.active(stage)) == count
 
 
+ON_THE_WAY: dict[str, Callable[[Cluster], bool]] = {
+    "new-object": lambda _: True,
+    "converting-in-parallel": active("convert", 2),
+    "profiling": lambda cluster: cluster.active("profile") == ["onnx-fp32"],
+    "computing-the-metrics": active("metrics"),
+    "rolling-out": lambda cluster: bool(cluster.of_kind("Deployment")),
+    "measuring-the-preview": active("measure"),
+    "ready": has("Ready"),
+}
+"""What one object with four candidates passes on its way from its making, in this order."""
+
+
+@cache
+def _passed() -> dict[str, Cluster]:
+    cluster, found = Cluster(a_spec()), {}
+    for name, holds in ON_THE_WAY.items():
+        found[name] = deepcopy(until(cluster, holds))
+    return found
+
+
+def on_the_way(name: str) -> Cluster:
+    """A moment of ON_THE_WAY."""
+    return deepcopy(_passed()[name])
+
+
 def config_of_a_repository_read() -> Cluster:
     spec = {"source": {"uri": "pvc://models"}, "models": [{"name": "digits", "path": "repository/digits.onnx"}]}
     return until(Cluster(spec), active("reference"))
 
 
-def ready() -> Cluster:
-    return until(Cluster(a_spec()), has("Ready"))
-
-
 def edited() -> Cluster:
-    cluster = ready()
+    cluster = on_the_way("ready")
     cluster.step()
     cluster.edit(models=SMALLER)
     return cluster
@@ -215,41 +238,38 @@ ROUTE = {
 
 
 MOMENTS: dict[str, Moment] = {
-    "approval-invalid": approval_invalid,
+    **{name: partial(on_the_way, name) for name in ON_THE_WAY},
+    # Other ways to a server.
+    "config-of-a-repository-read": config_of_a_repository_read,
+    "queued": queued,
+    "ensemble-profiling": lambda: until(Cluster(an_ensemble("onnx-fp32", "ts-trace-fp32")), active("profile")),
+    "resnet50-on-an-a100": lambda: until(Cluster(nvidias_resnet50.SPEC, gpu_product_exists=True), active("profile")),
+    "second-part-of-a-search": second_part_of_a_search,
+    "awaiting-approval": lambda: until(choosing(approval="Manual"), has("AwaitingApproval")),
+    "closest-selected": closest_selected,
+    "saturated": saturated,
+    "several-servers": several_servers,
     "autoscaled": lambda: autoscaled("Scaling"),
     "autoscaling-paused": lambda: autoscaled("ScalingPaused"),
-    "awaiting-approval": lambda: until(choosing(approval="Manual"), has("AwaitingApproval")),
-    "canary": lambda: soaked("Canary", words="step 2 of 3", route=ROUTE),
-    "canary-undone": lambda: soaked("SoakFailed", failing=5, route=ROUTE),
-    "candidate-failed": candidate_failed,
-    "constraint-broken-in-the-preview": constraint_broken_in_the_preview,
-    "closest-selected": closest_selected,
-    "config-of-a-repository-read": config_of_a_repository_read,
-    "computing-the-metrics": lambda: until(Cluster(a_spec()), active("metrics")),
-    "converting-in-parallel": lambda: until(Cluster(a_spec()), active("convert", 2)),
-    "ensemble-profiling": lambda: until(Cluster(an_ensemble("onnx-fp32", "ts-trace-fp32")), active("profile")),
-    "kept": kept,
-    "killed-for-memory": killed_for_memory,
-    "measuring-the-preview": lambda: until(Cluster(a_spec()), active("measure")),
+    # What an edit leads to.
     "new-generation-while-serving": edited,
-    "new-object": lambda: Cluster(a_spec()),
     "new-revision-about-to-be-measured": new_revision_about_to_be_measured,
+    "kept": kept,
+    "soaking": lambda: soaked("Soaking"),
+    "canary": lambda: soaked("Canary", words="step 2 of 3", route=ROUTE),
+    # What went wrong, and what is waited for.
+    "suspended": suspended,
+    "unschedulable": unschedulable,
+    "killed-for-memory": killed_for_memory,
+    "candidate-failed": candidate_failed,
+    "server-refuses-the-model": server_refuses_the_model,
+    "search-failed": search_failed,
+    "approval-invalid": approval_invalid,
     "no-candidate-meets-the-constraint": no_candidate_meets_the_constraint,
+    "constraint-broken-in-the-preview": constraint_broken_in_the_preview,
     "performance-regressed": regressed,
     "performance-regression-blocks": lambda: regressed(block=True),
-    "profiling": lambda: until(Cluster(a_spec()), lambda cluster: cluster.active("profile") == ["onnx-fp32"]),
-    "queued": queued,
-    "ready": ready,
-    "resnet50-on-an-a100": lambda: until(Cluster(nvidias_resnet50.SPEC, gpu_product_exists=True), active("profile")),
-    "rolling-out": lambda: until(Cluster(a_spec()), lambda cluster: bool(cluster.of_kind("Deployment"))),
-    "saturated": saturated,
-    "search-failed": search_failed,
-    "second-part-of-a-search": second_part_of_a_search,
-    "server-refuses-the-model": server_refuses_the_model,
-    "several-servers": several_servers,
-    "soaking": lambda: soaked("Soaking"),
-    "suspended": suspended,
     "undone": lambda: soaked("SoakFailed", failing=5),
-    "unschedulable": unschedulable,
+    "canary-undone": lambda: soaked("SoakFailed", failing=5, route=ROUTE),
 }
-"""By folder."""
+"""By the case's name."""

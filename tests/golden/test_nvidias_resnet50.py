@@ -6,23 +6,22 @@ import pytest
 from google.protobuf import text_format  # type: ignore[import-untyped]
 from tritonclient.grpc import model_config_pb2
 
-from tests.golden.moments import MOMENTS
 from tests.golden.nvidias_resnet50 import COMMAND, PRODUCT, TABLE
-from tests.golden.test_golden import HERE, run
+from tests.golden.passes import planned, reached
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.measurement_requests import ProfileRequest
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.model_config.model import Execution, render
 
-CASE = HERE / "resnet50-on-an-a100"
+CASE = "resnet50-on-an-a100"
 SIGNATURE = Signature((Tensor("INPUT__0", "FP32", (3, 224, 224)),), (Tensor("OUTPUT__0", "FP32", (1000,)),), 128)
 
 
 @pytest.fixture(scope="module")
 def profile() -> dict[str, Any]:
     """Spec of the profile Job's pod."""
-    job = next(each for each in run(CASE).objects if "-profile-" in each["metadata"]["name"])
+    job = next(each for each in planned(CASE).objects if "-profile-" in each["metadata"]["name"])
     spec: dict[str, Any] = job["spec"]["template"]["spec"]
     return spec
 
@@ -30,7 +29,7 @@ def profile() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def convert() -> dict[str, Any]:
     """Spec of the convert Job's pod, which the plan of the case no longer asks for."""
-    children = MOMENTS[CASE.name]().objects.values()
+    children = reached(CASE).objects.values()
     job = next(each for each in children if each["kind"] == "Job" and "-convert-" in each["metadata"]["name"])
     spec: dict[str, Any] = job["spec"]["template"]["spec"]
     return spec

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from tests.golden.test_golden import HERE, run
+from tests.golden.moments import MOMENTS
+from tests.golden.passes import planned
 
 DIFFERENCES = {
     "image": "its digest, which the kubelet reported of the sidecar",
@@ -21,13 +22,13 @@ DIFFERENCES = {
 def containers() -> tuple[dict[str, Any], dict[str, Any], list[Any], list[Any]]:
     """Sidecar and serving container of one revision, and their pods' volumes."""
     profile = next(
-        each for each in run(HERE / "profiling").objects if each["metadata"]["name"].startswith("digits-profile")
+        each for each in planned("profiling").objects if each["metadata"]["name"].startswith("digits-profile")
     )
     pod = profile["spec"]["template"]["spec"]
     sidecar = pod["initContainers"][-1]
     revision = repository(sidecar)
-    for case in sorted(HERE.glob("*/cr.yaml")):
-        for each in run(case.parent).objects:
+    for case in MOMENTS:
+        for each in planned(case).objects:
             if each["kind"] == "Deployment":
                 server = each["spec"]["template"]["spec"]
                 if repository(server["containers"][0]) == revision:

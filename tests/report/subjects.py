@@ -4,32 +4,28 @@ import copy
 from pathlib import Path
 from typing import Any
 
-from tests import quick_yaml
+from tests.golden import passes
 from triton_plugin.subject import Subject, parse
 
 FOLDER = Path(__file__).parent / "recorded"
 EXAMPLES = Path(__file__).parents[2] / "docs/examples/recorded"
 RECORDED = sorted([*FOLDER.glob("*.yaml"), *EXAMPLES.glob("*.yaml")])
 """What `kubectl get td/NAME configmap/NAME-results -o yaml` printed after a real run, one file an example."""
-GOLDEN = Path(__file__).parents[1] / "golden"
 HOSTILE = "</script><script>document.title='taken'</script>|`${7*7}`[b]{{7*7}}&amp;\x1b[31m\"'"
 """Words of a user's program that mean something to HTML, Markdown, templates and terminals."""
 
 
 def golden(case: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """An object of tests/golden and its results."""
-    body = quick_yaml.load((GOLDEN / case / "cr.yaml").read_text(encoding="utf-8"))
-    children = quick_yaml.load((GOLDEN / case / "observed.yaml").read_text(encoding="utf-8"))
+    cluster = passes.reached(case)
     none: dict[str, Any] = {"kind": "ConfigMap", "metadata": {"name": "digits-results"}, "data": {}}
-    results = next((each for each in children if each["kind"] == "ConfigMap"), none)
-    return body, results
+    results = cluster.objects.get(("ConfigMap", "digits-results"), none)
+    return copy.deepcopy((cluster.body(), results))
 
 
 def expected(case: str) -> dict[str, Any]:
     """The status that the pass of a case of tests/golden writes."""
-    written = quick_yaml.load((GOLDEN / case / "expected.yaml").read_text(encoding="utf-8"))
-    status: dict[str, Any] = written["status"]
-    return status
+    return passes.status(case)
 
 
 def ready() -> Subject:

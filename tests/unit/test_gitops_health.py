@@ -1,5 +1,6 @@
 """What GitOps tools make of recorded statuses of every phase: kstatus by its rules, Argo CD by Lua, Flux by CEL."""
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,13 @@ import yaml
 from celpy.adapter import json_to_cel
 from lupa.lua51 import LuaRuntime
 
-from tests import quick_yaml
+from tests.golden.moments import MOMENTS
+from tests.golden.passes import reached, status
 from triton_plugin.validation.validate import check, deployments
 
 Body = dict[str, Any]
 ROOT = Path(__file__).resolve().parents[2]
 GITOPS = ROOT / "manifests/gitops"
-GOLDEN = ROOT / "tests/golden"
 READY = {
     "ready",
     "kept",
@@ -38,14 +39,13 @@ FAILED = {
     "undone",
 }
 PAUSED = {"awaiting-approval", "suspended"}
-PHASES = sorted(path.parent.name for path in GOLDEN.glob("*/expected.yaml"))
+PHASES = sorted(MOMENTS)
 
 
 def recorded(phase: str) -> Body:
     """The TritonDeployment after a pass of the phase."""
-    body: Body = quick_yaml.load((GOLDEN / phase / "cr.yaml").read_text())
-    body["status"] = quick_yaml.load((GOLDEN / phase / "expected.yaml").read_text())["status"]
-    return body
+    body = {**reached(phase).body(), "status": status(phase)}
+    return copy.deepcopy(body)
 
 
 def argo(body: Body) -> tuple[str, str]:
