@@ -1,0 +1,63 @@
+"""Objects and their children as the operator of 2bb6dae5 left them; README.md says how the file was made."""
+
+import json
+import lzma
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tests.simulation.cluster import Cluster
+from triton_operator.settings import Settings
+
+Body = dict[str, Any]
+HERE = Path(__file__).parent
+STORED: Mapping[str, Body] = json.loads(lzma.decompress((HERE / "stored-2bb6dae5.json.xz").read_bytes()))
+"""By the name of the state."""
+
+
+@dataclass(frozen=True)
+class State:
+    """A TritonDeployment of 2bb6dae5 after a pass that had nothing left to do, and where it is."""
+
+    now: datetime
+    settings: Settings
+    gpu_product_exists: bool | None
+    has_keda: bool
+    has_gateway_api: bool
+    body: Body
+    children: list[Body]
+
+    def cluster(self) -> Cluster:
+        """A cluster of the simulation that holds it, run by the operator of this tree with newer images."""
+        return Cluster(
+            deepcopy(self.body["spec"]),
+            settings=replace(self.settings, converter_image="example/converter:2", server_image="example/server:2"),
+            gpu_product_exists=self.gpu_product_exists,
+            has_keda=self.has_keda,
+            has_gateway_api=self.has_gateway_api,
+            now=self.now,
+            generation=self.body["metadata"]["generation"],
+            status=deepcopy(self.body["status"]),
+            objects={(each["kind"], each["metadata"]["name"]): deepcopy(each) for each in self.children},
+            serial=1000,
+        )
+
+
+def state(name: str) -> State:
+    """The state of that name."""
+    found = STORED[name]
+    settings: Any = {
+        field: tuple(value) if isinstance(value, list) else value for field, value in found["settings"].items()
+    }
+    return State(
+        now=datetime.fromisoformat(found["now"]),
+        settings=Settings(**settings),
+        gpu_product_exists=found["gpuProductExists"],
+        has_keda=found["hasKeda"],
+        has_gateway_api=found["hasGatewayApi"],
+        body=found["body"],
+        children=found["children"],
+    )
