@@ -2,12 +2,17 @@
 
 import pytest
 
+from tests.golden import files
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-golden", action="store_true", help="write tests/golden/*/expected.yaml anew")
+    parser.addoption(
+        "--update-golden", action="store_true", help="write tests/golden/cases and tests/golden/objects anew"
+    )
 
 
-@pytest.fixture
-def updates_golden(request: pytest.FixtureRequest) -> bool:
-    """Whether expected files are to be written instead of compared."""
-    return bool(request.config.getoption("--update-golden"))
+@pytest.fixture(scope="session", autouse=True)
+def updated(request: pytest.FixtureRequest) -> None:
+    """Write all files before the first of them is read, where that is asked for."""
+    if request.config.getoption("--update-golden"):
+        files.write()

@@ -1,17 +1,19 @@
 """The golden cases' inputs: moments of the simulation, each found by what has happened.
 
-`pytest tests/golden --update-golden` writes cr.yaml and observed.yaml of every moment anew; keys change with everything
-that can change a result, so files written by hand would not stay true for long.
+They are come by at test time: keys change with everything that can change a result, so stored inputs would only be
+written anew together with what is expected of them.
 """
 
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import replace
 from functools import cache, partial
 
 from tests.golden import nvidias_resnet50
 from tests.simulation.answers import FINAL, Fate, when
-from tests.simulation.cluster import Cluster
+from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_model, a_spec, an_ensemble, candidate
+from tests.simulation.made_jobs import WEB
 from triton_converters.contract.results import Counters
 
 Moment = Callable[[], Cluster]
@@ -57,6 +59,7 @@ def active(stage: str, count: int = 1) -> Callable[[Cluster], bool]:
 
 ON_THE_WAY: dict[str, Callable[[Cluster], bool]] = {
     "new-object": lambda _: True,
+    "running-the-framework": active("reference"),
     "converting-in-parallel": active("convert", 2),
     "profiling": lambda cluster: cluster.active("profile") == ["onnx-fp32"],
     "computing-the-metrics": active("metrics"),
@@ -83,6 +86,19 @@ def on_the_way(name: str) -> Cluster:
 def config_of_a_repository_read() -> Cluster:
     spec = {"source": {"uri": "pvc://models"}, "models": [{"name": "digits", "path": "repository/digits.onnx"}]}
     return until(Cluster(spec), active("reference"))
+
+
+def installing_packages() -> Cluster:
+    spec = a_spec(models=ONE, conversion={"requirements": "requirements.txt"})
+    return until(Cluster(spec, settings=replace(SETTINGS, sources_egress=(WEB,))), active("packages"))
+
+
+def cleaning_the_claim() -> Cluster:
+    """Nothing of earlier generations is kept, and a second one serves."""
+    cluster = until(Cluster(a_spec(models=ONE, repository={"revisionHistoryLimit": 0})), has("Ready"))
+    cluster.step()
+    cluster.edit(source=OTHER_SOURCE)
+    return until(cluster, active("clean"))
 
 
 def edited() -> Cluster:
@@ -241,6 +257,7 @@ MOMENTS: dict[str, Moment] = {
     **{name: partial(on_the_way, name) for name in ON_THE_WAY},
     # Other ways to a server.
     "config-of-a-repository-read": config_of_a_repository_read,
+    "installing-packages": installing_packages,
     "queued": queued,
     "ensemble-profiling": lambda: until(Cluster(an_ensemble("onnx-fp32", "ts-trace-fp32")), active("profile")),
     "resnet50-on-an-a100": lambda: until(Cluster(nvidias_resnet50.SPEC, gpu_product_exists=True), active("profile")),
@@ -254,6 +271,7 @@ MOMENTS: dict[str, Moment] = {
     # What an edit leads to.
     "new-generation-while-serving": edited,
     "new-revision-about-to-be-measured": new_revision_about_to_be_measured,
+    "cleaning-the-claim": cleaning_the_claim,
     "kept": kept,
     "soaking": lambda: soaked("Soaking"),
     "canary": lambda: soaked("Canary", words="step 2 of 3", route=ROUTE),
@@ -272,4 +290,4 @@ MOMENTS: dict[str, Moment] = {
     "undone": lambda: soaked("SoakFailed", failing=5),
     "canary-undone": lambda: soaked("SoakFailed", failing=5, route=ROUTE),
 }
-"""By the case's name."""
+"""By the case's name. A page in objects/ shows the first object of its kind, in this order."""

@@ -28,6 +28,7 @@ READY = {
     "autoscaled",
     "several-servers",
     "autoscaling-paused",
+    "cleaning-the-claim",
 }
 FAILED = {
     "approval-invalid",

@@ -1,0 +1,122 @@
+"""What is written about passes: each kind of object and each record once, and in a case only what differs from them.
+
+Nothing of a plan is left out: page and differences together are the object, so any change of it changes a text.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from triton_operator import names
+from triton_operator.planning.plan import Plan
+
+Body = dict[str, Any]
+Pages = dict[str, Any]
+"""By the name of a file in objects/: the first object of its kind; in RECORDS, the first text of each record."""
+RECORDS = "records"
+ABSENT = "(absent)"
+TEMPLATE = names.TEMPLATE_ANNOTATION
+COMPACT: Any = {"sort_keys": True, "separators": (",", ":")}
+"""How documents are written as JSON."""
+
+
+class Plain(yaml.CSafeDumper):
+    """No anchors: a golden file is for reading."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Write what is shared twice."""
+        return True
+
+
+def dumped(value: Any, flow: bool | None = False) -> str:
+    """As YAML. ``flow``: None writes lists and maps of plain values into one line."""
+    return yaml.dump(value, Dumper=Plain, sort_keys=False, width=120, allow_unicode=True, default_flow_style=flow)
+
+
+def pages(plans: Iterable[Plan]) -> Pages:
+    """The pages of all objects: the first plan with an object of a kind says what its page shows."""
+    found: Pages = {}
+    records: dict[str, str] = {}
+    for body in (each for wanted in plans for each in wanted.objects):
+        found.setdefault(page_of(body), shown(body))
+        for name, text in body.get("data", {}).items():
+            records.setdefault(name, text)
+    return found | {RECORDS: dict(sorted(records.items()))}
+
+
+def page_of(body: Body) -> str:
+    """The name of an object's page: Jobs of a stage share one, and servers do; any other object has its own."""
+    name = body["metadata"]["name"]
+    shared = {"Job": body["metadata"]["labels"].get(names.STAGE_LABEL), "Deployment": "server"}
+    return f"{body['kind']}-{shared.get(body['kind'], name)}"
+
+
+def case(wanted: Plan, known: Pages, status: Mapping[str, Any]) -> str:
+    """The text about one pass. ``status``: what it writes."""
+    records = [each for body in wanted.objects for each in body.get("data", {}).items()]
+    head = {
+        "objects": [_named(f"{each['kind']} {each['metadata']['name']}", each, known) for each in wanted.objects],
+        "records": [name if known[RECORDS].get(name) == text else {name: text} for name, text in sorted(records)],
+        "deletions": [f"{each.kind} {each.name}" for each in wanted.deletions],
+        "events": [f"{each.type} {each.reason}: {each.message}" for each in wanted.events],
+        "requeueAfter": wanted.requeue_after,
+    }
+    return dumped(head) + dumped({"status": status}, flow=None)
+
+
+def _named(name: str, body: Body, known: Pages) -> str | Body:
+    """The object's name, and what differs from its page; its name apart."""
+    found = dict(differences(known.get(page_of(body), {}), shown(body)))
+    found.pop("metadata.name", None)
+    return {name: found} if found else name
+
+
+def shown(body: Body) -> Body:
+    """An object as its page has it: no records, JSON as data, and for a copy of its pod template `spec.template`."""
+    found: Body = _plain({key: each for key, each in body.items() if key != "data"})
+    notes = found["metadata"].get("annotations", {})
+    if TEMPLATE in notes and notes[TEMPLATE] == _data(json.dumps(body["spec"]["template"], **COMPACT)):
+        notes[TEMPLATE] = "spec.template"
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """The value, with the requests in containers' arguments as data."""
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return _data(value) if isinstance(value, str) and value.startswith("{") else value
+
+
+def _data(text: str) -> Any:
+    """The data of a JSON text, if that text is written in the one way that documents are; otherwise the text."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return text
+    return found if json.dumps(found, **COMPACT) == text else text
+
+
+def differences(page: Any, body: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """The places where an object is another than its page, with what it has there; ABSENT: nothing."""
+    if isinstance(page, dict) and isinstance(body, dict):
+        for key in [*page, *(each for each in body if each not in page)]:
+            yield from differences(page.get(key, ABSENT), body.get(key, ABSENT), _step(path, key))
+    elif isinstance(page, list) and isinstance(body, list) and _steps(page) == _steps(body):
+        for step, old, new in zip(_steps(page), page, body, strict=True):
+            yield from differences(old, new, f"{path}[{step}]")
+    elif page != body:
+        yield path, body
+
+
+def _step(path: str, key: str) -> str:
+    return f"{path}[{key}]" if "." in key else f"{path}.{key}".removeprefix(".")
+
+
+def _steps(items: list[Any]) -> list[Any]:
+    """What items of a list go by: their names if all have one, or else their numbers."""
+    named = [each.get("name") if isinstance(each, dict) else None for each in items]
+    return named if all(named) and len(set(named)) == len(named) else list(range(len(items)))
