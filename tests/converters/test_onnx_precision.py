@@ -165,6 +165,35 @@ def test_a_small_factor_is_not_enlarged_because_it_would_scale_everything() -> N
     assert run(half, {"samples": numpy.array([16384], numpy.float32)})[0].tolist() == [0.5]
 
 
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [
+        (numpy.float32(3e-9), r"\(3e-09\) is too small for fp16 and becomes 0"),
+        (numpy.array([1, 3e-9, 2], numpy.float32), "1 values of .* are too small for fp16 and become 0"),
+    ],
+)
+def test_a_factor_that_becomes_zero_is_a_warning(factor: Any, words: str) -> None:
+    graph = Graph()
+    y = graph.add("Mul", "x", graph.constant(factor))
+    model = graph.model({"x": (FLOAT, ["n", 3])}, {"y": (y, FLOAT, ["n", 3])})
+    with pytest.warns(ConversionWarning, match=words):
+        half = cast(model)
+    assert 0 in run(half, {"x": numpy.ones((1, 3), numpy.float32)})[0]
+
+
+@pytest.mark.parametrize(("weights", "warned"), [([[1e-9, 2e-9]], True), ([[1e-9, 1.0]], False), ([[0, 0]], False)])
+def test_a_weight_is_lost_if_all_of_it_is(weights: list[list[float]], warned: bool) -> None:
+    graph = Graph()
+    y = graph.add("MatMul", "x", graph.constant(numpy.array(weights, numpy.float32)))
+    model = graph.model({"x": (FLOAT, ["n", 1])}, {"y": (y, FLOAT, ["n", 2])})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        cast(model)
+    assert [str(each.message) for each in caught if "become 0" in str(each.message)] == (
+        [f"2 values of {model.graph.initializer[0].name} are too small for fp16 and become 0"] if warned else []
+    )
+
+
 def test_a_type_that_a_node_produces_is_changed_with_it() -> None:
     graph = Graph()
     mask = graph.add("Cast", "mask", to=FLOAT)

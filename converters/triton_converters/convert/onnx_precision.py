@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, inliner, numpy_helper
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.convert.task import ConversionWarning
+from triton_converters.convert.task import ConversionWarning, warn_of_lost
 
 FP16_LIMIT = float(numpy.finfo(numpy.float16).max)
 FP16_SMALLEST = float(numpy.finfo(numpy.float16).smallest_normal)
@@ -33,9 +33,9 @@ def to_fp16(model: Any) -> Any:
     """Return the graph with fp16 weights and computation; names, order and types of inputs and outputs stay.
 
     A weight outside the range of fp16 becomes infinite, not clamped, with a warning. A single number that is too small
-    for fp16 becomes FP16_SMALLEST with a warning, unless it is a factor. A graph whose weights are mostly fp16 is
-    returned as it is. Raises StageError(ConversionUnsupported) for operators whose types onnx does not know, and if
-    the result is not a valid graph.
+    for fp16 becomes FP16_SMALLEST with a warning, unless it is a factor: that becomes 0, with a warning too. A graph
+    whose weights are mostly fp16 is returned as it is. Raises StageError(ConversionUnsupported) for operators whose
+    types onnx does not know, and if the result is not a valid graph.
     """
     if _is_half(model):
         return model
@@ -154,9 +154,10 @@ class _Cast:
         if values.ndim and (numpy.abs(values[numpy.isfinite(values)]) > FP16_LIMIT).any():
             message = f"{tensor.name} has values outside the range of fp16 ({FP16_LIMIT:.0f})"
             warnings.warn(message, ConversionWarning, stacklevel=4)
-        if tensor.name not in self.factors:
-            values = _enlarge(values)
-        tensor.CopyFrom(numpy_helper.from_array(_narrow(values), tensor.name))
+        is_factor = tensor.name in self.factors
+        halved = _narrow(values if is_factor else _enlarge(values))
+        warn_of_lost(tensor.name, values, halved, is_factor)
+        tensor.CopyFrom(numpy_helper.from_array(halved, tensor.name))
 
     def _is_single(self, name: str) -> bool:
         return self.types.get(name) == TensorProto.FLOAT
@@ -214,7 +215,7 @@ def _enlarge(values: Any) -> Any:
 
 
 def _factors(model: Any) -> frozenset[str]:
-    """Names that only Mul reads: enlarged, such a number would scale the result; rounded to 0 it does no harm."""
+    """Names that only Mul reads: enlarged, such a number would scale the result; rounded to 0, it loses the result."""
     nodes = [node for graph in _graphs(model.graph) for node in graph.node]
     multiplied = {name for node in nodes if node.op_type == "Mul" for name in node.input}
     return frozenset(multiplied.difference(*(node.input for node in nodes if node.op_type != "Mul")))

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from triton_converters.convert.task import ConversionWarning
+from triton_converters.convert.task import ConversionWarning, warn_of_lost
 
 _SINGLE, _HALF = 6, 5
 """torch's numbers of float32 and float16 (c10/core/ScalarType.h), which a graph holds as plain integers."""
@@ -26,6 +26,7 @@ def halve(module: Any, map_location: torch.device) -> Any:
             tensor = node.t("value")
             half = tensor.half()
             lost += bool((torch.isfinite(tensor) & ~torch.isfinite(half)).any())
+            warn_of_lost(node.output().debugName(), tensor, half)
             node.t_("value", half)
             node.output().inferTypeFrom(half)
     if lost:

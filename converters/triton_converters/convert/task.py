@@ -1,9 +1,12 @@
 """The input of every converter, whatever the framework, and the choice of the converter's module."""
 
 import importlib
+import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from triton_converters.claim_store.dump import Arrays
 from triton_converters.contract.conversion_requests import ConvertRequest
@@ -14,6 +17,22 @@ from triton_converters.load.framework import Framework
 
 class ConversionWarning(UserWarning):
     """A warning about this model for the user; its text goes into the result."""
+
+
+def warn_of_lost(name: str, values: Any, halved: Any, is_factor: bool = False) -> None:
+    """Warn of a constant that fp16 turns into 0, because what is made of it may be all zeros.
+
+    ``values``, ``halved``: the constant's array before and after. Of a layer's weights some are always too small, and
+    not missed: there all must be lost, of a factor any.
+    """
+    before, after = (int((each != 0).sum()) for each in (values, halved))
+    if after == before or (after and not is_factor):
+        return
+    if math.prod(values.shape) == 1:
+        message = f"the constant {name} ({values.item():.4g}) is too small for fp16 and becomes 0"
+    else:
+        message = f"{before - after} values of {name} are too small for fp16 and become 0"
+    warnings.warn(message, ConversionWarning, stacklevel=3)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy
 import tensorflow as tf
 from tensorflow.python.framework import kernels, op_def_registry
 
-from triton_converters.convert.task import ConversionWarning
+from triton_converters.convert.task import ConversionWarning, warn_of_lost
 from triton_converters.convert.tf_graph import FrozenGraph
 
 KEPT = frozenset(
@@ -85,8 +85,10 @@ def _narrow(node: Any) -> None:
     if node.op == "Const":
         if node.attr["dtype"].type == FLOAT:
             values = tf.make_ndarray(node.attr["value"].tensor)
+            halved = values.astype(numpy.float16)
+            warn_of_lost(node.name, values, halved)
             node.attr["dtype"].type = HALF
-            node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(values.astype(numpy.float16)))
+            node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(halved))
         return
     if node.op in KEPT:
         return

@@ -10,7 +10,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.convert import half_pace
 from triton_converters.convert.script_half import halve
-from triton_converters.convert.task import ConversionWarning, Task
+from triton_converters.convert.task import ConversionWarning, Task, warn_of_lost
 from triton_converters.load.torch_framework import TorchFramework, select_outputs
 
 
@@ -52,6 +52,9 @@ def module(task: Task) -> Any:
 
 def _cast(model: torch.nn.Module) -> torch.nn.Module:
     finite = {name: bool(torch.isfinite(tensor).all()) for name, tensor in model.state_dict().items()}
+    for name, tensor in model.state_dict().items():
+        if tensor.is_floating_point():
+            warn_of_lost(name, tensor, tensor.half())
     model.half()
     for name, tensor in model.state_dict().items():
         if finite[name] and not torch.isfinite(tensor).all():
