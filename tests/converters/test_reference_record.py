@@ -155,13 +155,20 @@ def test_a_model_that_disagrees_with_itself_is_refused(dump: Dump) -> None:
     assert "run twice" in error.message
 
 
-def test_noise_of_the_last_bits_is_no_disagreement(dump: Dump) -> None:
+def noisy(scale: float, share: float) -> Forward:
+    """Answers around a size, that differ by a share of it from run to run."""
     random = numpy.random.default_rng(1)
+    return lambda x: {"y": (x * scale * (1 + random.normal(size=x.shape) * share)).astype(x.dtype)}
 
-    def noisy(x: Array) -> dict[str, Array]:
-        return {"y": x * (1 + numpy.asarray(random.normal(size=x.shape) * 1e-6, x.dtype))}
 
-    assert dump(noisy, "[(4, 3)]")[1] == 4
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_noise_of_the_last_bits_is_no_disagreement(dump: Dump, scale: float) -> None:
+    assert dump(noisy(scale, 1e-6), "[(4, 3)]")[1] == 4
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_more_noise_is_a_disagreement_whatever_the_size(dump: Dump, scale: float) -> None:
+    assert refusal(dump, noisy(scale, 0.1), "[(4, 3)]").reason is Reason.REFERENCE_NOT_REPRODUCIBLE
 
 
 @pytest.mark.parametrize("shapes", ["[(4, 3)]", "[(1, 3), (1, 3)]"])

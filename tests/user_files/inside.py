@@ -29,18 +29,17 @@ from triton_converters.contract.document import Document
 from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import FORMATS, SOURCES
-from triton_converters.contract.measurement_requests import MetricsRequest, Tolerance
+from triton_converters.contract.measurement_requests import DEFAULT_TOLERANCES, MetricsRequest
 from triton_converters.contract.results import ConvertResult, MetricsResult, ReferenceResult, Signature, SourceResult
 from triton_converters.convert import comparison
 from triton_converters.gates import agreement
+from triton_converters.gates.scale import measure
 from triton_converters.incoming import documents
 from triton_converters.load import framework
 
 MESSAGE = Path("/work/message")
 """Stands for a container's termination message."""
 REFERENCE, METRICS = "e" * 16, "f" * 16
-TOLERANCES = {"fp32": Tolerance(1e-4, 1e-4), "fp16": Tolerance(1e-2, 1e-2)}
-"""The operator's defaults."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def _candidate(
 
 def _agreement(request: ConvertRequest, signature: Signature, precision: str) -> tuple[bool, str]:
     """Whether the file's answers agree with the framework's, by the gate of the profile, and the largest error."""
-    directory, tolerance = layout.candidate_directory(request.conversion_key), TOLERANCES[precision]
+    directory, tolerance = layout.candidate_directory(request.conversion_key), DEFAULT_TOLERANCES[precision]
     if request.format not in SOURCES or not SOURCES[request.format].is_file:
         return True, "converted; no runtime of this format is here"
     code = ModelCode(request.format, Entrypoint(FORMATS[request.format].file, {}), signature.max_batch_size)
@@ -99,6 +98,7 @@ def _agreement(request: ConvertRequest, signature: Signature, precision: str) ->
         runtime = framework.load(directory, code, request.format)
     except StageError as error:
         return False, f"converted, but not compared: {error.message}"
+    scales = measure(read_batches(layout.reference_directory(request.reference)), batched=True)
     found: dict[str, agreement.Agreement] = {}
     for batch in read_batches(layout.reference_directory(request.reference)):
         answers = comparison._run(runtime, batch.inputs, signature)
@@ -106,10 +106,11 @@ def _agreement(request: ConvertRequest, signature: Signature, precision: str) ->
             if output not in answers:
                 return False, f"the file has no output {output}"
             samples = [str(each) for each in batch.ids]
-            compared = agreement.compare(output, expected, answers[output], samples, tolerance)
+            scale = scales.get(output)
+            compared = agreement.compare(output, expected, answers[output], samples, tolerance, scale)
             found[output] = found[output] + compared if output in found else compared
     fraction = agreement.EQUAL_FRACTION[precision]
-    outside = [each for each in found.values() if not each.holds(fraction)]
+    outside = [each for each in found.values() if not each.holds(fraction, agreement.ERROR_SHARE[precision])]
     if outside:
         return False, f"OutputsDiffer: {agreement.describe(outside[0], tolerance, fraction)}"
     return True, f"agrees, largest error {max(each.max_absolute_error for each in found.values()):.2g}"

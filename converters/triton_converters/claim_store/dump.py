@@ -1,6 +1,6 @@
 """The reference on disk: one npz file for each batch, never pickled."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,18 @@ class Batch:
     labels: Arrays
     """Empty if the dataloader yields none; names are the user's own."""
     outputs: Arrays
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Batches on disk that may be gone through several times, one in memory at a time."""
+
+    directory: Path
+    read: Callable[[Path], Iterator[Batch]]
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Yield every batch, from the start."""
+        return self.read(self.directory)
 
 
 _GROUPS = ("inputs", "labels", "outputs")

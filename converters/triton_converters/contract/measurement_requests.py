@@ -12,10 +12,21 @@ from triton_converters.contract.results import Tuning
 
 @dataclass(frozen=True)
 class Tolerance:
-    """|a - b| <= absolute + relative * |b| for every element of a floating point output."""
+    """|a - b| <= absolute + relative * |b| for every element of a floating point output.
+
+    The absolute part of a default is multiplied by the output's scale (``gates.scale``); any other means what it says.
+    """
 
     absolute: float
     relative: float
+
+    def is_default(self, precision: str = "") -> bool:
+        """Whether it is the default of a precision, or of any; its absolute part then follows the output's scale."""
+        return self in ([DEFAULT_TOLERANCES[precision]] if precision else DEFAULT_TOLERANCES.values())
+
+
+DEFAULT_TOLERANCES = {"fp32": Tolerance(1e-4, 1e-4), "fp16": Tolerance(1e-2, 1e-2)}
+"""Tolerances by the candidate's precision."""
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,22 @@
 """How far served outputs are from the framework's: counts that add up over requests. Pure NumPy.
 
 A floating point element agrees if |served - framework| <= absolute + relative * |framework|; integers and booleans
-agree if they are equal. NaN and infinity are counted in what the server sent, before anything is padded or cut. If a
-varying dimension has another size, the common prefix is compared. Zeros that only one side has are padding (a batch is
-as long as its longest sample, and the server makes its own batches); every other element that only one side has is
-outside.
+agree if they are equal. By the default tolerances, the absolute part is multiplied by the output's scale, and the error
+of the whole output is held against its size: many small errors turn a vector as one large error does. NaN and infinity
+are counted in what the server sent, before anything is padded or cut. If a varying dimension has another size, the
+common prefix is compared. Zeros that only one side has are padding (a batch is as long as its longest sample, and the
+server makes its own batches); every other element that only one side has is outside.
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy
 
 from triton_converters.claim_store.dump import Array
 from triton_converters.contract.measurement_requests import Tolerance
+from triton_converters.gates.scale import SMALLEST, Scale
 from triton_converters.model_config.data_types import triton_type
 
 EQUAL_FRACTION = {"fp32": 1.0, "fp16": 0.99}
@@ -21,6 +24,11 @@ EQUAL_FRACTION = {"fp32": 1.0, "fp16": 0.99}
 
 In fp32 the last bit of the scores does not change a class number. fp16 rounds scores to 11 bits, which sometimes
 reverses a near tie; 0.99 allows one element in a hundred.
+"""
+ERROR_SHARE = {"fp32": 1e-2, "fp16": 1e-1}
+"""Largest root mean square of an output's errors, as a share of that of the framework's elements, by precision.
+
+Vectors of that many elements then have a cosine of at least 0.99995 or 0.995.
 """
 
 
@@ -35,6 +43,8 @@ class Element:
     framework: float
     excess: float
     """How far the error exceeds the tolerance, in the output's unit; infinite if the server sent no finite number."""
+    unit: float = 1.0
+    """What the tolerance's absolute part was multiplied by."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +65,10 @@ class Agreement:
     """Largest finite |served - framework|; 0.0 for integers."""
     worst: Element | None = None
     """The element that is farthest outside."""
+    squared_error: float = 0.0
+    """Sum of squares of the errors, in the output's largest magnitude; 0.0 without a scale, like the next."""
+    squared_size: float = 0.0
+    """The same of the framework's elements."""
 
     def __add__(self, other: "Agreement") -> "Agreement":
         """Add the counts; raises ValueError if the outputs are not the same."""
@@ -70,21 +84,36 @@ class Agreement:
             self.other_lengths + other.other_lengths,
             max(self.max_absolute_error, other.max_absolute_error),
             max(worst, key=lambda element: element.excess, default=None),
+            self.squared_error + other.squared_error,
+            self.squared_size + other.squared_size,
         )
 
-    def holds(self, equal_fraction: float) -> bool:
-        """Whether something was compared and enough of it agrees; floating point elements must all agree."""
+    @property
+    def error_share(self) -> float:
+        """The errors of the whole output as a share of its size, both as root mean square; 0.0 if it has no scale."""
+        return math.sqrt(self.squared_error / self.squared_size) if self.squared_size else 0.0
+
+    def holds(self, equal_fraction: float, error_share: float = math.inf) -> bool:
+        """Whether enough elements agree, of floating point all, with errors of at most this share of the output."""
         if self.elements == 0 or self.not_finite:
             return False
         if self.is_floating:
-            return self.outside == 0
+            return self.outside == 0 and self.error_share <= error_share
         return self.elements - self.outside >= equal_fraction * self.elements
 
 
-def compare(output: str, framework: Array, served: Array, samples: Sequence[str], tolerance: Tolerance) -> Agreement:
+def compare(
+    output: str,
+    framework: Array,
+    served: Array,
+    samples: Sequence[str],
+    tolerance: Tolerance,
+    scale: Scale | None = None,
+) -> Agreement:
     """Compare one request's output with the framework's.
 
     Both arrays are [len(samples), ...] with the same type and rank; ``samples`` names the first dimension's entries.
+    ``scale``: that of a floating point output, for the default tolerances; None: the tolerance means what it says.
     Raises ValueError if type, rank or the number of samples differ.
     """
     shapes = framework.shape, served.shape
@@ -103,7 +132,7 @@ def compare(output: str, framework: Array, served: Array, samples: Sequence[str]
     single = beyond(framework, expected) + beyond(served, actual)
     is_floating = served.dtype.kind == "f"
     if is_floating:
-        counts = _compare_floats(expected, actual, tolerance)
+        counts = _compare_floats(expected, actual, tolerance, scale or Scale())
         lonely = int(numpy.count_nonzero(~numpy.isfinite(served))) - int(numpy.count_nonzero(~numpy.isfinite(actual)))
     else:
         counts, lonely = _compare_exactly(expected, actual), 0
@@ -115,7 +144,9 @@ def compare(output: str, framework: Array, served: Array, samples: Sequence[str]
         not_finite=counts.not_finite + lonely,
         other_lengths=len(longer),
         max_absolute_error=counts.max_absolute_error,
-        worst=_worst(expected, actual, counts.excess, samples),
+        worst=_worst(expected, actual, counts, samples),
+        squared_error=counts.squared_error,
+        squared_size=counts.squared_size,
     )
 
 
@@ -134,18 +165,24 @@ def beyond(array: Array, prefix: Array) -> int:
 class _Counts:
     excess: Array
     """How far each element's error exceeds the tolerance; positive: outside."""
-    not_finite: int
-    max_absolute_error: float
+    not_finite: int = 0
+    max_absolute_error: float = 0.0
+    squared_error: float = 0.0
+    squared_size: float = 0.0
+    units: Array = field(default_factory=lambda: numpy.ones(1))
+    """What the absolute part was multiplied by, for each element or in a shape that broadcasts to that."""
 
 
-def _compare_floats(expected: Array, actual: Array, tolerance: Tolerance) -> _Counts:
+def _compare_floats(expected: Array, actual: Array, tolerance: Tolerance, scale: Scale) -> _Counts:
     # In double precision: the difference of two large float32 may be infinite, and is rounded itself.
     wanted, got = expected.astype(numpy.float64), actual.astype(numpy.float64)
     finite_wanted, finite_got = numpy.isfinite(wanted), numpy.isfinite(got)
     both = finite_wanted & finite_got
     same = (wanted == got) | (numpy.isnan(wanted) & numpy.isnan(got))
+    size = numpy.abs(numpy.where(both, wanted, 0.0))
     error = numpy.abs(numpy.where(both, got, 0.0) - numpy.where(both, wanted, 0.0))
-    allowed = tolerance.absolute + tolerance.relative * numpy.abs(numpy.where(both, wanted, 0.0))
+    units = scale.units(wanted.shape)
+    allowed = tolerance.absolute * units + tolerance.relative * size
     excess = numpy.where(both, error - allowed, numpy.where(same, 0.0, numpy.inf))
     # An error exactly at the bound is inside: the subtraction must not round the equality away.
     excess = numpy.where(both & (error <= allowed), 0.0, excess)
@@ -154,20 +191,33 @@ def _compare_floats(expected: Array, actual: Array, tolerance: Tolerance) -> _Co
         not_finite=int(numpy.count_nonzero(finite_wanted & ~finite_got)),
         # The difference of two large doubles overflows, but a result holds only finite numbers.
         max_absolute_error=float(min(numpy.max(error, initial=0.0), numpy.finfo(numpy.float64).max)),
+        squared_error=_squares(error, scale),
+        squared_size=_squares(size, scale),
+        units=units,
     )
 
 
+def _squares(values: Array, scale: Scale) -> float:
+    """Return the sum of squares of what is divided by the output's largest magnitude; 0.0 if that is 0."""
+    with numpy.errstate(over="ignore"):
+        squares = numpy.square(values / scale.largest) if scale.largest >= SMALLEST else numpy.zeros(1)
+    return float(min(squares.sum(), numpy.finfo(numpy.float64).max))
+
+
 def _compare_exactly(expected: Array, actual: Array) -> _Counts:
-    return _Counts((expected != actual).astype(numpy.float64), not_finite=0, max_absolute_error=0.0)
+    return _Counts((expected != actual).astype(numpy.float64))
 
 
-def _worst(expected: Array, actual: Array, excess: Array, samples: Sequence[str]) -> Element | None:
+def _worst(expected: Array, actual: Array, counts: _Counts, samples: Sequence[str]) -> Element | None:
+    excess = counts.excess
     if excess.size == 0 or actual.dtype.kind == "U":
         return None
     index = tuple(int(i) for i in numpy.unravel_index(int(numpy.argmax(excess)), excess.shape))
     if not excess[index] > 0:
         return None
-    return Element(samples[index[0]], index[1:], float(actual[index]), float(expected[index]), float(excess[index]))
+    unit = float(numpy.broadcast_to(counts.units, excess.shape)[index])
+    values = float(actual[index]), float(expected[index]), float(excess[index])
+    return Element(samples[index[0]], index[1:], *values, unit)
 
 
 def describe(agreement: Agreement, tolerance: Tolerance, equal_fraction: float) -> str:
@@ -190,7 +240,10 @@ def describe(agreement: Agreement, tolerance: Tolerance, equal_fraction: float) 
     if agreement.not_finite:
         broken = f"{agreement.not_finite} of {agreement.elements} elements"
         return f"output {agreement.output}: {broken} are NaN or infinite{where}"
-    return (
-        f"{count} are outside |served - framework| <= {tolerance.absolute:g} + {tolerance.relative:g} * |framework|"
-        f"{where}; largest absolute error {agreement.max_absolute_error:.6g}"
-    )
+    largest = f"largest absolute error {agreement.max_absolute_error:.6g}"
+    if not agreement.outside:
+        return f"output {agreement.output}: the errors are {agreement.error_share:.2%} of its size; {largest}"
+    unit = 1.0 if worst is None else worst.unit
+    scaled = "" if unit == 1.0 else f" * {unit:.3g} (the output's scale)"
+    rule = f"|served - framework| <= {tolerance.absolute:g}{scaled} + {tolerance.relative:g} * |framework|"
+    return f"{count} are outside {rule}{where}; {largest}"

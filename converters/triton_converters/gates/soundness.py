@@ -12,6 +12,7 @@ from triton_converters.claim_store.dump import Array, Arrays, Batch
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.gates.agreement import beyond, common
+from triton_converters.gates.scale import SMALLEST
 from triton_converters.model_config.data_types import is_served
 
 AGREEMENT = 1e-4
@@ -98,7 +99,7 @@ def disagreement(one: Arrays, other: Arrays) -> str | None:
         if expected.dtype.kind == "f":
             difference = float(numpy.max(numpy.abs(actual - expected), initial=0.0))
             scale = float(numpy.max(numpy.abs(expected), initial=0.0))
-            if not difference <= AGREEMENT * max(scale, 1e-6):
+            if not difference <= max(SMALLEST, AGREEMENT * scale):
                 return f"{name}: largest difference {difference:.3g}, largest value {scale:.3g}"
         elif not numpy.array_equal(actual, expected):
             return f"{name}: {numpy.count_nonzero(actual != expected)} of {expected.size} elements differ"

@@ -1,10 +1,10 @@
 """The numerical gate: serve the reference's samples and compare the answers with the framework's outputs.
 
-One request is in flight at a time. Every sample is sent at least once; requests hold one sample, a middle number, and
-the maximum.
+The reference is read twice: first for the outputs' scales. One request is in flight at a time. Every sample is sent at
+least once; requests hold one sample, a middle number, and the maximum.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -13,8 +13,10 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import Tolerance
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
-from triton_converters.gates.agreement import EQUAL_FRACTION, Agreement, compare, describe
+from triton_converters.gates.agreement import EQUAL_FRACTION, ERROR_SHARE, Agreement, compare, describe
 from triton_converters.gates.samples import Sample, cut, join, regroup, request_sizes
+from triton_converters.gates.scale import Scale, measure
+from triton_converters.gates.variation import Variation
 from triton_converters.model_config.data_types import wire_bytes
 from triton_converters.model_config.model import served_dims
 
@@ -41,6 +43,8 @@ class Served:
     """Largest output of a sample in bytes, by name."""
     outputs: list[Arrays] = field(default_factory=list)
     """The first answer for each sample, in the reference's order; empty unless kept."""
+    variations: dict[str, Variation] = field(default_factory=dict)
+    """How each output varies over the samples of the set, by name."""
 
     @property
     def max_absolute_error(self) -> float:
@@ -94,19 +98,29 @@ def _serves(found: tuple[int, ...], wanted: tuple[int, ...], kind: str) -> bool:
 
 
 def serve(
-    infer: Infer, batches: Iterable[Batch], signature: Signature, tolerance: Tolerance, keep_outputs: bool = False
+    infer: Infer,
+    batches: Iterable[Batch],
+    signature: Signature,
+    tolerance: Tolerance,
+    keep_outputs: bool = False,
+    precision: str = "",
 ) -> Served:
     """Send every sample and count; raises StageError: what ``infer`` raises, SignatureMismatch.
 
-    ``keep_outputs``: keep the outputs for metrics, which need the whole set in memory.
+    ``batches``: gone through twice; an iterator is kept in memory. ``keep_outputs``: keep the outputs for metrics,
+    which need the whole set in memory. ``precision``: whose default tolerance follows the scale; empty: any.
     """
     batched, names = signature.max_batch_size > 0, tuple(tensor.name for tensor in signature.outputs)
-    served = Served({})
+    batches = list(batches) if isinstance(batches, Iterator) else batches
+    scales = measure(batches, batched) if tolerance.is_default(precision) else {}
+    served = Served({}, variations={name: Variation() for name in names})
     kept: dict[int, Arrays] = {}
     for group in regroup(cut(batches, batched), request_sizes(signature.max_batch_size)):
         answer = _ask(infer, group, signature)
         for tensor in signature.outputs:
-            agreement = _compare(tensor, group, answer[tensor.name], batched, tolerance)
+            expected = _expected(tensor, group, answer[tensor.name], batched)
+            agreement = _compare(tensor, group, expected, answer[tensor.name], tolerance, scales.get(tensor.name))
+            served.variations[tensor.name].add(expected, answer[tensor.name])
             known = served.agreements.get(tensor.name)
             served.agreements[tensor.name] = agreement if known is None else known + agreement
             largest = max(wire_bytes(sample) for sample in answer[tensor.name])
@@ -122,26 +136,35 @@ def serve(
 
 
 def check(served: Served, precision: str, tolerance: Tolerance) -> None:
-    """Raise StageError if the outputs do not agree, or if nothing was compared.
+    """Raise StageError if the outputs do not agree, if one is constant that should not be, or if there is no sample.
 
-    OutputsNotFinite comes before OutputsDiffer; the message describes the worst output and names the others.
+    OutputsNotFinite comes before OutputsDiffer; the message describes the worst output and names the others. Only a
+    tolerance that can help is advised.
     """
     required = EQUAL_FRACTION[precision]
-    failed = [each for each in served.agreements.values() if not each.holds(required)]
+    still = {name: words for name, each in served.variations.items() if (words := each.complaint(precision))}
+    failed = [
+        each
+        for name, each in served.agreements.items()
+        if name in still or not each.holds(required, ERROR_SHARE[precision])
+    ]
     if not served.agreements or not served.requests:
         raise StageError(Reason.OUTPUTS_DIFFER, "nothing was compared: the reference holds no sample")
     if not failed:
         return
     infinite = [each for each in failed if each.not_finite]
-    worst = max(infinite or failed, key=lambda each: each.outside / max(1, each.elements))
-    message = describe(worst, tolerance, required)
+    lost = [each for each in failed if each.output in still]
+    worst = max(infinite or lost or failed, key=lambda each: each.outside / max(1, each.elements))
+    words = describe(worst, tolerance, required)
+    message = words if infinite or not lost else f"output {worst.output} {still[worst.output]}"
     others = [each.output for each in failed if each is not worst]
     if others:
         message += f"; these outputs do not agree either: {', '.join(others)}"
     if infinite:
         advice = " (a float16 holds at most 65504)" if precision == "fp16" else ""
         raise StageError(Reason.OUTPUTS_NOT_FINITE, f"{message}{advice}")
-    message += f". If this error is acceptable for {precision}, widen spec.conversion.tolerances"
+    if all(each.is_floating and not each.other_lengths and each.output not in still for each in failed):
+        message += f". If this error is acceptable for {precision}, widen spec.conversion.tolerances"
     raise StageError(Reason.OUTPUTS_DIFFER, message)
 
 
@@ -161,9 +184,8 @@ def _ask(infer: Infer, group: tuple[Sample, ...], signature: Signature) -> dict[
     return answer
 
 
-def _compare(
-    tensor: Tensor, group: tuple[Sample, ...], answer: Array, batched: bool, tolerance: Tolerance
-) -> Agreement:
+def _expected(tensor: Tensor, group: tuple[Sample, ...], answer: Array, batched: bool) -> Array:
+    """Return the framework's output for these samples, [len(group), ...], if the answer has its declared sizes."""
     expected = join([sample.outputs[tensor.name] for sample in group], batched)
     expected = expected if batched else expected[None]
     static = [size for size in enumerate(tensor.dims, start=1) if size[1] >= 0]
@@ -171,8 +193,19 @@ def _compare(
         raise _mismatch(
             f"output {tensor.name} has shape {list(answer.shape)}, but its declared dimensions are {list(tensor.dims)}"
         )
+    return expected
+
+
+def _compare(
+    tensor: Tensor,
+    group: tuple[Sample, ...],
+    expected: Array,
+    answer: Array,
+    tolerance: Tolerance,
+    scale: Scale | None,
+) -> Agreement:
     try:
-        return compare(tensor.name, expected, answer, [sample.name for sample in group], tolerance)
+        return compare(tensor.name, expected, answer, [sample.name for sample in group], tolerance, scale)
     except ValueError as error:
         raise _mismatch(str(error)) from error
 

@@ -84,8 +84,9 @@ class Probe:
         verify.check_signature(self.server.signature(), served, tuning.max_batch_size)
         batch = next(read_batches(layout.reference_directory(self.request.reference)))
         some = head(batch, tuning.max_batch_size) if tuning.max_batch_size else batch
-        answered = verify.serve(self.server.infer, [some], served, self.request.tolerance)
-        verify.check(answered, self.request.precision, self.request.tolerance)
+        tolerance, precision = self.request.tolerance, self.request.precision
+        answered = verify.serve(self.server.infer, [some], served, tolerance, precision=precision)
+        verify.check(answered, precision, tolerance)
         self.output_bytes = max(self.output_bytes, *answered.output_bytes.values())
 
 

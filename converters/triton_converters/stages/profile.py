@@ -7,7 +7,7 @@ failure: the other candidates continue, and a model that is wrong is not measure
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from triton_converters.claim_store.dump import read_batches, read_sizes
+from triton_converters.claim_store.dump import Batches, read_batches, read_sizes
 from triton_converters.claim_store.replay import publish_result, read_result
 from triton_converters.claim_store.repository import model_file
 from triton_converters.claim_store.revision import check_content, stat_digest
@@ -94,20 +94,28 @@ def _profile(request: ProfileRequest, directory: Path) -> ProfileResult:
 def _judge(request: ProfileRequest, server: Server, reference: ReferenceResult) -> Verdict:
     """Run every gate in turn, the cheap ones first."""
     verdict, signature = Verdict(), replace(reference.signature, max_batch_size=request.max_batch_size)
-    batches = layout.reference_directory(request.reference)
+    home = layout.reference_directory(request.reference)
     try:
         for model in request.members or (ServedModel(request.model_name, request.format, request.precision),):
             check_precision(model_file(request.revision, model.name, model.format), model.format, model.precision)
         verify.check_signature(server.signature(), signature, request.max_batch_size)
         served = verdict.served = verify.serve(
-            server.infer, read_batches(batches), signature, request.tolerance, request.keep_outputs
+            server.infer,
+            Batches(home, read_batches),
+            signature,
+            request.tolerance,
+            request.keep_outputs,
+            request.precision,
         )
         if served.samples != reference.samples:
-            message = f"{batches} holds {served.samples} samples, but its result says {reference.samples}"
+            message = f"{home} holds {served.samples} samples, but its result says {reference.samples}"
             raise StageError(
                 Reason.RESULT_MISSING, f"{message}; delete the directory, and the operator makes it again", final=False
             )
-        served.include(verify.serve(server.infer, read_sizes(batches), signature, request.tolerance))
+        others = verify.serve(
+            server.infer, Batches(home, read_sizes), signature, request.tolerance, precision=request.precision
+        )
+        served.include(others)
         verify.check(served, request.precision, request.tolerance)
         verdict.message = served.describe()
     except StageError as error:

@@ -17,7 +17,7 @@ class PrecisionTolerance(ApiType):
     precision: Literal["fp32", "fp16"]
     """Precision of the candidates that the tolerance applies to."""
     absolute: PositiveOrZero
-    """Absolute tolerance in the unit of the output."""
+    """Absolute tolerance in the unit of the output, whatever its scale."""
     relative: PositiveOrZero
     """Relative tolerance as a fraction of the reference's value."""
 
@@ -51,8 +51,9 @@ class Conversion(ApiType):
         ),
     ] = Field(default_factory=list)
     """How far each element of a served output may differ from the reference (the agreement gate): |served - reference|
-    <= absolute + relative * |reference|. A precision that is not listed keeps its default. Default: 1e-4 absolute and
-    relative for fp32, 1e-2 absolute and relative for fp16."""
+    <= absolute + relative * |reference|. An output that is constant or empty where the reference's is not fails by any
+    tolerance. A precision that is not listed keeps its default. Default: 1e-4 absolute and relative for fp32, 1e-2
+    absolute and relative for fp16; the absolute part of these follows the scale of the output (docs/measuring.md)."""
     image: Image = ""
     """Image of the containers that run your code, in reference, conversion and metrics Jobs. docs/user-files.md says
     what it needs; the operator copies its converters into the container when it starts. Default: the image in the

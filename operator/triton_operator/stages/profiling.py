@@ -10,6 +10,7 @@ from dataclasses import replace
 from triton_converters.contract import layout
 from triton_converters.contract.accuracy import judge
 from triton_converters.contract.measurement_requests import (
+    DEFAULT_TOLERANCES,
     InputShape,
     KeptOutputs,
     Load,
@@ -40,8 +41,6 @@ from triton_operator.stages.remeasuring import measured_keys
 from triton_operator.stages.repairing import damage
 from triton_operator.stages.source import data_digest, weights_digest
 from triton_operator.stages.step import Effects, Round, Verdict, run, waiting
-
-DEFAULT_TOLERANCES = {"fp32": Tolerance(1e-4, 1e-4), "fp16": Tolerance(1e-2, 1e-2)}
 
 
 def profile(context: Context, progress: Referred) -> Referred:

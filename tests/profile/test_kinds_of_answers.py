@@ -1,0 +1,205 @@
+"""The gate's verdict on kinds of outputs: what is wrong never passes, what is right passes at every scale."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy
+import pytest
+
+from triton_converters.claim_store.dump import Array, Arrays, Batch
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.measurement_requests import Tolerance
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.results import Signature, Tensor
+from triton_converters.gates.verify import check, serve
+from triton_converters.model_config.data_types import triton_type
+
+DEFAULT = {"fp32": Tolerance(1e-4, 1e-4), "fp16": Tolerance(1e-2, 1e-2)}
+RANDOM = numpy.random.default_rng(11)
+SCALES = [10.0**power for power in range(-12, 13, 3)]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What the framework and the server answer to all samples, and the words of the verdict; empty: it passes."""
+
+    framework: Array
+    served: Array
+    words: str = ""
+    precision: str = "fp32"
+    tolerance: Tolerance | None = None
+
+
+def verdict(case: Case, batch_size: int = 8) -> str:
+    """The gate's complaint; empty if the answers agree."""
+    # A number of detections or a length varies.
+    shape = [-1, *case.framework.shape[2:]] if case.framework.ndim > 1 else []
+    signature = Signature(
+        (Tensor("X", "INT32", (1,)),), (Tensor("OUT", str(triton_type(case.framework.dtype)), tuple(shape)),), 4
+    )
+
+    def batches() -> Iterator[Batch]:
+        for start in range(0, len(case.framework), batch_size):
+            rows = numpy.arange(len(case.framework), dtype=numpy.int32)[start : start + batch_size]
+            yield Batch(rows, {"X": rows[:, None]}, {}, {"OUT": case.framework[rows]})
+
+    def infer(inputs: Arrays, outputs: tuple[str, ...]) -> dict[str, Array]:
+        return {"OUT": case.served[inputs["X"][:, 0]]}
+
+    tolerance = case.tolerance or DEFAULT[case.precision]
+    answered = serve(infer, batches(), signature, tolerance, precision=case.precision)
+    try:
+        check(answered, case.precision, tolerance)
+    except StageError as error:
+        return error.message if error.reason is Reason.OUTPUTS_DIFFER else str(error.reason)
+    return ""
+
+
+def single(array: Array) -> Array:
+    return array.astype(numpy.float32)
+
+
+def normal(*shape: int) -> Array:
+    return single(RANDOM.normal(size=shape))
+
+
+def softmax(logits: Array) -> Array:
+    powers = numpy.exp(logits - logits.max(axis=-1, keepdims=True))
+    return single(powers / powers.sum(axis=-1, keepdims=True))
+
+
+def unit(array: Array) -> Array:
+    return single(array / numpy.linalg.norm(array, axis=-1, keepdims=True))
+
+
+def noisy(array: Array, share: float = 1e-6) -> Array:
+    """Another runtime's rounding: noise as a share of each element, and of the size of its column."""
+    columns = numpy.sqrt(numpy.mean(numpy.square(array, dtype=numpy.float64), axis=0))
+    noise = RANDOM.normal(size=array.shape) * share
+    return single(array + noise * array + RANDOM.normal(size=array.shape) * share * columns * (array != 0))
+
+
+def half(array: Array) -> Array:
+    return array.astype(numpy.float16).astype(numpy.float32)
+
+
+def turned(array: Array, cosine: float) -> Array:
+    """Unit vectors at that cosine from the given ones."""
+    other = normal(*array.shape)
+    across = unit(other - (other * array).sum(axis=-1, keepdims=True) * array)
+    return single(cosine * array + numpy.sqrt(1 - cosine**2) * across)
+
+
+LOGITS = normal(32, 50)
+FLAT = softmax(normal(16, 32000) * 0.1)
+WINNER = softmax(normal(16, 1000) * 4)
+EMBEDDINGS = unit(normal(32, 768))
+OUTLIER = unit(normal(32, 768) + 40 * numpy.eye(768)[5])
+SIGNS = RANDOM.choice([-0.007, 0.007], (32, 768))
+SPARSE = single(numpy.where(RANDOM.random((32, 200)) < 0.02, 50 * RANDOM.random((32, 200)), 0))
+CHANNELS = normal(32, 2, 40) * single(numpy.array([[1e3], [1e-3]]))
+RESIDUAL = normal(16, 64) * single(numpy.array(1e-8))
+CONSTANT = single(numpy.tile(RANDOM.random(20), (16, 1)))
+DEGREES = single(300 + RANDOM.normal(size=(32, 1)))
+BOXES = single(RANDOM.random((16, 100, 6)) * [640, 640, 640, 640, 1, 80])
+SCORES_LOST = BOXES * single(numpy.array([1, 1, 1, 1, 0, 1]))
+NEAR_ZERO = BOXES.copy()
+NEAR_ZERO[:, ::7, 0] = 0.3
+CLASSES = RANDOM.integers(0, 3, (400, 1))
+RARE = (numpy.arange(400) == 7).astype(numpy.int64)[:, None]
+LOOSE = Tolerance(1e3, 1e3)
+ZERO, SAME = "is 0 in every element", "is the same"
+
+CASES: dict[str, Case] = {
+    "logits, noise": Case(LOGITS, noisy(LOGITS)),
+    "logits, fp16": Case(LOGITS, half(LOGITS), precision="fp16"),
+    "logits, zeros": Case(LOGITS, LOGITS * 0, ZERO),
+    "logits, 5 % off": Case(LOGITS, LOGITS * single(numpy.array(1.05)), "outside", "fp16"),
+    "logits, of another sample": Case(LOGITS, LOGITS[::-1], "outside"),
+    "factor 3e-9 lost in fp16": Case(LOGITS * numpy.float32(3e-9), LOGITS * 0, ZERO, "fp16"),
+    "divisor 1e9 clamped in fp16": Case(LOGITS / numpy.float32(1e9), LOGITS / numpy.float32(65504), "outside", "fp16"),
+    "flat softmax, noise": Case(FLAT, noisy(FLAT)),
+    "flat softmax, fp16": Case(FLAT, half(FLAT), precision="fp16"),
+    "flat softmax, zeros": Case(FLAT, FLAT * 0, ZERO),
+    "flat softmax, of another sample": Case(FLAT, FLAT[::-1], "outside"),
+    "softmax with a winner, noise": Case(WINNER, noisy(WINNER)),
+    "softmax with a winner, fp16": Case(WINNER, half(WINNER), precision="fp16"),
+    "softmax with a winner, zeros": Case(WINNER, WINNER * 0, ZERO, "fp16"),
+    "embeddings, noise": Case(EMBEDDINGS, noisy(EMBEDDINGS)),
+    "embeddings, fp16": Case(EMBEDDINGS, turned(half(EMBEDDINGS), 0.99999), precision="fp16"),
+    "embeddings at cosine 0.988": Case(EMBEDDINGS, turned(EMBEDDINGS, 0.988), "outside", "fp16"),
+    "embeddings at cosine 0.988 in fp32": Case(EMBEDDINGS, turned(EMBEDDINGS, 0.988), "outside"),
+    "one large dimension, fp16": Case(OUTLIER, half(OUTLIER), precision="fp16"),
+    "one large dimension, cosine 0.988": Case(OUTLIER, turned(OUTLIER, 0.988), "outside", "fp16"),
+    "one large dimension, all others a little off": Case(OUTLIER, single(OUTLIER + SIGNS), "of its size", "fp16"),
+    "sparse, noise": Case(SPARSE, noisy(SPARSE)),
+    "sparse, fp16": Case(SPARSE, half(SPARSE), precision="fp16"),
+    "sparse, zeros": Case(SPARSE, SPARSE * 0, ZERO),
+    "channels of two scales, noise": Case(CHANNELS, noisy(CHANNELS)),
+    "channels of two scales, the small one lost": Case(CHANNELS, single(CHANNELS * [[1], [0]]), "outside"),
+    "boxes, noise": Case(BOXES, noisy(BOXES)),
+    "boxes, fp16": Case(BOXES, half(BOXES), precision="fp16"),
+    "boxes at the edge, half a pixel off": Case(NEAR_ZERO, single(NEAR_ZERO + 0.5 * (NEAR_ZERO == 0.3)), "", "fp16"),
+    "boxes without scores": Case(BOXES, SCORES_LOST, "outside", "fp16"),
+    "a residual of noise, the same": Case(RESIDUAL, noisy(RESIDUAL)),
+    "a residual of other noise": Case(RESIDUAL, RESIDUAL[::-1], "outside"),
+    "a residual of other noise, that the user allows": Case(RESIDUAL, RESIDUAL[::-1], tolerance=Tolerance(1e-6, 0)),
+    "constant on both sides": Case(CONSTANT, CONSTANT),
+    "constant but for the last bits": Case(noisy(CONSTANT, 5e-8), CONSTANT),
+    "zeros on both sides": Case(CONSTANT * 0, CONSTANT * 0),
+    "zeros, and next to nothing": Case(CONSTANT * 0, CONSTANT * 0 + numpy.float32(1e-30)),
+    "below fp32's normal numbers": Case(CONSTANT * numpy.float32(1e-39), CONSTANT * 0),
+    "300 degrees, noise": Case(DEGREES, noisy(DEGREES)),
+    "300 degrees, fp16": Case(DEGREES, half(DEGREES), precision="fp16"),
+    "300 degrees for ever": Case(DEGREES, DEGREES * 0 + 300, "is 300 in every element", "fp16"),
+    "the first answer for ever": Case(LOGITS, numpy.tile(LOGITS[:1], (32, 1)), SAME),
+    "zeros, whatever the user allows": Case(LOGITS, LOGITS * 0, ZERO, tolerance=LOOSE),
+    "far off, which the user allows": Case(LOGITS, LOGITS * 2, tolerance=LOOSE),
+    "the tolerance that the user wrote": Case(FLAT, FLAT + numpy.float32(5e-4), tolerance=Tolerance(1e-3, 0)),
+    "fp32 by the tolerance of fp16": Case(FLAT, noisy(FLAT) * 2, tolerance=Tolerance(1e-2, 1e-3)),
+    "classes": Case(CLASSES, CLASSES),
+    "classes, always the first": Case(CLASSES, CLASSES * 0, ZERO, "fp16"),
+    "a rare class, lost": Case(RARE, RARE * 0, ZERO, "fp16"),
+    "flags, lost": Case(RARE == 1, RARE == 2, "is False in every element", "fp16"),
+    "words": Case(numpy.array([["a"], ["b"]]), numpy.array([["a"], ["a"]]), SAME),
+    "one sample, zeros": Case(LOGITS[:1], LOGITS[:1] * 0, ZERO),
+    "one sample, noise": Case(LOGITS[:1], noisy(LOGITS[:1])),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_verdict(name: str) -> None:
+    case = CASES[name]
+    message = verdict(case)
+    assert (case.words in message) if case.words else not message, message
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("name", ["logits, noise", "flat softmax, noise", "embeddings, noise", "sparse, noise"])
+def test_another_runtimes_rounding_passes_at_every_scale(name: str, scale: float) -> None:
+    case = CASES[name]
+    assert not verdict(Case(case.framework * numpy.float32(scale), case.served * numpy.float32(scale)))
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+@pytest.mark.parametrize(
+    "change",
+    [lambda x: x * 0, lambda x: x[::-1], lambda x: x * numpy.float32(1.05), lambda x: numpy.tile(x[:1], (32, 1))],
+    ids=["zeros", "mixed up", "5 % off", "frozen"],
+)
+def test_a_wrong_answer_fails_at_every_scale(change: Callable[[Array], Array], precision: str, scale: float) -> None:
+    framework = LOGITS * numpy.float32(scale)
+    assert verdict(Case(framework, change(framework), precision=precision))
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1e-2, 1.0, 1e2, 1e4])
+def test_rounding_to_fp16_passes_wherever_fp16_has_its_bits(scale: float) -> None:
+    framework = LOGITS * numpy.float32(scale)
+    served = half(single(framework + normal(*framework.shape) * scale * 1e-3))
+    assert not verdict(Case(framework, served, precision="fp16"))
+
+
+@pytest.mark.parametrize("name", ["zeros, whatever the user allows", "words"])
+def test_what_no_tolerance_changes_gives_no_advice_to_widen_it(name: str) -> None:
+    assert "tolerances" not in verdict(CASES[name])
