@@ -213,6 +213,20 @@ def test_a_constant_output_is_a_warning(refer: Refer) -> None:
     )
 
 
+def test_a_detector_that_finds_nothing_is_a_warning_that_says_what_helps(refer: Refer) -> None:
+    graph = Graph()
+    flat = graph.add("Reshape", "x", graph.constant(numpy.array([-1])))
+    found = graph.add("Compress", flat, graph.add("Greater", flat, graph.constant(numpy.float32(2))), axis=0)
+    model = graph.model({"x": (TensorProto.FLOAT, [1, 4])}, {"y": (found, TensorProto.FLOAT, ["found"])})
+    result = refer(model, max_batch_size=0)
+    assert result.signature.outputs[0].dims == (-1,)
+    assert result.warnings == (
+        "inputs were generated: x FP32[1, 4]",
+        "the model finds nothing in them (y empty), so nothing is compared there; write a dataloader whose samples"
+        " hold something",
+    )
+
+
 def test_a_random_answer_is_a_failure_all_the_same(refer: Refer) -> None:
     graph = Graph()
     noise = graph.add("RandomNormalLike", "x")

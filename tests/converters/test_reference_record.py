@@ -219,6 +219,17 @@ def test_a_constant_output_is_refused(dump: Dump) -> None:
     assert "uses its input" in error.message
 
 
+def test_an_output_that_is_always_empty_is_refused_in_words_of_its_own(dump: Dump) -> None:
+    error = refusal(dump, lambda x: {"y": x, "boxes": x[:, :0]}, "[(4, 3), (4, 3)]")
+    assert error.reason is Reason.REFERENCE_CONSTANT
+    assert error.message == "output boxes is empty for all 8 samples (the model finds nothing in them)"
+
+
+def test_a_length_that_was_always_0_is_open(dump: Dump) -> None:
+    signature = dump(lambda x: {"y": x, "found": numpy.zeros((len(x), 0, 2), numpy.int64)}, "[(4, 3)]")[0]
+    assert [each.dims for each in signature.outputs] == [(3,), (-1, 2)]
+
+
 def test_the_same_sample_over_and_over_is_named_as_the_cause(dump: Dump) -> None:
     error = refusal(dump, total, "[(4, 3)]", constant="true")
     assert error.reason is Reason.REFERENCE_CONSTANT

@@ -149,11 +149,17 @@ def test_integers_agree_by_the_fraction_that_is_equal(wrong: int, passes: bool) 
     assert found.holds(1.0) is (wrong == 0)
 
 
-def test_nothing_compared_is_never_a_pass() -> None:
-    empty = numpy.zeros((2, 0), dtype=numpy.float32)
+@pytest.mark.parametrize("kind", [numpy.float32, numpy.int64, numpy.bool_, numpy.str_])
+def test_what_is_empty_on_both_sides_agrees(kind: type) -> None:
+    empty = numpy.zeros((2, 0), dtype=kind)
     found = compare("OUT", empty, empty, ["a", "b"], TOLERANCE)
-    assert not found.holds(0.0)
-    assert "no element was compared" in describe(found, TOLERANCE, 1.0)
+    assert (found.elements, found.holds(1.0), found.holds(0.99)) == (0, True, True)
+
+
+@pytest.mark.parametrize("served", [0, 3])
+def test_what_only_one_side_has_is_outside(served: int) -> None:
+    framework, answer = (numpy.ones((2, size), numpy.float32) for size in (3 - served, served))
+    assert not compare("OUT", framework, answer, ["a", "b"], TOLERANCE).holds(1.0)
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,8 @@ NEAR_ZERO = BOXES.copy()
 NEAR_ZERO[:, ::7, 0] = 0.3
 CLASSES = RANDOM.integers(0, 3, (400, 1))
 RARE = (numpy.arange(400) == 7).astype(numpy.int64)[:, None]
+EMPTY = numpy.zeros((8, 0, 4), numpy.float32)
+FOUND = normal(8, 3, 4)
 LOOSE = Tolerance(1e3, 1e3)
 ZERO, SAME = "is 0 in every element", "is the same"
 
@@ -164,6 +166,11 @@ CASES: dict[str, Case] = {
     "words": Case(numpy.array([["a"], ["b"]]), numpy.array([["a"], ["a"]]), SAME),
     "one sample, zeros": Case(LOGITS[:1], LOGITS[:1] * 0, ZERO),
     "one sample, noise": Case(LOGITS[:1], noisy(LOGITS[:1])),
+    "nothing found": Case(EMPTY, EMPTY),
+    "nothing found, served zeros": Case(EMPTY, FOUND * 0, "the framework's is empty for all samples"),
+    "nothing found, served boxes": Case(EMPTY, FOUND, "the framework's is empty for all samples"),
+    "boxes found, served nothing": Case(FOUND, EMPTY, "is empty for all"),
+    "class 0 found, served nothing": Case(FOUND[..., 0] * 0, EMPTY[..., 0], "is empty for all"),
 }
 
 
@@ -200,6 +207,6 @@ def test_rounding_to_fp16_passes_wherever_fp16_has_its_bits(scale: float) -> Non
     assert not verdict(Case(framework, served, precision="fp16"))
 
 
-@pytest.mark.parametrize("name", ["zeros, whatever the user allows", "words"])
+@pytest.mark.parametrize("name", ["zeros, whatever the user allows", "nothing found, served zeros", "words"])
 def test_what_no_tolerance_changes_gives_no_advice_to_widen_it(name: str) -> None:
     assert "tolerances" not in verdict(CASES[name])

@@ -181,6 +181,32 @@ def test_samples_of_different_lengths_are_compared_each_in_its_own() -> None:
     assert error.value.reason is Reason.OUTPUTS_DIFFER
 
 
+def test_a_number_of_detections_that_varies_is_compared_request_by_request() -> None:
+    signature = Signature((Tensor("X", "FP32", (-1,)),), (Tensor("BOXES", "FP32", (-1,)),), 0)
+    xs = [numpy.array(values, numpy.float32) for values in ([0, 0], [0, 3], [4, 5], [0, 0])]
+    reference = [Batch(numpy.arange(1), {"X": x}, {}, {"BOXES": x[x > 0]}) for x in xs]
+
+    def found(threshold: float) -> Infer:
+        return lambda inputs, outputs: {"BOXES": inputs["X"][inputs["X"] > threshold]}
+
+    check(serve(found(0), reference, signature, FP32), "fp32", FP32)
+    for threshold in (-1, 3):
+        served = serve(found(threshold), reference, signature, FP32)
+        with pytest.raises(StageError, match="elements are outside") as error:
+            check(served, "fp32", FP32)
+        assert error.value.reason is Reason.OUTPUTS_DIFFER
+        assert "tolerances" not in error.value.message
+
+
+def test_what_nothing_was_compared_of_is_named_next_to_what_agrees() -> None:
+    signature = Signature((Tensor("X", "FP32", (2,)),), (Tensor("Y", "FP32", (2,)), Tensor("BOXES", "FP32", (-1,))), 4)
+    x = numpy.ones((4, 2), numpy.float32)
+    reference = [Batch(numpy.arange(4), {"X": x}, {}, {"Y": x, "BOXES": x[:, :0]})]
+    served = serve(lambda inputs, _: {"Y": inputs["X"], "BOXES": inputs["X"][:, :0]}, reference, signature, FP32)
+    check(served, "fp32", FP32)
+    assert served.describe().endswith("; nothing was found, and so nothing compared, in BOXES")
+
+
 def test_the_servers_declaration_may_order_tensors_differently() -> None:
     check_signature(replace(SIGNATURE, outputs=SIGNATURE.outputs[::-1]), SIGNATURE, MAX_BATCH_SIZE)
 

@@ -94,8 +94,11 @@ class Agreement:
         return math.sqrt(self.squared_error / self.squared_size) if self.squared_size else 0.0
 
     def holds(self, equal_fraction: float, error_share: float = math.inf) -> bool:
-        """Whether enough elements agree, of floating point all, with errors of at most this share of the output."""
-        if self.elements == 0 or self.not_finite:
+        """Whether enough elements agree, of floating point all, with errors of at most this share of the output.
+
+        What is empty on both sides agrees.
+        """
+        if self.not_finite:
             return False
         if self.is_floating:
             return self.outside == 0 and self.error_share <= error_share
@@ -232,8 +235,6 @@ def describe(agreement: Agreement, tolerance: Tolerance, equal_fraction: float) 
     if agreement.other_lengths:
         where += f"; {agreement.other_lengths} samples have another length than the framework's"
     count = f"output {agreement.output}: {agreement.outside} of {agreement.elements} elements"
-    if not agreement.elements:
-        return f"output {agreement.output}: no element was compared"
     if not agreement.is_floating:
         required = "all" if equal_fraction == 1.0 else f"{equal_fraction:.0%}"
         return f"{count} are not equal, but {required} must be{where}"

@@ -88,6 +88,8 @@ class Observed:
     def tensor(self, open_axes: Collection[int] = ()) -> Tensor:
         """Return what config.pbtxt declares: a dimension that never changed is static, any other is -1.
 
+        One that was always 0 is -1 too: Triton takes no size of 0, and where nothing was found, something may be.
+
         ``open_axes``: axes of the whole tensor that are -1 all the same, because the model's graph says so.
         Raises ValueError if type or rank changed between batches.
         """
@@ -96,7 +98,7 @@ class Observed:
             raise ValueError(f"{self.name} changes type or rank: {sorted(self.types)}, shapes {shapes[:4]}")
         first = 1 if self.batch_dimension else 0
         dims = tuple(
-            sizes[0] if len(set(sizes)) == 1 and axis not in open_axes else -1
+            sizes[0] if len(set(sizes)) == 1 and sizes[0] and axis not in open_axes else -1
             for axis, sizes in enumerate(zip(*shapes, strict=True), start=first)
         )
         return Tensor(self.name, next(iter(self.types)), dims)

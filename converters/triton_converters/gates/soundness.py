@@ -114,6 +114,7 @@ class Variety:
         self.samples = 0
         self.first: Batch | None = None
         self.constant: dict[str, bool] = {}
+        self.empty: dict[str, bool] = {}
         self.same_inputs = True
 
     def add(self, batch: Batch) -> None:
@@ -121,7 +122,9 @@ class Variety:
         if self.first is None:
             self.first = batch
             self.constant = dict.fromkeys(batch.outputs, True)
+            self.empty = dict.fromkeys(batch.outputs, True)
         for name, array in batch.outputs.items():
+            self.empty[name] = self.empty[name] and not array.size
             self.constant[name] = self.constant[name] and self._equal(self.first.outputs[name], array)
         self.same_inputs = self.same_inputs and all(
             self._equal(self.first.inputs[name], array) for name, array in batch.inputs.items()
@@ -141,16 +144,25 @@ class Variety:
     def complaint(self) -> str:
         """Return in words that a floating point output is constant, or that every output is; empty: neither.
 
-        A class number may be the same for a few samples, but a score should differ at least in its last bit.
+        A class number may be the same for a few samples, but a score should differ at least in its last bit. What was
+        always empty comes last.
         """
         if self.first is None or self.samples < 2:
             return ""
-        constant = [name for name, same in self.constant.items() if same]
+        constant = sorted((name for name, same in self.constant.items() if same), key=self.empty.__getitem__)
         floating = [name for name in constant if self.first.outputs[name].dtype.kind == "f"]
         if floating or len(constant) == len(self.constant):
+            name = (floating or constant)[0]
+            if self.empty[name]:
+                return f"output {name} is empty for all {self.samples} samples (the model finds nothing in them)"
             why = "all inputs are the same" if self.same_inputs else "check that the model uses its input"
-            return f"output {(floating or constant)[0]} is the same for all {self.samples} samples ({why})"
+            return f"output {name} is the same for all {self.samples} samples ({why})"
         return ""
+
+    @property
+    def nothing(self) -> tuple[str, ...]:
+        """The outputs that were empty for every sample."""
+        return tuple(name for name, empty in self.empty.items() if empty)
 
 
 def _failed(message: str) -> StageError:

@@ -63,12 +63,22 @@ class Variation:
         self.framework.add(framework)
         self.served.add(served)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether neither side has an element."""
+        return not self.framework.elements and not self.served.elements
+
     def complaint(self, precision: str) -> str:
-        """Return in words that the served side is constant where the other is not; empty: it is not.
+        """Return in words that one side is empty, or the served one constant, where the other is not; empty: neither.
 
         ``precision``: fp32 or fp16, which decides what the framework's change must amount to.
         """
         framework, served = self.framework, self.served
+        if bool(framework.elements) != bool(served.elements):
+            found = f"{max(framework.elements, served.elements)} elements"
+            if served.elements:
+                return f"is served with {found}, but the framework's is empty for all samples"
+            return f"is empty for all samples, but the framework's has {found}"
         visible = max(SMALLEST, RESOLUTION[precision] * framework.largest)
         if served.one is not None and served.elements > 1 and not served.within and framework.within > visible:
             hint = (

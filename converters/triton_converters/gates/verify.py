@@ -61,10 +61,13 @@ class Served:
     def describe(self) -> str:
         """Return in words what was compared."""
         sizes = ", ".join(str(size) for size in sorted(self.sizes))
-        return (
+        words = (
             f"{self.samples} samples agree in {self.requests} requests of {sizes} samples;"
             f" largest absolute error {self.max_absolute_error:.3g}"
         )
+        if empty := [name for name, variation in self.variations.items() if variation.is_empty]:
+            words += f"; nothing was found, and so nothing compared, in {', '.join(empty)}"
+        return words
 
 
 def check_signature(declared: Signature, expected: Signature, max_batch_size: int) -> None:

@@ -84,7 +84,11 @@ def _warnings(names: Names, observed: Mapping[str, Observed], variety: Variety) 
     tensors = [observed[name].tensor() for name in names.inputs]
     made = ", ".join(f"{each.name} {each.data_type}{list(each.dims)}" for each in tensors)
     yield shortened(f"inputs were generated: {made}", WARNING_BYTES)
-    if complaint := variety.complaint():
+    if nothing := variety.nothing:
+        advice = "so nothing is compared there; write a dataloader whose samples hold something"
+        yield shortened(f"the model finds nothing in them ({', '.join(nothing)} empty), {advice}", WARNING_BYTES)
+    complaint = variety.complaint()
+    if complaint and not nothing:
         yield shortened(f"{complaint}: agreement proves nothing there", WARNING_BYTES)
 
 
