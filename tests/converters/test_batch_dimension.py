@@ -14,7 +14,7 @@ from tests.converters.onnx_models import Graph, resnet50, transformer
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.found import protobuf
-from triton_converters.found.batches import has_batch_dimension
+from triton_converters.found.batches import counts_length, has_batch_dimension
 from triton_converters.stages import source
 
 FLOAT = TensorProto.FLOAT
@@ -64,6 +64,36 @@ def test_the_first_axis_of_everything_tells(
     tmp_path: Path, inputs: dict[str, Any], outputs: dict[str, Any], batched: bool
 ) -> None:
     assert found(tmp_path, graph(inputs, outputs)) is batched
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "length"),
+    [
+        ({"x": ["seq", "batch", 6]}, {"y": ["seq", "batch", 8]}, True),
+        ({"x": ["S", "batch_size", 6]}, {"y": ["S", "batch_size", 8]}, True),
+        ({"x": [None, "batch", 6]}, {"y": [None, "batch", 8]}, True),
+        ({"x": ["unk__1", "batch", 6]}, {"y": ["unk__2", 8]}, True),
+        ({"x": ["num_points", 4]}, {"y": ["num_points", 2]}, True),
+        ({"x": ["T", 80]}, {"y": ["T", 29]}, True),
+        ({"audio": ["Time"]}, {"y": ["Time"]}, True),
+        ({"adjacency": ["n", "n"]}, {"y": ["n"]}, True),
+        ({"x": ["n", 4]}, {"y": ["n", "n"]}, True),
+        ({"x": ["batch", "seq"]}, {"y": ["batch", "seq", 8]}, False),
+        ({"x": ["batch_seq", 4]}, {"y": ["batch_seq", 4]}, False),
+        ({"x": ["N", 3, "H", "W"]}, {"y": ["N", 5]}, False),
+        ({"x": ["n", 4]}, {"y": ["n", 2]}, False),
+        ({"x": [None, None]}, {"y": [None]}, False),
+        ({"x": ["unk__610", 3]}, {"y": ["unk__611", 5]}, False),
+        ({"x": ["p2o.DynamicDimension.0", 3]}, {"y": ["DynamicDimension.3"]}, False),
+        ({"tokens": ["batch", 3]}, {"y": ["nodes_42_dim_0", 5]}, False),
+    ],
+    ids=str,
+)
+def test_the_names_of_open_axes_tell_what_to_try_first(
+    tmp_path: Path, inputs: dict[str, Any], outputs: dict[str, Any], length: bool
+) -> None:
+    assert found(tmp_path, graph(inputs, outputs)), "names only order the tries"
+    assert counts_length(tmp_path, "model.bin") is length
 
 
 def test_weights_among_the_inputs_of_an_old_graph_are_no_inputs(tmp_path: Path) -> None:
@@ -152,4 +182,13 @@ def test_the_source_tells_it_of_the_models_that_are_asked_for(mount: Path) -> No
     (layout.SOURCE_MOUNT / "b.onnx").write_bytes(SMALL)
     request = SourceRequest("0" * 16, "pvc://models", "", "", ("b.onnx",), graphs=("b.onnx", "a.onnx"))
     result = source.run(request)
-    assert (result.formats, result.batched) == (("onnx",), (True, False))
+    assert (result.formats, result.batched, result.lengths) == (("onnx",), (True, False), ())
+
+
+def test_the_source_tells_which_first_axis_seems_to_be_a_length(mount: Path) -> None:
+    layout.SOURCE_MOUNT.mkdir(exist_ok=True)
+    model = graph({"x": ["seq", "batch"]}, {"y": ["seq", "batch"]})
+    (layout.SOURCE_MOUNT / "a.onnx").write_bytes(model.SerializeToString())
+    (layout.SOURCE_MOUNT / "b.onnx").write_bytes(SMALL)
+    result = source.run(SourceRequest("0" * 16, "pvc://models", "", "", (), graphs=("a.onnx", "b.onnx")))
+    assert (result.batched, result.lengths) == ((True, True), (True, False))

@@ -273,7 +273,7 @@ def test_a_batch_that_the_file_fixes_cannot_be_served_in_batches(bring: Callable
     model = graph.model({"x": (TensorProto.FLOAT, [2, 3])}, {"y": (y, TensorProto.FLOAT, [2, 3])})
     with pytest.raises(StageError) as caught:
         bring(model, {"x": numpy.arange(6, dtype=numpy.float32).reshape(2, 3)})
-    assert caught.value.reason is Reason.FRAMEWORK_FAILED
+    assert caught.value.reason is Reason.BATCHING_UNSUPPORTED
     assert "a batch of 2 works, but a batch of 1 fails" in caught.value.message
 
 

@@ -252,8 +252,6 @@ def test_integers_that_are_all_the_same_prove_nothing(dump: Dump) -> None:
     ("forward", "words"),
     [
         (lambda x: {"y": x.astype(numpy.float16)}, "float16"),
-        (lambda x: {"y": x.sum(dtype=numpy.float32)}, "maxBatchSize to 0"),
-        (lambda x: {"y": x.T.copy()}, "maxBatchSize to 0"),
         (lambda x: {"y": x if x.shape[-1] == 3 else x[..., None]}, "changes type or rank"),
     ],
 )
@@ -261,3 +259,10 @@ def test_outputs_that_cannot_be_served_are_refused(dump: Dump, forward: Forward,
     error = refusal(dump, forward, "[(4, 3), (4, 5)]")
     assert error.reason is Reason.FRAMEWORK_FAILED
     assert words in error.message, error.message
+
+
+@pytest.mark.parametrize("forward", [lambda x: {"y": x.sum(dtype=numpy.float32)}, lambda x: {"y": x.T.copy()}])
+def test_outputs_without_the_batch_dimension_are_refused(dump: Dump, forward: Forward) -> None:
+    error = refusal(dump, forward, "[(4, 3), (4, 5)]")
+    assert error.reason is Reason.BATCHING_UNSUPPORTED
+    assert "so its first dimension is not the batch; set models[].config.maxBatchSize to 0" in error.message

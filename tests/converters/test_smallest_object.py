@@ -14,6 +14,7 @@ from tritonclient.grpc import model_config_pb2
 from tests.converters.https_server import Server
 from tests.converters.onnx_models import Graph
 from tests.converters.run_stage import run_convert, run_reference
+from tests.converters.test_length_first import attention, detections, recurrent, single, square
 from tests.simulation.answers import Fate
 from tests.simulation.cluster import Cluster
 from triton_converters.claim_store.dump import read_batches
@@ -22,6 +23,8 @@ from triton_converters.contract.conversion_requests import ConvertRequest, Refer
 from triton_converters.contract.document import Document
 from triton_converters.contract.envelope import EXIT_FINAL, Outcome
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.results import ReferenceResult, Signature
+from triton_converters.measuring import load_input
 from triton_converters.stages import source
 
 PROGRAMS: dict[str, Callable[[Any], Document]] = {
@@ -41,9 +44,9 @@ class Ran:
 
     def __call__(self, stage: str, candidate: str, request: Any) -> Fate:
         """Return how the Job ends."""
+        self.requests[stage] = request
         if stage not in PROGRAMS:
             return Fate()
-        self.requests[stage] = request
         if request.key not in self.answers:
             self.answers[request.key] = self._run(stage, request)
         return self.answers[request.key]
@@ -105,6 +108,51 @@ def test_a_file_on_a_web_server_needs_nothing_else(
     verified = cluster.condition("Verified")
     assert verified["reason"] == "GeneratedInputs"
     assert "inputs were generated: images FP32[" in verified["message"]
+
+
+@pytest.mark.parametrize(
+    ("model", "tries", "dims", "sample"),
+    [
+        (recurrent("seq", "batch"), 1, [[-1, -1, 6], [-1, -1, 8]], [224, 1, 6]),
+        (recurrent("s0", "s1"), 2, [[-1, -1, 6], [-1, -1, 8]], [1, 224, 6]),
+        (attention("points"), 1, [[-1, 4], [-1, 4]], [224, 4]),
+        (attention("n"), 2, [[-1, 4], [-1, 4]], [1, 4]),
+        (square("n", "n"), 1, [[-1, -1], [-1, -1]], [224, 224]),
+        (detections("batch"), 2, [[-1, 3, 8], [-1, 3]], [1, 3, 8]),
+        (single("N"), 2, [[-1, 4], [1, 4]], [1, 4]),
+    ],
+    ids=["recurrent", "unnamed", "points", "n", "square", "detections", "single"],
+)
+def test_a_first_axis_that_counts_no_samples_is_a_part_of_every_request(
+    server: Server, model: Any, tries: int, dims: list[list[int]], sample: list[int]
+) -> None:
+    server.behaviour.content = model.SerializeToString()
+    cluster, ran = deployed(server)
+    assert cluster.condition("Ready")["status"] == "True", cluster.condition("Stalled")
+    assert cluster.story.count("reference") == tries
+    assert cluster.status["resolved"]["models"][0]["maxBatchSize"] == 0
+    revision = layout.model_repository(ran.requests["convert"].key) / "ocr"
+    config = text_format.Parse((revision / "config.pbtxt").read_text(), model_config_pb2.ModelConfig())
+    assert (config.max_batch_size, config.HasField("dynamic_batching")) == (0, False)
+    assert [list(each.dims) for each in (*config.input, *config.output)] == dims
+    (warmup,) = config.model_warmup
+    assert warmup.batch_size == 1
+    assert list(warmup.inputs["x"].dims) == sample
+    profile = ran.requests["profile"]
+    assert (profile.offline.batch_sizes, profile.online.batch_sizes) == ((1,), (1,))
+    reference = layout.reference_directory(ran.requests["reference"].key)
+    signature = signature_of(ran)
+    _, document = load_input.prepare(reference, reference, (), signature)
+    assert [list(each.dims) for each in load_input.varying_shapes(document, signature)] == [sample]
+    assert list(load_input.first_request(document, signature)["x"].shape) == sample
+
+
+def signature_of(ran: Ran) -> Signature:
+    answer = ran.answers[ran.requests["reference"].key].answer
+    assert answer is not None
+    result = Outcome.from_json(answer).result
+    assert isinstance(result, ReferenceResult)
+    return result.signature
 
 
 def test_a_classifier_of_scikit_learn_is_served_with_its_probabilities_as_a_tensor(server: Server) -> None:

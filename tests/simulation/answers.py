@@ -81,6 +81,8 @@ GENERATED = "inputs were generated: INPUT__0 FP32[1, 8, 8]"
 """The warning of a reference without a dataloader."""
 FOUND = {".onnx": "onnx", ".pt": "ts-script", "": "tf-savedmodel"}
 """What a model's content is, by the suffix of its name."""
+SERIES = "series"
+"""Part of the name of a graph whose first dimension is called a length."""
 FIXED = "fixed"
 """A part of the name of a graph without a batch dimension."""
 INPUT, OUTPUT = Tensor("INPUT__0", "FP32", (1, 8, 8)), Tensor("OUTPUT__0", "FP32", (10,))
@@ -209,6 +211,7 @@ def _result(stage: str, candidate: str, request: Any, fate: Fate) -> Document:
             total_bytes=1000,
             formats=tuple(FOUND[PurePosixPath(path).suffix] for path in request.models),
             batched=tuple(FIXED not in path for path in request.graphs),
+            lengths=tuple(SERIES in path for path in request.graphs) if SERIES in "".join(request.graphs) else (),
             repositories=tuple(map(repository, request.models)) if any(map(repository, request.models)) else (),
             requirements=requirements,
         )

@@ -63,28 +63,66 @@ def batches_fail(stage: str, candidate: str, request: Any) -> Fate:
     return Fate()
 
 
-def test_a_batch_that_the_operator_chose_and_the_model_does_not_take_becomes_one_sample() -> None:
+def test_a_batch_that_the_operator_chose_and_the_model_does_not_take_is_no_batch_dimension() -> None:
     cluster = Cluster(a_graph(), batches_fail)
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True", cluster.condition("Stalled")
     assert cluster.story[:4] == ["source", "reference", "reference", "convert onnx-fp32"]
-    assert batching(cluster) == [(1, False)]
-    assert cluster.status["resolved"]["models"][0]["maxBatchSize"] == 1
-    words = (
-        "has a batch dimension, but answers a sample in a batch otherwise than alone, or not at all, so maxBatchSize is"
-    )
-    assert cluster.condition("SourceResolved")["message"].endswith(f"; ocr.onnx {words} 1")
+    assert batching(cluster) == [(0, False)]
+    assert cluster.status["resolved"]["models"][0]["maxBatchSize"] == 0
+    words = "has an open first dimension, but answers a sample in a batch otherwise than alone, or not at all, so"
+    assert cluster.condition("SourceResolved")["message"].endswith(f"; ocr.onnx {words} maxBatchSize is 0")
+    (profile,) = requests(cluster, "profile", ProfileRequest)
+    assert (profile.max_batch_size, profile.offline.batch_sizes, profile.online.batch_sizes) == (0, (1,), (1,))
 
 
-def test_one_sample_stays_chosen_when_the_failed_job_is_gone() -> None:
+def test_no_batch_dimension_stays_chosen_when_the_failed_job_is_gone() -> None:
     cluster = Cluster(a_graph(), batches_fail)
     cluster.settle()
     before = list(cluster.story)
     for job in cluster.of_kind("Job"):
         cluster.delete("Job", job["metadata"]["name"])
     cluster.settle()
-    assert cluster.status["resolved"]["models"][0]["maxBatchSize"] == 1
+    assert cluster.status["resolved"]["models"][0]["maxBatchSize"] == 0
     assert "reference" not in cluster.story[len(before) :]
+
+
+def test_a_first_dimension_that_is_called_a_length_is_tried_as_one_first() -> None:
+    cluster = served(a_graph(path="series.onnx"))
+    assert cluster.story[:3] == ["source", "reference", "convert onnx-fp32"]
+    assert batching(cluster) == [(0, False)]
+    words = "has an open first dimension that seems to be a length, so maxBatchSize is 0; if it counts samples, set"
+    assert cluster.condition("SourceResolved")["message"].endswith(f"; series.onnx {words} config.maxBatchSize")
+
+
+@pytest.mark.parametrize(
+    "asked", [{}, {"maxQueueDelayMicroseconds": 100}, {"preferredBatchSizes": [2]}], ids=["on", "delay", "sizes"]
+)
+def test_a_dimension_that_is_called_a_length_is_a_batch_if_the_spec_asks_for_batches(asked: dict[str, Any]) -> None:
+    cluster = served(a_graph(path="series.onnx"))
+    cluster.edit(models=[a_file("series.onnx", config={"dynamicBatching": asked})])
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True", cluster.condition("Stalled")
+    assert cluster.status["resolved"]["models"][0]["maxBatchSize"] == 4
+    cluster.edit(models=[a_file("series.onnx")])
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True", cluster.condition("Stalled")
+
+
+def test_an_object_that_an_older_operator_serves_one_by_one_keeps_that_until_its_next_edit() -> None:
+    cluster = Cluster(a_graph(), batches_fail)
+    while "resolved" not in cluster.status:
+        cluster.act()
+        cluster.step()
+    cluster.status["resolved"]["models"][0]["maxBatchSize"] = 1
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True", cluster.condition("Stalled")
+    assert batching(cluster) == [(1, False)]
+    words = "has an open first dimension, but answers a sample in a batch otherwise than alone, or not at all, so"
+    assert cluster.condition("SourceResolved")["message"].endswith(f"; ocr.onnx {words} maxBatchSize is 1")
+    cluster.edit(source={"uri": "pvc://models/others"})
+    cluster.settle()
+    assert cluster.status["resolved"]["models"][0]["maxBatchSize"] == 0
 
 
 @pytest.mark.parametrize(
@@ -92,9 +130,11 @@ def test_one_sample_stays_chosen_when_the_failed_job_is_gone() -> None:
     [
         a_graph(config={"maxBatchSize": 4}),
         a_graph(config={"dynamicBatching": {"preferredBatchSizes": [4]}}),
+        a_graph(config={"dynamicBatching": {}}),
+        a_graph() | {"performance": {"online": {"batchSize": 2, "concurrency": {"start": 1, "end": 2}}}},
         a_graph() | {"performance": {"offline": {"batchSizes": [1, 4]}}},
     ],
-    ids=["size", "batcher", "sweep"],
+    ids=["size", "preferred sizes", "batcher", "request", "sweep"],
 )
 def test_a_batch_that_the_spec_asks_for_is_a_failure(spec: dict[str, Any]) -> None:
     cluster = Cluster(spec, batches_fail)

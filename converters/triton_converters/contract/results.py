@@ -119,6 +119,8 @@ class SourceResult(Document):
     downloaded."""
     batched: tuple[bool, ...] = ()
     """Whether each of the request's ``graphs`` has a batch dimension, in its order."""
+    lengths: tuple[bool, ...] = ()
+    """Whether that dimension of each of them seems to be a length, by its name; empty: of none."""
     requirements: str = ""
     """SHA-256 of the requirements file that the request names; empty: it names none."""
     repositories: tuple[RepositoryModel | None, ...] = ()

@@ -23,13 +23,22 @@ than a hundredth. The fp32 gate's default tolerance is also 1e-4.
 """
 
 
+def unbatched(message: str) -> StageError:
+    """Return the error of a model whose samples must not share a batch; ``message``: what showed it."""
+    advice = "set models[].config.maxBatchSize to 0: the first dimension is then a part of each request"
+    return StageError(Reason.BATCHING_UNSUPPORTED, f"{message}; {advice}")
+
+
 def check_outputs(batch: Batch, batched: bool) -> None:
-    """Check that outputs have a type that can be served and the batch's size, and hold no NaN or infinity."""
+    """Check that outputs have a type that can be served and the batch's size, and hold no NaN or infinity.
+
+    Raises StageError: FrameworkFailed, BatchingUnsupported (another size), ReferenceNotFinite.
+    """
     check_types(batch.outputs)
     for name, array in batch.outputs.items():
         if batched and (array.ndim == 0 or len(array) != len(batch.ids)):
             message = f"output {name} has shape {list(array.shape)} for {len(batch.ids)} samples"
-            raise _failed(f"{message}; its first dimension is not the batch: set maxBatchSize to 0 for such a model")
+            raise unbatched(f"{message}, so its first dimension is not the batch")
         broken = int(numpy.count_nonzero(~numpy.isfinite(array))) if array.dtype.kind == "f" else 0
         if broken:
             message = (
@@ -76,12 +85,9 @@ def check_joined(joined: Arrays, first: Batch, second: Batch) -> None:
 def _compare_batching(one: Arrays, other: Arrays, index: int, size: int) -> None:
     worst = disagreement(one, other)
     if worst is not None:
-        message = (
-            f"sample {index} gives other outputs alone than in a batch of {size} ({worst}); a layer uses statistics of"
-            " the batch or mixes its samples, but the server batches the requests of all clients; set"
-            " models[].config.maxBatchSize to 1, or correct the model"
-        )
-        raise StageError(Reason.BATCHING_UNSUPPORTED, message)
+        message = f"sample {index} gives other outputs alone than in a batch of {size} ({worst})"
+        why = "a layer uses statistics of the batch or mixes its samples, or the first dimension counts no samples"
+        raise unbatched(f"{message}: {why}, but the server batches the requests of all clients")
 
 
 def disagreement(one: Arrays, other: Arrays) -> str | None:

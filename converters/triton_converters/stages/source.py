@@ -23,7 +23,7 @@ from triton_converters.contract.uris import Uri
 from triton_converters.fetch import credentials, mounted
 from triton_converters.fetch.remote import FILES, Fetched, Remote, wanted
 from triton_converters.found import repository
-from triton_converters.found.batches import has_batch_dimension
+from triton_converters.found.batches import counts_length, has_batch_dimension
 from triton_converters.found.formats import found_format
 from triton_converters.model_config import given
 
@@ -145,14 +145,17 @@ def _result(request: SourceRequest, digest: str, files: Collection[str], resolve
     total = sum((target / name).stat().st_size for name in files)
     models = {path: _model(target, path) for path in request.models}
     repositories = {path: each for path, (_, each) in models.items() if each is not None}
-    graphs = (repositories[path].file if path in repositories else path for path in request.graphs)
+    graphs = [repositories[path].file if path in repositories else path for path in request.graphs]
+    batched = tuple(has_batch_dimension(target, path) for path in graphs)
+    lengths = tuple(known and counts_length(target, path) for path, known in zip(graphs, batched, strict=True))
     return SourceResult(
         digest=digest,
         files=len(files),
         total_bytes=total,
         formats=tuple(models[path][0] for path in request.models),
         resolved=resolved,
-        batched=tuple(has_batch_dimension(target, path) for path in graphs),
+        batched=batched,
+        lengths=lengths if any(lengths) else (),
         repositories=tuple(map(repositories.get, request.models)) if repositories else (),
         requirements=_requirements(request, target, files) if request.requirements else "",
     )

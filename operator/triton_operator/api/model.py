@@ -61,9 +61,9 @@ class ModelConfiguration(ApiType):
     )
     max_batch_size: Annotated[int, Field(ge=0, le=65536)] | None = None
     """Maximum number of samples in a batch. If 0, the model has no batch dimension. Default: for a model of format
-    `onnx` or `tf-savedmodel` that is no part of an ensemble, what its graph shows: 0 without a batch dimension,
-    otherwise 4 and, if `dynamicBatching` is left out too, `{}` for that; `status.resolved` has the value. For all
-    others: 1."""
+    `onnx` or `tf-savedmodel` that is no part of an ensemble, what its graph and the framework's run show: 0 without a
+    batch dimension, or if samples must not share a batch; otherwise 4 and, if `dynamicBatching` is left out too, `{}`
+    for that; `status.resolved` has the value. For all others: 1."""
     instances: Annotated[int, Field(ge=1, le=64)] = 1
     """Number of model instances on each GPU, or on the CPU if there is none. Default: 1."""
     dynamic_batching: DynamicBatching | None = None

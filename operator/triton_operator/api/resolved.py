@@ -85,7 +85,7 @@ class ResolvedModel(ApiType):
     format: SourceFormat | None = None
     """Format of a model whose spec leaves it out or says `repository`, as the source's content shows it."""
     max_batch_size: Annotated[int, Field(ge=0, le=65536)] | None = None
-    """`config.maxBatchSize` of a model whose spec leaves it out, by what the model's graph shows; 1 if the reference
+    """`config.maxBatchSize` of a model whose spec leaves it out, by what the model's graph shows; 0 if the reference
     found that samples must not share a batch. If it is above 1 and the spec leaves `dynamicBatching` out too, the
     dynamic batcher is on."""
     candidates: Annotated[list[Candidate], Field(max_length=16, json_schema_extra=list_map("name"))] = Field(

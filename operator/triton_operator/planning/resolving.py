@@ -2,10 +2,11 @@
 
 Formats and batch dimensions are what the source's content shows. Candidates and batch sizes that were chosen once are
 kept in the status, like the images: a newer operator that would choose otherwise only says so. A batch size is chosen
-again once, if the framework's run shows that samples must not share a batch.
+again once, if the framework's run shows that samples must not share a batch: it becomes 0, and a request keeps its
+first dimension, whatever that counts.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
@@ -42,7 +43,8 @@ def resolved(context: Context) -> Context:
     if told is None and (context.sought or context.graphs):
         return replace(context, resolved=pinned)
     repositories = _repositories(context, told)
-    formats, batched = _formats(context, told, repositories), _batched(context, told)
+    formats, batched = _formats(context, told, repositories), _told_of_graphs(context, told.batched if told else ())
+    lengths = _told_of_graphs(context, told.lengths if told else ())
     found = Resolved(
         models=[
             ResolvedModel(name=name, format=form, repository=repositories.get(name)) for name, form in formats.items()
@@ -51,14 +53,16 @@ def resolved(context: Context) -> Context:
     spec = found.applied_to(context.spec)
     if any(model.is_sought for model in spec.models):
         return replace(context, resolved=pinned)
+    asks = fitting.asks_for_batches(spec)
     kept = {each.name: each for each in pinned.models if each.format == formats.get(each.name)} if pinned else {}
 
-    def filled(model: Model, alone: bool) -> ResolvedModel:
+    def filled(model: Model, mixes: bool) -> ResolvedModel:
         old = kept.get(model.name, ResolvedModel(name=model.name))
         candidates: list[Candidate] = []
         if takes_defaults(model):
             candidates = old.candidates or list(default_candidates(spec, model, context.images))
-        batch = _batch(model, batched[model.name], old, alone) if model.name in batched else None
+        largest = 0 if mixes else _largest(old.max_batch_size, bool(lengths.get(model.name)), asks)
+        batch = _batch(model, batched[model.name], largest) if model.name in batched else None
         return ResolvedModel(
             name=model.name,
             format=formats.get(model.name),
@@ -67,8 +71,8 @@ def resolved(context: Context) -> Context:
             repository=repositories.get(model.name),
         )
 
-    def chosen(alone: bool = False) -> Context:
-        every = (filled(model, alone) for model in spec.models)
+    def chosen(mixes: bool = False) -> Context:
+        every = (filled(model, mixes) for model in spec.models)
         models = [each for each in every if each != ResolvedModel(name=each.name)]
         if not models:
             return context
@@ -76,12 +80,11 @@ def resolved(context: Context) -> Context:
         return replace(context, deployment=replace(context.deployment, spec=choice.applied_to(spec)), resolved=choice)
 
     with_batches = chosen()
-    failed = _batches_failed(with_batches, told) if told is not None and any(batched.values()) else {}
-    if not failed:
+    if told is None or asks or not any(batched.values()):
         return with_batches
+    failed = _batches_failed(with_batches, told)
     # The Job that failed is deleted before the status says what follows from it.
-    one_by_one = replace(chosen(alone=True), followed=failed)
-    return one_by_one if fitting.batching_fits(one_by_one) else with_batches
+    return replace(chosen(mixes=True), followed=failed) if failed else with_batches
 
 
 def _formats(
@@ -109,21 +112,29 @@ def _repositories(context: Context, told: SourceResult | None) -> Mapping[str, F
         return {}
 
 
-def _batched(context: Context, told: SourceResult | None) -> Mapping[str, bool | None]:
-    """Return which models have a batch dimension, by the names of those whose graphs are asked; None: not told."""
+def _told_of_graphs(context: Context, told: Sequence[bool]) -> Mapping[str, bool | None]:
+    """Return what the source told of each graph, by the names of the models whose graphs are asked; None: nothing."""
     sought = [model.name for model in context.spec.models if context.spec.follows_graph(model)]
-    return dict(zip_longest(sought, told.batched[: len(sought)] if told else ()))
+    return dict(zip_longest(sought, told[: len(sought)]))
 
 
-def _batch(model: Model, batched: bool | None, old: ResolvedModel, alone: bool) -> int:
-    """Return `maxBatchSize` of a model whose spec leaves it out. ``alone``: samples share no batch."""
+def _largest(old: int | None, length: bool, asks: bool) -> int:
+    """Return `maxBatchSize` of a graph with a batch dimension: as chosen before, if the spec asks for no more.
+
+    ``length``: the dimension seems to count no samples. ``asks``: the spec has settings that need batches.
+    """
+    if old is None or (asks and not old):
+        return 0 if length and not asks else BATCH
+    return old
+
+
+def _batch(model: Model, batched: bool | None, largest: int) -> int:
+    """Return `maxBatchSize` of a model whose spec leaves it out; ``largest``: if its graph has a batch dimension."""
     if isinstance(model, ModelOfRepository) and model.config.max_batch_size is not None:
         return model.config.max_batch_size
     if batched is None or model.format not in DECLARING:
         return 1
-    if not batched:
-        return 0
-    return 1 if alone else old.max_batch_size or BATCH
+    return largest if batched else 0
 
 
 def _batches_failed(context: Context, told: SourceResult) -> Mapping[str, Failure]:

@@ -13,6 +13,7 @@ from triton_operator.api.backend_settings import refused_parameters
 from triton_operator.api.model import Model
 from triton_operator.api.resolved import ModelOfRepository
 from triton_operator.api.routes import MIXED, NO_INPUTS
+from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.context import Context
 from triton_operator.stages.source import Sourced
 from triton_operator.stages.step import Verdict
@@ -28,9 +29,16 @@ def check(context: Context, progress: Sourced) -> Sourced:
     return progress.waiting(Verdict("Converted", False, reason, message), stalled=True)
 
 
-def batching_fits(context: Context) -> bool:
-    """Whether everything that the spec says of batches fits the models' batch sizes."""
-    return next(_batching(context), None) is None
+def asks_for_batches(spec: TritonDeploymentSpec) -> bool:
+    """Whether the spec has settings that only a batch dimension fulfils, although it may leave `maxBatchSize` out."""
+    batcher = any(model.config.dynamic_batching is not None for model in spec.models)
+    return batcher or _largest_request(spec) > 1
+
+
+def _largest_request(spec: TritonDeploymentSpec) -> int:
+    """The largest number of samples in a request that the spec has measured."""
+    offline, online = spec.performance.offline, spec.performance.online
+    return max([*(offline.batch_sizes if offline else []), online.batch_size if online else 1])
 
 
 def _misfits(context: Context, told: SourceResult) -> Iterator[tuple[Reason, str]]:
@@ -75,8 +83,7 @@ def _batching(context: Context) -> Iterator[tuple[Reason, str]]:
         if batching and max(batching.preferred_batch_sizes, default=0) > largest:
             message = f"config.dynamicBatching.preferredBatchSizes {where} must not exceed maxBatchSize"
             yield Reason.INVALID_SPEC, f"{message}, which is {largest}: lower them, or set maxBatchSize"
-    performance, largest = context.spec.performance, context.spec.max_batch_size
-    sizes = performance.offline.batch_sizes if performance.offline else []
-    if largest and max([*sizes, performance.online.batch_size if performance.online else 1]) > largest:
+    largest = context.spec.max_batch_size
+    if largest and _largest_request(context.spec) > largest:
         message = "performance.offline.batchSizes and online.batchSize must not exceed maxBatchSize"
         yield Reason.INVALID_SPEC, f"{message}, which is {largest}: lower them, or set config.maxBatchSize"

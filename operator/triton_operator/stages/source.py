@@ -6,6 +6,7 @@ Others do the same for spec.weights, and for spec.data unless it is on a claim, 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import zip_longest
 from typing import Any
 
 from triton_converters.contract import layout, uris
@@ -31,11 +32,7 @@ at once, and a server that is down may come up; each pause is half of the time t
 STALLED_SECONDS = 60
 """The object is stalled once the source has been missing for so long."""
 
-BATCHES = {
-    0: "shows no batch dimension",
-    1: "has a batch dimension, but answers a sample in a batch otherwise than alone, or not at all",
-}
-"""What a model's graph and the framework's run showed, by the `maxBatchSize` that the operator chose."""
+MIXES = "answers a sample in a batch otherwise than alone, or not at all"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,14 +66,26 @@ def _found(context: Context, result: SourceResult) -> Iterator[str]:
     """Yield what the files of the models show, in words."""
     for path, form in zip(context.sought, result.formats, strict=False):
         yield f"{path} is of format {form}"
+    pairs = zip_longest(result.batched, result.lengths, fillvalue=False)
+    shown = dict(zip(context.graphs, pairs, strict=False))
     for model in context.spec.models:
         if isinstance(model, ModelOfRepository):
             taken = ", ".join(model.repository.config.model_dump(by_alias=True, exclude_unset=True)) or "nothing"
             yield f"config.pbtxt in {model.path} sets {taken}"
-        if model.path in context.graphs and model.format in DECLARING and not _says_batch(model):
-            batch = model.config.largest_batch
-            advice = "" if batch else "; if it has one, set config.maxBatchSize"
-            yield f"{model.path} {BATCHES.get(batch, 'has a batch dimension')}, so maxBatchSize is {batch}{advice}"
+        if model.path in shown and model.format in DECLARING and not _says_batch(model):
+            yield f"{model.path} {_words(model.config.largest_batch, *shown[model.path])}"
+
+
+def _words(batch: int, batched: bool, length: bool) -> str:
+    """Return what a model's graph and the framework's run showed; ``batch``: the `maxBatchSize` that followed."""
+    if not batched:
+        return f"shows no batch dimension, so maxBatchSize is {batch}; if it has one, set config.maxBatchSize"
+    if batch > 1:
+        return f"has a batch dimension, so maxBatchSize is {batch}"
+    if batch == 0 and length:
+        words = "has an open first dimension that seems to be a length, so maxBatchSize is 0"
+        return f"{words}; if it counts samples, set config.maxBatchSize"
+    return f"has an open first dimension, but {MIXES}, so maxBatchSize is {batch}"
 
 
 def _says_batch(model: Model) -> bool:

@@ -51,7 +51,7 @@ def test_a_model_without_batch_dimension(refer: Refer) -> None:
     [
         ("Stochastic", Reason.REFERENCE_NOT_REPRODUCIBLE, "run twice"),
         ("BatchStatistics", Reason.BATCHING_UNSUPPORTED, "statistics of the batch"),
-        ("BatchNorm", Reason.FRAMEWORK_FAILED, "a batch of 4 works, but a batch of 1 fails"),
+        ("BatchNorm", Reason.BATCHING_UNSUPPORTED, "a batch of 4 works, but a batch of 1 fails"),
         ("Half", Reason.FRAMEWORK_FAILED, "float16"),
         ("TooFew", Reason.FRAMEWORK_FAILED, "1 outputs"),
     ],

@@ -10,6 +10,7 @@ from triton_converters.claim_store.dump import Array, Arrays, Batch
 from triton_converters.contract.conversion_requests import ReferenceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.found import axes
 from triton_converters.gates import soundness
 from triton_converters.load.framework import Framework
 from triton_converters.load.graph_inputs import DeclaresInputs, GraphInput
@@ -24,8 +25,6 @@ USUAL = SIZES[:3]
 MOST_ELEMENTS = 2**25
 """Elements of all inputs of a batch, beyond which a size is not tried."""
 WORDS = ("a", "good", "day", "for", "the", "new", "model", "and", "its", "users")
-LENGTHS = ("frame", "len", "seq", "time")
-"""Parts of the name of a first dimension that counts no samples."""
 NO_ARRAYS: Mapping[str, Array] = {}
 ADVICE = "write a dataloader and name it in spec.dataloader"
 
@@ -112,6 +111,7 @@ def _accepted(
     """
     one = None if batch_size is None else 1
     first: tuple[dict[str, Array], StageError] | None = None
+    mixed: StageError | None = None
     fills = (False, True) if any(each.is_flags for each in inputs) else (False,)
     for sizes in _tries(inputs, batch_size):
         for ones in fills:
@@ -124,11 +124,27 @@ def _accepted(
                 _check_batch(model, recipe, batch_size, random)
                 return recipe
             first = first or (made, error)
+            mixed = mixed or (error if error.reason is Reason.BATCHING_UNSUPPORTED else None)
+    if mixed is not None:
+        raise mixed
     if first is None:
         raise _failed(f"the inputs of {model.path} are too large to be generated")
+    if batch_size is not None and _is_accepted(model, inputs, random):
+        raise soundness.unbatched(f"{model.path} answers no single sample, but inputs of another first size")
     made, error = first
     shapes = ", ".join(f"{name} {array.dtype}{list(array.shape)}" for name, array in made.items())
     raise _failed(f"{model.path} accepts no inputs that were tried, first {shapes}: {error.message:.300}")
+
+
+def _is_accepted(model: Framework, inputs: tuple[GraphInput, ...], random: numpy.random.Generator) -> bool:
+    """Whether the model answers inputs whose first dimension is no batch."""
+    try:
+        _accepted(model, inputs, None, random)
+    except StageError as error:
+        if error.reason is not Reason.INPUTS_NOT_GENERATED:
+            raise
+        return False
+    return True
 
 
 def _check_batch(model: Framework, recipe: Recipe, batch_size: int | None, random: numpy.random.Generator) -> None:
@@ -138,7 +154,7 @@ def _check_batch(model: Framework, recipe: Recipe, batch_size: int | None, rando
     error = _refusal(model, recipe.make(batch_size, random), batch_size)
     if error is not None:
         message = f"{model.path} answers single samples, but no batch of {batch_size}: {error.message:.300}"
-        raise StageError(Reason.BATCHING_UNSUPPORTED, f"{message}; set models[].config.maxBatchSize to 1")
+        raise soundness.unbatched(message)
 
 
 def _tries(inputs: Sequence[GraphInput], batch_size: int | None) -> Iterator[Sizes]:
@@ -151,12 +167,23 @@ def _tries(inputs: Sequence[GraphInput], batch_size: int | None) -> Iterator[Siz
 
 
 def _samples(inputs: Sequence[GraphInput]) -> Iterator[str]:
-    """Yield the names of first of several dimensions that the graph leaves open, unless they speak of a length."""
+    """Yield the names of dimensions that the graph leaves open and that may count samples, of inputs with several.
+
+    That is the first one, unless it seems to be a length, and any one that is called a batch.
+    """
     for declared in inputs:
-        name = declared.dims[0] if len(declared.dims) > 1 else 0
-        unnamed = name == f"{declared.name}[0]"
-        if isinstance(name, str) and (unnamed or not any(word in name.lower() for word in LENGTHS)):
-            yield name
+        if len(declared.dims) == 1:
+            continue
+        named = [_name(declared, axis) for axis in range(len(declared.dims))]
+        if declared.dims and isinstance(declared.dims[0], str) and not axes.is_length(named):
+            yield declared.dims[0]
+        yield from filter(axes.is_batch, named)
+
+
+def _name(declared: GraphInput, axis: int) -> str:
+    """Return the name that the graph gives to a dimension; empty: none, or a size."""
+    size = declared.dims[axis]
+    return size if isinstance(size, str) and size != f"{declared.name}[{axis}]" else ""
 
 
 def _open(inputs: Sequence[GraphInput], batch_size: int | None) -> list[str]:

@@ -11,6 +11,7 @@ from triton_converters.claim_store.dump import Array, Arrays, Batch, read_batche
 from triton_converters.claim_store.replay import published_source
 from triton_converters.contract.conversion_requests import ReferenceRequest
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
 from triton_converters.gates import soundness
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import Dump, Names
@@ -55,7 +56,7 @@ def record(model: Framework, request: ReferenceRequest, source: Path, incoming: 
         else generated.batches(model, request)
     )
     for number, batch in enumerate(given):
-        answered = Batch(batch.ids, batch.inputs, batch.labels, model(batch.inputs))
+        answered = Batch(batch.ids, batch.inputs, batch.labels, _answer(model, batch, batched))
         # Only so that a broken model ends the Job early: the publisher judges.
         soundness.check_outputs(answered, batched)
         write_batch(incoming, number, answered)
@@ -64,9 +65,25 @@ def record(model: Framework, request: ReferenceRequest, source: Path, incoming: 
             _run_alone(model, answered, evidence.singles(request, answered), incoming)
         elif number == 1 and previous is not None and evidence.are_joined(request, previous, answered):
             both = {name: numpy.concatenate([previous.inputs[name], batch.inputs[name]]) for name in batch.inputs}
-            _write_answer(incoming / evidence.JOINED, 0, model(both))
+            ids = numpy.concatenate([previous.ids, batch.ids])
+            _write_answer(incoming / evidence.JOINED, 0, _answer(model, Batch(ids, both, {}, {}), batched))
         previous = answered
     _record_sizes(model, request, source, incoming)
+
+
+def _answer(model: Framework, batch: Batch, batched: bool) -> dict[str, Array]:
+    """Return the outputs. Raises StageError(BatchingUnsupported) if the first sample alone is answered."""
+    try:
+        return model(batch.inputs)
+    except StageError as error:
+        if error.reason is not Reason.FRAMEWORK_FAILED or not batched or len(batch.ids) == 1:
+            raise
+        try:
+            model({name: array[:1] for name, array in batch.inputs.items()})
+        except StageError:
+            raise error from None
+        message = f"a single sample works, but a batch of {len(batch.ids)} fails: {error.message}"
+        raise soundness.unbatched(message) from error
 
 
 def _doubles(model: Framework) -> tuple[str, ...]:
@@ -81,9 +98,10 @@ def _run_alone(model: Framework, batch: Batch, count: int, incoming: Path) -> No
         try:
             alone = model({name: array[rows] for name, array in batch.inputs.items()})
         except StageError as error:
-            raise StageError(
-                error.reason, f"a batch of {len(batch.ids)} works, but a batch of 1 fails: {error.message}"
-            ) from error
+            message = f"a batch of {len(batch.ids)} works, but a batch of 1 fails: {error.message}"
+            if error.reason is Reason.FRAMEWORK_FAILED:
+                raise soundness.unbatched(message) from error
+            raise StageError(error.reason, message) from error
         _write_answer(incoming / evidence.SINGLES, index, alone)
 
 
