@@ -11,7 +11,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.convert import half_pace
 from triton_converters.convert.script_half import halve
 from triton_converters.convert.task import ConversionWarning, Task, warn_of_lost
-from triton_converters.load.torch_framework import TorchFramework, select_outputs
+from triton_converters.load.torch_framework import TorchFramework, call, select_outputs
 
 
 def framework(task: Task) -> TorchFramework:
@@ -21,7 +21,7 @@ def framework(task: Task) -> TorchFramework:
 
 
 def tensors(task: Task) -> tuple[torch.Tensor, ...]:
-    """Return the example in forward's order, on the model's device."""
+    """Return the example in the order of the inputs' names, on the model's device."""
     return framework(task).tensors(task.example)
 
 
@@ -31,15 +31,15 @@ def module(task: Task) -> Any:
     A weight outside the range of fp16 becomes infinite, not clamped, with a warning: the gate sees it. Raises
     StageError(ConversionUnsupported) if a TorchScript file does not run in fp16, or the processor is too slow in it.
     """
-    model = framework(task).module
+    run, model = framework(task).run, framework(task).module
     if not task.half:
         return model
     given = tensors(task)
-    exact = half_pace.seconds(lambda: model(*given))
+    exact = half_pace.seconds(lambda: run(model, given))
     is_file = isinstance(model, torch.jit.ScriptModule)
     try:
         halved = halve(model, framework(task).device) if is_file else _cast(model)
-        half_pace.check(lambda: halved(*in_half(given)), exact)
+        half_pace.check(lambda: run(halved, in_half(given)), exact)
     except RuntimeError as error:
         if not is_file:
             raise
@@ -70,25 +70,30 @@ def in_half(given: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
 
 def served(task: Task, model: Any) -> "Served":
     """Wrap ``model`` (``module(task)``, or made from it) so that it has the signature."""
-    wrapped = Served(model, task.framework.outputs, task.half)
+    names = task.framework.inputs if framework(task).by_name else ()
+    wrapped = Served(model, task.framework.outputs, task.half, names)
     wrapped.eval()
     return wrapped
 
 
 class Served(torch.nn.Module):  # type: ignore[misc]
-    """A model with fp32 inputs and outputs, whatever it computes in, and outputs in the signature's order."""
+    """A model with fp32 inputs and outputs, whatever it computes in, both in the signature's order.
 
-    def __init__(self, model: Any, outputs: tuple[str, ...], half: bool) -> None:
+    ``keywords``: the inputs' names, if the model takes them by name.
+    """
+
+    def __init__(self, model: Any, outputs: tuple[str, ...], half: bool, keywords: tuple[str, ...] = ()) -> None:
         super().__init__()
         self.model = model
         self.outputs = outputs
         self.half_inside = half
+        self.keywords = keywords
 
     def forward(self, *inputs: torch.Tensor) -> Any:
         """Return one tensor, or a tuple if the signature has several outputs."""
         if self.half_inside:
             inputs = in_half(inputs)
-        results = select_outputs(self.model(*inputs), self.outputs)
+        results = select_outputs(call(self.model, inputs, self.keywords), self.outputs)
         if self.half_inside:
             results = tuple(tensor.float() if tensor.dtype == torch.float16 else tensor for tensor in results)
         return results if len(results) > 1 else results[0]

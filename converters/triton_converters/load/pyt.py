@@ -11,8 +11,9 @@ import torch
 from triton_converters.contract.conversion_requests import Entrypoint, ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.load import binding
 from triton_converters.load.names import FORM, tensor_names
-from triton_converters.load.torch_framework import TorchFramework, exact_device
+from triton_converters.load.torch_framework import TorchFramework, exact_device, parameters
 from triton_converters.user.user_code import CHECKPOINT_ARGUMENTS, call, location
 
 _REFUSED = re.compile(
@@ -26,7 +27,8 @@ def load(source: Path, model: ModelCode, output_format: str) -> TorchFramework:
     """Call get_model and take its module in fp32, on the GPU if there is one.
 
     ``output_format`` is offered to get_model as an argument. Raises StageError: what ``user_code.call`` raises,
-    CheckpointInvalid, PickleRefused, EntrypointInvalid (not a module and its names), ModelInTrainingMode.
+    CheckpointInvalid, PickleRefused, EntrypointInvalid (not a module and its names, or names that contradict forward's
+    order), ModelInTrainingMode.
     """
     path = model.entrypoint.path
     stage: dict[str, int | str] = {
@@ -40,10 +42,17 @@ def load(source: Path, model: ModelCode, output_format: str) -> TorchFramework:
         raise _checkpoint_error(error, source, model.entrypoint) or error from error.__cause__
     module, names = _unpack(returned, path)
     _check_mode(module, path)
+    try:
+        by_name = binding.keywords(names[0], parameters(module))
+    except ValueError as error:
+        raise _invalid(f"{path}: {error}") from error
     # The fused attention of evaluation mode has no ONNX operator, and cuts padding off its output.
     torch.backends.mha.set_fastpath_enabled(False)
     device = exact_device()
-    return TorchFramework(module.requires_grad_(False).float().to(device), *names, source, path, device)
+    # Not of the module: one of TorchScript refuses that.
+    for parameter in module.parameters():
+        parameter.requires_grad_(False)
+    return TorchFramework(module.float().to(device), *names, source, path, device, by_name=by_name)
 
 
 def _unpack(returned: Any, path: str) -> tuple[torch.nn.Module, tuple[tuple[str, ...], tuple[str, ...]]]:

@@ -1,7 +1,8 @@
 """The model outside Triton, run by PyTorch: NumPy arrays in and out of a torch module."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.incoming.documents import OpenAxes
+from triton_converters.load import binding
 from triton_converters.load.graph_inputs import GraphInput
 from triton_converters.user.user_code import running
 
@@ -22,14 +24,16 @@ class TorchFramework:
 
     module: torch.nn.Module
     inputs: tuple[str, ...]
-    """Names in the order of forward's parameters."""
+    """Names in the order of ``tensors``."""
     outputs: tuple[str, ...]
-    """Names in the order of what forward returns."""
+    """Names in the order of ``select``."""
     source: Path
     path: str
     device: torch.device
     declared: tuple[GraphInput, ...] = ()
     """The inputs as a config.pbtxt declares them; a torch module itself declares nothing."""
+    by_name: bool = False
+    """Whether the names of the inputs are parameters of forward, in another order than its own."""
 
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
         """Return outputs by name for inputs by name.
@@ -38,7 +42,7 @@ class TorchFramework:
         """
         try:
             with running(self.source, self.path, Reason.FRAMEWORK_FAILED), torch.inference_mode():
-                outputs = self.select(self.module(*self.tensors(inputs)))
+                outputs = self.select(self.run(self.module, self.tensors(inputs)))
                 return {name: tensor.cpu().numpy() for name, tensor in zip(self.outputs, outputs, strict=True)}
         except StageError as error:
             if error.reason is not Reason.FRAMEWORK_FAILED:
@@ -52,12 +56,43 @@ class TorchFramework:
         return {}
 
     def tensors(self, inputs: Arrays) -> tuple[torch.Tensor, ...]:
-        """Return the inputs in forward's order, on the model's device."""
+        """Return the inputs in the order of their names, on the model's device."""
         return tuple(torch.from_numpy(numpy.array(inputs[name])).to(self.device) for name in self.inputs)
 
+    def run(self, module: Any, tensors: Sequence[torch.Tensor]) -> Any:
+        """Return what ``module``, this one or one made from it, returns for tensors in the order of ``inputs``."""
+        return call(module, tensors, self.inputs if self.by_name else ())
+
     def select(self, result: Any) -> tuple[torch.Tensor, ...]:
-        """Return the named outputs from forward's result: a tensor, a sequence (its first ones) or a dict by name."""
+        """Return the named outputs from forward's result: a tensor, a sequence (its first ones), or by name."""
         return select_outputs(result, self.outputs)
+
+
+def call(module: Any, tensors: Sequence[torch.Tensor], keywords: Sequence[str]) -> Any:
+    """Call a module with tensors by the names of its parameters; ``keywords`` empty: by position."""
+    return module(**dict(zip(keywords, tensors, strict=False))) if keywords else module(*tensors)
+
+
+def parameters(module: Any) -> list[Parameter]:
+    """Return the parameters of a module's forward, or of the module's that it wraps; none if it does not tell."""
+    if isinstance(module, torch.jit.ScriptModule):
+        return [_parameter(argument) for argument in module.forward.schema.arguments[1:]]
+    if type(module).forward.__module__.startswith("torch."):
+        # DataParallel and its likes, and what torch.compile returns, have a forward that takes anything.
+        inner = getattr(module, "_orig_mod", None) or getattr(module, "module", None)
+        if isinstance(inner, torch.nn.Module):
+            return parameters(inner)
+    try:
+        return list(signature(module.forward).parameters.values())
+    except (TypeError, ValueError):
+        return []
+
+
+def _parameter(argument: Any) -> Parameter:
+    """Return an argument of a TorchScript function as Python knows it."""
+    kind = Parameter.KEYWORD_ONLY if argument.kwarg_only else Parameter.POSITIONAL_OR_KEYWORD
+    default = argument.default_value if argument.has_default_value() else Parameter.empty
+    return Parameter(argument.name, kind, default=default)
 
 
 def exact_device() -> torch.device:
@@ -75,7 +110,8 @@ def exact_device() -> torch.device:
 def select_outputs(result: Any, names: tuple[str, ...]) -> tuple[torch.Tensor, ...]:
     """Return tensors in the order of ``names``; raises StageError(FrameworkFailed) if ``result`` lacks one.
 
-    A sequence may be longer than the names: the rest is not served.
+    A dict is asked by name, and so is a named tuple that has them. A sequence may be longer than the names: the rest
+    is not served.
     """
     if isinstance(result, torch.Tensor):
         values: list[Any] = [result]
@@ -85,7 +121,7 @@ def select_outputs(result: Any, names: tuple[str, ...]) -> tuple[torch.Tensor, .
             raise _failed(f"forward returned a dict of {sorted(map(str, result))}, but get_model names {list(names)}")
         values = [result[name] for name in names]
     elif isinstance(result, tuple | list):
-        values = list(result)
+        values = _ordered(result, names)
     else:
         raise _failed(f"forward returned {type(result).__name__}; return a tensor, a tuple or a dict of tensors")
     if len(values) < len(names):
@@ -94,6 +130,18 @@ def select_outputs(result: Any, names: tuple[str, ...]) -> tuple[torch.Tensor, .
         if not isinstance(value, torch.Tensor):
             raise _failed(f"forward returned {type(value).__name__} for the output {name}, not a tensor")
     return tuple(values[: len(names)])
+
+
+def _ordered(result: Sequence[Any], names: tuple[str, ...]) -> list[Any]:
+    """Return the items of a sequence, by name if it is a tuple with names."""
+    # Of the type: Dynamo, which reads this too, knows no attribute of a tuple.
+    fields = getattr(type(result), "_fields", ())
+    if len(fields) < len(names):
+        return list(result)
+    try:
+        return [result[place] for place in binding.places(names, fields, "the fields of what forward returned")]
+    except ValueError as error:
+        raise _failed(str(error)) from error
 
 
 def _failed(message: str) -> StageError:

@@ -28,6 +28,10 @@ def get_dataloader_fn(
                 return {"points": normal(6 + number, 3)}
             case "Attention" | "Recurrent":
                 return {"x": normal(size, 6 + number, 8)}
+            case "Swapped" | "KeywordOnly":
+                return {name: normal(size, 4) for name in ("types", "mask", "ids")}
+            case "LeftOut":
+                return {name: normal(size, 4) for name in ("types", "ids")}
             case "Unused":
                 return {"x": normal(size, 4), "ignored": normal(size, 2)}
         if kind == "Branching":

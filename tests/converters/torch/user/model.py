@@ -1,5 +1,7 @@
 """Small models of every kind the converters know; ``get_model(kind)`` picks one."""
 
+from typing import NamedTuple, Optional
+
 import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
@@ -151,6 +153,36 @@ class BatchNorm(Branching):
         return self.norm(self.head(x))
 
 
+class Result(NamedTuple):
+    """What Swapped returns."""
+
+    total: Tensor
+    part: Tensor
+
+
+class Swapped(nn.Module):  # type: ignore[misc]
+    """Three inputs (batch, 4) of one type, whose exchange shows, to two outputs (batch, 4), whose exchange shows."""
+
+    def forward(self, ids: Tensor, types: Tensor, mask: Tensor) -> Result:
+        return Result(ids - 2 * types + 3 * mask * ids, types - mask)
+
+
+class LeftOut(nn.Module):  # type: ignore[misc]
+    """TorchScript of old releases knows no other way to write the types."""
+
+    def forward(self, ids: Tensor, mask: Optional[Tensor] = None, types: Optional[Tensor] = None) -> Result:  # noqa: UP045
+        if mask is None:
+            mask = torch.ones_like(ids)
+        if types is None:
+            types = torch.zeros_like(ids)
+        return Result(ids - 2 * types + 3 * mask * ids, types - mask)
+
+
+class KeywordOnly(nn.Module):  # type: ignore[misc]
+    def forward(self, ids: Tensor, *, mask: Tensor, types: Tensor) -> Result:
+        return Result(ids - 2 * types + 3 * mask * ids, types - mask)
+
+
 class Double(Branching):
     def forward(self, x: Tensor) -> Tensor:
         return self.head(x).double()
@@ -173,6 +205,9 @@ NAMES = {
     "Points": (["points"], ["direction"]),
     "TooFew": (["x"], ["y", "z"]),
     "Unused": (["x", "ignored"], ["y"]),
+    "Swapped": (["mask", "ids", "types"], ["part", "total"]),
+    "LeftOut": (["ids", "types"], ["part", "total"]),
+    "KeywordOnly": (["types", "mask", "ids"], ["part", "total"]),
 }
 
 
@@ -180,6 +215,7 @@ def get_model(
     kind: str,
     checkpoint: str = "",
     training: str = "",
+    wrapped: str = "",
     inputs: list[str] = (),  # type: ignore[assignment]
     outputs: list[str] = (),  # type: ignore[assignment]
 ) -> tuple[nn.Module, dict[str, list[str]]]:
@@ -193,5 +229,9 @@ def get_model(
     model.eval()
     if training:
         model.get_submodule(training).train()
+    if wrapped == "script":
+        model = torch.jit.script(model)
+    elif wrapped == "parallel":
+        model = nn.DataParallel(model)
     names = NAMES.get(kind, (["x"], ["y"]))
     return model, {"inputs": list(inputs) or names[0], "outputs": list(outputs) or names[1]}

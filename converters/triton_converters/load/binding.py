@@ -1,0 +1,57 @@
+"""Which of a model's own tensors each name of ``get_model`` means: by name, or by order if the model has no such names.
+
+Pure. All errors are ValueErrors that tell both orders and what to do.
+"""
+
+from collections.abc import Sequence
+from inspect import Parameter
+
+POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def places(names: Sequence[str], own: Sequence[str], what: str) -> tuple[int, ...]:
+    """Return the place of each name among the model's own names of the same tensors.
+
+    That is by name if the model has all of them, else by order, which no name that it has may contradict. ``what``:
+    how a message calls the model's own names. Raises ValueError.
+    """
+    if set(names) <= set(own):
+        return tuple(own.index(name) for name in names)
+    moved = [name for place, name in enumerate(names) if name in own and own.index(name) != place]
+    if moved:
+        raise _ambiguous(names, own, what, f"{moved[0]} is not at its place, and only some of them are the model's own")
+    return tuple(range(len(names)))
+
+
+def keywords(names: Sequence[str], parameters: Sequence[Parameter], what: str = "forward's parameters") -> bool:
+    """Whether a function has to be called with its inputs by name, not in the order of ``names``.
+
+    ``parameters``: the function's own, in its order. Raises ValueError if neither is right.
+    """
+    positional = [each.name for each in parameters if each.kind in POSITIONAL]
+    by_name = [each.name for each in parameters if each.kind in (*POSITIONAL, Parameter.KEYWORD_ONLY)]
+    kinds = {each.kind for each in parameters}
+    if list(names) == positional[: len(names)]:
+        return False
+    if not set(names) <= set(by_name):
+        if Parameter.VAR_KEYWORD in kinds and Parameter.VAR_POSITIONAL not in kinds and len(names) > len(positional):
+            return True
+        places(names, by_name, what)
+        return False
+    fixed = [each.name for each in parameters if each.kind is Parameter.POSITIONAL_ONLY and each.name in names]
+    if fixed:
+        raise _ambiguous(names, by_name, what, f"{fixed[0]} can be passed by position alone")
+    missing = [
+        each.name
+        for each in parameters
+        if each.kind in (*POSITIONAL, Parameter.KEYWORD_ONLY) and each.default is Parameter.empty
+        if each.name not in names
+    ]
+    if missing:
+        raise _ambiguous(names, by_name, what, f"{missing[0]}, which has no default, is not among them")
+    return True
+
+
+def _ambiguous(names: Sequence[str], own: Sequence[str], what: str, why: str) -> ValueError:
+    orders = f"get_model names {', '.join(names)}, but {what} are {', '.join(own)}"
+    return ValueError(f"{orders}: {why}; name all of them as the model does, or none, in the model's order")
