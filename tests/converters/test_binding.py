@@ -2,11 +2,11 @@
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from triton_converters.load.binding import keywords, places
+from triton_converters.load.binding import items, keywords, places
 
 
 def bert(input_ids: Any, token_type_ids: Any, attention_mask: Any) -> None:
@@ -111,3 +111,23 @@ def test_tensors_that_the_model_names_itself_are_found_by_name(names: str, own: 
 def test_names_of_which_some_are_elsewhere_are_refused(names: str, own: str) -> None:
     with pytest.raises(ValueError, match=f"but its fields are {', '.join(own.split())}: .* is not at its place"):
         places(names.split(), own.split(), "its fields")
+
+
+class Pair(NamedTuple):
+    first: int
+    second: int
+
+
+@pytest.mark.parametrize(
+    ("result", "names", "found"),
+    [
+        ((1, 2), ["second", "first"], [1, 2]),
+        ([1, 2], ["y"], [1, 2]),
+        (Pair(1, 2), ["second", "first"], [2, 1]),
+        (Pair(1, 2), ["second"], [2]),
+        (Pair(1, 2), ["y", "z"], [1, 2]),
+        (Pair(1, 2), ["x", "y", "z"], [1, 2]),
+    ],
+)
+def test_a_named_tuple_is_asked_by_name(result: Any, names: list[str], found: list[int]) -> None:
+    assert items(result, names) == found

@@ -5,6 +5,7 @@ Pure. All errors are ValueErrors that tell both orders and what to do.
 
 from collections.abc import Sequence
 from inspect import Parameter
+from typing import Any
 
 POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -50,6 +51,18 @@ def keywords(names: Sequence[str], parameters: Sequence[Parameter], what: str = 
     if missing:
         raise _ambiguous(names, by_name, what, f"{missing[0]}, which has no default, is not among them")
     return True
+
+
+def items(result: Sequence[Any], names: Sequence[str]) -> list[Any]:
+    """Return the items of what a model returned: by name if it is a tuple with names, else as they are.
+
+    Raises ValueError.
+    """
+    # Of the type: torch's Dynamo, which reads this too, knows no attribute of a tuple.
+    fields = getattr(type(result), "_fields", ())
+    if len(fields) < len(names):
+        return list(result)
+    return [result[place] for place in places(names, fields, "the fields of what the model returned")]
 
 
 def _ambiguous(names: Sequence[str], own: Sequence[str], what: str, why: str) -> ValueError:

@@ -12,6 +12,7 @@ from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.incoming.documents import OpenAxes
+from triton_converters.load import binding
 from triton_converters.load.graph_inputs import GraphInput
 from triton_converters.model_config.data_types import text
 from triton_converters.user.user_code import running
@@ -72,7 +73,9 @@ class TensorFlowFramework:
 
 
 def select_outputs(result: Any, names: tuple[str, ...]) -> tuple[tf.Tensor, ...]:
-    """Return tensors in the order of ``names`` from one tensor, a sequence (its first ones) or a dict by name.
+    """Return tensors in the order of ``names`` from one tensor, a sequence (its first ones), or by name.
+
+    A dict is asked by name, and so is a named tuple that has them.
 
     Raises StageError(FrameworkFailed) if one is missing or is not a dense tensor.
     """
@@ -83,7 +86,10 @@ def select_outputs(result: Any, names: tuple[str, ...]) -> tuple[tf.Tensor, ...]
             raise _failed(f"the model returned a dict of {sorted(map(str, result))}, but its names are {list(names)}")
         values = [result[name] for name in names]
     else:
-        values = result if isinstance(result, tuple | list) else [result]
+        try:
+            values = binding.items(result, names) if isinstance(result, tuple | list) else [result]
+        except ValueError as error:
+            raise _failed(str(error)) from error
     if len(values) < len(names):
         raise _failed(f"the model returned {len(values)} outputs, but its names are {list(names)}")
     for name, value in zip(names, values, strict=False):

@@ -3,7 +3,7 @@
 import inspect
 import re
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import tensorflow as tf
 from triton_converters.contract.conversion_requests import Entrypoint, ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.load import binding
 from triton_converters.load.names import FORM, tensor_names
 from triton_converters.load.tf_framework import TensorFlowFramework
 from triton_converters.user.user_code import CHECKPOINT_ARGUMENTS, call, location
@@ -25,8 +26,8 @@ def load(source: Path, model: ModelCode, output_format: str) -> TensorFlowFramew
     """Call get_model and take its model in fp32.
 
     ``output_format`` is offered to get_model as an argument. Raises StageError: what ``user_code.call`` raises,
-    CheckpointInvalid, PickleRefused (a layer that is stored as code), EntrypointInvalid (no Keras model, no names, or a
-    model that computes in fp16).
+    CheckpointInvalid, PickleRefused (a layer that is stored as code), EntrypointInvalid (no Keras model, no names,
+    names that contradict the model's order, or a model that computes in fp16).
     """
     path = model.entrypoint.path
     stage: dict[str, int | str] = {
@@ -49,7 +50,10 @@ def load(source: Path, model: ModelCode, output_format: str) -> TensorFlowFramew
             )
     own = given is None
     names = tensor_names(_own_names(keras_model, path) if own else given, path)
-    function = _function(keras_model, names[0])
+    try:
+        function = _function(keras_model, *names)
+    except ValueError as error:
+        raise _invalid(f"{path}: {error}") from error
     return TensorFlowFramework(function, lambda: _state(keras_model), *names, source, path)
 
 
@@ -67,34 +71,61 @@ def _own_names(model: Any, path: str) -> dict[str, list[str]]:
     }
 
 
-def _function(model: Any, names: tuple[str, ...]) -> Any:
-    """Return the model as a function of one tensor for each input, in the order of the names."""
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+"""Those that are passed by position, and those by name."""
+
+
+def _function(model: Any, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Callable[..., Any]:
+    """Return the model as a function of one tensor for each input, in the order of the names.
+
+    Raises ValueError if the names contradict the order of the model's own.
+    """
+    arguments, own = _arguments(model, inputs), _output_names(model)
+    at = binding.places(outputs, own, "the model's outputs") if len(outputs) <= len(own) else ()
 
     def answer(*tensors: tf.Tensor) -> Any:
-        return model(*_arguments(model, names, tensors), training=False)
+        positional, by_name = arguments(tensors)
+        result = model(*positional, **by_name, training=False)
+        if at and isinstance(result, tuple | list) and len(result) == len(own):
+            return [result[place] for place in at]
+        return result
 
     return answer
 
 
-def _arguments(model: Any, names: tuple[str, ...], tensors: tuple[tf.Tensor, ...]) -> tuple[Any, ...]:
-    """Return the model's arguments: its own structure, one argument for each tensor, or one dict by name."""
-    if isinstance(model, tf.keras.Sequential) or (len(tensors) == 1 and not getattr(model, "inputs", None)):
-        return tensors
-    if getattr(model, "inputs", None):
+def _output_names(model: Any) -> Sequence[str]:
+    """Return the model's own names of its outputs; none if it has none, or answers with a dict."""
+    if isinstance(model, tf.keras.Sequential) or not getattr(model, "inputs", None):
+        return ()
+    return () if isinstance(model.output, Mapping) else list(model.output_names)
+
+
+def _arguments(model: Any, names: tuple[str, ...]) -> Callable[[Sequence[tf.Tensor]], Arguments]:
+    """Return what makes the model's arguments of tensors in the order of ``names``.
+
+    They are the model's own structure, one argument for each tensor, or one dict by name. Raises ValueError.
+    """
+    is_functional = bool(getattr(model, "inputs", None))
+    if isinstance(model, tf.keras.Sequential) or (len(names) == 1 and not is_functional):
+        return lambda tensors: (tuple(tensors), {})
+    if is_functional:
         structure = model.input
+        own = list(structure) if isinstance(structure, Mapping) else [tensor.name for tensor in model.inputs]
+        at = binding.places(names, own, "the model's inputs")
         if isinstance(structure, Mapping):
-            keys = names if set(names) == set(structure) else tuple(structure)
-            return (dict(zip(keys, tensors, strict=True)),)
-        return (tf.nest.pack_sequence_as(structure, tensors),)
+            return lambda tensors: (({own[place]: each for place, each in zip(at, tensors, strict=True)},), {})
+        order = sorted(range(len(names)), key=at.__getitem__)
+        return lambda tensors: ((tf.nest.pack_sequence_as(structure, [tensors[index] for index in order]),), {})
     parameters = [
-        name
+        parameter
         for name, parameter in inspect.signature(model.call).parameters.items()
-        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-        and name not in ("training", "mask")
+        if parameter.kind in binding.POSITIONAL and name not in ("training", "mask")
     ]
-    if len(parameters) >= len(tensors):
-        return tensors
-    return (dict(zip(names, tensors, strict=True)),)
+    if len(parameters) < len(names):
+        return lambda tensors: ((dict(zip(names, tensors, strict=True)),), {})
+    if binding.keywords(names, parameters, "the parameters of call"):
+        return lambda tensors: ((), dict(zip(names, tensors, strict=True)))
+    return lambda tensors: (tuple(tensors), {})
 
 
 def _state(model: Any) -> list[Any]:

@@ -121,7 +121,10 @@ def select_outputs(result: Any, names: tuple[str, ...]) -> tuple[torch.Tensor, .
             raise _failed(f"forward returned a dict of {sorted(map(str, result))}, but get_model names {list(names)}")
         values = [result[name] for name in names]
     elif isinstance(result, tuple | list):
-        values = _ordered(result, names)
+        try:
+            values = binding.items(result, names)
+        except ValueError as error:
+            raise _failed(str(error)) from error
     else:
         raise _failed(f"forward returned {type(result).__name__}; return a tensor, a tuple or a dict of tensors")
     if len(values) < len(names):
@@ -130,18 +133,6 @@ def select_outputs(result: Any, names: tuple[str, ...]) -> tuple[torch.Tensor, .
         if not isinstance(value, torch.Tensor):
             raise _failed(f"forward returned {type(value).__name__} for the output {name}, not a tensor")
     return tuple(values[: len(names)])
-
-
-def _ordered(result: Sequence[Any], names: tuple[str, ...]) -> list[Any]:
-    """Return the items of a sequence, by name if it is a tuple with names."""
-    # Of the type: Dynamo, which reads this too, knows no attribute of a tuple.
-    fields = getattr(type(result), "_fields", ())
-    if len(fields) < len(names):
-        return list(result)
-    try:
-        return [result[place] for place in binding.places(names, fields, "the fields of what forward returned")]
-    except ValueError as error:
-        raise _failed(str(error)) from error
 
 
 def _failed(message: str) -> StageError:

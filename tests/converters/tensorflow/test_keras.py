@@ -100,6 +100,52 @@ def test_structures_are_filled_by_name(write_source: WriteSource) -> None:
     assert next(iter(framework({"a": two, "b": one}).values())) == [[1.0]]
 
 
+TWO = "a, b = keras.Input((1,), name='a'), keras.Input((1,), name='b')\n"
+OWN = """
+class Own(keras.Model):
+    def call(self, a, c=1.0, b=0.0):
+        return a - 2 * b * c
+"""
+
+
+@pytest.mark.parametrize("names", [["a", "b"], ["b", "a"]])
+@pytest.mark.parametrize(
+    "model", ["keras.Model([a, b], a - 2 * b)", "keras.Model({'a': a, 'b': b}, a - 2 * b)", "Own()"]
+)
+def test_inputs_are_given_by_name_in_whatever_order_they_are_listed(
+    write_source: WriteSource, model: str, names: list[str]
+) -> None:
+    body = f"    return {model}, {{'inputs': {names}, 'outputs': ['y']}}"
+    framework = load(write_source({"model.py": f"{HEADER}{TWO}{OWN}def get_model():\n{body}"}))
+    assert framework.inputs == tuple(names)
+    one, two = numpy.ones((1, 1), numpy.float32), numpy.full((1, 1), 2, numpy.float32)
+    assert framework({"a": one, "b": two})["y"] == [[-3.0]]
+
+
+@pytest.mark.parametrize("names", [["difference", "total"], ["total", "difference"], ["total"], ["difference"]])
+def test_outputs_are_told_by_name_in_whatever_order_they_are_listed(
+    write_source: WriteSource, names: list[str]
+) -> None:
+    outputs = "layers.Add(name='total')([a, b]), layers.Subtract(name='difference')([a, b])"
+    body = f"    return keras.Model([a, b], [{outputs}]), {{'inputs': ['a', 'b'], 'outputs': {names}}}"
+    framework = load(write_source({"model.py": f"{HEADER}{TWO}def get_model():\n{body}"}))
+    one, two = numpy.ones((1, 1), numpy.float32), numpy.full((1, 1), 2, numpy.float32)
+    answers = framework({"a": one, "b": two})
+    assert list(answers) == names
+    assert {name: float(array.item()) for name, array in answers.items()}.items() <= {
+        "total": 3.0,
+        "difference": -1.0,
+    }.items()
+
+
+@pytest.mark.parametrize("model", ["keras.Model([a, b], a - b)", "Own()"])
+def test_names_that_contradict_the_order_are_refused(write_source: WriteSource, model: str) -> None:
+    body = f"    return {model}, {{'inputs': ['b', 'x'], 'outputs': ['y']}}"
+    error = refusal(write_source({"model.py": f"{HEADER}{TWO}{OWN}def get_model():\n{body}"}))
+    assert error.reason is Reason.ENTRYPOINT_INVALID
+    assert "get_model names b, x, but the" in error.message
+
+
 @pytest.mark.parametrize(
     ("body", "reason", "words"),
     [

@@ -105,4 +105,6 @@ def test_outputs_that_contradict_the_order_are_refused(refer: Refer) -> None:
     with pytest.raises(StageError) as caught:
         refer("Swapped", outputs="part,sum")
     assert caught.value.reason is Reason.FRAMEWORK_FAILED
-    assert "get_model names part, sum, but the fields of what forward returned are total, part" in caught.value.message
+    assert (
+        "get_model names part, sum, but the fields of what the model returned are total, part" in caught.value.message
+    )
