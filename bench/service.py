@@ -189,8 +189,13 @@ def online(result: object) -> tuple[Row, ...]:
 
 def request_of(job: Mapping[str, Any]) -> dict[str, Any]:
     """Return the request that a Job's container gets."""
-    request: dict[str, Any] = json.loads(job["spec"]["template"]["spec"]["containers"][0]["args"][1])
+    request: dict[str, Any] = json.loads(_written(job["spec"]["template"]["spec"]))
     return request
+
+
+def _written(spec: Mapping[str, Any]) -> str:
+    text: str = spec["containers"][0]["args"][-1]
+    return text
 
 
 def copies(jobs: Mapping[str, dict[str, Any]], concurrency: int, pod: str) -> dict[str, tuple[dict[str, Any], Any]]:
@@ -214,7 +219,9 @@ def again(job: Mapping[str, Any], request: Mapping[str, Any], key: str) -> dict[
     """Return the Job under another name and key, without what makes it the operator's."""
     template = copy.deepcopy(job["spec"]["template"])
     template["metadata"] = {"labels": {"bench": key}}
-    template["spec"]["containers"][0]["args"][1] = json.dumps({**request, "key": key})
+    old, new = _written(template["spec"]), json.dumps({**request, "key": key})
+    for container in (*template["spec"].get("initContainers", ()), *template["spec"]["containers"]):
+        container["args"] = [new if each == old else each for each in container.get("args", ())]
     metadata = {"name": f"bench-{key}", "namespace": job["metadata"]["namespace"]}
     return {
         "apiVersion": "batch/v1",

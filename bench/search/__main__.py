@@ -28,7 +28,7 @@ from triton_converters.contract.scoring import best_point, distance
 from triton_converters.measuring.server import Server
 from triton_converters.model_config.model import retuned
 from triton_converters.search.space import MAXIMUM_INSTANCES
-from triton_converters.stages.search import describe
+from triton_converters.stages.search.produce import describe
 
 KIND = "table"
 ONLINE = Sweep((1,), (8, 16, 32), False)

@@ -1,11 +1,11 @@
 """The process of a Job's container: ``python3 -m triton_converters ...``, with one of these commands.
 
-``STAGE REQUEST``: run a stage without user code; write its outcome to the termination message.
+``STAGE REQUEST``: run a stage of one container; write its outcome to the termination message.
 
-A stage with user code is three processes in three containers, of which only the second one runs user code:
-``prepare STAGE REQUEST`` looks for the inputs and for what is on the claim already; ``run STAGE`` watches over
-``produce STAGE``, which runs user code and cannot write to the claim; ``publish STAGE REQUEST`` writes to the claim and
-answers.
+A stage that runs user code, or asks a server that does, is three processes in three containers, of which only the
+second one meets it: ``prepare STAGE REQUEST`` looks for the inputs and for what is on the claim already, and with a
+third argument, a CheckRequest, for the revision that a server beside it is about to start on; ``run STAGE`` watches
+over ``produce STAGE``, which cannot write to the claim; ``publish STAGE REQUEST`` writes to the claim and answers.
 
 Exit codes: 0 with a result; EXIT_FINAL for a failure that a repetition cannot fix; 1 for one that it may fix; 143 if
 the kubelet asked the process to stop. Only the standard library is imported before the stage is known.
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, ModuleType
 
-from triton_converters.claim_store import root
+from triton_converters.claim_store import revision, root
 from triton_converters.claim_store.replay import find_result, has_result, write_result
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import (
@@ -41,7 +41,7 @@ from triton_converters.contract.measurement_requests import (
     SearchRequest,
 )
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.upkeep_requests import CleanRequest, SnapshotRequest
+from triton_converters.contract.upkeep_requests import CheckRequest, CleanRequest, SnapshotRequest
 from triton_converters.failures import failure_of
 from triton_converters.incoming import documents, wrapper
 from triton_converters.incoming.wrapper import EXIT_TERMINATED
@@ -57,8 +57,8 @@ class Stage:
     module: str
     directory: Callable[[str], Path] | None
     """Returns the directory of a key's result; None: the stage looks at its input every time."""
-    user_code: bool = False
-    """Whether the module is a package of ``prepare``, ``produce`` and ``publish``."""
+    boxed: bool = False
+    """Whether the module is a package of ``prepare``, ``produce`` and ``publish``, for three containers."""
 
     def result(self, name: str, key: str) -> Document | None:
         """Return the valid result of the key on the claim, or None."""
@@ -74,10 +74,10 @@ STAGES = {
     "packages": Stage(PackagesRequest, "triton_converters.stages.packages", layout.packages_directory),
     "reference": Stage(ReferenceRequest, "triton_converters.stages.reference", layout.reference_directory, True),
     "convert": Stage(ConvertRequest, "triton_converters.stages.convert", layout.revision_directory, True),
-    "profile": Stage(ProfileRequest, "triton_converters.stages.profile", layout.measurement_directory),
+    "profile": Stage(ProfileRequest, "triton_converters.stages.profile", layout.measurement_directory, True),
     "metrics": Stage(MetricsRequest, "triton_converters.stages.metrics", layout.measurement_directory, True),
-    "search": Stage(SearchRequest, "triton_converters.stages.search", layout.measurement_directory),
-    "measure": Stage(MeasureRequest, "triton_converters.stages.measure", layout.measurement_directory),
+    "search": Stage(SearchRequest, "triton_converters.stages.search", layout.measurement_directory, True),
+    "measure": Stage(MeasureRequest, "triton_converters.stages.measure", layout.measurement_directory, True),
     "snapshot": Stage(SnapshotRequest, "triton_converters.stages.snapshot", None),
     "clean": Stage(CleanRequest, "triton_converters.stages.clean", None),
 }
@@ -116,10 +116,10 @@ def _outcome(arguments: Sequence[str]) -> tuple[Outcome | None, int]:
     """Return the envelope, which a successful ``prepare`` has not, and the exit code."""
     name, key = "", ""
     try:
-        command, name, request = _parse(arguments)
+        command, name, request, check = _parse(arguments)
         key = str(getattr(request, "key", ""))
         if command == PREPARE:
-            _prepare(name, key, request)
+            _prepare(name, key, request, check)
             return None, 0
         result = _run(name, key, request)
     except (Exception, SystemExit) as error:
@@ -129,35 +129,39 @@ def _outcome(arguments: Sequence[str]) -> tuple[Outcome | None, int]:
     return Outcome(name, key, result), 0
 
 
-def _parse(arguments: Sequence[str]) -> tuple[str, str, Document]:
-    """Return the command, which is empty for a stage without user code, the stage and the request."""
-    command = arguments[0] if len(arguments) == 3 and arguments[0] in (PREPARE, PUBLISH) else ""
+def _parse(arguments: Sequence[str]) -> tuple[str, str, Document, CheckRequest | None]:
+    """Return the command, which is empty for a stage of one container, the stage, the request and a server's check."""
+    command = arguments[0] if len(arguments) >= 3 and arguments[0] in (PREPARE, PUBLISH) else ""
     words = arguments[1:] if command else arguments
-    if len(words) != 2 or words[0] not in STAGES or STAGES[words[0]].user_code != bool(command):
-        names = ",".join(name for name, stage in STAGES.items() if not stage.user_code)
-        boxed = ",".join(name for name, stage in STAGES.items() if stage.user_code)
+    *words, check = words if command == PREPARE and len(words) == 3 else (*words, "")
+    if len(words) != 2 or words[0] not in STAGES or STAGES[words[0]].boxed != bool(command):
+        names = ",".join(name for name, stage in STAGES.items() if not stage.boxed)
+        boxed = ",".join(name for name, stage in STAGES.items() if stage.boxed)
         message = f"usage: python3 -m triton_converters {{{names}}} REQUEST_JSON"
         raise StageError(Reason.CRASHED, f"{message}, or {{{PREPARE},{PUBLISH}}} {{{boxed}}} REQUEST_JSON")
     try:
-        return command, words[0], STAGES[words[0]].request.from_json(words[1])
+        request = STAGES[words[0]].request.from_json(words[1])
+        return command, words[0], request, CheckRequest.from_json(check) if check else None
     except DocumentError as error:
         raise StageError(Reason.CRASHED, f"the request is not one of this version: {error}") from error
 
 
-def _prepare(name: str, key: str, request: Document) -> None:
-    """Look for the inputs, and leave for the container with user code what it needs besides them."""
+def _prepare(name: str, key: str, request: Document, check: CheckRequest | None) -> None:
+    """Look for the inputs and a server's revision, and leave for the next container what it needs besides them."""
     stage, incoming = STAGES[name], layout.INCOMING_MOUNT
     if layout.CONVERTERS_MOUNT.is_dir():
         target = layout.CONVERTERS_MOUNT / PACKAGE.name
         shutil.copytree(PACKAGE, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     root.check()
+    if check is not None:
+        revision.admit(check)
     replayed = stage.result(name, key) is not None
     missing: tuple[str, ...] = () if replayed else stage.part(PREPARE).run(request, incoming)
     documents.write(incoming, documents.ORDER, documents.order_for(request, missing))
 
 
 def _produce(name: str) -> int:
-    """Run user code; however it ends, write down how, and end with 0."""
+    """Do the stage's work; however it ends, write down how, and end with 0."""
     stage, incoming = STAGES[name], layout.INCOMING_MOUNT
     try:
         order = documents.read(incoming, documents.ORDER, documents.Order)
@@ -185,7 +189,7 @@ def _run(name: str, key: str, request: Document) -> Document:
             os.utime(directory)
             return found
     result: Document = (
-        stage.part(PUBLISH).run(request, layout.INCOMING_MOUNT) if stage.user_code else stage.part().run(request)
+        stage.part(PUBLISH).run(request, layout.INCOMING_MOUNT) if stage.boxed else stage.part().run(request)
     )
     if directory is not None and not has_result(directory, name, key):
         write_result(directory, name, key, result)

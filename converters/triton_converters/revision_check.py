@@ -17,23 +17,13 @@ def main(arguments: list[str]) -> int:
     """Check, write a failure to the termination message, and return the exit code."""
     request = CheckRequest.from_json(arguments[0])
     try:
-        run(request)
+        revision.admit(request)
     except Exception as error:
         failure = failure_of(error)
         message = Outcome(request.stage, request.key, None, failure.reason, failure.message).to_json()
         Path(os.environ.get("TERMINATION_LOG", "/dev/termination-log")).write_text(message, encoding="utf-8")
         return EXIT_FINAL if failure.final else EXIT_RETRY
     return 0
-
-
-def run(request: CheckRequest) -> None:
-    """Make the directory that the server writes to.
-
-    Raises StageError: ResultMissing if the revision is gone, RepositoryDamaged if it is not what was published.
-    """
-    revision.check(request.revision, request.content, request.seen, request.verification)
-    if request.engine_cache:
-        Path(request.engine_cache).mkdir(parents=True, exist_ok=True)
 
 
 if __name__ == "__main__":

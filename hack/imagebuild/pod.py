@@ -64,11 +64,11 @@ def start_stage(
 ) -> "subprocess.Popen[str]":
     """Start a stage in the converter image, with ``root`` as the operator's directory of a claim.
 
-    Of a stage with user code, all three containers are one here, which has the whole claim.
+    Of a stage of three containers, all three are one here, which has the whole claim.
     """
     mark(root)
     command = ["python3", "-m", "triton_converters", stage, request.to_json()]
-    if STAGES[stage].user_code:
+    if STAGES[stage].boxed:
         incoming = root / "incoming"
         incoming.mkdir(exist_ok=True)
         mounts = [*mounts, f"{tempfile.mkdtemp(dir=incoming)}:{layout.INCOMING_MOUNT}"]

@@ -109,6 +109,11 @@ class Context:
         return [*images, self.spec.device, *self.arithmetic, *self.job_pod.env]
 
     @property
+    def boxes_clients(self) -> bool:
+        """Whether the converter image can keep what asks a private server apart from what publishes."""
+        return (self.images.commands or 1) >= 2
+
+    @property
     def arithmetic(self) -> list[str]:
         """What changes how containers with a GPU compute, if anything does, as a part of their results' keys."""
         return ["without TF32"] if self.images.tf32 is False else []

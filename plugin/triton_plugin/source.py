@@ -88,7 +88,8 @@ class Cluster:
             pods: Any = self._core.list_namespaced_pod(
                 self.namespace,
                 label_selector=f"{names.DEPLOYMENT_LABEL}={name},{stages}",
-                field_selector="status.phase=Running",
+                # To Kubernetes, a pod is Pending until its last container starts, and others measure.
+                field_selector="status.phase!=Succeeded,status.phase!=Failed",
                 _request_timeout=LOG_TIMEOUT_SECONDS,
             )
             running = (pod.metadata for pod in pods.items)
@@ -101,7 +102,7 @@ class Cluster:
             answered: Any = self._core.read_namespaced_pod_log(
                 newest.name,
                 self.namespace,
-                container=stage,
+                container=(newest.annotations or {}).get(names.LOGGED_CONTAINER, stage),
                 tail_lines=LOG_LINES,
                 _preload_content=False,
                 _request_timeout=LOG_TIMEOUT_SECONDS,

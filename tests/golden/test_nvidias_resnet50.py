@@ -69,7 +69,7 @@ def test_config_pbtxt_is_the_tables(convert: dict[str, Any]) -> None:
 
 
 def test_the_sweeps_are_the_tables_rows(profile: dict[str, Any]) -> None:
-    request = ProfileRequest.from_json(profile["containers"][0]["args"][1])
+    request = ProfileRequest.from_json(profile["containers"][0]["args"][-1])
     assert list(request.offline.batch_sizes) == TABLE["Client Batch Size"]
     assert request.offline.concurrencies == (1,)
     assert list(request.online.concurrencies) == TABLE["Concurrent client requests"]
@@ -77,7 +77,7 @@ def test_the_sweeps_are_the_tables_rows(profile: dict[str, Any]) -> None:
 
 
 def test_one_gpu_of_the_product_goes_to_who_runs_the_model(convert: dict[str, Any], profile: dict[str, Any]) -> None:
-    server, client = profile["initContainers"][-1], profile["containers"][0]
+    _, server, client = profile["initContainers"]
     prepare, run_ = convert["initContainers"]
     assert run_["resources"] == {"limits": {"nvidia.com/gpu": "1"}}
     assert prepare["resources"] == convert["containers"][0]["resources"] == {}
@@ -92,5 +92,5 @@ def test_the_server_may_write_to_its_engines_and_to_nothing_else(
 ) -> None:
     cache = ConvertRequest.from_json(convert["containers"][0]["args"][-1]).engine_cache
     assert cache.startswith(f"{layout.ROOT}/caches/{PRODUCT}/26.03/")
-    writable = [each["mountPath"] for each in profile["initContainers"][-1]["volumeMounts"] if not each.get("readOnly")]
+    writable = [each["mountPath"] for each in profile["initContainers"][1]["volumeMounts"] if not each.get("readOnly")]
     assert writable == ["/dev/shm", "/tmp", cache]  # noqa: S108 - emptyDirs of the pod's own

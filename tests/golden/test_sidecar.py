@@ -25,7 +25,7 @@ def containers() -> tuple[dict[str, Any], dict[str, Any], list[Any], list[Any]]:
         each for each in planned("profiling").objects if each["metadata"]["name"].startswith("digits-profile")
     )
     pod = profile["spec"]["template"]["spec"]
-    sidecar = pod["initContainers"][-1]
+    _, sidecar, _ = pod["initContainers"]
     revision = repository(sidecar)
     for case in MOMENTS:
         for each in planned(case).objects:

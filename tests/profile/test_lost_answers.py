@@ -16,9 +16,10 @@ from triton_converters.claim_store.dump import Array
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.incoming import documents
 from triton_converters.measuring import server
 from triton_converters.measuring.server import Server
-from triton_converters.stages import profile
+from triton_converters.stages.profile import produce
 
 NAMES = tuple(tensor.name for tensor in SIGNATURE.outputs)
 SENDINGS = len(server.RESEND_PAUSES) + 1
@@ -125,11 +126,12 @@ def test_a_profile_without_answers_leaves_no_verdict(
     small: SmallServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served_claim.build(tmp_path)
+    (incoming := tmp_path / "incoming").mkdir()
     for name in ("reference_directory", "measurement_directory", "revision_directory", "model_repository"):
         monkeypatch.setattr(getattr(layout, name), "__defaults__", (tmp_path,))
     request = served_claim.profile_request("cut", MODEL, ports(small))
     small.cuts = SENDINGS
     with pytest.raises(StageError) as error:
-        profile.run(request)
+        produce.run(request, (request.key,), incoming)
     assert (error.value.reason, error.value.final) == (Reason.SERVER_UNREACHABLE, False)
-    assert list((tmp_path / "measurements").iterdir()) == []
+    assert not (incoming / documents.RESULT).exists()

@@ -23,7 +23,8 @@ LINE = (
 
 def a_pod(name: str, stage: str, created: str) -> dict[str, Any]:
     labels = {names.DEPLOYMENT_LABEL: "digits", names.STAGE_LABEL: stage, names.CANDIDATE_LABEL: "onnx-fp32"}
-    return {"metadata": {"name": name, "labels": labels, "creationTimestamp": f"2026-11-21T{created}Z"}}
+    metadata = {"name": name, "labels": labels, "annotations": {names.LOGGED_CONTAINER: "run"}}
+    return {"metadata": metadata | {"creationTimestamp": f"2026-11-21T{created}Z"}}
 
 
 @dataclass
@@ -83,13 +84,20 @@ def test_the_newest_running_jobs_last_point_is_told(api: Api) -> None:
     assert Cluster(None, None).measured("digits") == f"onnx-fp32: {LINE}"
     (pods, selected), (log, wanted) = api.asked
     assert pods == "/api/v1/namespaces/vision/pods"
-    assert selected["fieldSelector"] == ["status.phase=Running"]
+    assert selected["fieldSelector"] == ["status.phase!=Succeeded,status.phase!=Failed"]
     (selector,) = selected["labelSelector"]
     assert (
         selector == f"{names.DEPLOYMENT_LABEL}=digits,{names.STAGE_LABEL} in (source,packages,profile,search,measure)"
     )
     assert log == "/api/v1/namespaces/vision/pods/new/log"
-    assert (wanted["container"], wanted["tailLines"]) == (["search"], ["40"])
+    assert (wanted["container"], wanted["tailLines"]) == (["run"], ["40"])
+
+
+def test_the_log_of_a_pod_that_an_older_operator_made_is_of_its_only_container(api: Api) -> None:
+    api.pods = [a_pod("old", "search", "10:00:00")]
+    del api.pods[0]["metadata"]["annotations"]
+    Cluster(None, None).measured("digits")
+    assert api.asked[1][1]["container"] == ["search"]
 
 
 def test_a_point_through_the_preview_service_is_told_from_the_same_candidates_own(api: Api) -> None:

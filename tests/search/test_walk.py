@@ -26,7 +26,7 @@ from triton_converters.search import PART_POINTS
 from triton_converters.search.journal import FILE, MEASURED, REFUSED, Journal
 from triton_converters.search.path import Point
 from triton_converters.search.space import Space
-from triton_converters.stages import search
+from triton_converters.stages.search import produce as search
 from triton_plugin.job_log import latest
 
 REQUEST = SearchRequest(

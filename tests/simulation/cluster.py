@@ -375,8 +375,8 @@ class Cluster:
         words = "Pod was active on the node longer than the specified deadline"
         end = {"phase": "Failed", "reason": "DeadlineExceeded", "message": words}
         pod["status"] |= end | (
-            self._in_turn(pod, "run", ended)
-            if _runs_user_code(pod)
+            self._in_turn(pod, "run", ended, {"state": ended})
+            if _has_a_box(pod)
             else self._statuses(pod, ended, {"state": ended}, ended)
         )
 
@@ -387,33 +387,41 @@ class Cluster:
 
     def _started(self, pod: Body) -> Body:
         """The status of a pod that a node took. It is Pending to Kubernetes until the main container starts."""
-        if _runs_user_code(pod):
+        if _has_a_box(pod):
             return {"phase": "Pending"} | self._in_turn(pod, "run", RUNNING)
         return {"phase": "Running"} | self._statuses(pod, RUNNING, {"state": RUNNING}, RUNNING)
 
     def _crash_sidecar(self, pod: Body, fate: Fate) -> None:
-        restarts = pod["status"].get("initContainerStatuses", [{}])[0].get("restartCount", -1) + 1
+        restarts = _sidecar(pod).get("restartCount", -1) + 1
         ended = {"terminated": {"exitCode": 1, "message": fate.sidecar_crashes, "finishedAt": self._time()}}
         sidecar = {
             "state": {"waiting": {"reason": "CrashLoopBackOff"}} if restarts else ended,
             "lastState": ended if restarts else {},
             "restartCount": min(restarts, 5),
         }
-        pod["status"] = {"phase": "Running"} | self._statuses(pod, RUNNING, sidecar, RUNNING)
+        if _has_a_box(pod):
+            pod["status"] = {"phase": "Pending"} | self._in_turn(pod, "run", RUNNING, sidecar)
+        else:
+            pod["status"] = {"phase": "Running"} | self._statuses(pod, RUNNING, sidecar, RUNNING)
 
     def _end_job(self, job: Body, pod: Body, fate: Fate, words: str) -> None:
         """Show one more part of the end."""
         shown = job["status"].get("shown", 0)
         job["status"]["shown"] = shown + 1
         if self.order[shown] == "containers":
-            ended = {"exitCode": fate.exit_code, "message": words, "reason": fate.killed, "finishedAt": self._time()}
+            ended = {
+                "exitCode": fate.exit_code,
+                "message": _as_kept(pod, words),
+                "reason": fate.killed,
+                "finishedAt": self._time(),
+            }
             # The kubelet ends a native sidecar once every ordinary container has ended.
             over = {"terminated": {"exitCode": fate.sidecar_exit, "finishedAt": self._time()}}
             sidecar = {"state": RUNNING if self.injects else over}
             pod["status"] |= {"phase": "Running"} | self._statuses(pod, {"terminated": ended}, sidecar, RUNNING)
-            if _runs_user_code(pod):
+            if _has_a_box(pod):
                 last = fate.container or pod["spec"]["containers"][-1]["name"]
-                pod["status"] |= self._in_turn(pod, last, {"terminated": ended})
+                pod["status"] |= self._in_turn(pod, last, {"terminated": ended}, sidecar)
         elif self.order[shown] == "pod":
             pod["status"]["phase"] = "Failed" if fate.exit_code else "Succeeded"
         else:
@@ -427,6 +435,9 @@ class Cluster:
         ended = {"exitCode": EXIT_FINAL, "message": words, "finishedAt": self._time()}
         self._end_job(job, pod, Fate(exit_code=EXIT_FINAL), "")
         waiting = {"waiting": {"reason": "PodInitializing"}}
+        if _has_a_box(pod):
+            pod["status"] |= self._in_turn(pod, "tensorrt", {"terminated": ended}, {"state": waiting})
+            return
         pod["status"] |= self._statuses(pod, waiting, {"state": waiting}, waiting)
         pod["status"]["initContainerStatuses"].insert(0, {"name": "tensorrt", "state": {"terminated": ended}})
 
@@ -437,14 +448,22 @@ class Cluster:
         statuses: Body = {"containerStatuses": [*({"name": each["name"], "state": others} for each in added), main]}
         for each in pod["spec"].get("initContainers", []):
             if each["name"] == "tritonserver":
-                before = pod["status"].get("initContainerStatuses", [{}])[-1]
-                identity = {"name": each["name"], "imageID": before.get("imageID", self.image_id(each["image"]))}
-                statuses["initContainerStatuses"] = [identity | {"lastState": {}, "restartCount": 0} | sidecar]
+                statuses["initContainerStatuses"] = [self._server(pod, each) | sidecar]
         return statuses
 
-    def _in_turn(self, pod: Body, current: str, state: Body) -> Body:
-        """Statuses of containers that run one after the other: those before the current one have done their work."""
-        init = {each["name"]: self.image_id(each["image"]) for each in pod["spec"]["initContainers"]}
+    def _server(self, pod: Body, container: Body) -> Body:
+        """The status of a sidecar that never restarted."""
+        image = _sidecar(pod).get("imageID", self.image_id(container["image"]))
+        return {"name": container["name"], "imageID": image, "lastState": {}, "restartCount": 0}
+
+    def _in_turn(self, pod: Body, current: str, state: Body, sidecar: Body = {"state": RUNNING}) -> Body:  # noqa: B006
+        """Statuses of containers that run one after the other: those before the current one have done their work.
+
+        ``sidecar``: the status of the server that runs beside them.
+        """
+        servers = [each for each in pod["spec"]["initContainers"] if each["name"] == "tritonserver"]
+        first = [each for each in pod["spec"]["initContainers"] if each not in servers]
+        init = {each["name"]: self.image_id(each["image"]) for each in first}
         added, main = ([each["name"] for each in pod["spec"]["containers"]][part] for part in (slice(-1), -1))
         order = [*init, main]
         waiting, done = {"waiting": {"reason": "PodInitializing"}}, {"terminated": {"exitCode": 0}}
@@ -454,7 +473,8 @@ class Cluster:
         others = RUNNING if current == main else waiting
         return {
             "initContainerStatuses": [
-                {"name": name, "state": states[name], "imageID": image} for name, image in init.items()
+                *({"name": name, "state": states[name], "imageID": image} for name, image in init.items()),
+                *(self._server(pod, each) | sidecar for each in servers),
             ],
             "containerStatuses": [
                 *({"name": name, "state": others} for name in added),
@@ -550,8 +570,19 @@ def _has_started(pod: Body) -> bool:
     return any({"running", "terminated"} & each.get("state", {}).keys() for each in statuses)
 
 
-def _runs_user_code(pod: Body) -> bool:
+def _has_a_box(pod: Body) -> bool:
     return any(each["name"] == "run" for each in pod["spec"].get("initContainers", []))
+
+
+def _sidecar(pod: Body) -> Body:
+    statuses = pod["status"].get("initContainerStatuses", [])
+    return next((each for each in statuses if each["name"] == "tritonserver"), {})
+
+
+def _as_kept(pod: Body, words: str) -> str:
+    """What the kubelet keeps of a message: all containers share 12,288 bytes."""
+    count = len(pod["spec"].get("initContainers", [])) + len(pod["spec"]["containers"])
+    return words.encode()[: min(4096, 12288 // count)].decode(errors="replace")
 
 
 def _checks_tensorrt(pod: Body) -> bool:

@@ -183,19 +183,23 @@ def test_an_engine_of_another_tensorrt_never_reaches_the_server() -> None:
     assert "10.8.0.43" in failed["message"]
     assert cluster.status["serving"]["candidate"] == "onnx-fp32"
     (job, _) = jobs(cluster, "profile")
-    copy, check, revision, server = job["spec"]["template"]["spec"]["initContainers"]
-    assert revision["name"] == "revision"
-    assert (copy["name"], check["name"], server["name"]) == ("converters", "tensorrt", "tritonserver")
+    prepare, check, server, run = job["spec"]["template"]["spec"]["initContainers"]
+    assert (prepare["name"], check["name"], server["name"], run["name"]) == (
+        "prepare",
+        "tensorrt",
+        "tritonserver",
+        "run",
+    )
     assert check["image"] == server["image"]
     assert check["args"][2] == "10.9.0.34"
     final = [each["onExitCodes"]["containerName"] for each in job["spec"]["podFailurePolicy"]["rules"][:-1]]
-    assert final == ["profile", "revision", "tensorrt"]
+    assert final == ["prepare", "tensorrt", "profile"]
 
 
 def test_only_engines_are_checked_and_their_tensorrt_is_recorded() -> None:
     cluster = Cluster(a_spec(models=model("onnx-fp32"), gpu=GPU))
     cluster.settle()
-    assert [each["name"] for each in pod(cluster, "profile")["initContainers"]] == ["revision", "tritonserver"]
+    assert [each["name"] for each in pod(cluster, "profile")["initContainers"]] == ["prepare", "tritonserver", "run"]
     cluster.edit(models=model("trt-fp16"))
     cluster.settle()
     for stage in ("profile", "measure"):
@@ -209,7 +213,7 @@ def test_only_a_server_that_compiles_may_write_and_only_to_its_own_cache() -> No
     cluster.settle()
     (deployment,) = cluster.of_kind("Deployment")
     serving = deployment["spec"]["template"]["spec"]
-    sidecar = pod(cluster, "profile")["initContainers"][-1]
+    prepare, sidecar, _ = pod(cluster, "profile")["initContainers"]
     told = request(cluster, "convert", ConvertRequest).engine_cache
     cache = told.removeprefix("/repository/")
     assert cache.startswith(f".triton-operator/caches/{PRODUCT}/"), (
@@ -222,9 +226,8 @@ def test_only_a_server_that_compiles_may_write_and_only_to_its_own_cache() -> No
             {"name": "repository", "mountPath": f"/repository/{revision}", "subPath": revision, "readOnly": True},
             {"name": "repository", "mountPath": f"/repository/{cache}", "subPath": cache},
         ]
-    check = pod(cluster, "profile")["initContainers"][0]
-    assert CheckRequest.from_json(check["args"][0]).engine_cache == told, "it makes the directory before the server"
-    assert {"name": "repository", "mountPath": "/repository"} in check["volumeMounts"]
+    assert CheckRequest.from_json(prepare["args"][3]).engine_cache == told, "it makes the directory before the server"
+    assert {"name": "repository", "mountPath": "/repository"} in prepare["volumeMounts"]
     assert "readOnly" not in serving["volumes"][0]["persistentVolumeClaim"]
 
 
@@ -405,5 +408,5 @@ def test_only_the_profiled_server_shares_memory_with_its_client(tag: str, passed
     cluster.settle()
     (deployment,) = cluster.of_kind("Deployment")
     flag = "--allow-client-shm=true"
-    assert (flag in pod(cluster, "profile")["initContainers"][-1]["args"]) is passed
+    assert (flag in pod(cluster, "profile")["initContainers"][1]["args"]) is passed
     assert flag not in deployment["spec"]["template"]["spec"]["containers"][0]["args"]

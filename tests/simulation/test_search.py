@@ -42,7 +42,7 @@ def parts(cluster: Cluster) -> list[SearchRequest]:
         for each in cluster.of_kind("Job")
         if each["metadata"]["labels"][names.STAGE_LABEL] == "search"
     ]
-    return [SearchRequest.from_json(text) for _, text in jobs]
+    return [SearchRequest.from_json(text) for *_, text in jobs]
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ NEWER = replace(
 OLD_IMAGES = {
     "converter": "example/converter:1",
     "converterTensorflow": "example/converter-tensorflow:1",
+    "commands": 2,
     "server": "example/server:1",
 }
 NEW_IMAGES = OLD_IMAGES | {

@@ -27,7 +27,7 @@ def test_each_way_takes_one_online_measurement_at_the_same_load() -> None:
 def test_a_job_that_runs_again_has_another_key_and_no_mark_of_the_operator() -> None:
     job, request = copies(jobs(), 4, "10.0.0.7")[SERVICE]
     body = again(job, request, "0123456789abcdef")
-    assert json.loads(body["spec"]["template"]["spec"]["containers"][0]["args"][1])["key"] == "0123456789abcdef"
+    assert json.loads(body["spec"]["template"]["spec"]["containers"][0]["args"][-1])["key"] == "0123456789abcdef"
     assert "triton-operator.dev" not in json.dumps([body["metadata"], body["spec"]["template"]["metadata"]])
     assert "ownerReferences" not in body["metadata"]
 

@@ -34,6 +34,7 @@ POD = {
 }
 POOLS = ("conversion", "serving")
 USER_CODE = ("reference", "convert", "metrics")
+IN_A_BOX = (*USER_CODE, "profile", "measure")
 """The stages that run the user's code."""
 RICH = a_spec(
     models=[a_model(candidates=[{"name": "onnx-fp32", "format": "onnx", "precision": "fp32", "accelerator": "cuda"}])],
@@ -315,7 +316,7 @@ def test_the_users_labels_and_annotations_are_theirs_alone(applied: dict[str, Bo
             assert labels == ours | {"team": "vision"}, name
             assert (ours.get("team") == "vision") is (each["kind"] == "Job"), "Kueue looks at the Job's labels"
             assert ("triton-operator.dev/revision" in labels) is (name == "Deployment")
-            logged = {"kubectl.kubernetes.io/default-container": "run"} if name in USER_CODE else {}
+            logged = {"kubectl.kubernetes.io/default-container": "run"} if name in IN_A_BOX else {}
             assert metadata["annotations"] == {"prometheus.io/scrape": "true"} | logged
             assert each["kind"] != "Job" or each["metadata"]["annotations"] == {"prometheus.io/scrape": "true"}
 
@@ -365,14 +366,17 @@ def test_a_server_sees_its_revision_alone_and_it_is_looked_at_before(applied: di
     path = f".triton-operator/revisions/{revision}"
     mount = {"name": "repository", "mountPath": f"/repository/{path}", "subPath": path, "readOnly": True}
     profile, serving = (dict(pods(applied))[name] for name in ("profile", "Deployment"))
-    for check, server in (profile["initContainers"], (serving["initContainers"][0], serving["containers"][0])):
-        assert (check["name"], server["name"]) == ("revision", "tritonserver")
+    (prepare, sidecar, _), (check,) = profile["initContainers"], serving["initContainers"]
+    assert (prepare["name"], check["name"]) == ("prepare", "revision")
+    for first, server in ((prepare, sidecar), (check, serving["containers"][0])):
+        assert server["name"] == "tritonserver"
         assert [each for each in server["volumeMounts"] if each["name"] == "repository"] == [mount]
-        assert check["image"] == "example/converter:1"
-        assert check["resources"]["limits"]["memory"] == "4Gi", "a quota asks for it"
-    assert serving["initContainers"][0]["volumeMounts"] == [mount]
+        assert first["image"] == "example/converter:1"
+        assert first["resources"]["limits"]["memory"], "a quota asks for it"
+    assert check["volumeMounts"] == [mount]
     # In a Job it sees the whole claim, so that the kubelet makes no directory in place of a missing one.
-    assert [each["mountPath"] for each in profile["initContainers"][0]["volumeMounts"]] == ["/repository"]
+    claim = {"name": "repository", "mountPath": "/repository", "readOnly": True}
+    assert [each for each in prepare["volumeMounts"] if each["name"] == "repository"] == [claim]
 
 
 def test_user_code_sees_its_inputs_alone_and_writes_what_nobody_trusts(applied: dict[str, Body]) -> None:
@@ -504,7 +508,7 @@ def test_jobs_are_reached_by_nobody_and_only_measure_reaches_names_and_servers(a
 
 
 def test_a_job_that_cannot_mend_itself_is_not_tried_again(applied: dict[str, Body]) -> None:
-    for stage, finals in (("convert", ["prepare", "convert"]), ("profile", ["profile", "revision"])):
+    for stage, finals in (("convert", ["prepare", "convert"]), ("profile", ["prepare", "profile"])):
         *final, disrupted = applied[stage]["spec"]["podFailurePolicy"]["rules"]
         assert [each["onExitCodes"] for each in final] == [
             {"containerName": name, "operator": "In", "values": [42]} for name in finals
@@ -514,7 +518,7 @@ def test_a_job_that_cannot_mend_itself_is_not_tried_again(applied: dict[str, Bod
 
 def test_a_private_server_listens_to_its_own_pod_alone(applied: dict[str, Body]) -> None:
     """The kubelet could not probe it there. The client waits for it, and the operator sees how it crashes."""
-    sidecar = dict(pods(applied))["profile"]["initContainers"][-1]
+    _, sidecar, _ = dict(pods(applied))["profile"]["initContainers"]
     (server,) = dict(pods(applied))["Deployment"]["containers"]
     flags = {f"--{name}-address=127.0.0.1" for name in ("http", "grpc", "metrics")}
     assert flags <= set(sidecar["args"])

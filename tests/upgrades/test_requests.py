@@ -58,10 +58,12 @@ def requests(bodies: Iterable[Body]) -> set[Request]:
 
 def asked(container: Body) -> Iterator[Request]:
     """The request in a container's arguments, if there is one: `run STAGE` has none."""
-    program, arguments = container["command"][-1], container.get("args", [])
+    program, arguments = container["command"][-1], list(container.get("args", []))
     if program == "triton_converters.revision_check":
         yield "check", arguments[0]
     elif program == "triton_converters" and arguments[0] != "run":
+        if arguments[0] == "prepare" and len(arguments) == 4:
+            yield "check", arguments.pop()
         yield arguments[-2], arguments[-1]
 
 

@@ -15,6 +15,7 @@ from triton_converters.claim_store.replay import RESULT_FILE
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.upkeep_requests import CheckRequest
 
 CONTENT = "Content"
 """The verification that always reads the content."""
@@ -50,6 +51,16 @@ def check(key: str, content: str, seen: str, verification: str) -> None:
     """Do the same, but trust the attributes that were ``seen`` unless the verification is ``Content``."""
     if verification == CONTENT or not seen or stat_digest(_directory(key)) != seen:
         check_content(key, content)
+
+
+def admit(request: CheckRequest) -> None:
+    """Check a revision before a server starts on it, and make the directory that the server writes engines to.
+
+    Raises StageError: ResultMissing if the revision is gone, RepositoryDamaged if it is not what was published.
+    """
+    check(request.revision, request.content, request.seen, request.verification)
+    if request.engine_cache:
+        Path(request.engine_cache).mkdir(parents=True, exist_ok=True)
 
 
 def damaged(what: str) -> StageError:

@@ -40,7 +40,8 @@ def publish(directory: Path, hashes: Mapping[str, str], single: bool) -> str:
     for digest in _digests(hashes, single):
         if publish_directory(directory, layout.source_directory(digest), is_intact) or _is_at(digest, hashes):
             return digest
-    message = f"the claim has other files under the digest {digest}; change the source, or use a claim of its own"
+    other = f"the claim has other files under the digest {digest}"
+    message = f"{other}; change the source, or give the object its own claim"
     raise StageError(Reason.SOURCE_INVALID, message)
 
 

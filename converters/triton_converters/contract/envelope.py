@@ -1,8 +1,9 @@
 """The envelope of a Job's answer: one JSON document of at most 4,000 bytes in its container's termination message.
 
-The kubelet silently cuts a message at 4,096 bytes, so a longer one is refused here. The same document is stored as
-``result.json`` in the directory of its key on the claim. The Jobs write it and the operator reads it; standard library
-only.
+The kubelet silently cuts a message at 4,096 bytes, and at 12,288 bytes divided by the number of the pod's containers.
+A document that is longer than the first is refused here. The second depends on the pod and on what a webhook adds to
+it: the operator then reads the result by another Job, because the same document is stored as ``result.json`` in the
+directory of its key on the claim. The Jobs write it and the operator reads it; standard library only.
 
 User code runs in the Jobs and can write all of this itself, so the reader does not trust it.
 """
@@ -21,11 +22,13 @@ from triton_converters.contract.results import RESULTS, SCENARIOS, CandidateMetr
 from triton_converters.contract.text import printable, shortened
 
 MESSAGE_LIMIT_BYTES = 4000
-FAILURE_LIMIT_BYTES = MESSAGE_LIMIT_BYTES // 4
-"""Longest message of a failure. JSON doubles backslashes, quotes and line ends, so a quarter of the limit always
-fits."""
+FAILURE_LIMIT_BYTES = 1000
+"""Longest failure, which is stored nowhere else: it fits into the message of a pod of twelve containers."""
 MESSAGE_CUT_BYTES = 4096
-"""Length at which the kubelet cuts; a longer text was never a termination message."""
+"""Length at which the kubelet cuts; a longer text was never a termination message. Source:
+MaxContainerTerminationMessageLength, and MaxPodTerminationMessageLogLength for the next one."""
+POD_MESSAGES_BYTES = 12288
+"""What the messages of all containers of a pod share evenly, however long they are."""
 INFLATED_LIMIT_BYTES = 64 * 1024
 """Longest JSON of a deflated result, once inflated."""
 EXIT_FINAL = 42
@@ -55,8 +58,7 @@ class Outcome:
         Raises MessageTooLongError if a result still exceeds MESSAGE_LIMIT_BYTES, or exceeds INFLATED_LIMIT_BYTES.
         """
         if self.result is None:
-            message = shortened(printable(self.message), FAILURE_LIMIT_BYTES)
-            return self._envelope(reason=str(self.reason), message=message)
+            return self._failure()
         packed = _pack({name: value for name, value in asdict(self.result).items() if name in given(self.result)})
         text = self._envelope(result=packed)
         if len(text.encode()) > MESSAGE_LIMIT_BYTES:
@@ -66,6 +68,16 @@ class Outcome:
                 f"{self.stage}: the result has {len(text.encode())} bytes, the limit is {MESSAGE_LIMIT_BYTES}"
             )
         return text
+
+    def _failure(self) -> str:
+        message, room = printable(self.message), FAILURE_LIMIT_BYTES
+        while True:
+            text = self._envelope(reason=str(self.reason), message=shortened(message, room))
+            excess = len(text.encode()) - FAILURE_LIMIT_BYTES
+            if excess <= 0 or room == 0:
+                return text
+            # JSON doubles backslashes, quotes and line ends.
+            room = max(0, room - (excess + 1) // 2)
 
     def _envelope(self, **content: Any) -> str:
         return _compact({"stage": self.stage, "key": self.key} | content)

@@ -1,7 +1,7 @@
 """The small documents in INCOMING_MOUNT: what is to be done, what came of it, and what the arrays are called.
 
-``prepare`` writes the Order. All others are written beside user code, so they are read bounded and strictly, and every
-value is checked by whoever uses it. Standard library only.
+``prepare`` writes the Order. All others are written beside user code or a server that runs it, so they are read bounded
+and strictly, and every value is checked by whoever uses it. Standard library only.
 """
 
 import json
@@ -21,7 +21,7 @@ from triton_converters.contract.text import printable, shortened
 from triton_converters.incoming import files
 from triton_converters.incoming.files import refused
 
-ORDER, END, DUMP, METRICS = "request.json", "outcome.json", "dump.json", "metrics.json"
+ORDER, END, DUMP, METRICS, RESULT = "request.json", "outcome.json", "dump.json", "metrics.json", "result.json"
 """File names, in INCOMING_MOUNT."""
 END_LIMIT_BYTES = 16 * 1024
 MESSAGE_BYTES = 4 * 1024
@@ -35,7 +35,7 @@ OpenAxes = Mapping[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Order(Document):
-    """What the container with user code has to do."""
+    """What the container between `prepare` and the publisher has to do."""
 
     request: Any
     """The stage's request, as JSON."""
@@ -45,7 +45,7 @@ class Order(Document):
 
 @dataclass(frozen=True)
 class End(Document):
-    """How the work of user code ended; without a reason it is done."""
+    """How that container's work ended; without a reason it is done."""
 
     reason: Reason | None = None
     message: str = ""
@@ -129,9 +129,9 @@ def read(root: Path, name: str, kind: type[Kind], limit_bytes: int = LIMIT_BYTES
 
 
 def check_end(root: Path) -> None:
-    """Raise the StageError with which the work of user code ended, if it did not succeed."""
+    """Raise the StageError with which the work ended, if it did not succeed."""
     if not files.exists(root, END):
-        message = f"the container that ran the user's code left no {END}; see its log"
+        message = f"the Job's container run left no {END}; see its log"
         raise StageError(Reason.RESULT_MISSING, message, final=False)
     end = read(root, END, End, END_LIMIT_BYTES)
     if end.reason is not None:

@@ -1,4 +1,6 @@
-"""Read files that user code wrote. Nothing about them is trusted: neither their kind, nor their size, nor their names.
+"""Read files that user code, or the client of a server that runs it, wrote.
+
+Nothing about them is trusted: neither their kind, nor their size, nor their names.
 
 Whoever reads runs after the container with user code has ended, and its own mount is read-only, so that nothing changes
 between a check and its use. A link is never followed, also not for a directory, and what is no regular file is opened
@@ -21,9 +23,9 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def refused(path: Path | str, why: object) -> StageError:
-    """Return the failure of a Job whose user code left what is not published."""
-    message = f"the Job's user code left {path}, which is not published: {why}"
-    return StageError(Reason.CRASHED, f"{message}; let the code write only into temporary directories")
+    """Return the failure of a Job whose container `run` left what is not published."""
+    message = f"the Job's container run left {path}, which is not published: {why}"
+    return StageError(Reason.CRASHED, f"{message}; user code should write only into temporary directories")
 
 
 def open_file(root: Path, name: str) -> BinaryIO:

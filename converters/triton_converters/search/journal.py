@@ -1,6 +1,7 @@
 """The file of points: one JSON document on each line, written to disk before the next attempt.
 
-Beside it, each attempt has a folder for perf_analyzer's files.
+Beside it, each attempt has a folder for perf_analyzer's files. A Job's client works on a copy in INCOMING_MOUNT, and
+what is new there is added to the claim's file.
 """
 
 import os
@@ -10,10 +11,16 @@ from pathlib import Path
 
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.results import Row, Tuning
+from triton_converters.incoming import files, measured
+from triton_converters.incoming.files import refused
 from triton_converters.search.path import Point
 from triton_converters.search.space import Load
 
 FILE = "points.jsonl"
+FOLDER = "search"
+"""Folder of INCOMING_MOUNT with the copy."""
+LIMIT_BYTES = 4 * 2**20
+"""Longest copy that is read. A search of 240 points has some 200 KB."""
 _ATTEMPT = re.compile(r"\d{4,}")
 BEGAN, MEASURED, REPEATED, REFUSED, STOPPED = "began", "measured", "repeated", "refused", "stopped"
 
@@ -51,20 +58,20 @@ class Journal:
         self.directory = directory
         self._path = directory / FILE
         content = self._path.read_bytes() if self._path.exists() else b""
-        whole = content[: content.rfind(b"\n") + 1]
+        whole = _whole(content)
         if whole != content:
             os.truncate(self._path, len(whole))
         self.entries = [entry for line in whole.decode(errors="replace").splitlines() if (entry := _read(line))]
 
-    def append(self, entry: Entry) -> None:
-        """Add a line; returns once it is on disk."""
+    def append(self, *entries: Entry) -> None:
+        """Add lines; returns once they are on disk."""
         with self._path.open("ab") as file:
-            file.write(entry.to_json().encode() + b"\n")
+            file.write(b"".join(entry.to_json().encode() + b"\n" for entry in entries))
             file.flush()
             os.fsync(file.fileno())
         # A clean Job judges a directory by its age.
         os.utime(self.directory)
-        self.entries.append(entry)
+        self.entries += entries
 
     def attempt(self) -> Path:
         """The folder of the attempt that was begun last."""
@@ -87,6 +94,39 @@ class Journal:
         return sum(begun.values())
 
 
+def copy(directory: Path, target: Path) -> None:
+    """Copy the points of earlier parts of a search, if there are any, for a client to go on with."""
+    target.mkdir()
+    if (path := directory / FILE).exists():
+        (target / FILE).write_bytes(_whole(path.read_bytes()))
+
+
+def add(directory: Path, incoming: Path) -> None:
+    """Add to a search's directory what the client's copy in ``incoming`` has more.
+
+    Nothing is added if another Job has added points since the copy was made. Raises StageError: Crashed for what is not
+    published, StorageFull.
+    """
+    name = f"{FOLDER}/{FILE}"
+    if not files.exists(incoming, name):
+        return
+    content = _whole(files.read_file(incoming, name, LIMIT_BYTES))
+    path = directory / FILE
+    known = _whole(path.read_bytes()) if path.exists() else b""
+    if not content.startswith(known):
+        return
+    lines = content[len(known) :].decode(errors="replace").splitlines()
+    entries = [entry for line in lines if (entry := _read(line))]
+    if len(entries) != len(lines):
+        raise refused(incoming / name, "a line of it is no point")
+    Journal(directory).append(*entries)
+    for attempt in filter(_ATTEMPT.fullmatch, files.names_in(incoming, FOLDER, measured.MOST_FILES)):
+        if not (directory / attempt).exists():
+            names = measured.measurements_in(incoming, f"{FOLDER}/{attempt}")
+            (directory / attempt).mkdir()
+            files.copy(incoming / FOLDER / attempt, names, directory / attempt)
+
+
 def is_journal(directory: Path) -> bool:
     """Whether the directory holds nothing but a search's points, with the attempts' folders; every line is readable."""
     names = {path.name for path in directory.iterdir()}
@@ -94,6 +134,11 @@ def is_journal(directory: Path) -> bool:
         return False
     lines = (directory / FILE).read_bytes().decode(errors="replace").split("\n")[:-1]
     return all(_read(line) for line in lines)
+
+
+def _whole(content: bytes) -> bytes:
+    """Return the lines that have an end."""
+    return content[: content.rfind(b"\n") + 1]
 
 
 def _read(line: str) -> Entry | None:

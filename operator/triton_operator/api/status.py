@@ -216,6 +216,11 @@ class Endpoint(StatusType):
     """URL of Triton's Prometheus metrics."""
 
 
+COMMANDS = 2
+"""The commands of this operator's converter images: `profile`, `search` and `measure` have a `prepare`, a `run` and a
+`publish` since 2."""
+
+
 class Images(ApiType):
     """Images that are kept when the operator is upgraded.
 
@@ -232,6 +237,9 @@ class Images(ApiType):
     tf32: bool | None = None
     """False in an object with `spec.gpu`: no container computes fp32 in TF32. The field is missing on the CPU, and if
     the images were chosen by an operator that did not know it, whose containers may."""
+    commands: int | None = None
+    """Version of the commands that the converter images know. From 2 on, no container that asks a private server has
+    the repository claim. The field is missing if the images were chosen by an operator that did not know it."""
     server: str
     """Image of tritonserver, unless `serving.image` names one."""
     server_arguments: Annotated[list[str], Field(max_length=MOST_SERVER_ARGUMENTS)] = Field(default_factory=list)

@@ -10,6 +10,7 @@ from triton_converters.contract.envelope import EXIT_FINAL, Outcome, read_again
 from triton_converters.contract.reasons import Reason
 from triton_operator import names
 from triton_operator.observed.pods import (
+    RUN,
     Trouble,
     containers,
     disrupted,
@@ -21,6 +22,7 @@ from triton_operator.observed.pods import (
     eviction_words,
     framework_image_id,
     in_turn,
+    is_cut,
     kept_by,
     last_seen,
     no_pod,
@@ -89,6 +91,10 @@ class JobView:
     ended: bool
     """Whether the Job controller ended it, or will once its pod has ended. A Job may have failed and go on, because its
     sidecar crashed, or because the controller would try again what ran past its deadline."""
+    cut: bool
+    """Whether its own container succeeded and the kubelet cut its answer, which then has to be read from the claim."""
+    image_id: str
+    """``Record.image_id`` of that answer."""
     ended_unseen: datetime | None
     """When the Job ended, if none of its pods is seen; None otherwise."""
     body: Mapping[str, Any] = field(repr=False)
@@ -117,6 +123,7 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
     # The pod of a suspended Job is about to go, whatever it says.
     lingers_since = None if newest is None or queued else _lingers_since(newest, stage)
     failure, pending, crashed = None, None, None
+    cut = None if record is not None else next((pod for pod in reversed(own) if _answer_is_cut(pod, stage)), None)
     if record is not None:
         state = "Succeeded"
     elif newest is not None and not ended(newest):
@@ -124,7 +131,9 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
         state = "Active"
     late = None if final else next((pod for pod in own if overdue(pod)), None)
     evictions = _evictions(own)
-    if state == "Succeeded":
+    if cut is not None:
+        failure = _cut_short(name, cut)
+    elif state == "Succeeded":
         if record is None and own:
             failure = _no_result(name)
     elif late is not None:
@@ -164,6 +173,8 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
         suspended=suspended,
         lingers_since=lingers_since,
         ended=bool(why) or final,
+        cut=cut is not None,
+        image_id="" if cut is None else _image_id(cut, stage),
         ended_unseen=unseen,
         body=job,
     )
@@ -181,8 +192,9 @@ def _stays(crash: Trouble, pod: Mapping[str, Any], searches: bool) -> bool:
 
 
 def _runs(pod: Mapping[str, Any], stage: str) -> bool:
-    """Whether the Job's own container was started. It waits for its sidecar."""
-    return any(not each.get("state", {}).get("waiting") for each in _main(pod, stage))
+    """Whether what asks the Job's sidecar was started: `run`, or the Job's own container in a pod without one."""
+    asks = [each for each in in_turn(pod, stage) if each["name"] in (RUN, stage)]
+    return bool(asks) and not asks[0].get("state", {}).get("waiting")
 
 
 def _main(pod: Mapping[str, Any], stage: str) -> list[Mapping[str, Any]]:
@@ -215,6 +227,20 @@ def _kept_up(pod: Mapping[str, Any], stage: str, end: Trouble) -> Trouble:
 
 def _no_result(job: str) -> Trouble:
     return Trouble(Reason.RESULT_MISSING, f"Job {job} succeeded without a valid result; see its log")
+
+
+def _cut_short(job: str, pod: Mapping[str, Any]) -> Trouble:
+    message = (
+        f"the kubelet cut the answer of Job {job}, because all containers of a pod share one limit, and other programs"
+        f" than the operator added some: {', '.join(each['name'] for each in containers(pod))}; keep them out of the"
+        " Jobs' pods by labels or annotations in spec.pod"
+    )
+    return Trouble(Reason.RESULT_MISSING, message)
+
+
+def _answer_is_cut(pod: Mapping[str, Any], stage: str) -> bool:
+    ends = [termination(each) for each in _main(pod, stage)]
+    return any(end.get("exitCode") == 0 and is_cut(pod, end) for end in ends if end)
 
 
 def _again(pod: Mapping[str, Any], stage: str, key: str) -> Trouble | None:
@@ -329,9 +355,12 @@ def _record(pod: Mapping[str, Any], stage: str, key: str) -> Record | None:
         if end and end.get("exitCode") == 0:
             outcome = _outcome(end, stage, key)
             if outcome is not None and outcome.result is not None:
-                image = framework_image_id(pod) if stage == "reference" else server_image_id(pod)
-                return Record(outcome, end["message"], end.get("finishedAt", ""), image)
+                return Record(outcome, end["message"], end.get("finishedAt", ""), _image_id(pod, stage))
     return None
+
+
+def _image_id(pod: Mapping[str, Any], stage: str) -> str:
+    return framework_image_id(pod) if stage == "reference" else server_image_id(pod)
 
 
 def _outcome(terminated: Mapping[str, Any], stage: str, key: str) -> Outcome | None:

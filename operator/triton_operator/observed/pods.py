@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from triton_converters.contract.document import DocumentError
-from triton_converters.contract.envelope import read_again
+from triton_converters.contract.envelope import MESSAGE_CUT_BYTES, POD_MESSAGES_BYTES, read_again
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import printable
 from triton_operator.names import STAGE_LABEL
@@ -25,6 +25,8 @@ CHECK = "revision"
 """Name of the container of ours that looks at the revision before a server starts on it."""
 SERVE = "serve"
 """What it names as its stage in the pod of a revision's Deployment."""
+LONGEST_CHARACTER = 4
+"""Most bytes of one character in UTF-8."""
 INCOMING = '"incoming"'
 """How the kubelet names the volume that user code writes to."""
 UNMADE = "failed to create subPath directory"
@@ -301,6 +303,16 @@ def in_turn(pod: Mapping[str, Any], main: str) -> list[Mapping[str, Any]]:
     sidecars = {each["name"] for each in pod["spec"].get("initContainers", []) if each.get("restartPolicy") == "Always"}
     first = [each for each in pod.get("status", {}).get("initContainerStatuses", []) if each["name"] not in sidecars]
     return [*first, *(each for each in containers(pod) if each["name"] == main)]
+
+
+def is_cut(pod: Mapping[str, Any], terminated: Mapping[str, Any]) -> bool:
+    """Whether the kubelet may have cut a container's last message: it is as long as a message in that pod can be."""
+    spec = pod["spec"]
+    groups = ("initContainers", "containers", "ephemeralContainers")
+    share = POD_MESSAGES_BYTES // max(1, sum(len(spec.get(group, [])) for group in groups))
+    length = len(terminated.get("message", "").encode(errors="replace"))
+    # The API replaces what is left of a character that the cut went through.
+    return length > min(share, MESSAGE_CUT_BYTES) - LONGEST_CHARACTER
 
 
 def kept_by(pod: Mapping[str, Any], main: str) -> list[str]:

@@ -153,9 +153,12 @@ def observe(
     if _is_other_claim(entries.get(CLAIM, ""), claim_name, claim):
         records, failures, damaged, unreadable, history = {}, {}, {}, {}, History()
         jobs = [_forgotten(job) if claim is not None and _older(job.body, claim) else job for job in jobs]
+    # Another Job reads an answer that was cut, in a pod without the image.
+    images = {(job.stage, job.key): job.image_id for job in jobs if job.cut}
     for job in jobs:
         if job.record is not None:
-            records.setdefault(record_name(job.stage, job.key), job.record)
+            image = job.record.image_id or images.get((job.stage, job.key), "")
+            records.setdefault(record_name(job.stage, job.key), replace(job.record, image_id=image))
     service = _named(by_kind.get("Service", []), deployment)
     return Observed(
         jobs={job.name: job for job in jobs},
@@ -199,7 +202,8 @@ def _on_claim(job: JobView, claim_name: str) -> JobView:
     """The Job, without its result if that is on another claim than the one that is used now."""
     volumes = job.body["spec"].get("template", {}).get("spec", {}).get("volumes", [])
     used = {each["name"]: each.get("persistentVolumeClaim", {}).get("claimName") for each in volumes}
-    return job if used.get("repository") in (claim_name, None) or not claim_name else replace(job, record=None)
+    own = used.get("repository") in (claim_name, None) or not claim_name
+    return job if own else replace(job, record=None, cut=False)
 
 
 def _older(job: Mapping[str, Any], claim: Mapping[str, Any]) -> bool:
@@ -208,7 +212,7 @@ def _older(job: Mapping[str, Any], claim: Mapping[str, Any]) -> bool:
 
 def _forgotten(job: JobView) -> JobView:
     """A Job whose result is lost with its claim, so that it runs again."""
-    return replace(job, state="Succeeded", record=None, failure=None, pending=None, ended_unseen=None)
+    return replace(job, state="Succeeded", record=None, cut=False, failure=None, pending=None, ended_unseen=None)
 
 
 def _recorded(entries: Mapping[str, str]) -> tuple[dict[str, Record], dict[str, Failure], dict[str, str]]:

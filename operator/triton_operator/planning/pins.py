@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pydantic import ValidationError
 
 from triton_operator.api.deployment import TritonDeployment
-from triton_operator.api.status import Images
+from triton_operator.api.status import COMMANDS, Images
 from triton_operator.observed.history import History
 from triton_operator.settings import Settings
 from triton_operator.stages.reference import basis
@@ -26,6 +26,7 @@ def pinned(deployment: TritonDeployment, history: History, settings: Settings) -
         converter_tensorflow=settings.converter_tensorflow_image,
         converter_gpu=settings.converter_gpu_image or None if on_gpu else None,
         tf32=False if on_gpu else None,
+        commands=COMMANDS,
         server=settings.server_image,
         server_arguments=list(settings.server_arguments),
         spec_digest=digest,

@@ -1,11 +1,12 @@
 """The Jobs, which have one of two shapes.
 
-Most have one container, which does the stage's work and publishes the result on the claim. Those that run the user's
-code have three, one after the other: `prepare` writes down what is to be done, `run` runs the user's code, which may
-write to a volume of the pod but not to the claim, and the last one checks what it wrote and publishes it.
+Some have one container, which does the stage's work and publishes the result on the claim. Those that run the user's
+code, or ask a server that does, have three, one after the other: `prepare` writes down what is to be done, `run` meets
+that code, and may write to a volume of the pod but not to the claim, and the last one checks what it wrote and
+publishes it. A private server starts between `prepare` and `run`, and ends with the pod.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -38,13 +39,15 @@ TENSORRT_CHECK = "tensorrt"
 """Name of the container that compares TensorRT versions."""
 PREPARE = "prepare"
 """Name of the container before the user's code, which makes sure of its inputs."""
-LOGGED_CONTAINER = "kubectl.kubernetes.io/default-container"
-"""The annotation that says whose log `kubectl logs` shows."""
 PRIVATE = tuple(f"--{interface}-address={LOOPBACK}" for interface in ("http", "grpc", "metrics"))
 """The arguments of a private server. All are older than --grpc-max-connection-age, which the other servers get."""
 INCOMING_MOUNT = {"name": "incoming", "mountPath": str(layout.INCOMING_MOUNT)}
 OWN_TEMPORARY = {"name": "own-tmp", "mountPath": pod.TEMPORARY["mountPath"]}
-"""The /tmp of the containers that do not run the user's code, in a pod that does."""
+"""The /tmp of the containers that publish and prepare, in a pod where others meet the user's code."""
+CLIENT_TEMPORARY = {"name": "client-tmp", "mountPath": pod.TEMPORARY["mountPath"]}
+"""The /tmp of the client of a private server. The server, whose model is a program too, has another."""
+SAFE_PATH = {"PYTHONSAFEPATH": "1"}
+"""Keeps Python from importing modules of the working directory, which in our images is /tmp."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +62,10 @@ class Work:
     candidate: str = ""
     volumes: tuple[dict[str, Any], ...] = ()
     mounts: tuple[dict[str, Any], ...] = ()
+    boxed: bool = False
+    """Whether what it does is kept apart from what publishes: in three containers."""
     user_code: bool = False
-    """Whether it runs the user's code: in the framework's image, and apart from what publishes."""
+    """Whether it runs the user's code: in the framework's image. It is boxed then."""
     gpu: bool = False
     """Whether the user's code runs the model, and so has the GPU."""
     image_id: str = ""
@@ -69,7 +74,7 @@ class Work:
     image: str = ""
     """The image of the container that does the work, if it is not the converter's."""
     inputs: tuple[Path, ...] = ()
-    """The directories of the claim that the user's code reads. It sees nothing else of the claim."""
+    """The directories of the claim that the container `run` reads. It sees nothing else of the claim."""
     sidecar: dict[str, Any] | None = field(default=None)
     """A private tritonserver, which then has the GPU."""
     served: Attempt | None = None
@@ -80,6 +85,11 @@ class Work:
     """The ServiceAccount whose identity a cloud gives to the pod; empty: the namespace's default, which has none."""
     tensorrt_version: str = ""
     """TensorRT version of the engine, which is compared with the server's before it starts. Empty: no engine."""
+    reads: bool = False
+    """Whether it answers once more what is on the claim: the kubelet cut the answer in a pod of many containers."""
+    shares_tmp: bool = False
+    """Whether it is as an operator before 0.1.0's release made it, whose client had the server's /tmp. Such a Job is
+    never made; a failure is recorded under its name."""
     replaces: tuple[str, ...] = ()
     """Keys of the results that this work measures again; they are kept with its own."""
 
@@ -110,6 +120,21 @@ def job(context: Context, work: Work) -> dict[str, Any]:
         | pod.pod_metadata(context, settings, work.stage, **labels),
         "spec": spec,
     }
+
+
+def reader(work: Work) -> Work:
+    """The work of a Job that answers once more what the work's own Job has published, from one container."""
+    return Work(
+        work.stage, work.key, work.request, work.deadline_seconds, work.candidate, boxed=_in_a_box(work), reads=True
+    )
+
+
+def earlier_name(context: Context, work: Work) -> str:
+    """The name under which an operator that had the client share the server's /tmp recorded a failure of the work."""
+    if work.boxed or work.sidecar is None:
+        return ""
+    name: str = job(context, replace(work, shares_tmp=True))["metadata"]["name"]
+    return name
 
 
 def sidecar(context: Context, revision: Attempt) -> dict[str, Any]:
@@ -155,18 +180,18 @@ def secret_volume(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _metadata(context: Context, work: Work, settings: Pod, labels: dict[str, str]) -> dict[str, Any]:
     metadata = pod.pod_metadata(context, settings, work.stage, **labels)
-    if work.user_code:
-        # What a user looks for in a Job's log is the user's own traceback.
-        metadata["annotations"] = metadata.get("annotations", {}) | {LOGGED_CONTAINER: RUN}
+    if _in_a_box(work):
+        # What a user looks for in a Job's log is the user's own traceback, or the figures.
+        metadata["annotations"] = metadata.get("annotations", {}) | {names.LOGGED_CONTAINER: RUN}
     return metadata
 
 
 def _failure_policy(work: Work) -> dict[str, Any]:
-    containers = [work.stage]
-    if work.user_code:
-        containers = [PREPARE, work.stage]
-    elif work.sidecar is not None:
-        containers = [work.stage, CHECK, *([TENSORRT_CHECK] if work.tensorrt_version else [])]
+    engine = [TENSORRT_CHECK] if _checks_engine(work) else []
+    if _in_a_box(work):
+        containers = [PREPARE, *engine, work.stage]
+    else:
+        containers = [work.stage, *([CHECK, *engine] if work.sidecar is not None else [])]
     return {
         "rules": [
             *(
@@ -180,7 +205,7 @@ def _failure_policy(work: Work) -> dict[str, Any]:
 
 
 def _pod(context: Context, work: Work) -> dict[str, Any]:
-    init, container, volumes = _in_three(context, work) if work.user_code else _in_one(context, work)
+    init, container, volumes = _in_three(context, work) if _in_a_box(work) else _in_one(context, work)
     spec = pod.pod_spec(context, _placement(context, work), work.stage, gpu=work.gpu or work.sidecar is not None)
     if work.user_code:
         spec |= _isolation(context.settings)
@@ -203,6 +228,14 @@ def _pod(context: Context, work: Work) -> dict[str, Any]:
     return pod.finished(context, spec | {"initContainers": init} if init else spec)
 
 
+def _in_a_box(work: Work) -> bool:
+    return (work.boxed or work.user_code) and not work.reads
+
+
+def _checks_engine(work: Work) -> bool:
+    return bool(work.tensorrt_version) and (work.sidecar is not None or not work.boxed)
+
+
 def _isolation(settings: Settings) -> dict[str, Any]:
     """What the installation demands of a pod that runs the user's code, whatever the spec says."""
     runtime, host_users = settings.user_code_runtime_class, settings.user_code_host_users
@@ -215,55 +248,72 @@ Containers = tuple[list[dict[str, Any]], dict[str, Any], list[dict[str, Any]]]
 
 
 def _in_one(context: Context, work: Work) -> Containers:
-    """One container of ours, beside a private server if the work has one."""
-    mounts = [pod.repository_mount(read_only=False), pod.TEMPORARY, *work.mounts]
+    """One container of ours; beside a private server, in an object whose images are older than the box for that."""
+    own = pod.TEMPORARY if work.sidecar is None or work.shares_tmp else CLIENT_TEMPORARY
+    mounts = [pod.repository_mount(read_only=False), own, *work.mounts]
     init: list[dict[str, Any]] = []
     volumes: list[dict[str, Any]] = []
-    if work.tensorrt_version:
+    if _checks_engine(work):
         init += [_copy(context), _tensorrt_check(context, work)]
         volumes.append(_converters_volume())
     if work.sidecar is not None and work.served is not None:
         init += [_check(context, work, work.served), work.sidecar]
         mounts.append(pod.SHARED_MEMORY)
         volumes.append(pod.shared_memory_volume(context))
-    return init, _container(context, work, work.stage, [work.stage, work.request.to_json()], mounts), volumes
+        if not work.shares_tmp:
+            volumes.append(_client_volume())
+    command = ["publish"] if work.boxed else []
+    arguments = [*command, work.stage, work.request.to_json()]
+    return init, _container(context, work, work.stage, arguments, mounts), volumes
 
 
 def _in_three(context: Context, work: Work) -> Containers:
-    """The user's code, between a container of ours that prepares and one that publishes.
+    """What meets the user's code, between a container of ours that prepares and one that publishes.
 
     `prepare` fails if an input is missing. So the kubelet never makes an empty directory in its place.
     """
-    converters = [CONVERTERS_MOUNT] if context.spec.conversion.image else []
-    inputs = map(pod.input_mount, work.inputs)
+    imports = [CONVERTERS_MOUNT] if work.user_code and context.spec.conversion.image else []
+    converters = [CONVERTERS_MOUNT] if imports or _checks_engine(work) else []
     request = work.request.to_json()
+    served = work.served if work.sidecar is not None else None
+    own = [CLIENT_TEMPORARY, pod.SHARED_MEMORY] if served else [pod.TEMPORARY]
+    reads = [*map(pod.input_mount, work.inputs)]
+    # It makes the directory that the server writes engines to.
+    makes = served is not None and bool(served.engine_cache)
     mounts = {
-        PREPARE: [pod.repository_mount(read_only=True), INCOMING_MOUNT, OWN_TEMPORARY, *converters],
-        RUN: [*inputs, INCOMING_MOUNT, pod.TEMPORARY, *work.mounts, *map(_read_only, converters)],
+        PREPARE: [pod.repository_mount(read_only=not makes), INCOMING_MOUNT, OWN_TEMPORARY, *converters],
+        RUN: [*reads, INCOMING_MOUNT, *own, *work.mounts, *map(_read_only, imports)],
         work.stage: [pod.repository_mount(read_only=False), _read_only(INCOMING_MOUNT), OWN_TEMPORARY],
     }
-    prepare = _container(context, work, PREPARE, [PREPARE, work.stage, request], mounts[PREPARE])
-    run = _container(context, work, RUN, [RUN, work.stage], mounts[RUN])
+    check = [_check_request(work, served).to_json()] if served else []
+    init = [_container(context, work, PREPARE, [PREPARE, work.stage, request, *check], mounts[PREPARE])]
+    if _checks_engine(work):
+        init.append(_tensorrt_check(context, work))
+    if work.sidecar is not None:
+        init.append(work.sidecar)
+    init.append(_container(context, work, RUN, [RUN, work.stage], mounts[RUN]))
     publish = _container(context, work, work.stage, ["publish", work.stage, request], mounts[work.stage])
     volumes = [
         {"name": "incoming", "emptyDir": {"sizeLimit": claim_size(context)}},
         {"name": "own-tmp", "emptyDir": {"sizeLimit": pod.JOB_TEMPORARY}},
         *([_converters_volume()] if converters else []),
+        *([_client_volume(), pod.shared_memory_volume(context)] if served else []),
     ]
-    return [prepare, run], publish, volumes
+    return init, publish, volumes
 
 
 def _container(
     context: Context, work: Work, name: str, arguments: list[str], mounts: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """A container that runs the converters. `run` has the framework's image, all others one of ours."""
-    runs = name == RUN
+    """A container that runs the converters. What runs user code has the framework's image, all others one of ours."""
+    runs = name == RUN and work.user_code
     return {
         "name": name,
         "image": _image(context, work, context.framework_image if runs else work.image or context.images.converter),
         "imagePullPolicy": "IfNotPresent",
         "command": ["python3", "-m", "triton_converters"],
         "args": arguments,
+        **({"workingDir": "/"} if _meets_strangers(work) else {}),
         "env": _environment(context, work, runs),
         "resources": pod.resources(context, context.job_pod, gpu=runs and work.gpu),
         "securityContext": pod.CONTAINER_SECURITY,
@@ -280,6 +330,15 @@ def _image(context: Context, work: Work, name: str) -> str:
 
 def _read_only(mount: dict[str, Any]) -> dict[str, Any]:
     return mount | {"readOnly": True}
+
+
+def _meets_strangers(work: Work) -> bool:
+    """Whether containers of ours, and no code of the user's, run beside a server or read what strangers send."""
+    return not work.user_code and not work.shares_tmp and (work.boxed or work.sidecar is not None)
+
+
+def _client_volume() -> dict[str, Any]:
+    return {"name": CLIENT_TEMPORARY["name"], "emptyDir": {"sizeLimit": pod.JOB_TEMPORARY}}
 
 
 def _converters_volume() -> dict[str, Any]:
@@ -326,9 +385,14 @@ def _check(context: Context, work: Work, served: Attempt) -> dict[str, Any]:
 
     It sees the whole claim, so that the kubelet makes neither directory in its place.
     """
+    return check_container(
+        context, _check_request(work, served), [pod.repository_mount(read_only=not served.engine_cache)]
+    )
+
+
+def _check_request(work: Work, served: Attempt) -> CheckRequest:
     content = served.conversion.content if served.conversion else ""
-    request = CheckRequest(work.stage, work.key, served.key, served.engine_cache, content)
-    return check_container(context, request, [pod.repository_mount(read_only=not served.engine_cache)])
+    return CheckRequest(work.stage, work.key, served.key, served.engine_cache, content)
 
 
 def _environment(context: Context, work: Work, runs: bool) -> list[dict[str, str]]:
@@ -357,5 +421,7 @@ def _environment(context: Context, work: Work, runs: bool) -> list[dict[str, str
         variables["OMP_NUM_THREADS"] = str(ceil(cpus))
     if runs and context.spec.conversion.image:
         variables["PYTHONPATH"] = COPIED_CONVERTERS
+    if _meets_strangers(work):
+        variables |= SAFE_PATH
     given = pod.variables(context.job_pod) if runs else []
     return [*({"name": name, "value": value} for name, value in variables.items() if value), *given]

@@ -80,7 +80,7 @@ class StageMetrics:
 
 def _reason(job: JobView) -> str:
     """How a Job ended; empty: it goes on, or its end is not seen yet."""
-    if job.record is not None:
+    if job.record is not None or job.cut:
         return SUCCEEDED
     return str(job.failure.reason) if job.failure is not None else ""
 

@@ -112,6 +112,8 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
         request=replace(request, key=key),
         deadline_seconds=spec.performance.active_deadline_seconds,
         candidate=attempt.name,
+        boxed=context.boxes_clients,
+        inputs=(layout.reference_directory(dump.key), layout.revision_directory(attempt.key)),
         sidecar=sidecar(context, attempt),
         served=attempt,
         tensorrt_version=attempt.tensorrt_version,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
 
-from triton_converters.contract import scoring
+from triton_converters.contract import layout, scoring
 from triton_converters.contract.measurement_requests import SearchRequest
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import SearchPoint, SearchResult, Tuning
@@ -243,6 +243,12 @@ def search_work(context: Context, dump: Dump, attempt: Attempt, budget: Budget, 
         # The server has to start first, and a point that runs when the time is spent is still finished.
         deadline_seconds=budget.seconds + spec.performance.active_deadline_seconds,
         candidate=attempt.name,
+        boxed=context.boxes_clients,
+        inputs=(
+            layout.reference_directory(dump.key),
+            layout.revision_directory(attempt.key),
+            layout.measurement_directory(attempt.profile_key),
+        ),
         sidecar=reloading_sidecar(context, attempt),
         served=attempt,
         tensorrt_version=attempt.tensorrt_version,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from triton_converters.contract import layout
 from triton_converters.contract.measurement_requests import MeasureRequest
 from triton_converters.contract.reasons import Reason, reason_of
 from triton_converters.contract.records import record_name
@@ -316,6 +317,8 @@ def measure_work(context: Context, dump: Dump, target: Attempt) -> Work:
         request=replace(request, key=key),
         deadline_seconds=context.spec.performance.active_deadline_seconds,
         candidate=target.name,
+        boxed=context.boxes_clients,
+        inputs=(layout.reference_directory(dump.key),),
         tensorrt_version=target.tensorrt_version,
         replaces=tuple(replaced),
     )

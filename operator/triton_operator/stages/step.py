@@ -13,7 +13,7 @@ from triton_operator.observed.failures import Damage, Failure
 from triton_operator.observed.flips import Flip
 from triton_operator.observed.jobs import JobView, Record
 from triton_operator.observed.pods import RUN, Trouble
-from triton_operator.resources.jobs import Work, job
+from triton_operator.resources.jobs import Work, earlier_name, job, reader
 
 UNSEEN_SECONDS = 10.0
 """Jobs and pods come over different watches: of a Job that has just ended, the pod with the answer may be to come."""
@@ -142,6 +142,10 @@ def _run(context: Context, work: Work, start: bool, patience: float | None, repe
     body = job(context, work)
     name = body["metadata"]["name"]
     record = record_name(work.stage, work.key)
+    earlier = earlier_name(context, work)
+    failed_earlier = context.observed.failures.get(earlier)
+    if failed_earlier is not None and failed_earlier.retry == context.deployment.retry:
+        name = earlier
     observed, known = context.observed.jobs.get(name), context.observed.failures.get(name)
     needed, jobs = frozenset({record}), frozenset({name})
     if record in context.observed.records:
@@ -149,6 +153,14 @@ def _run(context: Context, work: Work, start: bool, patience: float | None, repe
         jobs |= {each.name for each in same if not each.active}
         jobs -= {each.name for each in same if each.suspended or _overstays(context, each)}
         return Run(Effects(needed=needed, jobs=jobs), record=context.observed.records[record])
+    unread = None
+    if observed is not None and observed.cut and known is None and not work.reads:
+        # It disturbs no measurement, and the pod whose answer it reads may go on.
+        reading = _run(context, reader(work), True, patience, repeats)
+        if reading.failure is None:
+            # Without the Job, nothing would tell that its answer is on the claim.
+            return replace(reading, effects=reading.effects + Effects(jobs=jobs))
+        unread = reading.failure
     if known is not None and (observed is None or observed.uid == known.uid):
         again = known.retry != context.deployment.retry
         if not again and (observed is not None or known.reason not in repeats):
@@ -163,7 +175,7 @@ def _run(context: Context, work: Work, start: bool, patience: float | None, repe
         return Run(Effects((body,), needed, jobs), active=True)
     if is_unseen(context, observed):
         return Run(Effects((body,), needed, jobs), pending=observed.pending, active=True)
-    failure = observed.failure or _given_up(context, observed, patience)
+    failure = unread or observed.failure or _given_up(context, observed, patience)
     if failure is not None:
         stays = jobs if _stays(context, observed) else frozenset()
         failed = Failure(observed.uid, failure.reason, failure.message, context.deployment.retry)

@@ -1,28 +1,28 @@
-"""Stage ``measure``: sweep the target revision's server online, through its preview Service."""
+"""Measure the server of the target revision, and leave the figures to be published."""
 
 from pathlib import Path
 
-from triton_converters.claim_store.replay import publish_result, read_result
+from triton_converters.claim_store.replay import read_result
 from triton_converters.contract import layout
 from triton_converters.contract.measurement_requests import MeasureRequest
 from triton_converters.contract.results import MeasureResult, ReferenceResult
 from triton_converters.gates.verify import check_signature
+from triton_converters.incoming import documents, measured
 from triton_converters.measuring.bench import Bench
 from triton_converters.measuring.environment import observe
 from triton_converters.measuring.server import Server
 
-STAGE = "measure"
 
-
-def run(request: MeasureRequest) -> MeasureResult:
-    """Publish ``measurements/<key>/``.
+def run(request: MeasureRequest, missing: tuple[str, ...], incoming: Path) -> None:
+    """Write the sweep.
 
     Raises StageError: ResultMissing (no reference), SignatureMismatch (another model answers at that address),
     InvalidSpec (input shapes), ServerCrashed, ServerUnreachable, InferenceFailed, MeasurementFailed; OSError if the
-    claim is full.
+    node's disk is full.
     """
-    target = layout.measurement_directory(request.key)
-    return publish_result(target, STAGE, request.key, MeasureResult, lambda directory: _measure(request, directory))
+    directory = incoming / measured.FOLDER
+    directory.mkdir(exist_ok=True)
+    documents.write(incoming, documents.RESULT, _measure(request, directory))
 
 
 def _measure(request: MeasureRequest, directory: Path) -> MeasureResult:

@@ -1,14 +1,10 @@
-"""Stage ``profile``: compare the served candidate with the reference, then sweep it.
-
-The pod's own tritonserver serves one revision and nothing else. A gate that fails is this stage's result, not its
-failure: the other candidates continue, and a model that is wrong is not measured.
-"""
+"""Judge what the pod's own server answers, measure it, and leave the figures to be published."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from triton_converters.claim_store.dump import Batches, read_batches, read_sizes
-from triton_converters.claim_store.replay import publish_result, read_result
+from triton_converters.claim_store.replay import read_result
 from triton_converters.claim_store.repository import model_file
 from triton_converters.claim_store.revision import check_content, stat_digest
 from triton_converters.claim_store.served_outputs import write_outputs
@@ -21,12 +17,12 @@ from triton_converters.contract.text import shortened
 from triton_converters.gates import verify
 from triton_converters.gates.precision import check_precision
 from triton_converters.gates.verify import Served
+from triton_converters.incoming import documents, measured
 from triton_converters.measuring import load_input
 from triton_converters.measuring.bench import Bench
 from triton_converters.measuring.environment import observe
 from triton_converters.measuring.server import START_SECONDS, Server
 
-STAGE = "profile"
 MESSAGE_BYTES = 700
 """Longest message of a gate: it shares the termination message with the sweeps and the environment."""
 GATES = frozenset(
@@ -51,14 +47,15 @@ class Verdict:
     served: Served | None = None
 
 
-def run(request: ProfileRequest) -> ProfileResult:
-    """Publish ``measurements/<key>/``: the verdict and, for a candidate that passed, the sweeps.
+def run(request: ProfileRequest, missing: tuple[str, ...], incoming: Path) -> None:
+    """Write the verdict and, for a candidate that passed, the sweeps.
 
     Raises StageError: ResultMissing (no reference), RepositoryDamaged, InvalidSpec (input shapes), ServerCrashed,
-    ServerUnreachable, MeasurementFailed; OSError if the claim is full.
+    ServerUnreachable, MeasurementFailed; OSError if the node's disk is full.
     """
-    target = layout.measurement_directory(request.key)
-    return publish_result(target, STAGE, request.key, ProfileResult, lambda directory: _profile(request, directory))
+    directory = incoming / measured.FOLDER
+    directory.mkdir(exist_ok=True)
+    documents.write(incoming, documents.RESULT, _profile(request, directory))
 
 
 def _profile(request: ProfileRequest, directory: Path) -> ProfileResult:

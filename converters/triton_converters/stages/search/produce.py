@@ -1,29 +1,30 @@
-"""Stage ``search``: walk this part of a search's path on the pod's own server."""
+"""Walk this part of a search's path on the pod's own server, and leave what was measured to be published."""
 
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from triton_converters.claim_store.replay import publish_result, read_result
+from triton_converters.claim_store.replay import read_result
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import SearchRequest
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ProfileResult, ReferenceResult, Row, SearchPoint, SearchResult, Tuning
 from triton_converters.contract.scoring import order
+from triton_converters.incoming import documents, measured
 from triton_converters.measuring import load_input
 from triton_converters.measuring.environment import observe
 from triton_converters.measuring.server import START_SECONDS, Server
 from triton_converters.search import PART_POINTS
 from triton_converters.search.exhaustive import sweep
-from triton_converters.search.journal import BEGAN, MEASURED, REFUSED, REPEATED, STOPPED, Entry, Journal
+from triton_converters.search.journal import BEGAN, FOLDER, MEASURED, REFUSED, REPEATED, STOPPED, Entry, Journal
 from triton_converters.search.path import Path as Walk
 from triton_converters.search.path import Point, follow
 from triton_converters.search.probe import Probe
 from triton_converters.search.quick import climb
 from triton_converters.search.space import Load, Space
 
-STAGE = "search"
 LOST_TWICE = 2
 """A configuration under which the server or the Job ended this often is not tried again."""
 RESTART_SECONDS = 400
@@ -39,17 +40,17 @@ class EndedError(Exception):
     """The walk ends before its path does: the budget is spent, or the next part continues."""
 
 
-def run(request: SearchRequest) -> SearchResult:
-    """Publish ``measurements/<key>/``, and add the new measurements to ``searches/<search>/``.
+def run(request: SearchRequest, missing: tuple[str, ...], incoming: Path) -> None:
+    """Write what this part answers, and add the new measurements to the points.
 
     Raises StageError: ResultMissing (no reference or profile), InvalidSpec (input shapes), ServerCrashed,
-    ServerUnreachable; OSError if the claim is full.
+    ServerUnreachable; OSError if the node's disk is full.
     """
-    target = layout.measurement_directory(request.key)
-    return publish_result(target, STAGE, request.key, SearchResult, lambda _: _search(request))
+    (incoming / measured.FOLDER).mkdir(exist_ok=True)
+    documents.write(incoming, documents.RESULT, _search(request, incoming))
 
 
-def _search(request: SearchRequest) -> SearchResult:
+def _search(request: SearchRequest, incoming: Path) -> SearchResult:
     home = layout.reference_directory(request.reference)
     signature = read_result(home, "reference", request.reference, ReferenceResult).signature
     load_input.check_shapes(request.load.input_shapes, signature)
@@ -60,7 +61,7 @@ def _search(request: SearchRequest) -> SearchResult:
     server = Server(request.load, request.model_name)
     server.wait_ready(START_SECONDS)
     space = Space.of(request)
-    journal = Journal(layout.search_directory(request.search))
+    journal = Journal(incoming / FOLDER)
     # A server that an earlier Job left behind may serve any configuration.
     probe = Probe(request, server, signature, None)
     return Search(request, space, journal, probe, profiled).run()

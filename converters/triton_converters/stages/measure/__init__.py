@@ -1,0 +1,1 @@
+"""Stage ``measure``: sweep the target revision's server online, through its preview Service."""

@@ -1,3 +1,0 @@
-import colorsys  # reviewed
-
-def get_model(): ...
