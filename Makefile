@@ -165,8 +165,9 @@ test-chaos: venv cluster-binaries ## Try every fault on a real API server and on
 test-chaos-node: venv ## Try only the faults on a real node: it is drained, its kubelet stopped, the operator killed
 	pytest tests/chaos/node
 
-ATTACKS := $(addprefix tests/,e2e/test_attacks.py apiserver/test_admission.py apiserver/test_crd.py images/test_restrictions.py \
-  unit/test_hostile_answers.py unit/test_metrics_port.py unit/test_printable.py report/test_hostile_files.py converters/test_source.py)
+ATTACKS := $(addprefix tests/,e2e/test_attacks.py apiserver/test_admission.py apiserver/test_admission_pods.py \
+  apiserver/test_gateway_api.py apiserver/test_crd.py images/test_restrictions.py unit/test_hostile_answers.py \
+  unit/test_metrics_port.py unit/test_printable.py report/test_hostile_files.py converters/test_source.py)
 test-attacks: venv cluster-binaries ## Attack as an author, a spec, a client and a token's holder, and print one table: 10 minutes
 	pytest $(ATTACKS)
 

@@ -22,7 +22,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.apiserver)
 
 
-VALUES = ("--set", "allowed.serviceAccounts={default/models-reader},gatewayApi.enabled=true")
+PROMETHEUS = "http://prometheus.monitoring:9090"
+VALUES = (
+    "--set",
+    "allowed.serviceAccounts={default/models-reader},gatewayApi.enabled=true",
+    "--set",
+    f"autoscaling.prometheusAddress={PROMETHEUS}",
+)
 """The chart's values, as far as they change what the operator may do."""
 
 
@@ -65,6 +71,12 @@ def kubectl_shared(cluster_kubectl: Kubectl) -> Kubectl:
 def operator_kubeconfig(cluster_kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The chart's ServiceAccount. Its Jobs that download may have the one ServiceAccount default/models-reader."""
     return install_account(cluster_kubectl, tmp_path_factory.mktemp("account"), *VALUES)
+
+
+@pytest.fixture(scope="session")
+def as_operator(operator_kubeconfig: Path, kubectl_shared: Kubectl) -> Kubectl:
+    """kubectl with the operator's token, in a namespace where nothing is written."""
+    return Kubectl(operator_kubeconfig).within("default")
 
 
 @pytest.fixture(scope="module")

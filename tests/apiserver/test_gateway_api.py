@@ -1,19 +1,17 @@
 """The planned HTTPRoute on a real API server: the Gateway API's schema takes it, and the admission policy holds it."""
 
 from collections.abc import Callable, Iterator
-from copy import deepcopy
-from typing import Any
 
 import pytest
 
 from tests.apiserver.conftest import VALUES
 from tests.apiserver.gateway_api import definitions
-from tests.apiserver.kubectl import Kubectl, KubectlError
+from tests.apiserver.kubectl import Kubectl
 from tests.apiserver.operator_process import eventually, install_account
-from tests.golden.passes import objects
+from tests.apiserver.planned import HOLDER, Body, anywhere, one, planned, refused, simulated_objects, told
+from tests.conftest import Attack
 from triton_operator.kube.drift import FIELD_MANAGER, drift
 
-Body = dict[str, Any]
 KIND = "httproutes.gateway.networking.k8s.io"
 
 
@@ -27,32 +25,23 @@ def as_operator(cluster_kubectl: Kubectl, tmp_path_factory: pytest.TempPathFacto
     cluster_kubectl("apply", "--server-side", "-f", file)
     cluster_kubectl("wait", "--for=condition=Established", f"crd/{KIND}", "--timeout=60s")
     found = Kubectl(install_account(cluster_kubectl, tmp_path_factory.mktemp("account"), *VALUES))
+    elsewhere = one("HTTPRoute")
+    backend(name="billing")(elsewhere)
     # The API server takes a new policy up a moment later.
-    eventually(lambda: refusal(found.within("default"), to_another_service) is not None, within=60)
+    eventually(lambda: refused(found.within("default"), elsewhere), within=60)
     yield found
     cluster_kubectl("delete", "-f", file)
 
 
-def refusal(operator: Kubectl, change: Callable[[Body], None]) -> str | None:
-    """The API server's words about a route that was changed; None: it would take it."""
-    body = deepcopy(planned())
-    change(body)
-    try:
-        operator("create", "--dry-run=server", "--validate=false", "-f", "-", body=body)
-    except KubectlError as error:
-        return str(error)
-    return None
-
-
-def planned() -> Body:
-    """The HTTPRoute of a canary, without its owner and its namespace."""
-    body = next(each for each in objects("canary") if each["kind"] == "HTTPRoute")
-    del body["metadata"]["namespace"], body["metadata"]["ownerReferences"]
-    return body
+def test_every_route_that_the_operator_makes_is_allowed(as_operator: Kubectl, kubectl: Kubectl) -> None:
+    routes = [body for body in [*planned(), *simulated_objects()] if body["kind"] == "HTTPRoute"]
+    assert {tuple(route["spec"].get("hostnames", ())) for route in routes} >= {("digits.example", "*.models.example")}
+    operator = as_operator.within(kubectl.namespace)
+    operator("create", "--dry-run=server", "--validate=false", "-f", "-", body=list(map(anywhere, routes)))
 
 
 def test_what_the_api_server_makes_of_it_is_no_drift(as_operator: Kubectl, kubectl: Kubectl) -> None:
-    own, body = as_operator.within(kubectl.namespace), planned()
+    own, body = as_operator.within(kubectl.namespace), one("HTTPRoute")
     own("apply", "--server-side", f"--field-manager={FIELD_MANAGER}", "--validate=strict", "-f", "-", body=body)
     found = own.get(KIND, "digits")
     assert drift(body, found) is None
@@ -61,43 +50,85 @@ def test_what_the_api_server_makes_of_it_is_no_drift(as_operator: Kubectl, kubec
     own("delete", KIND, "digits")
 
 
-def to_another_service(body: Body) -> None:
-    body["spec"]["rules"][1]["backendRefs"][0]["name"] = "billing"
+def backend(**fields: object) -> Callable[[Body], None]:
+    def change(body: Body) -> None:
+        body["spec"]["rules"][0]["backendRefs"][0] |= fields
+
+    return change
 
 
-def to_another_namespace(body: Body) -> None:
-    body["spec"]["rules"][0]["backendRefs"][0]["namespace"] = "kube-system"
+def rule(**fields: object) -> Callable[[Body], None]:
+    def change(body: Body) -> None:
+        body["spec"]["rules"][1] |= fields
+
+    return change
 
 
-def to_another_kind(body: Body) -> None:
-    body["spec"]["rules"][0]["backendRefs"][0] |= {"group": "example.com", "kind": "Bucket"}
+def match(**fields: object) -> Callable[[Body], None]:
+    return rule(matches=[fields])
 
 
-def with_a_filter(body: Body) -> None:
-    mirror = {"type": "RequestMirror", "requestMirror": {"backendRef": {"name": "listener", "port": 80}}}
-    body["spec"]["rules"][0]["filters"] = [mirror]
+def parent(**fields: object) -> Callable[[Body], None]:
+    def change(body: Body) -> None:
+        body["spec"]["parentRefs"][0] |= fields
+
+    return change
 
 
-def without_backends(body: Body) -> None:
-    del body["spec"]["rules"][0]["backendRefs"]
+def without(field: str) -> Callable[[Body], None]:
+    def change(body: Body) -> None:
+        del body["spec"]["rules"][0][field]
+
+    return change
 
 
 def without_labels(body: Body) -> None:
     del body["metadata"]["labels"]["triton-operator.dev/deployment"]
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (to_another_service, "leads to the Services of one TritonDeployment"),
-        (to_another_namespace, "leads to the Services of one TritonDeployment"),
-        (to_another_kind, "leads to the Services of one TritonDeployment"),
-        (with_a_filter, "leads to the Services of one TritonDeployment"),
-        (without_backends, "leads to the Services of one TritonDeployment"),
-        (without_labels, "has not the labels of an object of a TritonDeployment"),
-    ],
-)
+def without_owner(body: Body) -> None:
+    del body["metadata"]["ownerReferences"]
+
+
+def of_another_name(body: Body) -> None:
+    body["metadata"]["name"] = "billing"
+
+
+SERVICES = "leads to the Services of its own TritonDeployment"
+PATHS = "takes the paths of Triton's protocols alone"
+PARENTS = "has Gateways as its parents"
+MIRROR = {"type": "RequestMirror", "requestMirror": {"backendRef": {"name": "listener", "port": 80}}}
+HEADER = {"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": [{"name": "a", "value": "b"}]}}
+ATTACKS: list[tuple[str, Callable[[Body], None], str]] = [
+    ("another Service", backend(name="billing"), SERVICES),
+    ("another object's Service", backend(name="digits-2"), SERVICES),
+    ("another namespace", backend(namespace="kube-system"), SERVICES),
+    ("another kind", backend(group="example.com", kind="Bucket"), SERVICES),
+    ("another group", backend(group="example.com"), SERVICES),
+    ("a filter of a backend", backend(filters=[HEADER]), SERVICES),
+    ("a filter", rule(filters=[MIRROR]), SERVICES),
+    ("timeouts", rule(timeouts={"request": "1s"}), SERVICES),
+    ("no backends", without("backendRefs"), SERVICES),
+    ("any path", match(path={"type": "PathPrefix", "value": "/"}), PATHS),
+    ("another path", match(path={"type": "PathPrefix", "value": "/login"}), PATHS),
+    ("an exact path", match(path={"type": "Exact", "value": "/v2"}), PATHS),
+    ("a header", match(path={"type": "PathPrefix", "value": "/v2"}, headers=[{"name": "a", "value": "b"}]), PATHS),
+    ("a method", match(path={"type": "PathPrefix", "value": "/v2"}, method="GET"), PATHS),
+    ("no matches", without("matches"), PATHS),
+    ("a mesh", parent(group="", kind="Service"), PARENTS),
+    ("a port of a Gateway", parent(port=443), PARENTS),
+    ("no labels", without_labels, "has not the labels of an object of a TritonDeployment"),
+    ("no owner", without_owner, "has not the TritonDeployment digits as its owner"),
+    ("another name", of_another_name, "has not a name of an object of the TritonDeployment digits"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "words"), ATTACKS, ids=[each[0] for each in ATTACKS])
 def test_the_operators_token_makes_no_other_route(
-    as_operator: Kubectl, kubectl: Kubectl, change: Callable[[Body], None], words: str
+    as_operator: Kubectl, kubectl: Kubectl, attack: Attack, name: str, change: Callable[[Body], None], words: str
 ) -> None:
-    assert words in (refusal(as_operator.within(kubectl.namespace), change) or "it was taken")
+    body = one("HTTPRoute")
+    change(body)
+    said = refused(as_operator.within(kubectl.namespace), body)
+    attack(HOLDER, f"HTTPRoute: {name}", told(said))
+    assert words in said

@@ -1,0 +1,147 @@
+"""What the operator makes, and what the API server says of it to a holder of the operator's token."""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tests.apiserver.kubectl import Kubectl, KubectlError
+from tests.golden.moments import MOMENTS
+from tests.golden.passes import objects
+from tests.simulation.cluster import SETTINGS, Cluster
+from tests.simulation.deployments import a_model, a_spec, an_ensemble, candidate
+from tests.simulation.made_jobs import WEB
+from triton_operator.names import STAGE_LABEL
+
+HOLDER = "the operator's token"
+Body = dict[str, Any]
+
+ONE = [a_model(candidates=[candidate("onnx-fp32")])]
+EVERYTHING_OF_A_POD = {
+    "nodeSelector": {"pool": "gpu"},
+    "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
+    "affinity": {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "Exists"}]}]
+            }
+        }
+    },
+    "topologySpreadConstraints": [{"topologyKey": "zone"}],
+    "priorityClassName": "batch",
+    "runtimeClassName": "gvisor",
+    "imagePullSecrets": [{"name": "registry"}],
+    "env": [{"name": "TF_CPP_MIN_LOG_LEVEL", "value": "$(HOME)"}],
+    "labels": {"team": "vision", "kueue.x-k8s.io/queue-name": "models"},
+    "annotations": {"example.com/note": "a note"},
+    "runAsUser": 1000650000,
+    "fsGroup": 2345,
+}
+GPU = {"product": "NVIDIA-A100-SXM4-80GB", "resourceName": "nvidia.com/mig-1g.10gb"}
+DOWNLOADED: Body = {
+    "source": {"uri": "https://models.example/digits", "secretRef": {"name": "registry"}},
+    "weights": {"uri": "s3://models/digits/v3", "serviceAccountName": "models-reader"},
+    "data": {"uri": "oci://models.example/acme/digits:v1"},
+    "models": [a_model(arguments={"checkpoint": "$(WEIGHTS)/model.pt"}, candidates=[candidate("onnx-fp32")])],
+    "conversion": {"requirements": "requirements.txt", "indexSecretRef": {"name": "index"}},
+    "repository": {"claimTemplate": {"storageClassName": "fast"}, "retentionPolicy": {"whenDeleted": "Retain"}},
+}
+ROUTED: Body = {
+    "soak": {"seconds": 30, "minimumRequests": 1},
+    "route": {
+        "parentRefs": [{"name": "public", "namespace": "gateways", "sectionName": "web"}],
+        "hostnames": ["digits.example", "*.models.example"],
+        "canary": [5, 50],
+    },
+}
+BOUNDED = replace(
+    SETTINGS,
+    converter_gpu_image="example/converter-gpu:1",
+    user_code_runtime_class="kata",
+    user_code_host_users=False,
+    sources_egress=(WEB,),
+    tracing_endpoint="http://collector.observability:4318/v1/traces",
+    tracing_egress=(WEB,),
+    allowed_service_accounts=("vision/models-reader",),
+)
+
+
+@dataclass
+class Recorded(Cluster):
+    """A cluster that keeps the last of all objects of a name that were made, also of those that are gone."""
+
+    made: dict[tuple[str, str], Body] = field(default_factory=dict, repr=False)
+
+    def _apply(self, desired: Body) -> int:
+        self.made[desired["kind"], desired["metadata"]["name"]] = deepcopy(desired)
+        return super()._apply(desired)
+
+
+def simulated() -> dict[str, Recorded]:
+    """Objects whose pods, claims and routes have everything that a spec and an installation can ask of them."""
+    tensorrt = [a_model(candidates=[candidate("onnx-fp32"), candidate("trt-fp16")])]
+    sharing = {"claimTemplate": {"accessModes": ["ReadWriteMany"]}}
+    return {
+        "all of a pod": Recorded(
+            a_spec(models=tensorrt, gpu=GPU, pod=EVERYTHING_OF_A_POD, conversion={"image": "example/own:1"}),
+            settings=BOUNDED,
+        ),
+        "gpu": Recorded(a_spec(models=tensorrt, gpu=GPU), settings=BOUNDED),
+        "downloads": Recorded(a_spec(**DOWNLOADED), settings=BOUNDED),
+        "route": Recorded(a_spec(models=ONE, serving=ROUTED), has_gateway_api=True),
+        "scaling": Recorded(
+            a_spec(
+                models=ONE,
+                serving={"replicas": 2, "autoscaling": {"minReplicas": 2, "maxReplicas": 6}, "tracing": {}},
+                repository=sharing,
+            ),
+            settings=BOUNDED,
+            has_keda=True,
+        ),
+        "a search": Recorded(a_spec(models=ONE, selection={"search": {"mode": "Quick"}})),
+        "an ensemble": Recorded(an_ensemble("onnx-fp32")),
+    }
+
+
+def simulated_objects() -> Iterator[Body]:
+    """Every object that they make until they serve, and then serve another revision."""
+    for name, cluster in simulated().items():
+        cluster.settle()
+        assert cluster.condition("Ready")["status"] == "True", (name, cluster.status["conditions"])
+        yield from cluster.made.values()
+
+
+def planned() -> list[Body]:
+    """Every object that a golden case's plan creates."""
+    return [body for case in MOMENTS for body in objects(case)]
+
+
+def one(kind: str, stage: str = "") -> Body:
+    """One of them, for any namespace; with ``stage``, a Job of that stage."""
+    found = (body for body in planned() if body["kind"] == kind)
+    return anywhere(next(body for body in found if stage in ("", body["metadata"]["labels"].get(STAGE_LABEL))))
+
+
+def anywhere(body: Body) -> Body:
+    """The object without its namespace."""
+    body["metadata"].pop("namespace")
+    return body
+
+
+def pod(body: Body) -> Body:
+    """The pod's spec of a Job or Deployment."""
+    return body["spec"]["template"]["spec"]  # type: ignore[no-any-return]
+
+
+def refused(kubectl: Kubectl, body: Body) -> str:
+    """Why the API server refuses to create the object; empty if it does not."""
+    try:
+        kubectl("create", "--dry-run=server", "--validate=false", "-f", "-", body=body)
+    except KubectlError as error:
+        return str(error)
+    return ""
+
+
+def told(said: str) -> str:
+    """The policy's own words."""
+    return said.rpartition("denied request: ")[2].strip() or said[:100]
