@@ -1,11 +1,12 @@
 """The process of a Job's container: ``python3 -m triton_converters ...``, with one of these commands.
 
-``STAGE REQUEST``: run a stage of one container; write its outcome to the termination message.
+``STAGE REQUEST``: run a stage in one process; write its outcome to the termination message.
 
-A stage that runs user code, or asks a server that does, is three processes in three containers, of which only the
-second one meets it: ``prepare STAGE REQUEST`` looks for the inputs and for what is on the claim already, and with a
-third argument, a CheckRequest, for the revision that a server beside it is about to start on; ``run STAGE`` watches
-over ``produce STAGE``, which cannot write to the claim; ``publish STAGE REQUEST`` writes to the claim and answers.
+A boxed stage runs user code, asks a server that does, or runs pip. It is three processes in three containers, of which
+only the second one meets that: ``prepare STAGE REQUEST`` looks for the inputs and for what is on the claim already, and
+with a third argument, a CheckRequest, for the revision that a server beside it is about to start on; ``run STAGE``
+watches over ``produce STAGE``, which cannot write to the claim; ``publish STAGE REQUEST`` writes to the claim and
+answers.
 
 Exit codes: 0 with a result; EXIT_FINAL for a failure that a repetition cannot fix; 1 for one that it may fix; 143 if
 the kubelet asked the process to stop. Only the standard library is imported before the stage is known.
@@ -71,7 +72,7 @@ class Stage:
 
 STAGES = {
     "source": Stage(SourceRequest, "triton_converters.stages.source", None),
-    "packages": Stage(PackagesRequest, "triton_converters.stages.packages", layout.packages_directory),
+    "packages": Stage(PackagesRequest, "triton_converters.stages.packages", layout.packages_directory, True),
     "reference": Stage(ReferenceRequest, "triton_converters.stages.reference", layout.reference_directory, True),
     "convert": Stage(ConvertRequest, "triton_converters.stages.convert", layout.revision_directory, True),
     "profile": Stage(ProfileRequest, "triton_converters.stages.profile", layout.measurement_directory, True),

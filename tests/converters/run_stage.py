@@ -1,19 +1,35 @@
-"""Run a stage with user code in this process, as its three containers do one after the other."""
+"""Run a boxed stage in this process, as its three containers do one after the other."""
 
 import importlib
+import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from triton_converters.__main__ import STAGES
-from triton_converters.contract.conversion_requests import ConvertRequest, ReferenceRequest
+from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import ConvertRequest, PackagesRequest, ReferenceRequest
 from triton_converters.contract.document import Document
 from triton_converters.contract.measurement_requests import MetricsRequest
-from triton_converters.contract.results import ConvertResult, MetricsResult, ReferenceResult
+from triton_converters.contract.results import ConvertResult, MetricsResult, PackagesResult, ReferenceResult
 from triton_converters.incoming import documents
 
 
-def _run(name: str, request: Any) -> Any:
+@contextmanager
+def _without_claim() -> Iterator[None]:
+    """The claim is not there; what is written in its place is lost, as a container's own files are."""
+    claim, hidden = layout.MOUNT, layout.MOUNT.with_name("hidden")
+    claim.rename(hidden)
+    try:
+        yield
+    finally:
+        shutil.rmtree(claim, ignore_errors=True)
+        hidden.rename(claim)
+
+
+def _run(name: str, request: Any, mounts_claim: bool = True) -> Any:
     stage = STAGES[name]
     if (found := stage.result(name, request.key)) is not None:
         return found
@@ -22,7 +38,8 @@ def _run(name: str, request: Any) -> Any:
         parts = {part: importlib.import_module(f"{stage.module}.{part}") for part in ("prepare", "produce", "publish")}
         missing = parts["prepare"].run(request, incoming)
         if missing:
-            parts["produce"].run(stage.request.from_json(request.to_json()), missing, incoming)
+            with nullcontext() if mounts_claim else _without_claim():
+                parts["produce"].run(stage.request.from_json(request.to_json()), missing, incoming)
             documents.write_end(incoming, documents.End())
         result: Document = parts["publish"].run(request, incoming)
     return result
@@ -43,4 +60,10 @@ def run_convert(request: ConvertRequest) -> ConvertResult:
 def run_metrics(request: MetricsRequest) -> MetricsResult:
     """Run the metrics stage."""
     result: MetricsResult = _run("metrics", request)
+    return result
+
+
+def run_packages(request: PackagesRequest) -> PackagesResult:
+    """Run the packages stage."""
+    result: PackagesResult = _run("packages", request, mounts_claim=False)
     return result

@@ -122,7 +122,7 @@ def test_an_axis_that_counts_no_samples_is_no_batch(mount: Path, make: Callable[
         (detections, ["batch"], (1, 3, 8)),
         (convolved, ["a", "b"], (224, 224, 6)),
     ],
-    ids=str,
+    ids=lambda given: getattr(given, "__name__", str(given)),
 )
 def test_a_generated_request_is_one_sample_of_some_length(
     mount: Path, make: Callable[..., Any], axes: Axes, shape: tuple[int, ...]

@@ -2,9 +2,7 @@
 
 import base64
 import hashlib
-import io
 import sys
-import tarfile
 from pathlib import Path
 
 import numpy
@@ -12,6 +10,7 @@ import pytest
 
 from tests.converters.https_server import Server
 from tests.converters.package_index import PackageIndex, wheel
+from tests.converters.run_stage import run_packages
 from triton_converters.claim_store.replay import has_result
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import PackagesRequest
@@ -19,7 +18,6 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import PackagesResult
 from triton_converters.packages import image, pip_words
-from triton_converters.stages import packages
 
 KEY = "0123456789abcdef"
 PASSWORD = "a-secret-that-nobody-else-may-read"  # noqa: S105 - made up
@@ -42,7 +40,7 @@ def install(text: str) -> PackagesResult:
     source = layout.source_directory(sha256)
     source.mkdir(parents=True, exist_ok=True)
     (source / "requirements.txt").write_bytes(content)
-    return packages.run(PackagesRequest(KEY, sha256, "requirements.txt", sha256))
+    return run_packages(PackagesRequest(KEY, sha256, "requirements.txt", sha256))
 
 
 def failure(text: str) -> StageError:
@@ -133,27 +131,16 @@ def test_a_package_without_a_wheel_is_not_built(index: PackageIndex) -> None:
     assert "nothing for anvil: it has no wheel" in error.message
 
 
-def test_a_package_that_a_wheel_requires_by_a_url_is_not_built(
-    index: PackageIndex, server: Server, tmp_path: Path
+@pytest.mark.parametrize("file", ["anvil-1.0.tar.gz", "anvil-1.0-py3-none-any.whl"])
+def test_a_package_that_a_wheel_requires_by_a_url_is_not_asked_for(
+    index: PackageIndex, server: Server, file: str
 ) -> None:
-    """pip would run setup.py, which may do anything, in the Job that writes to the claim."""
-    ran = tmp_path / "ran"
-    index.files["anvil-1.0.tar.gz"] = _sources(f"open({str(ran)!r}, 'w')")
-    url = f"https://{server.host}/files/anvil-1.0.tar.gz"
-    index.files.update([wheel("trap", requires=[f"anvil @ {url}"])])
+    """The URL may be of any host. And pip would run the setup.py of sources."""
+    index.files.update([wheel("trap", requires=[f"anvil @ https://{server.host}/files/{file}"])])
     error = failure("trap\n")
-    assert error.reason is Reason.PACKAGE_NOT_FOUND
-    assert "built" in error.message
-    assert not ran.exists()
-
-
-def test_a_wheel_that_a_wheel_requires_by_a_url_is_refused(index: PackageIndex, server: Server) -> None:
-    index.files.update(
-        [wheel("trap", requires=[f"compass @ https://{server.host}/files/compass-1.1-py3-none-any.whl"])]
-    )
-    error = failure("trap\n")
-    assert error.reason is Reason.PACKAGE_NOT_FOUND
-    assert "requires compass by a URL" in error.message
+    assert (error.reason, error.final) == (Reason.PACKAGE_NOT_FOUND, True)
+    assert "trap requires anvil by a URL" in error.message
+    assert not [each["path"] for each in server.behaviour.seen if "anvil" in each["path"]]
 
 
 def test_a_version_that_the_image_does_not_have_names_the_line_and_the_version(index: PackageIndex) -> None:
@@ -289,17 +276,3 @@ def test_what_the_image_has_is_complete_whatever_its_metadata_say(index: Package
 @pytest.mark.usefixtures("inconsistent")
 def test_an_extra_of_what_the_image_has_is_installed(index: PackageIndex) -> None:
     assert install("forge[maps]\n").packages == ("compass==1.1",)
-
-
-def _sources(setup: str) -> bytes:
-    """An archive of sources that is built by its own setup.py."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        for name, text in {
-            "setup.py": setup,
-            "pyproject.toml": "[build-system]\nrequires=[]\nbuild-backend='setup'\nbackend-path=['.']\n",
-        }.items():
-            entry = tarfile.TarInfo(f"anvil-1.0/{name}")
-            entry.size = len(text)
-            archive.addfile(entry, io.BytesIO(text.encode()))
-    return buffer.getvalue()

@@ -425,5 +425,6 @@ def test_the_commands_say_what_they_take(incoming: Path) -> None:
     code, outcome = step("reference", REFER.to_json())
     assert outcome is not None
     assert (code, outcome.reason) == (EXIT_FINAL, Reason.CRASHED)
-    assert "{prepare,publish} {reference,convert,profile,metrics,search,measure} REQUEST_JSON" in outcome.message
+    boxed = "packages,reference,convert,profile,metrics,search,measure"
+    assert f"{{prepare,publish}} {{{boxed}}} REQUEST_JSON" in outcome.message
     assert json.loads(REFER.to_json())["key"] == REFERENCE

@@ -113,6 +113,14 @@ def test_a_jobs_last_point_is_told_even_after_its_pod_has_ended(api: Api) -> Non
     assert cluster.measured("digits") == "onnx-fp32: online 4/4: batch 1"
 
 
+def test_the_log_is_of_the_container_that_the_pod_says(api: Api) -> None:
+    pod = a_pod("new", "packages", "11:00:00")
+    pod["metadata"]["annotations"] = {"kubectl.kubernetes.io/default-container": "run"}
+    api.pods, api.log = [pod], b"download timm.whl\n"
+    assert Cluster(None, None).measured("digits") == "onnx-fp32: download timm.whl"
+    assert api.asked[-1][1]["container"] == ["run"]
+
+
 def test_where_no_job_measures_no_log_is_asked_for(api: Api) -> None:
     assert Cluster(None, None).measured("digits") == ""
     assert len(api.asked) == 1

@@ -62,7 +62,7 @@ def test_user_code_of_an_object_with_a_gpu_runs_in_the_image_for_gpus_and_all_el
 def test_what_the_image_for_gpus_needs_is_installed_in_it() -> None:
     cluster = settled(conversion={"requirements": "requirements.txt"})
     (pod,) = [pod for stage, pod in pods(cluster) if stage == "packages"]
-    assert pod["containers"][0]["image"] == IMAGE
+    assert [each["image"] for each in pod["initContainers"] if each["name"] == "run"] == [IMAGE]
 
 
 @pytest.mark.parametrize(

@@ -230,7 +230,9 @@ def _given(context: Context, work: Work, dumps: Mapping[str, Any]) -> Given:
         # The same file is the same wherever it lies; who may read the index is part of the key alone.
         del asked["source"], asked["path"]
     if work.stage not in ("source", "clean"):
-        parts.append([each["image"] for each in (own, *others)])
+        # pip and what is around it are the installation's, and only the image that imports the packages decides.
+        deciding = [each for each in (own, *others) if work.stage != "packages" or each["name"] == "run"]
+        parts.append([each["image"] for each in deciding])
         parts.append([pair for each in others if each["name"] in ("run", "tritonserver") for pair in _own_env(each)])
     unseen: Any = None
     if work.stage in MEASURES:

@@ -62,45 +62,92 @@ def test_only_user_code_sees_them_and_only_reads() -> None:
     assert "/packages" not in str(cluster.of_kind("Deployment"))
 
 
-def test_the_job_runs_our_code_alone_and_only_it_is_let_out() -> None:
-    cluster = requiring(indexSecretRef={"name": "registry"})
+def installing(cluster: Cluster) -> list[Body]:
+    """`prepare`, the container with pip, and the one that publishes."""
     cluster.settle()
     (job,) = jobs(cluster, "packages")
-    (container,) = job["spec"]["containers"]
-    assert "initContainers" not in job["spec"]
-    assert container["args"][0] == "packages"
+    found = [*job["spec"].get("initContainers", []), *job["spec"]["containers"]]
+    assert [each["name"] for each in found] == ["prepare", "run", "packages"]
+    return found
+
+
+def variables(container: Body) -> dict[str, str]:
+    return {each["name"]: each["value"] for each in container["env"]}
+
+
+def test_pip_runs_without_the_claim() -> None:
+    prepare, run, publish = installing(requiring())
+    mounts = [{each["name"]: each.get("readOnly", False) for each in one["volumeMounts"]} for one in (prepare, publish)]
+    assert [each["repository"] for each in mounts] == [True, False]
+    assert [each["incoming"] for each in mounts] == [False, True]
+    assert [{each["name"] for each in run["volumeMounts"]}, run["args"]] == [
+        {"incoming", "tmp", "converters"},
+        ["run", "packages"],
+    ]
+
+
+def test_the_job_runs_our_code_alone_and_only_it_is_let_out() -> None:
+    cluster = requiring(indexSecretRef={"name": "registry"})
+    prepare, run, publish = installing(cluster)
     assert [each["metadata"]["labels"].get(OUT) for each in jobs(cluster, "packages")] == ["true"]
-    others = [each for each in cluster.of_kind("Job") if each["spec"]["template"] is not job]
+    others = [each for each in cluster.of_kind("Job") if "packages" not in each["metadata"]["labels"].values()]
     assert OUT not in str(others)
     assert "registry" not in str([*others, *cluster.of_kind("Deployment")])
-    assert {"name": "credentials", "mountPath": "/credentials", "readOnly": True} in container["volumeMounts"]
+    assert {"name": "credentials", "mountPath": "/credentials", "readOnly": True} in run["volumeMounts"]
+    assert "credentials" not in str([prepare, publish])
     assert "digits-sources" in {each["metadata"]["name"] for each in cluster.of_kind("NetworkPolicy")}
 
 
-def test_the_installations_index_and_proxy_reach_the_job_and_no_user_code() -> None:
-    cluster = requiring(pod={"env": [{"name": "PIP_INDEX_URL", "value": "https://elsewhere.example"}]})
+def test_the_installations_index_and_proxy_reach_pip_alone_and_the_users_variables_do_not() -> None:
+    cluster = requiring(pod={"env": [{"name": "CHOSEN", "value": "by the user"}]})
     cluster.settings = replace(
         cluster.settings, sources_package_index="https://index.example/simple", sources_proxy="http://proxy:3128"
     )
-    cluster.settle()
-    (job,) = jobs(cluster, "packages")
-    given = {each["name"]: each["value"] for each in job["spec"]["containers"][0]["env"]}
+    prepare, run, publish = installing(cluster)
+    given = variables(run)
     assert (given["PIP_INDEX_URL"], given["HTTPS_PROXY"]) == ("https://index.example/simple", "http://proxy:3128")
-    for stage in ("reference", "convert", "metrics", "profile"):
-        assert "index.example" not in str(jobs(cluster, stage))
-        assert "proxy:3128" not in str(jobs(cluster, stage))
+    assert "CHOSEN" not in given
+    for elsewhere in (prepare, publish, *(jobs(cluster, each) for each in ("reference", "convert", "profile"))):
+        assert "index.example" not in str(elsewhere)
+        assert "proxy:3128" not in str(elsewhere)
 
 
 def test_they_are_of_the_image_that_runs_the_users_code() -> None:
     keras = a_model(format="tf-keras", candidates=[{"name": "onnx-fp32", "format": "onnx", "precision": "fp32"}])
     cluster = Cluster(a_spec(models=[keras], conversion={"requirements": "requirements.txt"}))
+    images = [each["image"] for each in installing(cluster)]
+    assert images == [SETTINGS.converter_image, SETTINGS.converter_tensorflow_image, SETTINGS.converter_image]
+
+
+def test_an_object_that_is_pinned_to_older_images_gets_the_programs_of_the_installation() -> None:
+    """pip looks for wheels that fit the image that will import them, but it is not that image's pip."""
+    cluster = requiring()
+    cluster.fates = when("packages", Fate(hangs=True))
+    old = [each["image"] for each in installing(cluster)]
+    known = key(cluster)
+    cluster.settings = replace(cluster.settings, converter_image="example/converter:2")
+    prepare, run, publish = installing(cluster)
+    assert [prepare["image"], run["image"], publish["image"]] == ["example/converter:2", old[1], "example/converter:2"]
+    assert variables(run)["PYTHONPATH"] == "/converters"
+    assert {"name": "converters", "mountPath": "/converters", "readOnly": True} in run["volumeMounts"]
+    assert {"name": "converters", "mountPath": "/converters"} in prepare["volumeMounts"]
+    assert key(cluster) == known
+
+
+def test_a_result_stays_valid_in_another_release() -> None:
+    cluster = requiring()
     cluster.settle()
-    images = {
-        stage: [each["image"] for job in jobs(cluster, stage) for each in job["spec"]["containers"]]
-        for stage in ("packages", "source")
-    }
-    assert images["packages"] == [SETTINGS.converter_tensorflow_image]
-    assert images["source"] == [SETTINGS.converter_image]
+    cluster.settings = replace(cluster.settings, converter_image="example/converter:2")
+    cluster.settle()
+    assert cluster.started("packages") == 1
+
+
+def test_pip_needs_no_stronger_boundary_than_other_downloads() -> None:
+    cluster = requiring()
+    cluster.settings = replace(cluster.settings, user_code_runtime_class="gvisor")
+    cluster.settle()
+    classes = {stage: jobs(cluster, stage)[0]["spec"].get("runtimeClassName") for stage in ("packages", "reference")}
+    assert classes == {"packages": None, "reference": "gvisor"}
 
 
 def test_another_file_is_converted_anew_and_another_index_is_not() -> None:

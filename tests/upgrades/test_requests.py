@@ -88,8 +88,9 @@ def test_what_objects_of_that_version_ask_their_pinned_images_is_understood(made
         if name.startswith(NEW):
             go_on(state(name).cluster())
     found = requests(made)
-    # The stored objects have their source Jobs already, and nothing to clean; snapshots are taken by the newest image.
-    assert {stage for stage, _ in found} == STAGES - {"source", "clean", "snapshot"}
+    # The stored objects have their source Jobs already, and nothing to clean. The newest image takes snapshots, and
+    # installs packages.
+    assert {stage for stage, _ in found} == STAGES - {"source", "clean", "snapshot", "packages"}
     assert refused(found) == []
 
 

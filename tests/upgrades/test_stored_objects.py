@@ -45,6 +45,11 @@ EXCEPTIONS = (
         ("delete Job profile", "delete Job search", "create Job profile", "create Job search"),
         ("profiling", "ensemble-profiling", "resnet50-on-an-a100", "searching", "second-part-of-a-search"),
     ),
+    Named(
+        "A packages Job that runs or has failed at an upgrade is tried once more; what was installed stays valid.",
+        ("delete Job packages", "create Job packages"),
+        ("installing-packages",),
+    ),
 )
 
 

@@ -54,9 +54,9 @@ published."""
 CREDENTIALS_MOUNT = Path("/credentials")
 """Read-only mount path, in a source or packages Job, of the Secret that the spec names for it: a file for each key."""
 INCOMING_MOUNT = Path("/incoming")
-"""Mount path, in Jobs with user code, of the volume into which user code writes and from which we publish."""
+"""Mount path, in Jobs with user code or pip, of the volume into which these write and from which we publish."""
 CONVERTERS_MOUNT = Path("/converters")
-"""Mount path of the copy of the converters in Jobs whose framework image is the user's."""
+"""Mount path of the copy of the converters in packages Jobs, and in Jobs whose framework image is the user's."""
 MARKS_MOUNT = Path("/marks")
 """Mount path, in a clean Job, of the results ConfigMaps of all TritonDeployments that use the claim, by their names."""
 

@@ -180,7 +180,7 @@ class Reason(StrEnum):
     )
     PACKAGE_NOT_FOUND = (
         "PackageNotFound",
-        "The package index has no wheel of a required package that fits the converter image.",
+        "The package index has no wheel of a required package that fits the converter image and that pip installs.",
     )
     PACKAGE_CONFLICT = (
         "PackageConflict",

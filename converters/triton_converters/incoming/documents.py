@@ -22,6 +22,7 @@ from triton_converters.incoming import files
 from triton_converters.incoming.files import refused
 
 ORDER, END, DUMP, METRICS, RESULT = "request.json", "outcome.json", "dump.json", "metrics.json", "result.json"
+INSTALLED = "installed.json"
 """File names, in INCOMING_MOUNT."""
 END_LIMIT_BYTES = 16 * 1024
 MESSAGE_BYTES = 4 * 1024
@@ -81,6 +82,14 @@ class Converted(Document):
     seconds: float
     max_absolute_error: float | None
     rehearsed: bool = False
+
+
+@dataclass(frozen=True)
+class Installed(Document):
+    """Beside the modules that pip installed."""
+
+    packages: tuple[str, ...]
+    """Each as NAME==VERSION, in the order of their names."""
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,11 @@ import tempfile
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
+import pip
 from packaging.version import Version
 
-from triton_converters.contract.failure import StageError
-from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import printable
 from triton_converters.packages import pip_alone
 from triton_converters.packages.image import Package, constraints, describe
@@ -51,7 +49,7 @@ class Installed:
 def install(lines: Iterable[Line], image: Mapping[str, Package], index: Index, place: Path) -> Installed:
     """Install what the image lacks below ``place``. Raises StageError with the reason that pip's words give.
 
-    ``place``: a directory of the claim, which has room for what pip downloads and unpacks. pip's log stays off it.
+    ``place``: a directory with room for what pip downloads and unpacks. pip's log stays off it.
     """
     with tempfile.TemporaryDirectory() as own:
         return _install(lines, image, index, place, Path(own))
@@ -64,8 +62,9 @@ def _install(lines: Iterable[Line], image: Mapping[str, Package], index: Index, 
     (own / "requirements.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     (own / "constraints.txt").write_text(constraints(image), encoding="utf-8")
     command = [
-        *(sys.executable, "-I", "-u", str(Path(pip_alone.__file__).resolve()), str(there), "install", *OPTIONS),
-        *(SINCE_TRUSTSTORE if Version(version("pip")) >= Version("24.2") else ()),
+        *(sys.executable, "-I", "-u", str(Path(pip_alone.__file__).resolve())),
+        *(str(Path(pip.__file__).parent.parent), str(there), "install", *OPTIONS),
+        *(SINCE_TRUSTSTORE if Version(pip.__version__) >= Version("24.2") else ()),
         *("--prefix", str(prefix), "--report", str(report), "--log", str(log)),
         *("--requirement", "requirements.txt", "--constraint", "constraints.txt"),
     ]
@@ -77,13 +76,9 @@ def _install(lines: Iterable[Line], image: Mapping[str, Package], index: Index, 
 
 
 def _reported(report: Path) -> Iterable[str]:
-    """Yield what pip installed; raises StageError(PackageNotFound) for a package that is not from the index."""
+    """Yield what pip installed."""
     for each in json.loads(report.read_text(encoding="utf-8"))["install"]:
-        name, version = each["metadata"]["name"], each["metadata"]["version"]
-        if each.get("is_direct"):
-            message = f"a package requires {name} by a URL; only packages of the index are installed: choose another"
-            raise StageError(Reason.PACKAGE_NOT_FOUND, message)
-        yield printable(f"{name}=={version}")
+        yield printable(f"{each['metadata']['name']}=={each['metadata']['version']}")
 
 
 def _run(command: list[str], index: Index, own: Path, place: Path) -> tuple[int, str]:

@@ -1,11 +1,13 @@
-"""``python3 -I pip_alone.py INSTALLED ARGUMENTS``: pip, which may start no process. Standard library only.
+"""``python3 -I pip_alone.py PLACE INSTALLED ARGUMENTS``: pip, which may start no process. Standard library only.
 
-``INSTALLED``: the directory with the packages that pip takes for installed; it does not look at any others.
+``PLACE``: the directory that holds pip. ``INSTALLED``: the directory with the packages that pip takes for installed; it
+does not look at any others.
 
 Wheels are unpacked by pip itself. To build a package from its sources, pip would run the package's own code in another
-process. ``--only-binary`` forbids that for what the index lists, but not for what a wheel requires by a URL.
+process. And pip would read whatever host a wheel names that requires another package by a URL.
 """
 
+import importlib
 import runpy
 import sys
 from typing import Any
@@ -13,6 +15,7 @@ from typing import Any
 STARTS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.exec", "os.system")
 """The audit events of a process that starts. What pip only asks the system for, it does without."""
 REFUSED = "packages are installed, not built"
+BY_URL = "only packages of the index are installed"
 
 
 def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
@@ -20,10 +23,29 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
         raise PermissionError(REFUSED)
 
 
-if __name__ == "__main__":
-    import pip  # noqa: F401 - from where it is, before it is out of sight
+def _refuse_urls() -> None:
+    """Have pip end where a package requires another one by a URL, before it asks there."""
+    from pip._internal.exceptions import InstallationError
 
-    installed = sys.argv.pop(1)
-    sys.path[:] = [*(each for each in sys.path if not each.endswith("-packages")), installed]
+    constructors: Any = importlib.import_module("pip._internal.req.constructors")
+    make = constructors.install_req_from_req_string
+
+    def made(text: str, comes_from: Any = None, *rest: Any, **named: Any) -> Any:
+        found = make(text, comes_from, *rest, **named)
+        if found.req is not None and found.req.url:
+            name = getattr(comes_from, "name", None) or "a package"
+            raise InstallationError(f"{name} requires {found.req.name} by a URL; {BY_URL}")
+        return found
+
+    constructors.install_req_from_req_string = made
+
+
+if __name__ == "__main__":
+    place, installed = sys.argv.pop(1), sys.argv.pop(1)
+    sys.path.insert(0, place)
+    import pip  # noqa: F401 - from its place, before that is out of sight
+
+    sys.path[:] = [*(each for each in sys.path[1:] if not each.endswith("-packages")), installed]
+    _refuse_urls()
     sys.addaudithook(_refuse)
     runpy.run_module("pip", run_name="__main__", alter_sys=True)

@@ -10,7 +10,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import printable
 from triton_converters.packages import image
-from triton_converters.packages.pip_alone import REFUSED
+from triton_converters.packages.pip_alone import BY_URL, REFUSED
 
 QUOTED_CHARACTERS = 700
 NAMED_VERSIONS = 10
@@ -25,13 +25,15 @@ _BROKEN = re.compile(
 )
 _LACKING = re.compile(r"satisfies the requirement (.+?) \(from versions: (.*?)\)?$", re.MULTILINE)
 _PYTHON = re.compile(r"Ignored the following versions that require a different python version: (.*)$", re.MULTILINE)
+_BY_URL = re.compile(rf"ERROR: (.* by a URL; {BY_URL})")
+_REFUSED_WHEEL = re.compile(r"ERROR: For req: (.*)")
 _CONFLICT = re.compile(r"The conflict is caused by:\n((?:[ \t]+\S.*\n?)+)")
 
 
 def failure(printed: str, log: str, host: str) -> StageError:
     """Return the failure. ``printed``: pip's last lines. ``log``: its log file. ``host``: the index's."""
     if "[Errno 28]" in printed or "[Errno 122]" in printed:
-        message = "no space is left on the claim for the packages; enlarge the claim, or ask for fewer packages"
+        message = "no space is left on the node's disk for the packages; enlarge the disk, or ask for fewer packages"
         return StageError(Reason.STORAGE_FULL, message, final=False)
     if "DO NOT MATCH THE HASHES" in printed:
         return StageError(
@@ -41,6 +43,11 @@ def failure(printed: str, log: str, host: str) -> StageError:
     if "--require-hashes mode" in printed:
         message = "with a hash on one line, every package that the image lacks needs a line with == and its hash"
         return StageError(Reason.REQUIREMENTS_INVALID, f"{message}: {_after('--require-hashes mode', printed)}")
+    if found := _BY_URL.search(printed):
+        return StageError(Reason.PACKAGE_NOT_FOUND, f"{_short(found[1])}: choose another")
+    if found := _REFUSED_WHEEL.search(printed):
+        message = f"pip does not install a wheel of {_short(found[1])}: choose another version or another package"
+        return StageError(Reason.PACKAGE_NOT_FOUND, message)
     return _unreadable(printed, log, host) or _unresolvable(printed, host)
 
 

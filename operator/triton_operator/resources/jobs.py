@@ -1,9 +1,9 @@
 """The Jobs, which have one of two shapes.
 
 Some have one container, which does the stage's work and publishes the result on the claim. Those that run the user's
-code, or ask a server that does, have three, one after the other: `prepare` writes down what is to be done, `run` meets
-that code, and may write to a volume of the pod but not to the claim, and the last one checks what it wrote and
-publishes it. A private server starts between `prepare` and `run`, and ends with the pod.
+code, ask a server that does, or run pip have three, one after the other: `prepare` writes down what is to be done,
+`run` meets that code, and may write to a volume of the pod but not to the claim, and the last one checks what it wrote
+and publishes it. A private server starts between `prepare` and `run`, and ends with the pod.
 """
 
 from dataclasses import dataclass, field, replace
@@ -38,12 +38,12 @@ CONVERTERS_MOUNT = {"name": "converters", "mountPath": COPIED_CONVERTERS}
 TENSORRT_CHECK = "tensorrt"
 """Name of the container that compares TensorRT versions."""
 PREPARE = "prepare"
-"""Name of the container before the user's code, which makes sure of its inputs."""
+"""Name of the container before `run`, which makes sure of its inputs."""
 PRIVATE = tuple(f"--{interface}-address={LOOPBACK}" for interface in ("http", "grpc", "metrics"))
 """The arguments of a private server. All are older than --grpc-max-connection-age, which the other servers get."""
 INCOMING_MOUNT = {"name": "incoming", "mountPath": str(layout.INCOMING_MOUNT)}
 OWN_TEMPORARY = {"name": "own-tmp", "mountPath": pod.TEMPORARY["mountPath"]}
-"""The /tmp of the containers that publish and prepare, in a pod where others meet the user's code."""
+"""The /tmp of the other containers in a pod with `run`."""
 CLIENT_TEMPORARY = {"name": "client-tmp", "mountPath": pod.TEMPORARY["mountPath"]}
 """The /tmp of the client of a private server. The server, whose model is a program too, has another."""
 SAFE_PATH = {"PYTHONSAFEPATH": "1"}
@@ -63,16 +63,16 @@ class Work:
     volumes: tuple[dict[str, Any], ...] = ()
     mounts: tuple[dict[str, Any], ...] = ()
     boxed: bool = False
-    """Whether what it does is kept apart from what publishes: in three containers."""
+    """Whether what it runs is kept apart from the claim, and from what publishes."""
     user_code: bool = False
-    """Whether it runs the user's code: in the framework's image. It is boxed then."""
+    """Whether that is the user's code: in the framework's image, isolated, and with the user's variables."""
     gpu: bool = False
     """Whether the user's code runs the model, and so has the GPU."""
     image_id: str = ""
     """ID of the image in which the reference's framework ran. The user's code runs in the same one, though its tag may
     have moved. Empty: the image that the tag stands for."""
     image: str = ""
-    """The image of the container that does the work, if it is not the converter's."""
+    """The image of the containers of ours, if it is not the converter's that the object is pinned to."""
     inputs: tuple[Path, ...] = ()
     """The directories of the claim that the container `run` reads. It sees nothing else of the claim."""
     sidecar: dict[str, Any] | None = field(default=None)
@@ -124,9 +124,8 @@ def job(context: Context, work: Work) -> dict[str, Any]:
 
 def reader(work: Work) -> Work:
     """The work of a Job that answers once more what the work's own Job has published, from one container."""
-    return Work(
-        work.stage, work.key, work.request, work.deadline_seconds, work.candidate, boxed=_in_a_box(work), reads=True
-    )
+    first = (work.stage, work.key, work.request, work.deadline_seconds, work.candidate)
+    return Work(*first, boxed=work.boxed, image=work.image, reads=True)
 
 
 def earlier_name(context: Context, work: Work) -> str:
@@ -229,7 +228,7 @@ def _pod(context: Context, work: Work) -> dict[str, Any]:
 
 
 def _in_a_box(work: Work) -> bool:
-    return (work.boxed or work.user_code) and not work.reads
+    return work.boxed and not work.reads
 
 
 def _checks_engine(work: Work) -> bool:
@@ -268,11 +267,11 @@ def _in_one(context: Context, work: Work) -> Containers:
 
 
 def _in_three(context: Context, work: Work) -> Containers:
-    """What meets the user's code, between a container of ours that prepares and one that publishes.
+    """The container `run`, between one that prepares and one that publishes.
 
     `prepare` fails if an input is missing. So the kubelet never makes an empty directory in its place.
     """
-    imports = [CONVERTERS_MOUNT] if work.user_code and context.spec.conversion.image else []
+    imports = [CONVERTERS_MOUNT] if _copies_converters(context, work) else []
     converters = [CONVERTERS_MOUNT] if imports or _checks_engine(work) else []
     request = work.request.to_json()
     served = work.served if work.sidecar is not None else None
@@ -305,11 +304,11 @@ def _in_three(context: Context, work: Work) -> Containers:
 def _container(
     context: Context, work: Work, name: str, arguments: list[str], mounts: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """A container that runs the converters. What runs user code has the framework's image, all others one of ours."""
-    runs = name == RUN and work.user_code
+    """A container that runs the converters."""
+    runs = name == RUN
     return {
         "name": name,
-        "image": _image(context, work, context.framework_image if runs else work.image or context.images.converter),
+        "image": _image(context, work, runs),
         "imagePullPolicy": "IfNotPresent",
         "command": ["python3", "-m", "triton_converters"],
         "args": arguments,
@@ -323,13 +322,28 @@ def _container(
     }
 
 
-def _image(context: Context, work: Work, name: str) -> str:
-    """The image; the framework's by its digest if that is known, also where ours is the same."""
+def _image(context: Context, work: Work, runs: bool) -> str:
+    """The image; the framework's by its digest if that is known, also where ours is the same.
+
+    pip runs in the image that will import the packages, but never in the user's. A client runs in the converter's.
+    """
+    framework = context.framework_image if work.user_code else context.own_framework_image
+    name = framework if runs and _runs_framework(work) else work.image or context.images.converter
     return server_image.by_digest(name, work.image_id) if name == context.framework_image else name
 
 
 def _read_only(mount: dict[str, Any]) -> dict[str, Any]:
     return mount | {"readOnly": True}
+
+
+def _runs_framework(work: Work) -> bool:
+    """Whether the container `run` has the framework's image: for the user's code, or for packages that it imports."""
+    return work.user_code or (work.boxed and work.downloads)
+
+
+def _copies_converters(context: Context, work: Work) -> bool:
+    """Whether `run` has our converters from `prepare`: the user's image has none, an older release's has older ones."""
+    return _runs_framework(work) and (bool(context.spec.conversion.image) or not work.user_code)
 
 
 def _meets_strangers(work: Work) -> bool:
@@ -396,7 +410,10 @@ def _check_request(work: Work, served: Attempt) -> CheckRequest:
 
 
 def _environment(context: Context, work: Work, runs: bool) -> list[dict[str, str]]:
-    """The variables of a container; the user's reach only the one that ``runs`` the user's code."""
+    """The variables of a container; the user's reach only the one that ``runs`` the user's code.
+
+    What a download needs reaches only the container that makes it.
+    """
     variables = {
         "HOME": "/tmp",  # noqa: S108 - an emptyDir of the pod's own
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -406,7 +423,7 @@ def _environment(context: Context, work: Work, runs: bool) -> list[dict[str, str
         "GPU_PRODUCT": context.spec.gpu.product if context.spec.gpu else "",
         "TENSORRT_VERSION": work.tensorrt_version,
     }
-    if work.downloads:
+    if work.downloads and runs is work.boxed:
         settings = context.settings
         variables |= {
             "HTTPS_PROXY": settings.sources_proxy,
@@ -419,9 +436,9 @@ def _environment(context: Context, work: Work, runs: bool) -> list[dict[str, str
     if cpus := amount(context.job_pod.resources.limits.get("cpu")):
         # torch would start a thread for each of the node's cores and be throttled.
         variables["OMP_NUM_THREADS"] = str(ceil(cpus))
-    if runs and context.spec.conversion.image:
+    if runs and _copies_converters(context, work):
         variables["PYTHONPATH"] = COPIED_CONVERTERS
     if _meets_strangers(work):
         variables |= SAFE_PATH
-    given = pod.variables(context.job_pod) if runs else []
+    given = pod.variables(context.job_pod) if runs and work.user_code else []
     return [*({"name": name, "value": value} for name, value in variables.items() if value), *given]

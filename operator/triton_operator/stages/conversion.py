@@ -134,6 +134,7 @@ def _work_and_damages(context: Context, dump: Dump, candidate: Combination) -> t
         candidate=candidate.name,
         volumes=volumes,
         mounts=mounts,
+        boxed=True,
         user_code=True,
         image_id=dump.image_id,
         gpu=True,

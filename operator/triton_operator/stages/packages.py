@@ -40,6 +40,9 @@ def packages_work(context: Context, source: SourceResult) -> Work:
     """The Job's work. Its key covers the file, the image, and the Secret that names an index.
 
     It does not cover the installation's index: another mirror of the same packages converts nothing again.
+
+    pip runs in the image that will import the packages, because that decides which wheels fit and what is missing. The
+    programs are the installation's, pip among them: those of an image that the object is pinned to may be older.
     """
     conversion, image = context.spec.conversion, context.own_framework_image
     secret = conversion.index_secret_ref
@@ -53,6 +56,7 @@ def packages_work(context: Context, source: SourceResult) -> Work:
         deadline_seconds=conversion.active_deadline_seconds,
         volumes=tuple(volume for volume, _ in pairs),
         mounts=tuple(mount for _, mount in pairs),
-        image=image,
+        boxed=True,
+        image=context.settings.converter_image,
         downloads=True,
     )

@@ -150,6 +150,7 @@ def metrics_work(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> W
         deadline_seconds=spec.conversion.active_deadline_seconds,
         volumes=volumes,
         mounts=mounts,
+        boxed=True,
         user_code=True,
         image_id=dump.image_id,
         inputs=(

@@ -102,6 +102,7 @@ def reference_work(context: Context, source: SourceResult) -> Work:
         deadline_seconds=context.spec.conversion.active_deadline_seconds,
         volumes=volumes,
         mounts=mounts,
+        boxed=True,
         user_code=True,
         gpu=True,
         inputs=(layout.source_directory(source.digest),),

@@ -1,0 +1,30 @@
+"""Run pip, and leave what it installed to be looked at. It runs in the image that will import the packages."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from triton_converters.contract.conversion_requests import PackagesRequest
+from triton_converters.incoming import documents
+from triton_converters.incoming.documents import Installed
+from triton_converters.packages import image, requirements_file
+from triton_converters.packages.index import index
+from triton_converters.packages.pip import install
+from triton_converters.stages.packages import REQUIREMENTS, SITE
+
+
+def run(request: PackagesRequest, missing: tuple[str, ...], incoming: Path) -> None:
+    """Write the modules and the packages' names.
+
+    Raises StageError: PackageConflict, IndexAccessDenied, and what ``pip.install`` raises.
+    """
+    lines = requirements_file.read(incoming / REQUIREMENTS, request.path)
+    there = image.installed()
+    image.check(lines, there)
+    with tempfile.TemporaryDirectory(dir=incoming) as place:
+        installed = install(lines, there, index(), Path(place))
+        if installed.site.is_dir():
+            os.rename(installed.site, incoming / SITE)
+    (incoming / SITE).mkdir(exist_ok=True)
+    documents.write(incoming, documents.INSTALLED, Installed(installed.packages))
+    print(f"installed: {', '.join(installed.packages) or 'nothing; the image has everything'}", flush=True)
