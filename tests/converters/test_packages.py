@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import io
 import sys
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from triton_converters.contract.conversion_requests import PackagesRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import PackagesResult
-from triton_converters.packages import image, pip_words
+from triton_converters.packages import image, pip, pip_words
+from triton_converters.packages.index import Index
 
 KEY = "0123456789abcdef"
 PASSWORD = "a-secret-that-nobody-else-may-read"  # noqa: S105 - made up
@@ -211,6 +213,29 @@ def test_a_secret_without_an_https_url_is_refused(index: PackageIndex, url: str)
     error = failure("compass\n")
     assert error.reason is Reason.INDEX_ACCESS_DENIED
     assert "no https URL under PIP_INDEX_URL" in error.message
+
+
+def test_a_password_is_not_shown_where_a_line_is_cut() -> None:
+    given = Index(f"https://team:{PASSWORD}@index.example/simple")
+    for position in range(pip.LONGEST_LINE - 40, pip.LONGEST_LINE + 2):
+        printed = io.BytesIO(b"A" * position + PASSWORD.encode() + b"A" * 2 * pip.LONGEST_LINE + b"\nthe next\n")
+        first, second = pip.lines(printed, given)
+        assert set(first) <= {"A", "*"}, position
+        assert second == "the next"
+
+
+def test_a_password_is_not_shown_where_the_log_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "pip.log"
+    log.write_text(f"{PASSWORD}\nthe next\n")
+    monkeypatch.setattr(pip, "LOG_BYTES", 15)
+    assert pip.end_of(log) == "the next\n"
+
+
+@pytest.mark.parametrize("marker", ["os_name ~= 'x'", "python_version ~= 'x'"])
+def test_a_marker_that_cannot_be_judged_is_told_once_and_named(index: PackageIndex, marker: str) -> None:
+    error = failure(f"compass; {marker}\n")
+    assert (error.reason, error.final) == (Reason.REQUIREMENTS_INVALID, True)
+    assert "requirements.txt:1" in error.message
 
 
 def test_an_index_that_refuses_everybody(index: PackageIndex) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.packages import requirements_file
-from triton_converters.packages.requirements_file import LARGEST_BYTES, MOST_REQUIREMENTS
+from triton_converters.packages.requirements_file import LARGEST_BYTES, LONGEST, MOST_REQUIREMENTS
 
 SHA256 = f"sha256:{'a' * 64}"
 
@@ -68,6 +68,23 @@ def test_an_empty_file_asks_for_nothing(tmp_path: Path) -> None:
         ("timm@./timm", "names a place"),
         ("git+https://elsewhere.example/timm.git", "names a place"),
         ('timm; platform_version == "${PIP_INDEX_URL}"', "names a place"),
+        *(
+            (f'timm; platform_version == "{text}"', words)
+            for text, words in {
+                r"\x24{PIP_INDEX_URL}": r"holds '\\'",
+                r"\44{PIP_INDEX_URL}": r"holds '\\'",
+                r"https:\x2f/elsewhere.example": "holds ':'",
+                "\x1b[31m": r"holds '\x1b'",
+                "\x9b31m": r"holds '\x9b'",
+                "x # y": "is not a requirement",
+                "x#y": "holds '#'",
+                "x --index-url=y": "takes for an option",
+                "x' or 'y": "a quote within quotes",
+            }.items()
+        ),
+        ("timm; platform_version == 'x\" or os_name == \"y'", "a quote within quotes"),
+        (f'timm; platform_version == "{"x" * LONGEST}"', f"longer than {LONGEST} characters"),
+        (f"timm; {'(' * 100}os_name == 'x'{')' * 100}", "parentheses"),
         ("timm==1.0 --global-option=x", "is not a requirement"),
         ("timm==1.0 --config-settings x=y", "is not a requirement"),
         ("timm=1.0", "is not a requirement"),
@@ -79,6 +96,12 @@ def test_everything_else_is_refused_and_the_line_is_named(tmp_path: Path, line: 
     message = refusal(tmp_path, f"numpy\n\n{line}\n")
     assert message.startswith("requirements.txt:3: ")
     assert words in message
+
+
+def test_a_line_may_hold_many_hashes(tmp_path: Path) -> None:
+    """What tools write for a package with a wheel for each Python and platform."""
+    (line,) = read(tmp_path, f"timm==1.0.9 {f'--hash={SHA256} ' * 300}")
+    assert line.count(SHA256) == 300
 
 
 def test_a_comment_does_not_go_on_in_the_next_line(tmp_path: Path) -> None:

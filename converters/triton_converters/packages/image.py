@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
+from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
@@ -38,16 +39,27 @@ def installed() -> Mapping[str, Package]:
 
 
 def check(lines: Iterable[Line], image: Mapping[str, Package]) -> None:
-    """Raise StageError(PackageConflict) for the first requirement that the image's own version does not meet."""
+    """Raise StageError for the first line that the image's own version does not meet, or whose marker has no sense.
+
+    The reasons are PackageConflict and RequirementsInvalid.
+    """
     for line in lines:
         requirement, there = line.requirement, image.get(line.name)
-        applies = requirement.marker is None or requirement.marker.evaluate()
-        if applies and there is not None and not requirement.specifier.contains(there.version, prereleases=True):
+        if _applies(line) and there is not None and not requirement.specifier.contains(there.version, prereleases=True):
             message = (
                 f"{line.place} asks for {requirement.name}{requirement.specifier}, but the image has {line.name}"
                 f" {there.version}, which the converters need: change the line, {ADVICE}"
             )
             raise StageError(Reason.PACKAGE_CONFLICT, message)
+
+
+def _applies(line: Line) -> bool:
+    """Whether the line asks for anything in this image; raises StageError(RequirementsInvalid) if that is undefined."""
+    try:
+        return line.requirement.marker is None or line.requirement.marker.evaluate()
+    except (UndefinedComparison, UndefinedEnvironmentName) as error:
+        message = f"{line.place}: the marker cannot be judged: {error}; correct it"
+        raise StageError(Reason.REQUIREMENTS_INVALID, message) from error
 
 
 def constraints(image: Mapping[str, Package]) -> str:

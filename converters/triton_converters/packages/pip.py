@@ -6,9 +6,10 @@ import sys
 import sysconfig
 import tempfile
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import pip
 from packaging.version import Version
@@ -30,6 +31,7 @@ SINCE_TRUSTSTORE = ("--use-deprecated", "legacy-certs")
 named by its address."""
 LAST_LINES = 200
 LONGEST_LINE = 64 * 1024
+"""In bytes; what a line has beyond them is not shown."""
 LOG_BYTES = 4 * 2**20
 """How much of the end of pip's own log is looked at for the reason of a failure."""
 PROGRESS = {"Downloading ": "download ", "Collecting ": "resolve "}
@@ -70,7 +72,7 @@ def _install(lines: Iterable[Line], image: Mapping[str, Package], index: Index, 
     ]
     code, printed = _run(command, index, own, place)
     if code != 0:
-        raise failure(printed, _scrubbed(_end_of(log), index), index.host)
+        raise failure(printed, _scrubbed(end_of(log), index), index.host)
     site = sysconfig.get_path("purelib", "posix_prefix", {"base": str(prefix), "platbase": str(prefix)})
     return Installed(Path(site), tuple(sorted(_reported(report))))
 
@@ -83,7 +85,7 @@ def _reported(report: Path) -> Iterable[str]:
 
 def _run(command: list[str], index: Index, own: Path, place: Path) -> tuple[int, str]:
     """Run pip to its end and show what it prints; return its exit code and its last lines."""
-    lines = deque[str](maxlen=LAST_LINES)
+    last = deque[str](maxlen=LAST_LINES)
     with subprocess.Popen(  # noqa: S603
         command,
         cwd=own,
@@ -94,14 +96,23 @@ def _run(command: list[str], index: Index, own: Path, place: Path) -> tuple[int,
     ) as process:
         assert process.stdout is not None
         try:
-            while line := process.stdout.readline(LONGEST_LINE):
-                text = _scrubbed(line.decode(errors="replace").rstrip(), index)
-                lines.append(text)
+            for text in lines(process.stdout, index):
+                last.append(text)
                 print(_told(text), flush=True)
         except BaseException:
             process.kill()
             raise
-    return process.returncode, "\n".join(lines)
+    return process.returncode, "\n".join(last)
+
+
+def lines(output: IO[bytes], index: Index) -> Iterator[str]:
+    """Yield what pip prints by lines, without the index's password, of which a line that is cut shows no part."""
+    longest_secret = max((len(each.encode()) for each in index.secrets), default=0)
+    while line := output.readline(LONGEST_LINE):
+        text = _scrubbed(line.decode(errors="replace"), index)
+        while not line.endswith(b"\n") and (line := output.readline(LONGEST_LINE)):
+            text = text[: LONGEST_LINE - longest_secret]
+        yield text.rstrip()
 
 
 def _told(text: str) -> str:
@@ -118,10 +129,12 @@ def _scrubbed(text: str, index: Index) -> str:
     return text
 
 
-def _end_of(log: Path) -> str:
+def end_of(log: Path) -> str:
+    """Return the last whole lines of pip's log; empty if there are none."""
     try:
         with log.open("rb") as file:
-            file.seek(max(0, log.stat().st_size - LOG_BYTES))
+            if file.seek(max(0, log.stat().st_size - LOG_BYTES)):
+                file.readline()
             return file.read().decode(errors="replace")
     except OSError:
         return ""

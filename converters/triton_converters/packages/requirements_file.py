@@ -18,6 +18,9 @@ from triton_converters.contract.text import printable, shortened
 
 LARGEST_BYTES = 2**20
 MOST_REQUIREMENTS = 1000
+LONGEST = 1000
+"""Most characters of a requirement, besides its hashes."""
+MOST_PARENTHESES = 20
 QUOTED_BYTES = 120
 """How much of a line a message quotes."""
 _COMMENT = re.compile(r"(^|\s)#.*$")
@@ -25,6 +28,10 @@ _HASH = re.compile(r"\s--hash(?:=|\s+)(\S+)")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}")
 _PLACE = re.compile(r"://|^[./~]|\$")
 """What pip takes for a URL, for a path, or for an environment variable whose value it puts in."""
+_UNPLAIN = re.compile(r"[^\w\s.,;<>=!~()\[\]\"'*+-]", re.ASCII)
+"""What no requirement of an index needs. pip puts in variables, cuts off comments and looks for URLs in a marker's
+strings too, and a backslash may stand for any character there."""
+_STRING = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 _ARCHIVE = re.compile(r"\.(whl|zip|tar|tgz|tbz|txz|tlz|gz|bz2|xz|lzma)$", re.IGNORECASE)
 
 
@@ -87,6 +94,10 @@ def _line(place: str, text: str) -> Line:
     plain = _HASH.sub("", text).strip()
     if plain.startswith("-"):
         raise _invalid(f"{quoted} is an option of pip; only requirements with --hash are taken: remove the line")
+    if len(plain) > LONGEST:
+        raise _invalid(f"{quoted} is longer than {LONGEST} characters")
+    if plain.count("(") > MOST_PARENTHESES:
+        raise _invalid(f"{quoted} has more than {MOST_PARENTHESES} parentheses")
     if unknown := [each for each in hashes if not _DIGEST.fullmatch(each)]:
         what = shortened(printable(unknown[0]), QUOTED_BYTES)
         raise _invalid(f"{place}: {what!r} is no hash; write --hash=sha256: and 64 hexadecimal digits")
@@ -98,7 +109,20 @@ def _line(place: str, text: str) -> Line:
     if requirement is None or requirement.url or _ARCHIVE.search(requirement.name):
         message = "names a place, and only packages of the index are installed: write the package's name and version"
         raise _invalid(f"{quoted} {message}")
+    if why := _misread(plain):
+        raise _invalid(f"{quoted} {why}; only plain requirements are taken, such as timm==1.0.9")
     return Line(place, requirement, hashes)
+
+
+def _misread(plain: str) -> str:
+    """Why pip would read the requirement in another way than ``packaging`` does; empty: it would not."""
+    if found := _UNPLAIN.search(plain):
+        return f"holds {found[0]!r}"
+    if re.search(r"\s-", plain):
+        return "holds what pip takes for an option"
+    if any(set(text) & set("'\"") for pair in _STRING.findall(plain) for text in pair):
+        return "holds a quote within quotes"
+    return ""
 
 
 def _invalid(message: str) -> StageError:
