@@ -12,12 +12,15 @@ import pytest
 from tests.converters.https_server import Server
 from tests.converters.package_index import PackageIndex, wheel
 from tests.converters.run_stage import run_packages
+from triton_converters import __main__ as program
 from triton_converters.claim_store.replay import has_result
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import PackagesRequest
+from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import PackagesResult
+from triton_converters.incoming import documents
 from triton_converters.packages import image, pip, pip_words
 from triton_converters.packages.index import Index
 
@@ -36,12 +39,18 @@ def index(server: Server, monkeypatch: pytest.MonkeyPatch) -> PackageIndex:
     return found
 
 
-def install(text: str) -> PackagesResult:
+def published(text: str) -> str:
+    """Publish a source with the requirements file; returns the file's SHA-256, which is also the source's name."""
     content = text.encode()
     sha256 = hashlib.sha256(content).hexdigest()
     source = layout.source_directory(sha256)
     source.mkdir(parents=True, exist_ok=True)
     (source / "requirements.txt").write_bytes(content)
+    return sha256
+
+
+def install(text: str) -> PackagesResult:
+    sha256 = published(text)
     return run_packages(PackagesRequest(KEY, sha256, "requirements.txt", sha256))
 
 
@@ -73,6 +82,24 @@ def test_what_the_image_lacks_is_installed_and_what_it_has_is_not(
     said = capfd.readouterr().out
     assert "download surveyor-1.2-py3-none-any.whl" in said or "download https://" in said
     assert "installed: compass==1.1, surveyor==1.2" in said
+
+
+def test_the_job_is_three_processes_and_the_next_one_replays(
+    index: PackageIndex, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERMINATION_LOG", str(tmp_path / "message"))
+    request = PackagesRequest(KEY, published("compass\n"), "requirements.txt", published("compass\n")).to_json()
+    for _ in range(2):
+        assert program.main(["prepare", "packages", request]) == 0
+        order = documents.read(layout.INCOMING_MOUNT, documents.ORDER, documents.Order)
+        assert order.missing == (() if has_result(layout.packages_directory(KEY), "packages", KEY) else (KEY,))
+        if order.missing:
+            assert program.main(["produce", "packages"]) == 0
+        assert program.main(["publish", "packages", request]) == 0
+        result = Outcome.from_json((tmp_path / "message").read_text()).result
+        assert isinstance(result, PackagesResult)
+        assert result.packages == ("compass==1.1",)
+    assert len([each for each in server.behaviour.seen if each["path"].endswith(".whl")]) == 1
 
 
 def test_the_packages_are_importable(index: PackageIndex) -> None:
