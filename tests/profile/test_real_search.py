@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -14,11 +15,13 @@ import served_claim
 from linear_model import MAX_BATCH_SIZE
 from served_claim import REVISION, profile_request
 
-from hack.imagebuild.pod import Pod, explicit, serving
+from hack.imagebuild.pod import Pod, explicit, outcome_in, serving
 from triton_converters.contract import layout
+from triton_converters.contract.envelope import EXIT_RETRY
 from triton_converters.contract.measurement_requests import Measurement, SearchRequest, Sweep, Tolerance
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import SearchResult, Tuning
-from triton_converters.search.journal import BEGAN, FILE, MEASURED, REFUSED, REPEATED, Entry, Journal
+from triton_converters.search.journal import BEGAN, FILE, FOLDER, MEASURED, REFUSED, REPEATED, Entry, Journal
 
 pytestmark = pytest.mark.images
 
@@ -101,7 +104,6 @@ def test_what_is_measured_is_what_was_asked_for(searching: Pod) -> None:
     """The server is asked while it is measured: what a search leaves behind depends on what was fastest."""
     wanted = search_request(searching, "seen", mode="Exhaustive", sweep=Sweep((1,), (4,), False))
     stage = searching.start_stage("search", wanted)
-    file = layout.search_directory("seen", searching.root) / FILE
     served: dict[Tuning, list[Tuning]] = {}
     while stage.poll() is None:
         try:
@@ -109,7 +111,7 @@ def test_what_is_measured_is_what_was_asked_for(searching: Pod) -> None:
         except OSError:
             # Between two configurations it may serve none.
             continue
-        lines = file.read_text().splitlines(keepends=True) if file.exists() else []
+        lines = clients_points(searching).splitlines(keepends=True)
         if lines and lines[-1].endswith("\n") and (last := Entry.from_json(lines[-1])).kind == BEGAN:
             served.setdefault(last.tuning, []).append(now)
     assert stage.returncode == 0, stage.communicate()[0]
@@ -137,18 +139,31 @@ def configured(pod: Pod) -> Tuning:
     )
 
 
-def test_a_search_that_is_killed_goes_on_where_it_was(searching: Pod) -> None:
-    request = search_request(searching, "killed")
-    file = layout.search_directory("killed", searching.root) / FILE
+def clients_points(pod: Pod) -> str:
+    """The points in the copy of the search that was started last, which its client adds to."""
+    copies = sorted((pod.root / "incoming").glob(f"*/{FOLDER}/{FILE}"), key=lambda path: path.stat().st_ctime)
+    return copies[-1].read_text() if copies else ""
+
+
+def start_and_wait(searching: Pod, request: SearchRequest) -> "subprocess.Popen[str]":
+    """A search that has measured two points."""
+    earlier = set((searching.root / "incoming").iterdir())
     stage = searching.start_stage("search", request)
     deadline = time.monotonic() + 120
-    while not file.exists() or file.read_text().count('"kind":"measured"') < 2:
+    while set((searching.root / "incoming").iterdir()) == earlier or clients_points(searching).count("measured") < 2:
         assert time.monotonic() < deadline
         assert stage.poll() is None
         time.sleep(0.1)
-    for process in below(stage.pid):
-        os.kill(process, signal.SIGKILL)
-    stage.wait(60)
+    return stage
+
+
+def test_a_search_whose_client_is_killed_goes_on_where_it_was(searching: Pod) -> None:
+    request = search_request(searching, "killed")
+    stage = start_and_wait(searching, request)
+    (client,) = (each for each in below(stage.pid) if b"produce" in Path(f"/proc/{each}/cmdline").read_bytes())
+    os.kill(client, signal.SIGKILL)
+    output = stage.communicate(timeout=60)[0]
+    assert (stage.returncode, outcome_in(output).reason) == (EXIT_RETRY, Reason.CRASHED)
     before = [entry.point for entry in entries(searching, "killed") if entry.kind == MEASURED]
     assert not searching.measurement("killed").exists()
     found = searched(searching, request)
@@ -157,6 +172,17 @@ def test_a_search_that_is_killed_goes_on_where_it_was(searching: Pod) -> None:
     assert after[: len(before)] == before
     assert len(set(after)) == len(after), "no point is measured twice"
     assert [point.tuning for point in found.points] == [point.tuning for point in after]
+
+
+def test_a_search_whose_pod_is_killed_leaves_the_claim_as_it_was(searching: Pod) -> None:
+    request = search_request(searching, "gone")
+    stage = start_and_wait(searching, request)
+    for process in below(stage.pid):
+        os.kill(process, signal.SIGKILL)
+    stage.wait(60)
+    assert not searching.measurement("gone").exists()
+    assert not layout.search_directory("gone", searching.root).exists()
+    assert searched(searching, request).points
 
 
 def test_what_does_not_load_or_answers_otherwise_is_refused_and_not_tried_again(searching: Pod) -> None:
@@ -175,5 +201,6 @@ def test_what_does_not_load_or_answers_otherwise_is_refused_and_not_tried_again(
 
 def below(pid: int) -> list[int]:
     """A process and all that it started, the last first."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    lists = Path(f"/proc/{pid}/task").glob("*/children")
+    children = [child for each in lists for child in each.read_text().split()]
     return [each for child in children for each in below(int(child))] + [pid]
