@@ -136,9 +136,8 @@ lint: venv verify-generated ## Run ruff, mypy --strict, the import layers, helm 
 # In a suite that measures nothing a worker for each core, four at most: each has an API server, and takes whole modules.
 EACH_CORE := -n auto --maxprocesses 4 --dist loadscope
 SUITES := fast report apiserver torch tensorflow images cluster e2e
-test: venv ## Run all tests, including their set-up, and print how long each suite took
-	@took=; for suite in $(SUITES); do SECONDS=0; $(MAKE) --no-print-directory test-$$suite; \
-	  took+=$$(printf '%-12s %3d min %02d s' $$suite $$((SECONDS / 60)) $$((SECONDS % 60)))$$'\n'; done; printf '\n%s' "$$took"
+test: venv ## Run all tests, including their set-up, and print how long each suite took and what failed
+	@python3 -m hack.suites $(SUITES)
 
 # In their folders' order: by default modules of few tests come last, and some of those are the longest.
 test-fast: venv ## Run the tests that need neither images nor a cluster: minutes
@@ -171,11 +170,14 @@ ATTACKS := $(addprefix tests/,e2e/test_attacks.py apiserver/test_admission.py ap
 test-attacks: venv cluster-binaries ## Attack as an author, a spec, a client and a token's holder, and print one table: 10 minutes
 	pytest $(ATTACKS)
 
+# Where `make test` wants to hear of each test's end; see hack/suites/outcomes.py.
+TELL = $(if $(SUITE_OUTCOMES),--mount $(SUITE_OUTCOMES):/outcomes --env SUITE_OUTCOMES=/outcomes --env PYTEST_PLUGINS=$(PYTEST_PLUGINS))
+
 # In the image $(1), the tests of the framework $(2); packages of the development environment come after the image's own.
 define test_converters
 	python3 -m hack.imagebuild run $(1) --mount $(CURDIR):/src:ro \
 	  --mount "$$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))')":/dev-packages:ro \
-	  --env PYTHONPATH=/src/converters:/src -- \
+	  --env PYTHONPATH=/src/converters:/src $(TELL) -- \
 	  python3 -c 'import sys; sys.path.append("/dev-packages"); import pytest; sys.exit(pytest.main(sys.argv[1:]))' \
 	  --rootdir /src -c /src/pyproject.toml --confcutdir /src/tests/converters -p no:cacheprovider -p no:hypothesispytest \
 	  -m $(2) /src/tests/converters/$(2)

@@ -1,0 +1,1 @@
+"""Runs the suites of `make test`, and says at the end what became of each."""
