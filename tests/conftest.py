@@ -1,7 +1,8 @@
-"""What all tests share: how hypothesis draws its examples, and the tables of faults and attacks at the end."""
+"""What all tests share: how hypothesis draws its examples, what an installation is like, and the tables at the end."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -34,6 +35,12 @@ def attack(record_property: Callable[[str, object], None]) -> Attack:
         record_property("attacks", (actor, what, seen))
 
     return name
+
+
+@pytest.fixture(scope="session")
+def values() -> Mapping[str, Any]:
+    """The chart's values of an installation on a cluster, besides those that this tree needs."""
+    return {}
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

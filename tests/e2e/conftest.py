@@ -25,6 +25,7 @@ from tests.e2e import (
     configmap,
     conversion,
     deletion,
+    downloading,
     ensemble,
     evolution,
     happy,
@@ -36,12 +37,14 @@ from tests.e2e import (
     served_already,
     smallest,
     soaking,
+    unlabelling,
     workbench,
 )
 from tests.e2e.bad_inputs import BadInput
 from tests.e2e.full_claim import DEFAULT_KUBELET
 from tests.e2e.hosts import Hosts
 from tests.e2e.kubectl import Kubectl
+from tests.e2e.outside import Outside, outside
 from tests.e2e.state import State
 from tests.e2e.suite import Suite
 from tests.e2e.watching import Watch
@@ -56,6 +59,8 @@ LANES: dict[str, Callable[[Suite], Any]] = {
     "soaked": soaking.run,
     "shapes": conversion.shapes,
     "attacked": attacks.run,
+    "downloaded": downloading.run,
+    "unlabelled": unlabelling.run,
     "last_words_read": last_words.run,
     "more_memory": repair.memory,
     "retried": repair.retry,
@@ -73,7 +78,9 @@ LANES_AT_A_TIME = 4
 BEGAN = time.time()
 CRD = "crds/tritondeployments.triton-operator.dev.yaml"
 """Helm keeps it, as it should for a user."""
-LAST = ("test_rest", "test_clients", "test_downloads", "test_rights")
+OF_THIS_MACHINE = {"downloaded", "unlabelled"}
+"""Lanes that need the node of our own cluster."""
+LAST = ("test_rest", "test_clients", "test_rights")
 """What comes to rest does so while the other tests run; then the installation's values change, for every object; and at
 the end one looks at all that the operator has asked for."""
 APART = {"test_examples": pytest.mark.examples, "test_monitoring": pytest.mark.observe}
@@ -110,14 +117,37 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return make_authority(tmp_path_factory.mktemp("authority"), "DNS:index")
 
 
+@pytest.fixture(scope="session", name="outside")
+def servers_outside(
+    kubeconfig: Path, cluster: Kubectl, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Outside | None]:
+    """Servers on the node's address; None: the node of another cluster is not this machine."""
+    if kubeconfig != cluster_paths().kubeconfig:
+        yield None
+        return
+    addresses = cluster.items("nodes")[0]["status"]["addresses"]
+    address = next(str(each["address"]) for each in addresses if each["type"] == "InternalIP")
+    with outside(tmp_path_factory.mktemp("outside"), address) as found:
+        yield found
+
+
 @pytest.fixture(scope="session")
-def installed(kubeconfig: Path, authority: tuple[Path, Path]) -> Iterator[str]:
+def values(authority: tuple[Path, Path], outside: Outside | None) -> Mapping[str, Any]:
+    """The chart's values, besides those that this tree needs."""
+    of_index = authority[0].read_text()
+    return outside.values(of_index) if outside else {"sources": {"caBundle": of_index}}
+
+
+@pytest.fixture(scope="session")
+def installed(kubeconfig: Path, values: Mapping[str, Any]) -> Iterator[str]:
     """The operator of this tree, installed as a user would; gives the converter's image."""
     cluster = TargetCluster(kubeconfig)
     before = cluster.run("helm", "list", "--namespace", NAMESPACE, "--short").split()
-    install(kubeconfig, {"sources": {"caBundle": authority[0].read_text()}})
+    install(kubeconfig, values)
     yield load(cluster, "converter")["converter"]
-    if RELEASE not in before:
+    if RELEASE in before:
+        install(kubeconfig)
+    else:
         cluster.run("helm", "uninstall", RELEASE, "--namespace", NAMESPACE, "--wait")
         cluster.run("kubectl", "delete", "namespace", NAMESPACE, "--ignore-not-found")
         cluster.run("kubectl", "delete", "--ignore-not-found", "--filename", CRD)
@@ -130,8 +160,8 @@ def cluster(kubeconfig: Path) -> Kubectl:
 
 
 @pytest.fixture(scope="package")
-def suite(cluster: Kubectl, installed: str, authority: tuple[Path, Path]) -> Iterator[Suite]:
-    """Two fresh namespaces, removed at the end with all that is in them."""
+def suite(cluster: Kubectl, installed: str, authority: tuple[Path, Path], outside: Outside | None) -> Iterator[Suite]:
+    """Two fresh namespaces, removed at the end with all that is in them; nobody waits for that."""
     run = f"e2e-{secrets.token_hex(3)}"
     busy, quiet = cluster.within(f"{run}-busy"), cluster.within(f"{run}-quiet")
     watch = Watch(cluster)
@@ -143,10 +173,10 @@ def suite(cluster: Kubectl, installed: str, authority: tuple[Path, Path]) -> Ite
         bench = workbench.start(busy, installed)
         bench.fill()
         asking = prober.start(busy, installed, MODELS)
-        yield Suite(busy, quiet, watch, bench, asking, kubelet, authority[1], installed)
+        yield Suite(busy, quiet, watch, bench, asking, kubelet, authority[1], outside, installed)
     finally:
         watch.stop()
-        cluster.run("delete", "namespace", busy.namespace, quiet.namespace, "--ignore-not-found", timeout=300)
+        cluster.run("delete", "namespace", busy.namespace, quiet.namespace, "--ignore-not-found", "--wait=false")
 
 
 @pytest.fixture(scope="package")
@@ -158,8 +188,9 @@ def wanted(request: pytest.FixtureRequest) -> frozenset[str]:
 @pytest.fixture(scope="package")
 def lanes(suite: Suite, wanted: frozenset[str]) -> Iterator[dict[str, "Future[Any]"]]:
     """The lanes that are wanted, as futures."""
+    chosen = wanted if suite.outside else wanted - OF_THIS_MACHINE
     with ThreadPoolExecutor(LANES_AT_A_TIME) as executor:
-        yield {name: executor.submit(run, suite) for name, run in LANES.items() if name in wanted}
+        yield {name: executor.submit(run, suite) for name, run in LANES.items() if name in chosen}
         suite.watch.stop()
         executor.shutdown(cancel_futures=True)
 
@@ -290,3 +321,19 @@ def scorer(lanes: dict[str, "Future[Any]"]) -> ensemble.Scorer:
 def required(lanes: dict[str, "Future[Any]"]) -> requiring.Required:
     """Outcome of the lane."""
     return lanes["required"].result()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="package")
+def downloaded(lanes: dict[str, "Future[Any]"], outside: Outside | None) -> downloading.Downloaded:
+    """Outcome of the lane."""
+    if outside is None:
+        pytest.skip("the servers run on the node of the development cluster")
+    return lanes["downloaded"].result()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="package")
+def unlabelled(lanes: dict[str, "Future[Any]"], outside: Outside | None) -> None:
+    """The end of the lane."""
+    if outside is None:
+        pytest.skip("the audit log of another cluster cannot be read from here")
+    lanes["unlabelled"].result()

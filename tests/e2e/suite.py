@@ -6,6 +6,7 @@ from pathlib import Path
 from tests.e2e.applied import Applied
 from tests.e2e.kubectl import Kubectl, Object
 from tests.e2e.manifests import read
+from tests.e2e.outside import Outside
 from tests.e2e.prober import Prober
 from tests.e2e.watching import Watch
 from tests.e2e.workbench import Workbench
@@ -24,6 +25,8 @@ class Suite:
     """The kubelet's root directory on the node."""
     certificate: Path
     """Of a server named `index`, with its key. The installation's source and packages Jobs trust its authority."""
+    outside: Outside | None
+    """None: the node of another cluster is not this machine."""
     image: str
     """Of the converter: it holds torch, onnx and tritonclient."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hack.deploy.command import TargetCluster
-from hack.deploy.install import CHART, NAMESPACE, RELEASE, install
+from hack.deploy.install import CHART, NAMESPACE, RELEASE
 from tests.conftest import Attack
 from tests.e2e.attacks import NEIGHBOUR, Attacked, server_pods
 from tests.e2e.reach import reached
@@ -26,6 +26,14 @@ def eventually(what: str, holds: Callable[[], bool]) -> None:
         time.sleep(1)
 
 
+def let_in(kubeconfig: Path, *peers: object) -> None:
+    """Upgrade the release: servers are for these peers, or for everybody."""
+    TargetCluster(kubeconfig).run(
+        "helm", "upgrade", RELEASE, CHART, "--namespace", NAMESPACE, "--reuse-values",
+        "--set-json", f"networkPolicy.clients={json.dumps(peers)}", "--wait", "--timeout", "180s", timeout=240,
+    )  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def started(attacked: Attacked, suite: Suite) -> dict[str, str]:
     """The neighbour's server pods before, with the time at which they were started."""
@@ -36,10 +44,7 @@ def started(attacked: Attacked, suite: Suite) -> dict[str, str]:
 def only_friends(kubeconfig: Path, started: dict[str, str], suite: Suite) -> Iterator[Suite]:
     """The installation, with servers for pods of the label only. The workbench has it; the prober does not."""
     suite.busy.run("label", "pod", suite.workbench.pod, "friend=yes")
-    TargetCluster(kubeconfig).run(
-        "helm", "upgrade", RELEASE, CHART, "--namespace", NAMESPACE, "--reuse-values",
-        "--set-json", f"networkPolicy.clients={json.dumps([FRIEND])}", "--wait", "--timeout", "180s", timeout=240,
-    )  # fmt: skip
+    let_in(kubeconfig, FRIEND)
 
     def peers() -> list[object]:
         rules = suite.busy.get("networkpolicy", f"{NEIGHBOUR}-servers")["spec"]["ingress"]
@@ -49,7 +54,7 @@ def only_friends(kubeconfig: Path, started: dict[str, str], suite: Suite) -> Ite
         eventually("the policy of the neighbour's servers", lambda: FRIEND in peers())
         yield suite
     finally:
-        install(kubeconfig)
+        let_in(kubeconfig)
         suite.busy.run("label", "pod", suite.workbench.pod, "friend-")
         eventually("the policy of the neighbour's servers", lambda: FRIEND not in peers())
 

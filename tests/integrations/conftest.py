@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.applied import Applied
-from tests.e2e.conftest import authority, cluster, installed, kubeconfig
+from tests.e2e.conftest import cluster, installed, kubeconfig
 from tests.e2e.kubectl import Kubectl
 from tests.e2e.smallest import files, smallest
 from tests.e2e.watching import Watch
 from tests.integrations.kueue import Kueue
 
-__all__ = ["authority", "cluster", "installed", "kubeconfig"]
+__all__ = ["cluster", "installed", "kubeconfig"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

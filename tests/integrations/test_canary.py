@@ -165,19 +165,14 @@ def kubectl(cluster: Kubectl) -> Iterator[Kubectl]:
 
 @pytest.fixture(scope="module")
 def traefik(
-    kubectl: Kubectl,
-    kubeconfig: Path,
-    installed: str,
-    authority: tuple[Path, Path],
-    tmp_path_factory: pytest.TempPathFactory,
+    kubectl: Kubectl, kubeconfig: Path, installed: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Traefik]:
     """Traefik, and an operator that makes routes: it looks for the Gateway API when it starts."""
-    values = {"sources": {"caBundle": authority[0].read_text()}}
     with Traefik(kubectl, tmp_path_factory.mktemp("traefik")) as found:
-        install(kubeconfig, {**values, "gatewayApi": {"enabled": True}})
+        install(kubeconfig, {"gatewayApi": {"enabled": True}})
         yield found
         kubectl.run("delete", "tritondeployments", "--all", "--wait=true", timeout=180)
-        install(kubeconfig, values)
+        install(kubeconfig)
 
 
 @pytest.fixture(scope="module")

@@ -12,12 +12,12 @@ from hack.devcluster.kubeconfig import foreign_kubeconfig
 from hack.devcluster.nodes import Node, all_nodes, present_nodes
 from hack.devcluster.paths import cluster_paths
 from tests.e2e.applied import Applied
-from tests.e2e.conftest import authority, cluster, installed
+from tests.e2e.conftest import cluster, installed
 from tests.e2e.kubectl import Kubectl, Object
 from tests.e2e.watching import Watch
 from tests.nodes.objects import create_sources
 
-__all__ = ["authority", "cluster", "installed"]
+__all__ = ["cluster", "installed"]
 NODES = 3
 
 

@@ -16,12 +16,12 @@ from hack.devcluster.paths import cluster_paths
 from tests.chaos.node import flipping, refusals, room, sharing
 from tests.chaos.node.place import Place
 from tests.e2e import workbench
-from tests.e2e.conftest import authority, cluster, installed, kubeconfig
+from tests.e2e.conftest import cluster, installed, kubeconfig
 from tests.e2e.full_claim import DEFAULT_KUBELET
 from tests.e2e.kubectl import Kubectl
 from tests.e2e.watching import Watch
 
-__all__ = ["authority", "cluster", "installed", "kubeconfig"]
+__all__ = ["cluster", "installed", "kubeconfig"]
 
 LANES: dict[str, Callable[[Place], Any]] = {
     "flipped": flipping.run,

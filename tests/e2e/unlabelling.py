@@ -1,0 +1,47 @@
+"""An object for which the operator uses the rights that only an accident makes it use.
+
+An object that lost its label is not watched any more, and in the way of the one that the operator then misses.
+"""
+
+from functools import partial
+
+from tests.e2e.kubectl import Kubectl, Object
+from tests.e2e.last_words import eventually
+from tests.e2e.suite import Suite
+
+CHILDREN = "jobs,deployments,services,configmaps,persistentvolumeclaims,networkpolicies,poddisruptionbudgets"
+NAME = "unlabelled"
+NO_SUCH_PRODUCT = "NVIDIA-None"
+
+
+def run(suite: Suite) -> None:
+    """Take labels away, twice; then ask for a GPU that no node has."""
+    applied = suite.new(NAME)
+    # Of several servers that may run on different nodes, there is a PodDisruptionBudget.
+    shared = {"size": "64Mi", "storageClassName": "local-path-shared", "accessModes": ["ReadWriteMany"]}
+    claim = {"repository": {"claimName": None, "claimTemplate": shared}}
+    generation = applied.apply({**claim, "serving": {"replicas": 2}})
+    applied.wait("its first Job", lambda state: bool(applied.jobs()), generation=generation)
+    unlabel(suite.busy)
+    applied.wait_ready(generation)
+    unlabel(suite.busy)
+    for kind in ("deployments", "poddisruptionbudgets"):
+        eventually(f"{kind} with their label again", partial(labelled, suite.busy, kind))
+    # Without nodes of that product, the candidate of one format is skipped; nodes are listed for it.
+    spec = {**claim, "gpu": {"product": NO_SUCH_PRODUCT}}
+    candidates = [{"name": "trt-fp16", "format": "trt", "precision": "fp16"}]
+    generation = applied.apply({**spec, "model": {"candidates": candidates}})
+    applied.wait("no node for the engine", lambda state: state.holds("Stalled"), generation=generation)
+    eventually("an end of the budget", lambda: None if labelled(suite.busy, "poddisruptionbudgets") else {})
+
+
+def labelled(kubectl: Kubectl, kind: str) -> Object | None:
+    """The one object's child of that kind, if the operator watches it."""
+    selector = f"--selector=triton-operator.dev/deployment={NAME},app.kubernetes.io/managed-by=triton-operator"
+    return next(iter(kubectl.items(kind, selector)), None)
+
+
+def unlabel(kubectl: Kubectl) -> None:
+    """Take the label by which the operator watches its objects from those of the one object."""
+    selector = f"--selector=triton-operator.dev/deployment={NAME}"
+    kubectl.run("label", CHILDREN, selector, "app.kubernetes.io/managed-by-")
