@@ -15,17 +15,29 @@ def paths() -> ClusterPaths:
     return cluster_paths()
 
 
-@pytest.fixture(scope="module")
-def untouched_machine(paths: ClusterPaths) -> Iterator[dict[str, object]]:
-    """The machine without a cluster; one that was up before is up again afterwards."""
+@pytest.fixture(scope="session")
+def as_before(paths: ClusterPaths) -> Iterator[None]:
+    """A cluster that was up before is up again afterwards; otherwise it stays as the last test leaves it."""
     cluster = DevCluster(paths)
     was_up = cluster.healthy()
-    cluster.down()
-    yield machine_state(paths)
+    yield
     if was_up:
         cluster.up()
-    else:
-        cluster.down()
+
+
+@pytest.fixture(scope="module")
+def untouched_machine(paths: ClusterPaths, as_before: None) -> dict[str, object]:
+    """The machine without a cluster."""
+    DevCluster(paths).down()
+    return machine_state(paths)
+
+
+@pytest.fixture
+def no_cluster(paths: ClusterPaths, untouched_machine: dict[str, object]) -> DevCluster:
+    """A cluster that is not up."""
+    found = DevCluster(paths)
+    found.down()
+    return found
 
 
 @pytest.fixture

@@ -256,9 +256,18 @@ def test_killed_cluster_is_replaced(cluster: DevCluster, namespace: Kubectl, vol
     check_service(namespace)
 
 
-def test_interrupted_start_is_cleaned_up(cluster: DevCluster) -> None:
+def test_down_leaves_nothing(cluster: DevCluster, untouched_machine: dict[str, object]) -> None:
+    devcluster("down")
+    assert leftovers(cluster.paths) == []
+    assert machine_state(cluster.paths) == untouched_machine
+    assert cluster.paths.containerd.exists(), "the image store is kept"
+    assert not cluster.paths.kubeconfig.exists()
+    devcluster("down")
+
+
+def test_interrupted_start_is_cleaned_up(no_cluster: DevCluster, untouched_machine: dict[str, object]) -> None:
     """SIGKILL for `up` itself, after its first processes: some of them even without a record."""
-    cluster.down()
+    cluster = no_cluster
     command = [sys.executable, "-m", "hack.devcluster", "up"]
     starting = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, env=own_environment())
     eventually(lambda: "kube-apiserver" in names_of_processes(cluster), "the API server's start")
@@ -269,23 +278,14 @@ def test_interrupted_start_is_cleaned_up(cluster: DevCluster) -> None:
     cluster.down()
     assert leftovers(cluster.paths) == []
     assert cluster_processes(cluster.paths) == []
+    assert machine_state(cluster.paths) == untouched_machine
 
 
 def names_of_processes(cluster: DevCluster) -> set[str]:
     return {Path(line.split()[0]).name for line in cluster_processes(cluster.paths)}
 
 
-def test_down_leaves_nothing(cluster: DevCluster, untouched_machine: dict[str, object]) -> None:
-    devcluster("down")
-    assert leftovers(cluster.paths) == []
-    assert machine_state(cluster.paths) == untouched_machine
-    assert cluster.paths.containerd.exists(), "the image store is kept"
-    assert not cluster.paths.kubeconfig.exists()
-    devcluster("down")
-
-
-def test_two_ups_at_once_start_one_cluster(cluster: DevCluster) -> None:
-    cluster.down()
+def test_two_ups_at_once_start_one_cluster(no_cluster: DevCluster) -> None:
     outputs: list[str] = []
     threads = [threading.Thread(target=lambda: outputs.append(devcluster("up").stdout)) for _ in range(2)]
     for thread in threads:
@@ -294,7 +294,7 @@ def test_two_ups_at_once_start_one_cluster(cluster: DevCluster) -> None:
         thread.join()
     assert sum("cluster ready in" in output for output in outputs) == 1
     assert sum("the cluster is up already" in output for output in outputs) == 1
-    assert cluster.healthy()
+    assert no_cluster.healthy()
 
 
 def test_named_cluster_is_used_and_nothing_is_built(cluster: DevCluster, tmp_path: Path) -> None:

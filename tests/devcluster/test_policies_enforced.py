@@ -223,14 +223,10 @@ def apply(kubectl: Kubectl, items: list[dict[str, Any]]) -> None:
 
 
 @pytest.fixture(scope="module")
-def kubectl(paths: ClusterPaths) -> Iterator[Kubectl]:
-    """kubectl of a cluster that is up; down afterwards if it was not up before."""
-    cluster = DevCluster(paths)
-    was_up = cluster.healthy()
-    cluster.up()
-    yield Kubectl(paths.kubeconfig)
-    if not was_up:
-        cluster.down()
+def kubectl(paths: ClusterPaths, as_before: None) -> Kubectl:
+    """kubectl of a cluster that is up."""
+    DevCluster(paths).up()
+    return Kubectl(paths.kubeconfig)
 
 
 @pytest.fixture(scope="module")
