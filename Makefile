@@ -5,6 +5,9 @@ SHELL := /bin/bash
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/triton-operator
 VENV := $(CACHE)/venv-$(shell sha256sum requirements/dev.txt | cut -c1-12)
 export PATH := $(VENV)/bin:$(PATH)
+# Compiled modules too, those of pytest among them: without them each process compiles all that it imports.
+export PYTHONPYCACHEPREFIX := $(VENV)/pycache
+unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/converters:$(CURDIR)/plugin:$(CURDIR)
 
 LOCK_IMAGE := uv pip compile -q --python-version 3.13 --python-platform x86_64-manylinux_2_40 --generate-hashes --no-header
@@ -133,15 +136,17 @@ lint: venv verify-generated ## Run ruff, mypy --strict, the import layers, helm 
 
 .PHONY: test test-fast test-observe test-report test-torch test-tensorflow test-images test-apiserver test-attacks test-chaos test-chaos-node test-cluster test-e2e
 # Fast ones first, and one after the other: they share two cores and one cluster.
-# In a suite that measures nothing a worker for each core, four at most: each has an API server, and takes whole modules.
-EACH_CORE := -n auto --maxprocesses 4 --dist loadscope
+# In a suite that measures nothing a worker for each core, four at most. Where set-up is dear, as that of an API server for each
+# worker, they take whole modules.
+EACH_CORE := -n auto --maxprocesses 4
+BY_MODULE := $(EACH_CORE) --dist loadscope
 SUITES := fast report apiserver torch tensorflow images cluster e2e
 test: venv ## Run all tests, including their set-up, and print how long each suite took and what failed
 	@python3 -m hack.suites $(SUITES)
 
 # In their folders' order: by default modules of few tests come last, and some of those are the longest.
 test-fast: venv ## Run the tests that need neither images nor a cluster: minutes
-	pytest $(EACH_CORE) --no-loadscope-reorder -m "not (apiserver or chaos or chromium or cluster or e2e or examples or gpu or images or integrations or nodes or observe or release or tensorflow or torch)" tests
+	pytest $(BY_MODULE) --no-loadscope-reorder -m "not (apiserver or chaos or chromium or cluster or e2e or examples or gpu or images or integrations or nodes or observe or release or tensorflow or torch)" tests
 
 test-observe: venv ## Test alerts and dashboards with the real Prometheus, a real operator and a real tritonserver: minutes
 	python3 -m hack.devcluster binaries prometheus kubernetes etcd helm
@@ -153,8 +158,7 @@ test-report: venv ## Test reports of recorded runs in a headless Chromium, which
 	pytest -m chromium tests/report
 
 test-apiserver: venv cluster-binaries ## Run the tests on a real API server and etcd, without a node
-	pytest $(EACH_CORE) -m apiserver tests/apiserver
-	pytest $(EACH_CORE) -m apiserver tests/chaos
+	pytest $(BY_MODULE) -m apiserver tests/apiserver tests/chaos
 
 # A cluster there is where KUBECONFIG names one, or where root may start one.
 FAULTY_PODS := $(addprefix tests/e2e/test_,bad_input.py conversion.py repair.py)
@@ -180,7 +184,7 @@ define test_converters
 	  --env PYTHONPATH=/src/converters:/src $(TELL) -- \
 	  python3 -c 'import sys; sys.path.append("/dev-packages"); import pytest; sys.exit(pytest.main(sys.argv[1:]))' \
 	  --rootdir /src -c /src/pyproject.toml --confcutdir /src/tests/converters -p no:cacheprovider -p no:hypothesispytest \
-	  -m $(2) /src/tests/converters/$(2)
+	  $(EACH_CORE) --dist worksteal -m $(2) /src/tests/converters/$(2)
 endef
 
 test-torch: venv ## Test the PyTorch converters inside the converter image

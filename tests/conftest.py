@@ -1,6 +1,7 @@
 """What all tests share: how hypothesis draws its examples, what an installation is like, and the tables at the end."""
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -41,6 +42,12 @@ def attack(record_property: Callable[[str, object], None]) -> Attack:
 def values() -> Mapping[str, Any]:
     """The chart's values of an installation on a cluster, besides those that this tree needs."""
     return {}
+
+
+def pytest_collection_finish() -> None:
+    """From here on no module is compiled for later: users' files that tests write change within a second."""
+    sys.dont_write_bytecode = True
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -48,8 +48,9 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Se
 
     yield start_server
     for server in servers:
-        if server.process.poll() is None:
-            server.stop(patience=60)  # twice the time that tritonserver gives its models to end
+        server.process.terminate()
+    for server in servers:
+        server.process.wait(60)  # twice the time that tritonserver gives its models to end
 
 
 @pytest.fixture(scope="session")

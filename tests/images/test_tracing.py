@@ -62,7 +62,8 @@ def test_a_request_is_traced_and_logged(
     repositories: Path, start: Callable[..., Server], collector: tuple[str, "Queue[Any]"]
 ) -> None:
     endpoint, taken = collector
-    server = wait_ready(start(repositories / "good", "--model-control-mode=none", *arguments(endpoint)))
+    alone = ("--model-control-mode=explicit", f"--load-model={MODEL}")
+    server = wait_ready(start(repositories / "good", *alone, *arguments(endpoint)))
     client = server.client()
     metadata = client.get_model_metadata(MODEL)
     inputs = []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import served_claim
 
-from hack.imagebuild.pod import Pod, serving
+from hack.imagebuild.pod import Pod, explicit, serving
 
 # Read once, as gRPC's first channel is made. With its default, epoll1, a client of 1.67 was seen to miss a reset
 # connection and to wait for ever.
@@ -23,7 +23,9 @@ def pod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pod]:
 
 
 @pytest.fixture
-def start_pod(tmp_path: Path) -> Iterator[Callable[[], Pod]]:
-    """A server of a test's own."""
+def start_pod(tmp_path: Path) -> Iterator[Callable[[str], Pod]]:
+    """A server of a test's own, of one model."""
     with ExitStack() as stack:
-        yield lambda: stack.enter_context(serving(served_claim.build(tmp_path), served_claim.REVISION))
+        yield lambda model: stack.enter_context(
+            serving(served_claim.build(tmp_path), served_claim.REVISION, explicit(model))
+        )

@@ -293,8 +293,8 @@ def test_a_model_that_never_gets_ready_is_named(pod: Pod) -> None:
         Server(load(pod.ports), "nobody").wait_ready(seconds=0.5)
 
 
-def test_a_server_that_ends_during_the_sweep_is_worth_another_run(start_pod: Callable[[], Pod]) -> None:
-    pod = start_pod()
+def test_a_server_that_ends_during_the_sweep_is_worth_another_run(start_pod: Callable[[str], Pod]) -> None:
+    pod = start_pod("linear")
     many = Sweep((1,), tuple(range(1, 17)), False)
     stage = pod.start_stage("profile", replace(profile_request("crash", "linear", pod.ports), online=many))
     assert stage.stdout is not None
