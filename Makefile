@@ -137,16 +137,16 @@ lint: venv verify-generated ## Run ruff, mypy --strict, the import layers, helm 
 .PHONY: test test-fast test-observe test-report test-torch test-tensorflow test-images test-apiserver test-attacks test-chaos test-chaos-node test-cluster test-e2e
 # Fast ones first, and one after the other: they share two cores and one cluster.
 # In a suite that measures nothing a worker for each core, four at most. Where set-up is dear, as that of an API server for each
-# worker, they take whole modules.
+# worker, they take whole modules, in their folders' order: by default modules of few tests come last, and some of those are the
+# longest.
 EACH_CORE := -n auto --maxprocesses 4
-BY_MODULE := $(EACH_CORE) --dist loadscope
+BY_MODULE := $(EACH_CORE) --dist loadscope --no-loadscope-reorder
 SUITES := fast report apiserver torch tensorflow images cluster e2e
 test: venv ## Run all tests, including their set-up, and print how long each suite took and what failed
 	@python3 -m hack.suites $(SUITES)
 
-# In their folders' order: by default modules of few tests come last, and some of those are the longest.
 test-fast: venv ## Run the tests that need neither images nor a cluster: minutes
-	pytest $(BY_MODULE) --no-loadscope-reorder -m "not (apiserver or chaos or chromium or cluster or e2e or examples or gpu or images or integrations or nodes or observe or release or tensorflow or torch)" tests
+	pytest $(BY_MODULE) -m "not (apiserver or chaos or chromium or cluster or e2e or examples or gpu or images or integrations or nodes or observe or release or tensorflow or torch)" tests
 
 test-observe: venv ## Test alerts and dashboards with the real Prometheus, a real operator and a real tritonserver: minutes
 	python3 -m hack.devcluster binaries prometheus kubernetes etcd helm
@@ -158,7 +158,7 @@ test-report: venv ## Test reports of recorded runs in a headless Chromium, which
 	pytest -m chromium tests/report
 
 test-apiserver: venv cluster-binaries ## Run the tests on a real API server and etcd, without a node
-	pytest $(BY_MODULE) -m apiserver tests/apiserver tests/chaos
+	pytest $(BY_MODULE) -m apiserver tests/chaos tests/apiserver
 
 # A cluster there is where KUBECONFIG names one, or where root may start one.
 FAULTY_PODS := $(addprefix tests/e2e/test_,bad_input.py conversion.py repair.py)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tests.apiserver.kubectl import BRIEF
+
 Object = dict[str, Any]
 DEFAULT_TIMEOUT_SECONDS = 60.0
 
@@ -35,7 +37,10 @@ class Kubectl:
     def run(self, *arguments: str, stdin: str | bytes = b"", timeout: float = DEFAULT_TIMEOUT_SECONDS) -> str:
         """Standard output; raises KubectlError where the exit code is not 0."""
         given = stdin.encode() if isinstance(stdin, str) else stdin
-        done = subprocess.run(self.argv(*arguments), input=given, capture_output=True, timeout=timeout, check=False)
+        argv = self.argv(*arguments)
+        done = subprocess.run(
+            argv, input=given, capture_output=True, timeout=timeout, check=False, env=os.environ | BRIEF
+        )
         if done.returncode:
             raise KubectlError(f"kubectl {' '.join(arguments)}: {done.stderr.decode(errors='replace').strip()}")
         return done.stdout.decode(errors="replace")
