@@ -6,7 +6,7 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/triton-operator
 VENV := $(CACHE)/venv-$(shell sha256sum requirements/dev.txt | cut -c1-12)
 export PATH := $(VENV)/bin:$(PATH)
 # Compiled modules too, those of pytest among them: without them each process compiles all that it imports.
-export PYTHONPYCACHEPREFIX := $(VENV)/pycache
+export PYTHONPYCACHEPREFIX := $(CACHE)/pycache
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/converters:$(CURDIR)/plugin:$(CURDIR)
 

@@ -54,9 +54,9 @@ MODELS = dict.fromkeys((*HOSTS, evolution.NAME, attacks.NEIGHBOUR, soaking.NAME)
 LANES: dict[str, Callable[[Suite], Any]] = {
     "happy_object": happy.run,
     "formats": conversion.formats,
-    "scorer": ensemble.run,
-    "evolved": evolution.run,
     "soaked": soaking.run,
+    "evolved": evolution.run,
+    "scorer": ensemble.run,
     "shapes": conversion.shapes,
     "attacked": attacks.run,
     "downloaded": downloading.run,
