@@ -14,6 +14,7 @@ from tests.e2e.suite import Suite
 
 NEIGHBOUR = "neighbour"
 AT_A_TIME = 3
+SCRIPTED = {"name": "script-fp32", "format": "ts-script", "precision": "fp32"}
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class Attacked:
     revision_after: Mapping[str, str]
     planted: tuple[str, ...]
     """Files on the claim that only an attack could have written."""
+    planting: str
+    """What the /tmp of a server holds whose model plants modules there; it is measured and serves."""
     neighbour: State
     answered: int
     failures: tuple[str, ...]
@@ -54,6 +57,8 @@ def run(suite: Suite) -> Attacked:
     before = digests(suite, ready.state.revision)
     places = addresses(suite)
     targets = json.dumps(places)
+    planter = suite.new("planter")
+    planting = planter.apply({"model": {"entrypoint": "planting.py", "candidates": [SCRIPTED]}})
     escaped = escapes(suite.busy, server_pods(suite)[0]["metadata"]["name"], suite.workbench.pod, beyond(places))
     with ThreadPoolExecutor(AT_A_TIME) as executor:
         attempts = {
@@ -64,6 +69,7 @@ def run(suite: Suite) -> Attacked:
     answers = suite.prober.answers(
         NEIGHBOUR, ready.time, suite.watch.history(suite.busy.namespace, "hostile-0")[-1].time
     )
+    planter.wait_ready(planting)
     pods = suite.busy.within(NAMESPACE).items("pods", "--selector=app.kubernetes.io/name=triton-operator")
     return Attacked(
         groups={group: states[group] for group in hostile.GROUPS},
@@ -71,6 +77,10 @@ def run(suite: Suite) -> Attacked:
         revision=before,
         revision_after=digests(suite, ready.state.revision),
         planted=tuple(suite.workbench.run("find", "/repository", "-name", "*planted*").split()),
+        planting=suite.busy.execute(
+            server_pods(suite, "planter")[0]["metadata"]["name"],
+            *("ls", "/tmp"),  # noqa: S108 - of a server's pod
+        ),
         neighbour=neighbour.state,
         answered=answers.answered,
         failures=answers.failures,
@@ -115,10 +125,10 @@ def addresses(suite: Suite) -> dict[str, str]:
     }
 
 
-def server_pods(suite: Suite) -> list[Object]:
-    """The pods that serve the neighbour."""
+def server_pods(suite: Suite, name: str = NEIGHBOUR) -> list[Object]:
+    """The pods that serve an object."""
     return suite.busy.items(
-        "pods", f"--selector=triton-operator.dev/deployment={NEIGHBOUR},app.kubernetes.io/component=server"
+        "pods", f"--selector=triton-operator.dev/deployment={name},app.kubernetes.io/component=server"
     )
 
 

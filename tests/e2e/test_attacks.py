@@ -15,7 +15,7 @@ from triton_operator.api.status import CONDITION_MESSAGE_BYTES
 
 OPERATOR_BYTES = 200 * 2**20
 ATTEMPTS = [(group, attempt) for group, attempts in hostile.GROUPS.items() for attempt in attempts]
-REFUSED = "the Job's user code left /incoming/{}, which is not published"
+REFUSED = "the Job's container run left /incoming/{}, which is not published"
 SAID = {
     "says success": ("Crashed", REFUSED.format("dump.json")),
     "kills the wrapper": ("Crashed", "container run ended with exit code 1"),
@@ -61,6 +61,15 @@ def test_a_server_reaches_nothing(attacked: Attacked, attack: Attack) -> None:
     assert not any(found.values()), found
     refused = {name for name, reached in unbounded.items() if not reached}
     assert refused <= {"a cloud's metadata"}, "where nothing bounds a pod, the addresses answer"
+
+
+def test_what_a_server_writes_no_client_imports(attacked: Attacked, attack: Attack) -> None:
+    """Its client may have parts of the claim, and imports modules while it measures."""
+    attack(
+        "a server's model", "modules in /tmp", f"{', '.join(attacked.planting.split())}; planted: {attacked.planted}"
+    )
+    assert "zipfile.py" in attacked.planting.split()
+    assert attacked.planted == ()
 
 
 def test_the_neighbour_goes_on_serving_from_the_same_claim(attacked: Attacked, attack: Attack) -> None:
