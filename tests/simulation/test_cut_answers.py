@@ -9,9 +9,10 @@ import pytest
 from tests.simulation import cluster as simulated
 from tests.simulation.answers import GOOD, Fate, row
 from tests.simulation.cluster import Cluster, pulled
-from tests.simulation.deployments import a_spec
-from triton_converters.contract.envelope import Outcome
-from triton_converters.contract.results import Environment, ProfileResult
+from tests.simulation.deployments import a_model, a_spec, candidate
+from triton_converters.contract.envelope import EXIT_FINAL, Outcome
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.results import Environment, ProfileResult, SourceResult
 from triton_operator import names
 
 NUMBERS = random.Random(1)  # noqa: S311
@@ -82,3 +83,67 @@ def test_the_order_in_which_the_end_is_seen_changes_nothing(order: tuple[str, ..
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
     assert sum(each.startswith("profile") for each in cluster.story) == 8
+
+
+def long_sources(stage: str, candidate: str, request: Any) -> Fate:
+    """An answer of a source that is longer than a message of a pod of five containers."""
+    if stage != "source":
+        return GOOD
+    words = COMMANDS[0] + COMMANDS[1] + COMMANDS[2]
+    return Fate(answer=Outcome(stage, request.key, SourceResult("d" * 64, 3, 1000, resolved=words)).to_json())
+
+
+def test_a_pod_that_goes_on_does_not_keep_the_reader_from_its_quota() -> None:
+    queue = {"pod": {"labels": {names.QUEUE_LABEL: "models"}}}
+    one = [a_model(candidates=[candidate("onnx-fp32")])]
+    cluster = Cluster(a_spec(models=one, conversion=queue), long_profiles, injects="istio-proxy", quota=1)
+    cluster.settle()
+    assert cluster.condition("Verified")["status"] == "True"
+
+
+def test_an_answer_that_is_nowhere_else_is_told_as_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A source is looked at every time, and no other Job has its mounts."""
+    monkeypatch.setattr(simulated, "_as_kept", lambda pod, words: words.encode()[:2457].decode())
+    monkeypatch.setattr("triton_operator.observed.pods.POD_MESSAGES_BYTES", 2 * 2457)
+    cluster = Cluster(a_spec(), long_sources, injects="vault-agent")
+    cluster.settle()
+    failed = cluster.condition("SourceResolved")
+    assert failed["reason"] == "ResultMissing"
+    assert "cut the answer" in failed["message"]
+    assert "added vault-agent;" in failed["message"]
+    assert "source" not in failed["message"].partition("added ")[2].partition(";")[0]
+    assert cluster.started("source") == 1
+
+
+def test_an_answer_is_read_although_an_earlier_job_of_that_name_failed() -> None:
+    fails = [True]
+
+    def fates(stage: str, candidate: str, request: Any) -> Fate:
+        failed = Fate(exit_code=EXIT_FINAL, reason=Reason.INFERENCE_FAILED, message="no")
+        return failed if stage == "profile" and fails[0] else long_profiles(stage, candidate, request)
+
+    cluster = Cluster(a_spec(models=[a_model(candidates=[candidate("onnx-fp32")])]), fates)
+    cluster.settle()
+    fails[0] = False
+    cluster.retry()
+    begun = cluster.started("profile")
+    while cluster.started("profile") == begun:
+        cluster.act()
+    # No pass sees it run: another replica takes over.
+    for _ in range(12):
+        cluster.step()
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_a_retry_measures_again_what_could_not_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    cut = [1000]
+    monkeypatch.setattr(simulated, "_as_kept", lambda pod, words: words.encode()[: cut[0]].decode())
+    monkeypatch.setattr("triton_operator.observed.pods.POD_MESSAGES_BYTES", 1000)
+    cluster = Cluster(a_spec(), long_profiles)
+    cluster.settle()
+    assert cluster.candidate("onnx-fp32")["reason"] == "ResultMissing"
+    cut[0] = 4096
+    cluster.retry()
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"

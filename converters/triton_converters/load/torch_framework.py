@@ -73,15 +73,17 @@ def call(module: Any, tensors: Sequence[torch.Tensor], keywords: Sequence[str]) 
     return module(**dict(zip(keywords, tensors, strict=False))) if keywords else module(*tensors)
 
 
+_WRAPPERS = (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)
+"""They and what torch.compile returns have a forward that takes anything."""
+
+
 def parameters(module: Any) -> list[Parameter]:
     """Return the parameters of a module's forward, or of the module's that it wraps; none if it does not tell."""
     if isinstance(module, torch.jit.ScriptModule):
         return [_parameter(argument) for argument in module.forward.schema.arguments[1:]]
-    if type(module).forward.__module__.startswith("torch."):
-        # DataParallel and its likes, and what torch.compile returns, have a forward that takes anything.
-        inner = getattr(module, "_orig_mod", None) or getattr(module, "module", None)
-        if isinstance(inner, torch.nn.Module):
-            return parameters(inner)
+    inner = module.module if isinstance(module, _WRAPPERS) else getattr(module, "_orig_mod", None)
+    if isinstance(inner, torch.nn.Module):
+        return parameters(inner)
     try:
         return list(signature(module.forward).parameters.values())
     except (TypeError, ValueError):

@@ -47,6 +47,8 @@ twice; three such configurations leave time for others, though the kubelet waits
 TRIES_USED_UP = "BackoffLimitExceeded"
 """The reason of a Job that failed because its pods failed more often than BACKOFF_LIMIT."""
 
+_LOOKS_EVERY_TIME = ("source", "snapshot", "clean")
+"""Stages whose answer is not on the claim, so that no other Job can read it there."""
 _MEASURING = ("profile", "search", "measure")
 """Stages whose deadline is in spec.performance; that of the others is in spec.conversion."""
 
@@ -124,6 +126,7 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
     lingers_since = None if newest is None or queued else _lingers_since(newest, stage)
     failure, pending, crashed = None, None, None
     cut = None if record is not None else next((pod for pod in reversed(own) if _answer_is_cut(pod, stage)), None)
+    added = _added(cut, job) if cut is not None else []
     if record is not None:
         state = "Succeeded"
     elif newest is not None and not ended(newest):
@@ -132,7 +135,7 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
     late = None if final else next((pod for pod in own if overdue(pod)), None)
     evictions = _evictions(own)
     if cut is not None:
-        failure = _cut_short(name, cut)
+        failure = _cut_short(name, added)
     elif state == "Succeeded":
         if record is None and own:
             failure = _no_result(name)
@@ -173,7 +176,7 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
         suspended=suspended,
         lingers_since=lingers_since,
         ended=bool(why) or final,
-        cut=cut is not None,
+        cut=cut is not None and stage not in _LOOKS_EVERY_TIME,
         image_id="" if cut is None else _image_id(cut, stage),
         ended_unseen=unseen,
         body=job,
@@ -229,13 +232,24 @@ def _no_result(job: str) -> Trouble:
     return Trouble(Reason.RESULT_MISSING, f"Job {job} succeeded without a valid result; see its log")
 
 
-def _cut_short(job: str, pod: Mapping[str, Any]) -> Trouble:
-    message = (
-        f"the kubelet cut the answer of Job {job}, because all containers of a pod share one limit, and other programs"
-        f" than the operator added some: {', '.join(each['name'] for each in containers(pod))}; keep them out of the"
-        " Jobs' pods by labels or annotations in spec.pod"
-    )
+def _cut_short(job: str, added: list[str]) -> Trouble:
+    message = f"the kubelet cut the answer of Job {job}, because all containers of a pod share one limit"
+    if added:
+        message += (
+            f", and something in the cluster added {', '.join(added)}; keep that out of the Jobs' pods by labels or"
+            " annotations in spec.pod"
+        )
     return Trouble(Reason.RESULT_MISSING, message)
+
+
+def _added(pod: Mapping[str, Any], job: Mapping[str, Any]) -> list[str]:
+    """Names of the containers that are not the Job's."""
+
+    def names_of(spec: Mapping[str, Any]) -> list[str]:
+        return [each["name"] for group in ("initContainers", "containers") for each in spec.get(group, [])]
+
+    own = names_of(job["spec"].get("template", {}).get("spec", {}))
+    return [each for each in names_of(pod["spec"]) if each not in own]
 
 
 def _answer_is_cut(pod: Mapping[str, Any], stage: str) -> bool:

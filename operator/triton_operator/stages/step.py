@@ -153,14 +153,6 @@ def _run(context: Context, work: Work, start: bool, patience: float | None, repe
         jobs |= {each.name for each in same if not each.active}
         jobs -= {each.name for each in same if each.suspended or _overstays(context, each)}
         return Run(Effects(needed=needed, jobs=jobs), record=context.observed.records[record])
-    unread = None
-    if observed is not None and observed.cut and known is None and not work.reads:
-        # It disturbs no measurement, and the pod whose answer it reads may go on.
-        reading = _run(context, reader(work), True, patience, repeats)
-        if reading.failure is None:
-            # Without the Job, nothing would tell that its answer is on the claim.
-            return replace(reading, effects=reading.effects + Effects(jobs=jobs))
-        unread = reading.failure
     if known is not None and (observed is None or observed.uid == known.uid):
         again = known.retry != context.deployment.retry
         if not again and (observed is not None or known.reason not in repeats):
@@ -169,13 +161,20 @@ def _run(context: Context, work: Work, start: bool, patience: float | None, repe
         if observed is not None:
             # Until the failed Job is gone, the record tells it from the next one.
             return Run(Effects(needed=needed, failures={name: known}), active=True)
+    reading = None if work.reads else _reading(context, work, observed)
+    if reading is not None and reading.failure is None:
+        return reading
+    if reading is not None and reading.failure is not None:
+        uid = observed.uid if observed is not None else ""
+        failed = Failure(uid, reading.failure.reason, reading.failure.message, context.deployment.retry)
+        return Run(Effects(needed=needed, failures={name: failed}), failure=reading.failure)
     if observed is None:
         if not start or context.spec.suspend:
             return Run(Effects(needed=needed))
         return Run(Effects((body,), needed, jobs), active=True)
     if is_unseen(context, observed):
         return Run(Effects((body,), needed, jobs), pending=observed.pending, active=True)
-    failure = unread or observed.failure or _given_up(context, observed, patience)
+    failure = observed.failure or _given_up(context, observed, patience)
     if failure is not None:
         stays = jobs if _stays(context, observed) else frozenset()
         failed = Failure(observed.uid, failure.reason, failure.message, context.deployment.retry)
@@ -185,6 +184,24 @@ def _run(context: Context, work: Work, start: bool, patience: float | None, repe
         # replays an answer from the claim.
         return Run(Effects(needed=needed), pending=observed.pending, active=True)
     return Run(Effects((body,), needed, jobs), pending=observed.pending, active=True)
+
+
+def _reading(context: Context, work: Work, observed: JobView | None) -> Run | None:
+    """What became of the Job that reads the work's answer from the claim; None if no such Job is needed.
+
+    It is needed once the kubelet has cut the answer. Until it is there, the Job that was cut tells so; afterwards a pod
+    that goes on is not waited for, because it may hold the CPU or the quota that the reading Job needs.
+    """
+    answers = reader(work)
+    name = job(context, answers)["metadata"]["name"]
+    begun = name in context.observed.jobs
+    if not begun and (observed is None or not observed.cut):
+        return None
+    # It disturbs no measurement, and the pod whose answer it reads may go on.
+    found = _run(context, answers, True, None, ())
+    stays = observed is not None and not (begun and _overstays(context, observed))
+    kept = frozenset({observed.name}) if observed is not None and stays else frozenset()
+    return replace(found, effects=found.effects + Effects(jobs=kept))
 
 
 def is_unseen(context: Context, job: JobView) -> bool:

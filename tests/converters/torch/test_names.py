@@ -1,10 +1,12 @@
 """Names of get_model in another order than forward's parameters: framework and files take each tensor by its name."""
 
+from collections import OrderedDict
 from collections.abc import Callable
 
 import numpy
 import pytest
 import torch
+import torch.fx
 
 from tests.converters.torch.cases import REFERENCE, REVISION, run_file
 from triton_converters.claim_store.dump import Array, Arrays, read_batches
@@ -108,3 +110,28 @@ def test_outputs_that_contradict_the_order_are_refused(refer: Refer) -> None:
     assert (
         "get_model names part, sum, but the fields of what the model returned are total, part" in caught.value.message
     )
+
+
+class Plain(torch.nn.Module):
+    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return ids - mask
+
+
+class Optional(torch.nn.Module):
+    def forward(self, ids: torch.Tensor | None = None, mask: torch.Tensor | None = None) -> torch.Tensor | None:
+        return mask if ids is None else ids
+
+
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        (torch.fx.symbolic_trace(Plain()), ["ids", "mask"]),
+        (torch.nn.DataParallel(Plain()), ["ids", "mask"]),
+        (torch.compile(Plain(), backend="eager"), ["ids", "mask"]),
+        (torch.jit.script(Plain()), ["ids", "mask"]),
+        (torch.nn.Sequential(OrderedDict(module=Optional())), ["input"]),
+    ],
+    ids=["a graph of torch.fx", "in DataParallel", "compiled", "a script", "a child called module"],
+)
+def test_the_parameters_are_those_of_what_is_called(module: torch.nn.Module, names: list[str]) -> None:
+    assert [each.name for each in parameters(module)] == names
