@@ -7,7 +7,7 @@ from copy import deepcopy
 import pytest
 
 from tests.apiserver.kubectl import Kubectl, KubectlError
-from tests.apiserver.operator_process import USER
+from tests.apiserver.operator_process import USER, eventually
 from tests.apiserver.planned import HOLDER, Body, anywhere, one, planned, pod, refused, simulated_objects, told
 from tests.conftest import Attack
 from triton_operator.names import DEPLOYMENT_LABEL, MANAGED_BY_LABEL, REVISION_LABEL
@@ -41,7 +41,7 @@ SCALED_OBJECT: Body = {
 @pytest.fixture(scope="module", autouse=True)
 def keda(cluster_kubectl: Kubectl) -> Iterator[None]:
     cluster_kubectl("apply", "-f", "-", body=SCALED_OBJECT)
-    cluster_kubectl("wait", "--for=condition=Established", f"crd/{SCALED_OBJECTS}", "--timeout=60s")
+    eventually(lambda: cluster_kubectl("wait", "--for=condition=Established", f"crd/{SCALED_OBJECTS}", "--timeout=60s"))
     yield
     cluster_kubectl("delete", "crd", SCALED_OBJECTS)
 
@@ -88,6 +88,15 @@ def owned(**fields: object) -> Callable[[Body], None]:
     return change
 
 
+def also_owned(body: Body) -> None:
+    other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "kube-root-ca.crt", "uid": "0-0"}
+    body["metadata"]["ownerReferences"] = [*body["metadata"].get("ownerReferences", []), other]
+
+
+def finalized(body: Body) -> None:
+    body["metadata"]["finalizers"] = ["example.com/never"]
+
+
 def spec(**fields: object) -> Callable[[Body], None]:
     def change(body: Body) -> None:
         body["spec"] |= fields
@@ -123,6 +132,8 @@ OF_PODS = "has the labels of its own object|selects the pods of its own"
 LABELS = f"has not the labels of an object of a TritonDeployment|{OF_PODS}"
 NAME = f"has not a name of an object of the TritonDeployment digits|{OF_PODS}"
 OWNER = "has not the TritonDeployment digits as its owner"
+ALONE = "of the operator has no other owner than its TritonDeployment, and no finalizer"
+"""What the garbage collector would not remove although its owner does not exist."""
 SERVICE = "has type ClusterIP, no externalIPs, and selects the pods of its own TritonDeployment"
 CLAIM = "its StorageClass alone says of which volume"
 SCALES = "scales its own TritonDeployment, by this installation's Prometheus alone"
@@ -132,6 +143,8 @@ ATTACKS: list[Row] = [
     ("Job", "another manager", another_manager, LABELS),
     *((kind, "another name", another_name, NAME) for kind in sorted(KINDS)),
     *((kind, "no owner", no_owner, OWNER) for kind in sorted(KINDS - {"PersistentVolumeClaim"})),
+    *((kind, "another owner besides", also_owned, f"{ALONE}|{OWNER}") for kind in sorted(KINDS)),
+    *((kind, "a finalizer", finalized, ALONE) for kind in sorted(KINDS)),
     ("Job", "an owner of another name", owned(name="theirs"), OWNER),
     ("Job", "an owner of another kind", owned(kind="ConfigMap", apiVersion="v1"), OWNER),
     ("Job", "an owner of another group", owned(apiVersion="example.com/v1"), OWNER),
@@ -197,8 +210,10 @@ def test_a_system_namespace_is_refused(as_operator: Kubectl, attack: Attack) -> 
 def test_nothing_of_others_is_taken_over_or_deleted(as_operator: Kubectl, kubectl: Kubectl, attack: Attack) -> None:
     ours = one("ConfigMap")
     theirs = deepcopy(ours) | {"data": {"mine": "1"}}
-    theirs["metadata"] = {"name": ours["metadata"]["name"], "labels": {"app": "theirs"}}
-    job = one("Job") | {"metadata": {"name": "their-job", "labels": {"app": "theirs"}}}
+    # A label alone makes nobody's object the operator's.
+    labels = {"app": "theirs", DEPLOYMENT_LABEL: "digits"}
+    theirs["metadata"] = {"name": ours["metadata"]["name"], "labels": labels}
+    job = one("Job") | {"metadata": {"name": "their-job", "labels": labels}}
     job["spec"]["suspend"] = True
     kubectl("create", "-f", "-", body=[theirs, job])
     operator = as_operator.within(kubectl.namespace)
@@ -226,7 +241,9 @@ def test_what_a_user_set_on_a_service_stays(as_operator: Kubectl, kubectl: Kubec
     operator, body = as_operator.within(kubectl.namespace), one("Service")
     operator("create", "-f", "-", body=body)
     change = ("patch", "service", body["metadata"]["name"], "--type=merge", "-p")
-    kubectl(*change, '{"spec": {"trafficDistribution": "PreferClose"}}')
+    kubectl(
+        *change, '{"spec": {"trafficDistribution": "PreferClose", "type": "NodePort", "externalIPs": ["192.0.2.1"]}}'
+    )
     selector = body["spec"]["selector"] | {REVISION_LABEL: "digits-next"}
     operator(*change, f'{{"spec": {{"selector": {{"{REVISION_LABEL}": "{selector[REVISION_LABEL]}"}}}}}}')
 

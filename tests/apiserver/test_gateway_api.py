@@ -23,7 +23,7 @@ def as_operator(cluster_kubectl: Kubectl, tmp_path_factory: pytest.TempPathFacto
     """
     file = str(definitions() / "gateway.networking.k8s.io_httproutes.yaml")
     cluster_kubectl("apply", "--server-side", "-f", file)
-    cluster_kubectl("wait", "--for=condition=Established", f"crd/{KIND}", "--timeout=60s")
+    eventually(lambda: cluster_kubectl("wait", "--for=condition=Established", f"crd/{KIND}", "--timeout=60s"))
     found = Kubectl(install_account(cluster_kubectl, tmp_path_factory.mktemp("account"), *VALUES))
     elsewhere = one("HTTPRoute")
     backend(name="billing")(elsewhere)
