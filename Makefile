@@ -193,9 +193,8 @@ test-torch: venv ## Test the PyTorch converters inside the converter image
 test-tensorflow: venv ## Test the TensorFlow converters inside the converter-tensorflow image
 	$(call test_converters,converter-tensorflow,tensorflow)
 
-# Two workers on any machine: a server that starts and windows that pass leave more than a core idle, and figures are not judged.
 test-images: venv ## Test tritonserver's backends, the gates and perf_analyzer on real servers
-	pytest -n 2 --dist loadscope --no-loadscope-reorder -m images tests/profile tests/images
+	pytest -m images tests/images tests/profile
 
 # Somebody else's cluster is neither started nor removed.
 test-cluster: venv ## Test the development cluster: up, down, killed, up again

@@ -61,7 +61,7 @@ class Server:
         return self.process.wait(patience)
 
 
-def wait_ready(server: Server, patience: float = 90) -> Server:
+def wait_ready(server: Server, patience: float = 300) -> Server:
     deadline = time.monotonic() + patience
     while not server.is_ready():
         assert server.process.poll() is None, server.log()

@@ -153,7 +153,7 @@ def test_without_the_parameter_servers_file_the_server_does_not_start(
     repository: Path, start: Callable[..., Server]
 ) -> None:
     server = start(repository, "--model-control-mode=none")
-    assert server.process.wait(60) == 1
+    assert server.process.wait(300) == 1
     assert "the server has no --backend-config=hps,ps=FILE" in server.log()
 
 

@@ -57,7 +57,7 @@ def test_output_type_is_checked_by_the_answer(explicit: Server) -> None:
 
 def test_server_with_a_corrupt_model_exits(repositories: Path, start: Callable[..., Server]) -> None:
     server = start(repositories / "corrupt", "--model-control-mode=none")
-    assert server.process.wait(60) == 1
+    assert server.process.wait(300) == 1
     assert "onnx runtime error 7: Load model from /models/model/1/model.onnx failed" in server.log()
     assert "failed to load all models" in server.log()
 
