@@ -103,6 +103,8 @@ CONSTANT = single(numpy.tile(RANDOM.random(20), (16, 1)))
 DEGREES = single(300 + RANDOM.normal(size=(32, 1)))
 BOXES = single(RANDOM.random((16, 100, 6)) * [640, 640, 640, 640, 1, 80])
 SCORES_LOST = BOXES * single(numpy.array([1, 1, 1, 1, 0, 1]))
+FEW_BOXES = BOXES[:3, 0, :5]
+FEW_INVERTED = single(numpy.concatenate([FEW_BOXES[:, :4], 1 - FEW_BOXES[:, 4:]], axis=1))
 NEAR_ZERO = BOXES.copy()
 NEAR_ZERO[:, ::7, 0] = 0.3
 CLASSES = RANDOM.integers(0, 3, (400, 1))
@@ -143,6 +145,13 @@ CASES: dict[str, Case] = {
     "boxes, fp16": Case(BOXES, half(BOXES), precision="fp16"),
     "boxes at the edge, half a pixel off": Case(NEAR_ZERO, single(NEAR_ZERO + 0.5 * (NEAR_ZERO == 0.3)), "", "fp16"),
     "boxes without scores": Case(BOXES, SCORES_LOST, "outside", "fp16"),
+    "boxes of three samples, noise": Case(FEW_BOXES, noisy(FEW_BOXES)),
+    "boxes of three samples, fp16": Case(FEW_BOXES, half(FEW_BOXES), precision="fp16"),
+    "boxes of three samples, scores inverted": Case(FEW_BOXES, FEW_INVERTED, "outside", "fp16"),
+    "boxes of three samples, scores 0.02 off": Case(
+        FEW_BOXES, single(FEW_BOXES + [0, 0, 0, 0, 0.02]), "elements are outside"
+    ),
+    "boxes of one sample, the score inverted": Case(FEW_BOXES[:1], FEW_INVERTED[:1], "outside", "fp16"),
     "a residual of noise, the same": Case(RESIDUAL, noisy(RESIDUAL)),
     "a residual of other noise": Case(RESIDUAL, RESIDUAL[::-1], "outside"),
     "a residual of other noise, that the user allows": Case(RESIDUAL, RESIDUAL[::-1], tolerance=Tolerance(1e-6, 0)),

@@ -6,7 +6,6 @@ coordinates in hundreds next to scores below 1: it grows only for an element tha
 of small ones.
 """
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -19,8 +18,6 @@ SMALLEST = float(numpy.finfo(numpy.float32).smallest_normal)
 RANGE = 2.0
 """The part's unit in largest values: the range of what is as often negative. A small probability, which rounds as its
 logarithm does, differs by more than 1 % in fp16."""
-POOL = 4
-"""Fewest elements of a column whose size says something."""
 
 
 @dataclass
@@ -83,9 +80,8 @@ class _Squares:
         self.counts[: len(sums)] += count
 
     def means(self) -> Array:
-        """Return the roots of the mean squares; infinite where too few elements say nothing."""
-        known = self.counts >= POOL
-        return numpy.where(known, numpy.sqrt(self.sums / numpy.maximum(1.0, self.counts)), math.inf)
+        """Return the roots of the mean squares."""
+        return numpy.sqrt(self.sums / numpy.maximum(1.0, self.counts))
 
 
 def measure(batches: Iterable[Batch], batched: bool) -> dict[str, Scale]:
