@@ -105,6 +105,14 @@ BOXES = single(RANDOM.random((16, 100, 6)) * [640, 640, 640, 640, 1, 80])
 SCORES_LOST = BOXES * single(numpy.array([1, 1, 1, 1, 0, 1]))
 FEW_BOXES = BOXES[:3, 0, :5]
 FEW_INVERTED = single(numpy.concatenate([FEW_BOXES[:, :4], 1 - FEW_BOXES[:, 4:]], axis=1))
+TAILED = single(numpy.append(RANDOM.uniform(1, 10, 99), 1e6)[:, None])
+SEVERAL_TAILED = single(numpy.where(RANDOM.random((64, 8, 5)) < 0.3, 1e6, RANDOM.uniform(1, 10, (64, 8, 5))))
+TAILED_COLUMN = single(numpy.concatenate([RANDOM.uniform(300, 600, (100, 4)), TAILED], axis=1))
+TAILED_HALVED = single(TAILED_COLUMN * numpy.where(TAILED_COLUMN < 100, 0.5, 1))
+LOGNORMAL = single(10 * numpy.exp(RANDOM.normal(0, 3, (200, 1))))
+ANCHORS = single(RANDOM.random((8, 84, 300)) * numpy.array([640] * 4 + [0.1] * 80)[:, None])
+EDGE = numpy.float32(0.3)
+ANCHORS[:, 0, ::7] = EDGE
 NEAR_ZERO = BOXES.copy()
 NEAR_ZERO[:, ::7, 0] = 0.3
 CLASSES = RANDOM.integers(0, 3, (400, 1))
@@ -149,9 +157,20 @@ CASES: dict[str, Case] = {
     "boxes of three samples, fp16": Case(FEW_BOXES, half(FEW_BOXES), precision="fp16"),
     "boxes of three samples, scores inverted": Case(FEW_BOXES, FEW_INVERTED, "outside", "fp16"),
     "boxes of three samples, scores 0.02 off": Case(
-        FEW_BOXES, single(FEW_BOXES + [0, 0, 0, 0, 0.02]), "elements are outside"
+        FEW_BOXES, single(FEW_BOXES + numpy.array([0, 0, 0, 0, 0.02])), "elements are outside"
     ),
     "boxes of one sample, the score inverted": Case(FEW_BOXES[:1], FEW_INVERTED[:1], "outside", "fp16"),
+    "one outlier, noise": Case(TAILED, single(TAILED + 1e-5 * normal(100, 1))),
+    "one outlier, all others halved": Case(TAILED, single(TAILED * numpy.where(TAILED < 100, 0.5, 1)), "99 of"),
+    "one outlier, all others 0.1 off": Case(TAILED, single(TAILED + 0.1 * (TAILED < 100)), "99 of"),
+    "outliers everywhere, all others halved": Case(
+        SEVERAL_TAILED, single(SEVERAL_TAILED * numpy.where(SEVERAL_TAILED < 100, 0.5, 1)), "outside", "fp16"
+    ),
+    "an outlier next to coordinates, all others halved": Case(TAILED_COLUMN, TAILED_HALVED, "99 of", "fp16"),
+    "many sizes, fp16": Case(LOGNORMAL, half(LOGNORMAL), precision="fp16"),
+    "many sizes, the small half lost": Case(LOGNORMAL, LOGNORMAL * (LOGNORMAL > 4), "outside", "fp16"),
+    "boxes by anchor, fp16": Case(ANCHORS, single(ANCHORS + 0.5 * (ANCHORS == EDGE)), "", "fp16"),
+    "boxes by anchor, scores lost": Case(ANCHORS, single(ANCHORS * (ANCHORS > 0.1)), "outside", "fp16"),
     "a residual of noise, the same": Case(RESIDUAL, noisy(RESIDUAL)),
     "a residual of other noise": Case(RESIDUAL, RESIDUAL[::-1], "outside"),
     "a residual of other noise, that the user allows": Case(RESIDUAL, RESIDUAL[::-1], tolerance=Tolerance(1e-6, 0)),

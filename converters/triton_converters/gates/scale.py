@@ -3,7 +3,7 @@
 The part is for outputs around 1. Where an output stays far below, it would let zeros pass, so it shrinks with the
 largest value. Where everything is far above 1, it is below the rounding of fp32, so it grows. An output may hold
 coordinates in hundreds next to scores below 1: it grows only for an element that is in no column (an index of an axis)
-of small ones.
+of small ones. Nor does it grow with a few outliers, which say nothing of the elements next to them.
 """
 
 from collections.abc import Iterable
@@ -18,6 +18,9 @@ SMALLEST = float(numpy.finfo(numpy.float32).smallest_normal)
 RANGE = 2.0
 """The part's unit in largest values: the range of what is as often negative. A small probability, which rounds as its
 logarithm does, differs by more than 1 % in fp16."""
+TAIL = 2.0
+"""The part's unit in medians that are rounded up to a power of two. A normal distribution's root mean square is less,
+also that of a few samples."""
 
 
 @dataclass
@@ -29,59 +32,78 @@ class Scale:
 
     largest: float = 0.0
     """Largest finite magnitude."""
-    _total: "_Squares" = field(default_factory=lambda: _Squares(numpy.zeros(1), numpy.zeros(1)))
-    _columns: list["_Squares"] = field(default_factory=list)
-    """One for each axis after the first, which counts samples."""
+    _columns: list["_Columns"] = field(default_factory=list)
+    """Those of each axis after the first, which counts samples, and then one of all elements."""
 
     def add(self, array: Array) -> None:
         """Add the output of some samples: [samples, ...]; lengths may differ from those before."""
-        wide = array.astype(numpy.float64)
+        wide = array.astype(numpy.float64).reshape(*array.shape, 1)
         wide = numpy.abs(numpy.where(numpy.isfinite(wide), wide, 0.0))
         self.largest = max(self.largest, float(numpy.max(wide, initial=0.0)))
-        with numpy.errstate(over="ignore"):
-            squares = numpy.square(wide)
-        axes = range(1, array.ndim)
-        self._columns = self._columns or [_Squares(numpy.zeros(0), numpy.zeros(0)) for _ in axes]
-        self._total.add(squares.sum().reshape(1), squares.size)
-        for axis, column in zip(axes, self._columns, strict=True):
-            sums = squares.sum(axis=tuple(each for each in range(array.ndim) if each != axis))
-            column.add(sums, squares.size // max(1, len(sums)))
+        self._columns = self._columns or [_Columns() for _ in array.shape]
+        for axis, columns in enumerate(self._columns if wide.size else [], start=1):
+            columns.add(numpy.moveaxis(wide, axis, 0).reshape(wide.shape[axis], -1))
 
     def units(self, shape: tuple[int, ...]) -> Array:
         """Return what the absolute part is multiplied by, for an output [samples, ...]: one value, or [1, ...].
 
         At most RANGE times the largest value; at least 1, if that allows it. In between, the smallest root mean square
-        of the columns that an element is in. 1 if all values are zeros.
+        of the columns that an element is in, unless all their medians are far below. 1 if all values are zeros.
         """
         if self.largest < SMALLEST:
             return numpy.ones(1)
         if self.largest <= 1.0:
             return numpy.array([min(1.0, RANGE * self.largest)])
-        units = self._total.means()
-        for axis, column in enumerate(self._columns, start=1):
-            means = column.means()[: shape[axis]]
-            sides = (1,) * axis + (len(means),) + (1,) * (len(shape) - axis - 1)
-            units = numpy.minimum(units, means.reshape(sides))
-        return numpy.clip(units, 1.0, self.largest)
+        units, medians = numpy.full(1, numpy.inf), numpy.zeros(1)
+        for axis, columns in enumerate(self._columns, start=1):
+            sides = (1,) * axis + (-1,) + (1,) * (len(shape) - axis)
+            size = (*shape, 1)[axis]
+            units = numpy.minimum(units, columns.means()[:size].reshape(sides))
+            if axis < len(shape) or axis == 1:
+                medians = numpy.maximum(medians, columns.medians()[:size].reshape(sides))
+        units = numpy.clip(numpy.minimum(units, TAIL * medians), 1.0, self.largest)
+        return units[..., 0]
 
 
 @dataclass
-class _Squares:
-    """Sums of squares and numbers of elements, by index."""
+class _Columns:
+    """The sizes of one axis' columns, by index."""
 
-    sums: Array
-    counts: Array
+    squares: Array = field(default_factory=lambda: numpy.zeros(0))
+    """Sums of squares: [indices]."""
+    octaves: Array = field(default_factory=lambda: numpy.zeros((0, 0)))
+    """Numbers of elements up to each power of two from 1 on, without zeros: [indices, powers]."""
+    counts: Array = field(default_factory=lambda: numpy.zeros(0))
+    """Numbers of elements: [indices]."""
 
-    def add(self, sums: Array, count: int) -> None:
-        """Add the sums of as many elements each; there may be more indices than before."""
-        longer = max(0, len(sums) - len(self.sums))
-        self.sums, self.counts = (numpy.pad(each, (0, longer)) for each in (self.sums, self.counts))
-        self.sums[: len(sums)] += sums
-        self.counts[: len(sums)] += count
+    def add(self, values: Array) -> None:
+        """Add magnitudes, [indices, elements]; there may be more indices than before."""
+        powers = numpy.maximum(numpy.frexp(values)[1], 0)
+        width = int(powers.max()) + 1
+        places = powers + width * numpy.arange(len(values))[:, None]
+        octaves = numpy.bincount(places[values > 0], minlength=width * len(values)).reshape(len(values), width)
+        with numpy.errstate(over="ignore"):
+            self.squares = _sum(self.squares, numpy.square(values).sum(axis=1))
+        self.octaves = _sum(self.octaves, octaves)
+        self.counts = _sum(self.counts, numpy.full(len(values), values.shape[1]))
 
     def means(self) -> Array:
         """Return the roots of the mean squares."""
-        return numpy.sqrt(self.sums / numpy.maximum(1.0, self.counts))
+        return numpy.sqrt(self.squares / numpy.maximum(1.0, self.counts))
+
+    def medians(self) -> Array:
+        """Return the medians of what is not zero, rounded up to a power of two, at least 1."""
+        upper = self.octaves.sum(axis=1, keepdims=True) // 2
+        powers = (numpy.cumsum(self.octaves, axis=1) > upper).argmax(axis=1)
+        return numpy.exp2(powers.astype(numpy.float64))
+
+
+def _sum(one: Array, other: Array) -> Array:
+    """Return the sum of two arrays of one rank; where one ends, it is 0."""
+    total = numpy.zeros(numpy.maximum(one.shape, other.shape))
+    for each in (one, other):
+        total[tuple(map(slice, each.shape))] += each
+    return total
 
 
 def measure(batches: Iterable[Batch], batched: bool) -> dict[str, Scale]:
