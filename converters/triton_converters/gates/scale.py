@@ -21,6 +21,8 @@ logarithm does, differs by more than 1 % in fp16."""
 TAIL = 2.0
 """The part's unit in medians that are rounded up to a power of two. A normal distribution's root mean square is less,
 also that of a few samples."""
+SLICE = 1 << 18
+"""Most elements that are measured at once, unless one sample has more: that takes six times their memory."""
 
 
 @dataclass
@@ -37,6 +39,11 @@ class Scale:
 
     def add(self, array: Array) -> None:
         """Add the output of some samples: [samples, ...]; lengths may differ from those before."""
+        rows = max(1, SLICE * len(array) // max(1, array.size))
+        for start in range(0, len(array), rows):
+            self._add(array[start : start + rows])
+
+    def _add(self, array: Array) -> None:
         wide = array.astype(numpy.float64).reshape(*array.shape, 1)
         wide = numpy.abs(numpy.where(numpy.isfinite(wide), wide, 0.0))
         self.largest = max(self.largest, float(numpy.max(wide, initial=0.0)))
@@ -61,8 +68,8 @@ class Scale:
             units = numpy.minimum(units, columns.means()[:size].reshape(sides))
             if axis < len(shape) or axis == 1:
                 medians = numpy.maximum(medians, columns.medians()[:size].reshape(sides))
-        units = numpy.clip(numpy.minimum(units, TAIL * medians), 1.0, self.largest)
-        return units[..., 0]
+        limited: Array = numpy.clip(numpy.minimum(units, TAIL * medians), 1.0, self.largest)
+        return limited[..., 0]
 
 
 @dataclass
@@ -94,8 +101,8 @@ class _Columns:
     def medians(self) -> Array:
         """Return the medians of what is not zero, rounded up to a power of two, at least 1."""
         upper = self.octaves.sum(axis=1, keepdims=True) // 2
-        powers = (numpy.cumsum(self.octaves, axis=1) > upper).argmax(axis=1)
-        return numpy.exp2(powers.astype(numpy.float64))
+        powers: Array = (numpy.cumsum(self.octaves, axis=1) > upper).argmax(axis=1)
+        return 2.0**powers
 
 
 def _sum(one: Array, other: Array) -> Array:
