@@ -1,6 +1,6 @@
 """The reference on disk: one npz file for each batch, never pickled."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,18 +27,6 @@ class Batch:
     outputs: Arrays
 
 
-@dataclass(frozen=True)
-class Batches:
-    """Batches on disk that may be gone through several times, one in memory at a time."""
-
-    directory: Path
-    read: Callable[[Path], Iterator[Batch]]
-
-    def __iter__(self) -> Iterator[Batch]:
-        """Yield every batch, from the start."""
-        return self.read(self.directory)
-
-
 _GROUPS = ("inputs", "labels", "outputs")
 SIZES = "sizes"
 """Folder below the reference with requests of other sizes, for a model without a batch dimension."""
@@ -57,6 +45,12 @@ def read_sizes(directory: Path) -> Iterator[Batch]:
     """Yield every request of another size below the reference's directory, in order; there may be none."""
     if (directory / SIZES).is_dir():
         yield from read_batches(directory / SIZES)
+
+
+def read_all(directory: Path) -> Iterator[Batch]:
+    """Yield every batch and then every request of another size; raises FileNotFoundError if there is no batch."""
+    yield from read_batches(directory)
+    yield from read_sizes(directory)
 
 
 def read_batches(directory: Path) -> Iterator[Batch]:

@@ -22,7 +22,7 @@ TAIL = 2.0
 """The part's unit in medians that are rounded up to a power of two. A normal distribution's root mean square is less,
 also that of a few samples."""
 SLICE = 1 << 18
-"""Most elements that are measured at once, unless one sample has more: that takes six times their memory."""
+"""Most elements that are measured at once, unless one sample has more: measuring takes several times their memory."""
 
 
 @dataclass

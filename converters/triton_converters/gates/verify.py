@@ -4,7 +4,7 @@ The reference is read twice: first for the outputs' scales. One request is in fl
 least once; requests hold one sample, a middle number, and the maximum.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -100,6 +100,14 @@ def _serves(found: tuple[int, ...], wanted: tuple[int, ...], kind: str) -> bool:
     )
 
 
+def scales_of(reference: Iterable[Batch], batched: bool, tolerance: Tolerance, precision: str) -> dict[str, Scale]:
+    """Return the outputs' scales that a precision's default tolerance follows; none for another tolerance.
+
+    ``reference``: all of it, whichever samples are then served. ``precision``: empty: the default of any.
+    """
+    return measure(reference, batched) if tolerance.is_default(precision) else {}
+
+
 def serve(
     infer: Infer,
     batches: Iterable[Batch],
@@ -107,15 +115,18 @@ def serve(
     tolerance: Tolerance,
     keep_outputs: bool = False,
     precision: str = "",
+    scales: Mapping[str, Scale] | None = None,
 ) -> Served:
     """Send every sample and count; raises StageError: what ``infer`` raises, SignatureMismatch.
 
-    ``batches``: gone through twice; an iterator is kept in memory. ``keep_outputs``: keep the outputs for metrics,
-    which need the whole set in memory. ``precision``: whose default tolerance follows the scale; empty: any.
+    ``keep_outputs``: keep the outputs for metrics, which need the whole set in memory. ``scales``: those of the whole
+    reference; None: ``batches`` are all of it, and gone through twice; an iterator is kept in memory. ``precision``:
+    whose default tolerance follows the scale; empty: any.
     """
     batched, names = signature.max_batch_size > 0, tuple(tensor.name for tensor in signature.outputs)
-    batches = list(batches) if isinstance(batches, Iterator) else batches
-    scales = measure(batches, batched) if tolerance.is_default(precision) else {}
+    if scales is None:
+        batches = list(batches) if isinstance(batches, Iterator) else batches
+        scales = scales_of(batches, batched, tolerance, precision)
     served = Served({}, variations={name: Variation() for name in names})
     kept: dict[int, Arrays] = {}
     for group in regroup(cut(batches, batched), request_sizes(signature.max_batch_size)):

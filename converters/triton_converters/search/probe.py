@@ -2,15 +2,17 @@
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
-from triton_converters.claim_store.dump import read_batches
+from triton_converters.claim_store.dump import read_all, read_batches
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import Measurement, SearchRequest, Sweep
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Row, Signature, Tuning
 from triton_converters.gates import verify
+from triton_converters.gates.scale import Scale
 from triton_converters.measuring.bench import Bench
 from triton_converters.measuring.server import Server
 from triton_converters.model_config.model import retuned
@@ -78,15 +80,25 @@ class Probe:
         self.command = measured.command
         return measured.rows[0]
 
+    @property
+    def _reference(self) -> Path:
+        return layout.reference_directory(self.request.reference)
+
+    @cached_property
+    def _scales(self) -> dict[str, Scale]:
+        """The outputs' scales, as the profile's gate measures them."""
+        batched, tolerance = self.request.max_batch_size > 0, self.request.tolerance
+        return verify.scales_of(read_all(self._reference), batched, tolerance, self.request.precision)
+
     def _verify(self, tuning: Tuning) -> None:
         """Compare the loaded configuration's answers with the reference's first samples, in requests of each size."""
         served = replace(self.signature, max_batch_size=tuning.max_batch_size)
         verify.check_signature(self.server.signature(), served, tuning.max_batch_size)
-        batch = next(read_batches(layout.reference_directory(self.request.reference)))
+        batch = next(read_batches(self._reference))
         some = head(batch, tuning.max_batch_size) if tuning.max_batch_size else batch
-        tolerance, precision = self.request.tolerance, self.request.precision
-        answered = verify.serve(self.server.infer, [some], served, tolerance, precision=precision)
-        verify.check(answered, precision, tolerance)
+        tolerance = self.request.tolerance
+        answered = verify.serve(self.server.infer, [some], served, tolerance, scales=self._scales)
+        verify.check(answered, self.request.precision, tolerance)
         self.output_bytes = max(self.output_bytes, *answered.output_bytes.values())
 
 

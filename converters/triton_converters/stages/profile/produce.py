@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from triton_converters.claim_store.dump import Batches, read_batches, read_sizes
+from triton_converters.claim_store.dump import read_all, read_batches, read_sizes
 from triton_converters.claim_store.replay import read_result
 from triton_converters.claim_store.repository import model_file
 from triton_converters.claim_store.revision import check_content, stat_digest
@@ -96,24 +96,18 @@ def _judge(request: ProfileRequest, server: Server, reference: ReferenceResult) 
         for model in request.members or (ServedModel(request.model_name, request.format, request.precision),):
             check_precision(model_file(request.revision, model.name, model.format), model.format, model.precision)
         verify.check_signature(server.signature(), signature, request.max_batch_size)
+        tolerance, precision = request.tolerance, request.precision
+        scales = verify.scales_of(read_all(home), signature.max_batch_size > 0, tolerance, precision)
         served = verdict.served = verify.serve(
-            server.infer,
-            Batches(home, read_batches),
-            signature,
-            request.tolerance,
-            request.keep_outputs,
-            request.precision,
+            server.infer, read_batches(home), signature, tolerance, request.keep_outputs, scales=scales
         )
         if served.samples != reference.samples:
             message = f"{home} holds {served.samples} samples, but its result says {reference.samples}"
             raise StageError(
                 Reason.RESULT_MISSING, f"{message}; delete the directory, and the operator makes it again", final=False
             )
-        others = verify.serve(
-            server.infer, Batches(home, read_sizes), signature, request.tolerance, precision=request.precision
-        )
-        served.include(others)
-        verify.check(served, request.precision, request.tolerance)
+        served.include(verify.serve(server.infer, read_sizes(home), signature, tolerance, scales=scales))
+        verify.check(served, precision, tolerance)
         verdict.message = served.describe()
     except StageError as error:
         if error.reason not in GATES:
