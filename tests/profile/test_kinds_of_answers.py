@@ -238,3 +238,13 @@ def test_rounding_to_fp16_passes_wherever_fp16_has_its_bits(scale: float) -> Non
 @pytest.mark.parametrize("name", ["zeros, whatever the user allows", "nothing found, served zeros", "words"])
 def test_what_no_tolerance_changes_gives_no_advice_to_widen_it(name: str) -> None:
     assert "tolerances" not in verdict(CASES[name])
+
+
+def test_only_a_floating_point_output_is_said_to_be_rounded_to_0() -> None:
+    assert "fp16 rounds" in verdict(CASES["factor 3e-9 lost in fp16"])
+    assert "fp16 rounds" not in verdict(CASES["classes, always the first"])
+    assert "fp16 rounds" not in verdict(Case(CLASSES == 1, CLASSES == 3, precision="fp16"))
+
+
+def test_a_zero_has_no_sign() -> None:
+    assert " is 0 in every element" in verdict(Case(LOGITS, -0.0 * numpy.abs(LOGITS)))

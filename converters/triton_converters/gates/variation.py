@@ -83,7 +83,7 @@ class Variation:
         if served.one is not None and served.elements > 1 and not served.within and framework.within > visible:
             hint = (
                 f" (fp16 rounds what is below {FP16_ZERO:.0e} to 0)"
-                if precision == "fp16" and not served.largest
+                if precision == "fp16" and served.one.dtype.kind == "f" and not served.largest
                 else ""
             )
             return f"is {_word(served.one)} in every element, but the framework's is not{hint}"
@@ -93,7 +93,9 @@ class Variation:
 
 
 def _word(one: Array) -> str:
-    return "the same" if one.dtype.kind == "U" else f"{one.item():.6g}" if one.dtype.kind == "f" else str(one.item())
+    if one.dtype.kind == "U":
+        return "the same"
+    return f"{one.item() + 0.0:.6g}" if one.dtype.kind == "f" else str(one.item())
 
 
 def _change(array: Array, base: Array) -> float:
