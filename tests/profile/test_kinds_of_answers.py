@@ -117,6 +117,9 @@ NEAR_ZERO = BOXES.copy()
 NEAR_ZERO[:, ::7, 0] = 0.3
 CLASSES = RANDOM.integers(0, 3, (400, 1))
 RARE = (numpy.arange(400) == 7).astype(numpy.int64)[:, None]
+OFTEN = (numpy.arange(400) % 80 == 7).astype(numpy.int64)[:, None]
+RARE_PIXEL = numpy.tile(RANDOM.integers(0, 3, 100), (8, 1))
+RARE_PIXEL[5, 7] += 1
 EMPTY = numpy.zeros((8, 0, 4), numpy.float32)
 FOUND = normal(8, 3, 4)
 LOOSE = Tolerance(1e3, 1e3)
@@ -189,8 +192,13 @@ CASES: dict[str, Case] = {
     "fp32 by the tolerance of fp16": Case(FLAT, noisy(FLAT) * 2, tolerance=Tolerance(1e-2, 1e-3)),
     "classes": Case(CLASSES, CLASSES),
     "classes, always the first": Case(CLASSES, CLASSES * 0, ZERO, "fp16"),
-    "a rare class, lost": Case(RARE, RARE * 0, ZERO, "fp16"),
-    "flags, lost": Case(RARE == 1, RARE == 2, "is False in every element", "fp16"),
+    "a rare class, lost": Case(RARE, RARE * 0, ZERO),
+    "a rare class, within the share that fp16 may turn": Case(RARE, RARE * 0, precision="fp16"),
+    "a class of 1 in 80, lost": Case(OFTEN, OFTEN * 0, ZERO, "fp16"),
+    "flags, lost": Case(OFTEN == 1, OFTEN == 2, "is False in every element", "fp16"),
+    "flags, within the share that fp16 may turn": Case(RARE == 1, RARE == 2, precision="fp16"),
+    "a rare class in one sample, the first answer for ever": Case(RARE_PIXEL, RARE_PIXEL[[0] * 8], SAME),
+    "a rare class in one sample, within that share": Case(RARE_PIXEL, RARE_PIXEL[[0] * 8], precision="fp16"),
     "words": Case(numpy.array([["a"], ["b"]]), numpy.array([["a"], ["a"]]), SAME),
     "one sample, zeros": Case(LOGITS[:1], LOGITS[:1] * 0, ZERO),
     "one sample, noise": Case(LOGITS[:1], noisy(LOGITS[:1])),

@@ -156,12 +156,14 @@ def check(served: Served, precision: str, tolerance: Tolerance) -> None:
     tolerance that can help is advised.
     """
     required = EQUAL_FRACTION[precision]
-    still = {name: words for name, each in served.variations.items() if (words := each.complaint(precision))}
-    failed = [
-        each
-        for name, each in served.agreements.items()
-        if name in still or not each.holds(required, ERROR_SHARE[precision])
-    ]
+    held = {name: each.holds(required, ERROR_SHARE[precision]) for name, each in served.agreements.items()}
+    # All that varies of an integer output may be within the share that need not be equal.
+    still = {
+        name: words
+        for name, each in served.variations.items()
+        if (words := each.complaint(precision)) and (served.agreements[name].is_floating or not held[name])
+    }
+    failed = [each for name, each in served.agreements.items() if name in still or not held[name]]
     if not served.agreements or not served.requests:
         raise StageError(Reason.OUTPUTS_DIFFER, "nothing was compared: the reference holds no sample")
     if not failed:
