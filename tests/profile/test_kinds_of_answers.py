@@ -11,6 +11,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import Tolerance
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
+from triton_converters.gates.variation import Variation
 from triton_converters.gates.verify import check, serve
 from triton_converters.model_config.data_types import triton_type
 
@@ -203,10 +204,15 @@ CASES: dict[str, Case] = {
     "one sample, zeros": Case(LOGITS[:1], LOGITS[:1] * 0, ZERO),
     "one sample, noise": Case(LOGITS[:1], noisy(LOGITS[:1])),
     "nothing found": Case(EMPTY, EMPTY),
-    "nothing found, served zeros": Case(EMPTY, FOUND * 0, "the framework's is empty for all samples"),
+    "nothing found, served padding": Case(EMPTY, FOUND * 0),
+    "nothing found, served padding that is not zero": Case(
+        EMPTY, FOUND * 0 - 1, "framework's is empty for all samples"
+    ),
     "nothing found, served boxes": Case(EMPTY, FOUND, "the framework's is empty for all samples"),
     "boxes found, served nothing": Case(FOUND, EMPTY, "is empty for all"),
-    "class 0 found, served nothing": Case(FOUND[..., 0] * 0, EMPTY[..., 0], "is empty for all"),
+    "padding, served nothing": Case(FOUND[..., 0] * 0, EMPTY[..., 0]),
+    "padding of classes, served nothing": Case(CLASSES[:8] * 0, CLASSES[:8, :0]),
+    "padding and one class, served nothing": Case(OFTEN[:8], OFTEN[:8, :0], "is empty for all"),
 }
 
 
@@ -243,7 +249,7 @@ def test_rounding_to_fp16_passes_wherever_fp16_has_its_bits(scale: float) -> Non
     assert not verdict(Case(framework, served, precision="fp16"))
 
 
-@pytest.mark.parametrize("name", ["zeros, whatever the user allows", "nothing found, served zeros", "words"])
+@pytest.mark.parametrize("name", ["zeros, whatever the user allows", "nothing found, served boxes", "words"])
 def test_what_no_tolerance_changes_gives_no_advice_to_widen_it(name: str) -> None:
     assert "tolerances" not in verdict(CASES[name])
 
@@ -256,3 +262,10 @@ def test_only_a_floating_point_output_is_said_to_be_rounded_to_0() -> None:
 
 def test_a_zero_has_no_sign() -> None:
     assert " is 0 in every element" in verdict(Case(LOGITS, -0.0 * numpy.abs(LOGITS)))
+
+
+@pytest.mark.parametrize("name", ["nothing found", "nothing found, served padding", "padding, served nothing"])
+def test_where_nothing_is_compared_the_verdict_says_so(name: str) -> None:
+    variation = Variation()
+    variation.add(CASES[name].framework, CASES[name].served)
+    assert variation.is_empty

@@ -21,6 +21,8 @@ class Side:
     """What one side answered for one output, over all samples."""
 
     elements: int = 0
+    found: int = 0
+    """Elements that are not zero, and so no padding."""
     largest: float = 0.0
     """Largest finite magnitude of floating point elements."""
     between: float = 0.0
@@ -40,6 +42,7 @@ class Side:
         if self.one is None and array.size:
             self.one = array.ravel()[:1].copy()
         self.elements += array.size
+        self.found += int(numpy.count_nonzero(array))
         if self.first is not None:
             first, these = common(numpy.broadcast_to(self.first, (len(array), *self.first.shape[1:])), array)
             longer = beyond(self.first, first[:1]) + beyond(array, these)
@@ -65,20 +68,20 @@ class Variation:
 
     @property
     def is_empty(self) -> bool:
-        """Whether neither side has an element."""
-        return not self.framework.elements and not self.served.elements
+        """Whether a side has no element; the other one then has padding at most, or there is a complaint."""
+        return not self.framework.elements or not self.served.elements
 
     def complaint(self, precision: str) -> str:
         """Return in words that one side is empty, or the served one constant, where the other is not; empty: neither.
 
+        What has zeros only is padding, and so not other than empty.
         ``precision``: fp32 or fp16, which decides what the framework's change must amount to.
         """
         framework, served = self.framework, self.served
-        if bool(framework.elements) != bool(served.elements):
-            found = f"{max(framework.elements, served.elements)} elements"
-            if served.elements:
-                return f"is served with {found}, but the framework's is empty for all samples"
-            return f"is empty for all samples, but the framework's has {found}"
+        if served.found and not framework.elements:
+            return f"is served with {served.elements} elements, but the framework's is empty for all samples"
+        if framework.found and not served.elements:
+            return f"is empty for all samples, but the framework's has {framework.elements} elements"
         visible = max(SMALLEST, RESOLUTION[precision] * framework.largest)
         if served.one is not None and served.elements > 1 and not served.within and framework.within > visible:
             hint = (
