@@ -1,7 +1,8 @@
 """The gate's verdict on kinds of outputs: what is wrong never passes, what is right passes at every scale."""
 
+import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy
 import pytest
@@ -269,3 +270,46 @@ def test_where_nothing_is_compared_the_verdict_says_so(name: str) -> None:
     variation = Variation()
     variation.add(CASES[name].framework, CASES[name].served)
     assert variation.is_empty
+
+
+NOISY_DEGREES = single(DEGREES + RANDOM.normal(0, 8, (32, 1)))
+WIDENED: dict[str, Case] = {
+    "large logits": Case(LOGITS * 100, single(LOGITS * 100 + normal(32, 50)), precision="fp16"),
+    "large logits in fp32": Case(LOGITS * 100, single(LOGITS * 100 + normal(32, 50))),
+    "many small errors": Case(OUTLIER, single(OUTLIER + SIGNS), precision="fp16"),
+    "errors of the default": Case(EMBEDDINGS, EMBEDDINGS + numpy.float32(0.00999), precision="fp16"),
+    "small numbers": Case(RESIDUAL, RESIDUAL[::-1]),
+    "boxes and scores": Case(BOXES, single(BOXES + 0.03), precision="fp16"),
+    "300 degrees": Case(DEGREES, NOISY_DEGREES, precision="fp16"),
+    "what the user wrote": Case(DEGREES, NOISY_DEGREES, tolerance=Tolerance(0.1, 0)),
+}
+
+
+@pytest.mark.parametrize("name", WIDENED)
+def test_the_tolerance_that_the_message_advises_is_enough(name: str) -> None:
+    case = WIDENED[name]
+    message = verdict(case)
+    advised = re.search(r"\[{precision: (\w+), absolute: (\S+), relative: (\S+)}\]", message)
+    assert advised, message
+    assert advised[1] == case.precision
+    assert not verdict(replace(case, tolerance=Tolerance(float(advised[2]), float(advised[3]))))
+    assert not verdict(replace(case, tolerance=Tolerance(1.001 * float(advised[2]), float(advised[3]))))
+    assert verdict(replace(case, tolerance=Tolerance(0.8 * float(advised[2]), float(advised[3]))))
+    assert ("of the whole output" in message) is (case.tolerance is None)
+
+
+def test_a_tolerance_written_as_the_message_has_it_judges_elements_alike() -> None:
+    case = WIDENED["300 degrees"]
+    message = verdict(case)
+    used = re.search(r"<= (\S+) \(0.01 \* \S+, the output's scale\)", message)
+    assert used, message
+    again = verdict(replace(case, tolerance=Tolerance(float(used[1]), 0.01)))
+    assert again.split("elements are outside")[0] == message.split("elements are outside")[0]
+
+
+def test_no_tolerance_is_advised_where_none_helps() -> None:
+    infinite = LOGITS.copy()
+    infinite[0, 0] = numpy.inf
+    message = verdict(Case(infinite, LOGITS))
+    assert "outside" in message
+    assert "tolerances" not in message

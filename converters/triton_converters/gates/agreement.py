@@ -65,6 +65,8 @@ class Agreement:
     """Largest finite |served - framework|; 0.0 for integers."""
     worst: Element | None = None
     """The element that is farthest outside."""
+    needed: float = 0.0
+    """Smallest absolute tolerance by which all compared elements agree, with the same relative one; infinite: none."""
     squared_error: float = 0.0
     """Sum of squares of the errors, in the output's largest magnitude; 0.0 without a scale, like the next."""
     squared_size: float = 0.0
@@ -84,6 +86,7 @@ class Agreement:
             self.other_lengths + other.other_lengths,
             max(self.max_absolute_error, other.max_absolute_error),
             max(worst, key=lambda element: element.excess, default=None),
+            max(self.needed, other.needed),
             self.squared_error + other.squared_error,
             self.squared_size + other.squared_size,
         )
@@ -148,6 +151,7 @@ def compare(
         other_lengths=len(longer),
         max_absolute_error=counts.max_absolute_error,
         worst=_worst(expected, actual, counts, samples),
+        needed=counts.needed,
         squared_error=counts.squared_error,
         squared_size=counts.squared_size,
     )
@@ -170,6 +174,7 @@ class _Counts:
     """How far each element's error exceeds the tolerance; positive: outside."""
     not_finite: int = 0
     max_absolute_error: float = 0.0
+    needed: float = 0.0
     squared_error: float = 0.0
     squared_size: float = 0.0
     units: Array = field(default_factory=lambda: numpy.ones(1))
@@ -185,7 +190,8 @@ def _compare_floats(expected: Array, actual: Array, tolerance: Tolerance, scale:
     size = numpy.abs(numpy.where(both, wanted, 0.0))
     error = numpy.abs(numpy.where(both, got, 0.0) - numpy.where(both, wanted, 0.0))
     units = scale.units(wanted.shape)
-    allowed = tolerance.absolute * units + tolerance.relative * size
+    relative = tolerance.relative * size
+    allowed = tolerance.absolute * units + relative
     excess = numpy.where(both, error - allowed, numpy.where(same, 0.0, numpy.inf))
     # An error exactly at the bound is inside: the subtraction must not round the equality away.
     excess = numpy.where(both & (error <= allowed), 0.0, excess)
@@ -194,6 +200,7 @@ def _compare_floats(expected: Array, actual: Array, tolerance: Tolerance, scale:
         not_finite=int(numpy.count_nonzero(finite_wanted & ~finite_got)),
         # The difference of two large doubles overflows, but a result holds only finite numbers.
         max_absolute_error=float(min(numpy.max(error, initial=0.0), numpy.finfo(numpy.float64).max)),
+        needed=float(numpy.max(numpy.where(both, error - relative, numpy.where(same, 0.0, numpy.inf)), initial=0.0)),
         squared_error=_squares(error, scale),
         squared_size=_squares(size, scale),
         units=units,
@@ -245,6 +252,7 @@ def describe(agreement: Agreement, tolerance: Tolerance, equal_fraction: float) 
     if not agreement.outside:
         return f"output {agreement.output}: the errors are {agreement.error_share:.2%} of its size; {largest}"
     unit = 1.0 if worst is None else worst.unit
-    scaled = "" if unit == 1.0 else f" * {unit:.3g} (the output's scale)"
-    rule = f"|served - framework| <= {tolerance.absolute:g}{scaled} + {tolerance.relative:g} * |framework|"
+    scaled = "" if unit == 1.0 else f" ({tolerance.absolute:g} * {unit:.3g}, the output's scale)"
+    absolute = f"{tolerance.absolute * unit:.4g}{scaled}"
+    rule = f"|served - framework| <= {absolute} + {tolerance.relative:g} * |framework|"
     return f"{count} are outside {rule}{where}; {largest}"

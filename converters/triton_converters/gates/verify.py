@@ -4,8 +4,9 @@ The reference is read twice: first for the outputs' scales. One request is in fl
 least once; requests hold one sample, a middle number, and the maximum.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from triton_converters.claim_store.dump import Array, Arrays, Batch
@@ -180,8 +181,31 @@ def check(served: Served, precision: str, tolerance: Tolerance) -> None:
         advice = " (a float16 holds at most 65504)" if precision == "fp16" else ""
         raise StageError(Reason.OUTPUTS_NOT_FINITE, f"{message}{advice}")
     if all(each.is_floating and not each.other_lengths and each.output not in still for each in failed):
-        message += f". If this error is acceptable for {precision}, widen spec.conversion.tolerances"
+        message += _advice(served, precision, tolerance)
     raise StageError(Reason.OUTPUTS_DIFFER, message)
+
+
+def _advice(served: Served, precision: str, tolerance: Tolerance) -> str:
+    """Return the tolerance by which all floating point outputs agree; empty if there is none."""
+    needed = max(each.needed for each in served.agreements.values())
+    if not math.isfinite(needed):
+        return ""
+    wider = replace(tolerance, absolute=_rounded_up(needed))
+    if wider.is_default(precision):
+        wider = replace(wider, absolute=_rounded_up(1.01 * wider.absolute))
+    words = f"[{{precision: {precision}, absolute: {wider.absolute:g}, relative: {wider.relative:g}}}]"
+    advice = f". If this error is acceptable for {precision}, set spec.conversion.tolerances to {words}"
+    if not tolerance.is_default(precision):
+        return advice
+    return f"{advice}: it is not scaled, and ends the rule for the size of the whole output's errors"
+
+
+def _rounded_up(value: float) -> float:
+    """Return a number of two digits that is no less."""
+    if value <= 0:
+        return 0.0
+    step = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return float(f"{math.ceil(value * (1 + 1e-9) / step) * step:.3g}")
 
 
 def _ask(infer: Infer, group: tuple[Sample, ...], signature: Signature) -> dict[str, Array]:
