@@ -3,11 +3,15 @@
 import re
 from collections.abc import Sequence
 
-NUMBERED = re.compile(r"unk__\d+|(p2o\.)?DynamicDimension\.\d+|.+_dim_0")
-"""The names that tf2onnx, Paddle2ONNX and PyTorch (`Softmax4195_dim_0`) make up: each open axis has another one, also
-where sizes are equal."""
-LENGTHS = ("frame", "len", "node", "point", "seq", "step", "time", "token", "word")
-"""Parts of the name of an axis that counts no samples."""
+UNNAMED = re.compile(
+    r"|\?|-1|none|unknown|dynamic|dim_\d+|unk__\d+|(p2o\.)?DynamicDimension\.\d+|.+_dim_0|.*dynamic_axes_\d+",
+    re.IGNORECASE,
+)
+"""The names that say nothing: those that exporters repeat for every open axis, and those that tf2onnx, Paddle2ONNX and
+PyTorch (`Softmax4195_dim_0`) make up, for each open axis another one, also where sizes are equal."""
+LENGTHS = re.compile(r"frames?|len|length|maxlen|nodes?|points?|seq|seqlen|sequence|(time)?steps?|time|tokens?|words?")
+"""Words in the name of an axis that counts no samples."""
+WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 LENGTH_LETTERS = ("l", "t")
 
 
@@ -21,12 +25,10 @@ def is_length(names: Sequence[str]) -> bool:
 
     So it is called a length, another axis has the same size, or another one is called the batch.
     """
-    if not names:
-        return False
-    first, rest = names[0].lower(), [name.lower() for name in names[1:]]
-    if first and first in rest:
+    first, *rest = ("" if UNNAMED.fullmatch(name) else name for name in names or [""])
+    if first and first.lower() in map(str.lower, rest):
         return True
     if is_batch(first):
         return False
-    called = first in LENGTH_LETTERS or any(word in first for word in LENGTHS)
-    return any(map(is_batch, rest)) or (called and not NUMBERED.fullmatch(names[0]))
+    called = any(LENGTHS.fullmatch(word.lower()) for word in WORD.findall(first))
+    return any(map(is_batch, rest)) or called or first.lower() in LENGTH_LETTERS

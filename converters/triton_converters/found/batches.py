@@ -22,7 +22,7 @@ def has_batch_dimension(source: Path, path: str) -> bool:
     False also if the file does not tell or is no graph; whoever loads it then says what is wrong. Raises OSError.
     """
     first = [shape[0] if shape else None for shape in _shapes(source, path)]
-    names = {each for each in first if each and not axes.NUMBERED.fullmatch(each)}
+    names = {each for each in first if each and not axes.UNNAMED.fullmatch(each)}
     return bool(first) and None not in first and len(names) <= 1
 
 
