@@ -320,6 +320,17 @@ def test_without_a_batch_dimension_a_request_is_one_sample(refer: Refer, first: 
     assert batches()[0].inputs["frames"].shape == (size, 224, 4)
 
 
+@pytest.mark.parametrize("name", ["?", "dynamic", "dim_0"])
+def test_axes_that_share_a_placeholder_have_sizes_of_their_own(refer: Refer, name: str) -> None:
+    graph = Graph()
+    model = graph.model(
+        {"frames": (TensorProto.FLOAT, [name, name, 4])},
+        {"y": (graph.add("ReduceSum", "frames"), TensorProto.FLOAT, [1, 1, 1])},
+    )
+    refer(model, max_batch_size=0)
+    assert batches()[0].inputs["frames"].shape == (1, 224, 4)
+
+
 def test_a_first_dimension_of_another_size_than_1_is_found(refer: Refer) -> None:
     graph = Graph()
     rows = graph.add("Reshape", "x", graph.constant(numpy.array([-1, 256])))

@@ -13,6 +13,7 @@ from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.conversion_requests import ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.found.axes import UNNAMED
 from triton_converters.load.graph_inputs import FLAGS, GraphInput
 from triton_converters.load.onnx_mending import mend
 from triton_converters.load.onnx_tables import rows
@@ -126,11 +127,18 @@ def _declared(values: Sequence[Any], limits: Mapping[str, int]) -> tuple[GraphIn
         GraphInput(
             value.name,
             TYPES.get(kind := value.type[len("tensor(") : -1], kind),
-            tuple(size or f"{value.name}[{axis}]" for axis, size in enumerate(value.shape)),
+            tuple(_size(value, axis) for axis in range(len(value.shape))),
             limits.get(value.name, FLAGS),
         )
         for value in values
     )
+
+
+def _size(value: Any, axis: int) -> int | str:
+    """Return a size, or the name of one that is open: the graph's, unless an exporter gave it to several axes."""
+    size: int | str = value.shape[axis]
+    shared = isinstance(size, str) and UNNAMED.fullmatch(size) and value.shape.count(size) > 1
+    return f"{value.name}[{axis}]" if shared or not size else size
 
 
 def _line(error: Exception) -> str:
