@@ -313,3 +313,10 @@ def test_no_tolerance_is_advised_where_none_helps() -> None:
     message = verdict(Case(infinite, LOGITS))
     assert "outside" in message
     assert "tolerances" not in message
+
+
+def test_the_difference_of_the_largest_doubles_is_no_warning() -> None:
+    largest = numpy.array([[1.7e308], [-1.7e308], [1e3]])
+    with numpy.errstate(over="raise"):
+        assert not verdict(Case(largest, largest))
+        assert "outside" in verdict(Case(largest, -largest))

@@ -188,7 +188,8 @@ def _compare_floats(expected: Array, actual: Array, tolerance: Tolerance, scale:
     both = finite_wanted & finite_got
     same = (wanted == got) | (numpy.isnan(wanted) & numpy.isnan(got))
     size = numpy.abs(numpy.where(both, wanted, 0.0))
-    error = numpy.abs(numpy.where(both, got, 0.0) - numpy.where(both, wanted, 0.0))
+    with numpy.errstate(over="ignore"):
+        error = numpy.abs(numpy.where(both, got, 0.0) - numpy.where(both, wanted, 0.0))
     units = scale.units(wanted.shape)
     relative = tolerance.relative * size
     allowed = tolerance.absolute * units + relative

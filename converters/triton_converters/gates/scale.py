@@ -102,7 +102,8 @@ class _Columns:
         """Return the medians of what is not zero, rounded up to a power of two, at least 1."""
         upper = self.octaves.sum(axis=1, keepdims=True) // 2
         powers: Array = (numpy.cumsum(self.octaves, axis=1) > upper).argmax(axis=1)
-        return 2.0**powers
+        with numpy.errstate(over="ignore"):
+            return 2.0**powers
 
 
 def _sum(one: Array, other: Array) -> Array:

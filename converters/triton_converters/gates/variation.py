@@ -105,7 +105,7 @@ def _change(array: Array, base: Array) -> float:
     """Return the largest difference; infinite where elements that are no finite numbers differ."""
     if array.dtype.kind != "f":
         return math.inf if numpy.any(array != base) else 0.0
-    with numpy.errstate(invalid="ignore"):
+    with numpy.errstate(invalid="ignore", over="ignore"):
         change = numpy.abs(array.astype(numpy.float64) - base.astype(numpy.float64))
     change = numpy.where((array == base) | (numpy.isnan(array) & numpy.isnan(base)), 0.0, change)
     return float(numpy.max(numpy.nan_to_num(change, nan=math.inf, posinf=math.inf), initial=0.0))
