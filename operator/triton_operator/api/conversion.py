@@ -51,8 +51,8 @@ class Conversion(ApiType):
         ),
     ] = Field(default_factory=list)
     """How far each element of a served output may differ from the reference (the agreement gate): |served - reference|
-    <= absolute + relative * |reference|. An output that is constant or empty where the reference's is not fails by any
-    tolerance. A precision that is not listed keeps its default. Default: 1e-4 absolute and relative for fp32, 1e-2
+    <= absolute + relative * |reference|. A floating point output that is constant where the reference's is not fails by
+    any tolerance. A precision that is not listed keeps its default. Default: 1e-4 absolute and relative for fp32, 1e-2
     absolute and relative for fp16; the absolute part of these follows the scale of the output (docs/measuring.md)."""
     image: Image = ""
     """Image of the containers that run your code, in reference, conversion and metrics Jobs. docs/user-files.md says
