@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_converters.contract import layout
-from triton_converters.contract.failure import StageError
+from triton_converters.contract.failure import StageError, lacks_room
 from triton_converters.contract.reasons import Reason
 
 
@@ -42,7 +42,7 @@ def failure_of(error: Exception | SystemExit, mount: Path | None = None) -> Fail
             " install it in spec.conversion.image; docs/user-files.md says what every such image needs"
         )
         return Failure(Reason.CRASHED, message, final=True)
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if isinstance(error, OSError) and lacks_room(error):
         return Failure(Reason.STORAGE_FULL, _full(error, mount), final=False)
     if isinstance(error, OSError) and mount == layout.MOUNT and _refused_by_claim(error):
         return Failure(Reason.CLAIM_NOT_WRITABLE, _not_writable(error), final=True)

@@ -178,8 +178,8 @@ def test_names_that_the_claim_does_not_tell_apart_are_refused(server: Server, mo
     server.behaviour.hub = Hub({"model.py": MODEL, "MODEL.py": OTHER})
     real = hf.download
 
-    def without_case(url: str, place: Path, target: Path, header: Any) -> str:
-        return real(url, place, target.with_name(target.name.lower()), header)
+    def without_case(url: str, place: Path, target: Path, *others: Any) -> str:
+        return real(url, place, target.with_name(target.name.lower()), *others)
 
     monkeypatch.setattr(hf, "download", without_case)
     with pytest.raises(StageError, match=r"MODEL\.py of hf://acme/ocr .* tells apart") as caught:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from triton_converters.contract.failure import StageError
+from triton_converters.contract.failure import StageError, lacks_room
 
 TEMPORARY_PREFIX = ".tmp-"
 _NO_LINKS = frozenset({errno.EXDEV, errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS})
@@ -55,15 +55,16 @@ def temporary_directory(target: Path) -> Iterator[Path]:
 def resumable_directory(folder: Path, key: str) -> Iterator[Path]:
     """Yield a directory in ``folder`` that stays if another process can go on with what is in it.
 
-    It is removed at the end, or after a failure that is final. Only one process at a time has the directory of a key; a
+    It is removed at the end, after a failure that is final, and when the claim is full: two downloads that keep half of
+    it each would never end, and all others would find it full. Only one process at a time has the directory of a key; a
     second one waits, if the file system supports locks. What nobody goes on with, the clean Job removes after a day.
     """
     place = folder / f"{TEMPORARY_PREFIX}{key}-download"
     descriptor = _lock_of(place)
     try:
         yield place
-    except StageError as error:
-        if error.final:
+    except (StageError, OSError) as error:
+        if lacks_room(error) or (isinstance(error, StageError) and error.final):
             shutil.rmtree(place, ignore_errors=True)
         raise
     else:

@@ -1,6 +1,10 @@
 """The exception with which a stage reports its failure."""
 
+import errno
+
 from triton_converters.contract.reasons import Reason
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class StageError(Exception):
@@ -14,3 +18,10 @@ class StageError(Exception):
         self.reason = reason
         self.message = message
         self.final = final
+
+
+def lacks_room(error: BaseException) -> bool:
+    """Whether there was no space left: on the claim, or wherever an OSError says."""
+    if isinstance(error, StageError):
+        return error.reason is Reason.STORAGE_FULL
+    return isinstance(error, OSError) and error.errno in _FULL

@@ -92,7 +92,7 @@ class Bucket:
         version = sha256(repr(sorted((each["path"], each["size"], each["e_tag"]) for each in listed)).encode())
         for each in missing(place, version.hexdigest(), files, what):
             target = place / FILES / each.name
-            self._download(f"{path}/{each.name}" if path else each.name, place, target)
+            self._download(f"{path}/{each.name}" if path else each.name, place, target, each.bytes)
             if (came := target.stat().st_size) != each.bytes:
                 message = f"{what} changed: {each.name} has {came} bytes, but was listed with {each.bytes}"
                 raise StageError(Reason.SOURCE_TRUNCATED, message, final=False)
@@ -120,9 +120,9 @@ class Bucket:
             raise StageError(Reason.SOURCE_INVALID, message)
         return listed
 
-    def _download(self, path: str, place: Path, target: Path) -> str:
+    def _download(self, path: str, place: Path, target: Path, listed: int | None = None) -> str:
         """Write an object to ``target`` and return its version or, without one, its entity tag."""
-        partial = Partial(place, f"{self._name}/{path}", target.name)
+        partial = Partial(place, f"{self._name}/{path}", target.name, listed)
         version = patiently(lambda: self._try(path, partial), lambda: partial.have()[1])
         partial.complete(target)
         return version

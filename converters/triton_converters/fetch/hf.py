@@ -45,7 +45,7 @@ def fetch(remote: Remote, place: Path) -> Fetched:
     files = chosen(remote, files, what)
     for each in missing(place, commit, files, what):
         url = f"{endpoint}/{repository}/resolve/{commit}/{quote(each.name)}"
-        download(url, place, place / FILES / each.name, lambda: header)
+        download(url, place, place / FILES / each.name, lambda: header, each.bytes)
     hashes = {each.name: each.sha256 for each in files if each.sha256}
     return Fetched(commit, single=False, files=frozenset(each.name for each in files), hashes=hashes)
 

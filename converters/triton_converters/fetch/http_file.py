@@ -25,13 +25,13 @@ Header = Callable[[], Mapping[str, str]]
 _RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
 
 
-def download(url: str, place: Path, target: Path, credentials: Header) -> str:
+def download(url: str, place: Path, target: Path, credentials: Header, listed: int | None = None) -> str:
     """Write the file of a URL to ``target`` and return its entity tag, which may be empty.
 
     ``place``: the directory that keeps what came of a file that is not complete. ``credentials``: headers for the URL's
-    host. Raises StageError.
+    host. ``listed``: the bytes that the server's list says; None: it has none. Raises StageError.
     """
-    partial = Partial(place, url, target.name)
+    partial = Partial(place, url, target.name, listed)
     tag = patiently(lambda: _try(partial, credentials), lambda: partial.have()[1])
     partial.complete(target)
     return tag

@@ -61,7 +61,7 @@ def fetch(remote: Remote, place: Path) -> Fetched:
     archives = {place / ARCHIVES / each.sha256 / each.name: each for each in layers if each.is_folder}
     targets |= {path: each for path, each in archives.items() if not path.exists()}
     for target, each in targets.items():
-        download(repository.blob(f"sha256:{each.sha256}"), place, target, repository.header)
+        download(repository.blob(f"sha256:{each.sha256}"), place, target, repository.header, each.bytes)
     names = set(hashes)
     for archive, folder in archives.items():
         if sha256_of(SourceFile(folder.name, archive)) != folder.sha256:

@@ -25,6 +25,8 @@ class Partial:
     """What the file is called in the state, so without a signature."""
     name: str
     """What it is called in the log and in messages."""
+    listed: int | None = None
+    """The bytes that the server's list says; None: it has none."""
 
     def have(self) -> tuple[str, int]:
         """Return the entity tag and the number of the bytes that are there; 0: none that can be gone on with."""
@@ -39,9 +41,13 @@ class Partial:
         """Write what comes from byte ``start`` on.
 
         ``tag``: the file's strong entity tag; empty: none, so the bytes cannot be gone on with. ``total``: the file's
-        bytes; None: not known. Raises StageError.
+        bytes as its answer announces them; None: it does not. What is more than the server said is not written, and
+        nothing of such a file is kept. Raises StageError.
         """
         part, name = self.place / PART, self.name
+        if total is not None and self.listed is not None and total > self.listed:
+            raise self._other(f"has {total} bytes, but was listed with {self.listed}")
+        total = self.listed if total is None else total
         if total is not None:
             check_room(self.place, total - _size(part))
         (self.place / STATE).write_text(json.dumps({"url": self.url, "tag": tag}), encoding="utf-8")
@@ -50,6 +56,8 @@ class Partial:
             file.seek(start)
             try:
                 for chunk in chunks:
+                    if total is not None and file.tell() + len(chunk) > total:
+                        raise self._other(f"goes on after the {total} bytes that the server announced")
                     file.write(chunk)
                     progress.add(len(chunk))
             except StalledError as error:
@@ -61,6 +69,12 @@ class Partial:
     def forget(self) -> None:
         """Begin anew the next time."""
         (self.place / STATE).unlink(missing_ok=True)
+
+    def _other(self, what: str) -> StageError:
+        """Remove what came, and return the failure of a server that sends something else than it said."""
+        self.forget()
+        (self.place / PART).unlink(missing_ok=True)
+        return StageError(Reason.SOURCE_TRUNCATED, f"{self.name} {what}", final=False)
 
     def complete(self, target: Path) -> None:
         """Give the file its name."""
