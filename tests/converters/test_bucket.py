@@ -134,6 +134,41 @@ def test_files_that_came_are_not_asked_for_again_unless_the_folder_has_changed(
     assert files(download())["config.json"] == b"[]"
 
 
+class Whole:
+    """A bucket's server that answers a request for a part otherwise than with that part."""
+
+    def __init__(self, server: Server, status: int, headers: dict[str, str]) -> None:
+        self.server, self.status, self.headers = server, status, headers
+        self.cloud = Cloud({"model.bin": LARGE}, "/models")
+
+    def answer(self, path: str, authorization: str) -> tuple[int, dict[str, str], bytes]:
+        status, headers, body = self.cloud.answer(path, authorization)
+        if "range" in self.server.behaviour.seen[-1]:
+            return self.status, headers | self.headers, body
+        return status, headers, body
+
+
+@pytest.mark.parametrize("tries", [1, 3], ids=["in the next Job", "in the same Job"])
+@pytest.mark.parametrize(
+    ("status", "content_range"),
+    [(200, ""), (206, ""), (206, "bytes"), (206, "bytes 5-9/10"), (206, f"bytes 0-{len(LARGE) - 1}/{len(LARGE)}")],
+)
+def test_a_server_that_does_not_go_on_with_an_object_sends_it_anew(
+    server: Server, status: int, content_range: str, tries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "PAUSES", (0.01,) * (tries - 1))
+    server.behaviour.hub = Whole(server, status, {"Content-Range": content_range})
+    server.behaviour.breaks = [100_000]
+    with_secret(AWS_ENDPOINT_URL=f"https://{server.host}")
+    if tries == 1:
+        failure("s3://models/model.bin")
+        error = failure("s3://models/model.bin")
+        assert (error.reason, error.final) == (Reason.SOURCE_TRUNCATED, False)
+        assert "the part of the file that was asked for" in error.message
+    assert files(download("s3://models/model.bin")) == {"model.bin": LARGE}
+    assert [each.get("range", "") for each in server.behaviour.seen][-1] == ""
+
+
 def test_another_version_begins_anew(models: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patience, "PAUSES", ())
     place = layout.ROOT / "sources" / ".tmp-0123456789abcdef-download"

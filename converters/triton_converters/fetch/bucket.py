@@ -45,6 +45,8 @@ UNFIT = "has something else under the keys of this scheme than it needs"
 RANGE_REFUSED, ELSEWHERE = 416, (301, 400)
 """HTTP statuses: of a part that is not there, and of a bucket of S3 in another region."""
 _STATUS = re.compile(r"Status \{\s*status: (\d{3})\b")
+_NO_PART = re.compile(r"source: (NotPartial|\w{1,32}Range|InvalidRangeRequest)\b")
+"""What the library says of an answer to a request for a part that has the whole object, or another part."""
 _CERTIFICATE = re.compile(r"InvalidCertificate\(\s*(\w{1,64})")
 _WORDS = {
     "dns error": "its name does not resolve",
@@ -137,13 +139,13 @@ class Bucket:
             with self._told(path):
                 answer = self._store.get(path, options=options)
         except StageError as error:
-            # It is another object by now.
+            # It is another object by now, or the server does not go on with one: the next try asks for all of it.
             if error.reason is Reason.SOURCE_TRUNCATED:
                 partial.forget()
             raise
         if answer.range[0] != start:
             partial.forget()
-            raise connection.broken(self._name)
+            raise connection.no_part(self._name)
         found = answer.meta["e_tag"] or ""
         partial.write(self._chunks(path, answer), found if TAG.fullmatch(found) else "", start, answer.meta["size"])
         return answer.meta["version"] or found
@@ -175,6 +177,8 @@ class Bucket:
             return StageError(Reason.SOURCE_INVALID, f"{self._name}/{path} has an object with {NO_NAME}; rename it")
         if isinstance(error, PreconditionError) or status == RANGE_REFUSED or body:
             return connection.broken(self._name)
+        if not status and _NO_PART.search(text):
+            return connection.no_part(self._name)
         if status in ELSEWHERE and self._remote.uri.scheme == "s3":
             message = (
                 f"{self._name} answered {status}, as a bucket of another region does; put its region into the Secret of"

@@ -136,6 +136,12 @@ def broken(who: str) -> StageError:
     return StageError(Reason.SOURCE_TRUNCATED, message, final=False)
 
 
+def no_part(who: str) -> StageError:
+    """Return the failure of a server that was asked to go on, and sends something else than the rest."""
+    message = f"{who} did not send the part of the file that was asked for"
+    return StageError(Reason.SOURCE_TRUNCATED, message, final=False)
+
+
 def unreachable(who: str, why: str) -> StageError:
     """Return the failure of a connection that did not come about."""
     advice = "check the host's name, and the Helm values networkPolicy.sources and sources.proxy"

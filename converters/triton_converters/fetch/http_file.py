@@ -13,7 +13,7 @@ from urllib3 import BaseHTTPResponse
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.fetch.connection import opened
+from triton_converters.fetch.connection import no_part, opened
 from triton_converters.fetch.partial import Partial
 from triton_converters.fetch.patience import patiently
 
@@ -53,8 +53,7 @@ def _try(partial: Partial, credentials: Header) -> str:
         found = answer.headers.get("ETag", "")
         if answer.status == 206 and (found not in ("", tag) or not _continues(answer, start)):
             partial.forget()
-            message = f"{host} did not send the part of the file that was asked for"
-            raise StageError(Reason.SOURCE_TRUNCATED, message, final=False)
+            raise no_part(host)
         if answer.status == 200:
             tag = found if TAG.fullmatch(found) else ""
         partial.write(_chunks(answer), tag, start, _total(answer, start))
