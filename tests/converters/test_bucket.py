@@ -269,19 +269,6 @@ def test_a_folder_without_room_is_not_begun(
     assert begun(capfd) == []
 
 
-@pytest.mark.parametrize("names", [["ocr/a", "ocr/a/b"], ["ocr/..data"], ["ocr/a\\b"], ["ocr/lost+found/a"]])
-def test_names_that_no_source_has_are_refused(mount: Path, names: list[str]) -> None:
-    listed: Any = [{"path": name, "size": 1} for name in names]
-    with pytest.raises(StageError) as caught:
-        bucket._files(listed, "ocr", "s3://models/ocr")
-    assert caught.value.reason is Reason.SOURCE_INVALID
-
-
-def test_an_empty_object_may_stand_for_a_folder(mount: Path) -> None:
-    listed: Any = [{"path": "ocr/a", "size": 0}, {"path": "ocr/a/b", "size": 1}]
-    assert [each.name for each in bucket._files(listed, "ocr", "")] == ["a/b"]
-
-
 def test_a_bucket_of_google(server: Server) -> None:
     cloud = server.behaviour.hub = Cloud(OBJECTS, "/models")
     account = {

@@ -151,6 +151,31 @@ def test_an_answer_that_no_hub_gives_is_refused(hub: Hub, changes: dict[str, Any
     assert not list((layout.ROOT / "sources").glob("*"))
 
 
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (["a", "a/b"], "acme/ocr has a file with the name of a folder; rename one of them"),
+        (["a/b/c", "a-b", "a"], "acme/ocr has a file with the name of a folder; rename one of them"),
+        (["a", "b", "a"], "acme/ocr has two files with one name; rename one of them"),
+        (["a" * 256], "acme/ocr has a file with a name that is too long for a file; rename it"),
+        (["é" * 128], "acme/ocr has a file with a name that is too long for a file; rename it"),
+        (["/".join(["é" * 100] * 20)], "acme/ocr has a file with a name that is too long for a file; rename it"),
+        (["a/../b"], "acme/ocr has a file with a name that no source has; rename it"),
+    ],
+)
+def test_names_that_no_folder_can_hold_are_refused_for_good(hub: Hub, names: list[str], words: str) -> None:
+    hub.files = dict.fromkeys(names, b"")
+    hub.changes = {"siblings": [{"rfilename": name, "size": 0} for name in names]}
+    error = failure()
+    assert (error.reason, error.final, error.message) == (Reason.SOURCE_INVALID, True, words)
+    assert not list((layout.ROOT / "sources").glob("*"))
+
+
+def test_the_longest_names_are_published(hub: Hub) -> None:
+    hub.files = {f"{'a' * 255}/{'é' * 127}": b"a", "b" * 255: b"b", "/".join(["c" * 204] * 5): b"c"}
+    assert files(download()) == hub.files
+
+
 def test_a_server_that_is_no_hub_is_named(hub: Hub, server: Server) -> None:
     server.behaviour.hub = None
     assert "Helm value sources.hub" in failure().message

@@ -316,6 +316,9 @@ def titled(title: Any, **fields: Any) -> bytes:
         titled("../escape"),
         titled("a/../../b"),
         titled("a\nb"),
+        titled("a" * 256),
+        titled("é" * 128),
+        titled("a/" * 600 + "a"),
         titled("\ud800"),
         titled("a", digest="sha512:00"),
         titled("a", digest=1),
@@ -372,6 +375,8 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "file and folder": lambda: archive({"tables/a": b"1", "tables/a/b": b"2"}),
     "folder and file": lambda: archive({"tables/a/b": b"1", "tables/a": b"2"}),
     "empty": lambda: archive({}),
+    "long name": lambda: archive({f"tables/{'a' * 256}": b""}),
+    "long path": lambda: archive({f"tables/{'a/' * 2100}a": b""}),
     "enormous header": enormous_header,
 }
 

@@ -27,7 +27,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch import connection
 from triton_converters.fetch.credentials import refused
-from triton_converters.fetch.folder import MOST_FILES, NO_NAME, File, chosen, missing, single
+from triton_converters.fetch.folder import MOST_FILES, NO_NAME, File, chosen, clash, missing, single
 from triton_converters.fetch.http_file import TAG
 from triton_converters.fetch.partial import Partial
 from triton_converters.fetch.patience import patiently
@@ -209,16 +209,21 @@ def _status(error: Exception, text: str) -> int:
 
 def _files(listed: list[ObjectMeta], folder: str, what: str) -> list[File]:
     """Return the files by their paths below the folder; raises StageError for one that no source has."""
-    names = {each["path"].removeprefix(f"{folder}/" if folder else ""): each["size"] for each in listed}
-    folders = {str(parent) for name in names for parent in Path(name).parents}
+    above = f"{folder}/" if folder else ""
+    found = sorted(((each["path"].removeprefix(above).split("/"), each["size"]) for each in listed), reverse=True)
+    files: list[File] = []
+    last: list[str] = []
     try:
-        # An empty object stands for a folder in the consoles of some clouds.
-        files = [File(name, size) for name, size in names.items() if size or name not in folders]
-        if any(each.name in folders for each in files):
-            raise ValueError("the name of a folder")
-        return files
+        for parts, size in found:
+            # An empty object stands for a folder in the consoles of some clouds.
+            if size or len(parts) == len(last) or last[: len(parts)] != parts:
+                files.append(File("/".join(parts), size))
+                last = parts
     except ValueError as error:
         raise StageError(Reason.SOURCE_INVALID, f"{what} has an object with {error}; rename it") from None
+    if why := clash(each.name for each in files):
+        raise StageError(Reason.SOURCE_INVALID, f"{what} has {why}; rename one of them")
+    return files[::-1]
 
 
 def _client_options() -> dict[str, Any]:

@@ -3,8 +3,9 @@
 import os
 import re
 import shutil
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from triton_converters.contract.failure import StageError
@@ -15,15 +16,21 @@ from triton_converters.fetch.remote import ARCHIVES, FILES, Remote, wanted
 MOST_FILES = 20_000
 REFUSED = ("", ".", "lost+found")
 """Parts of a path that no published source has."""
-NO_NAME = "a name that no source has"
+NO_NAME, TOO_LONG = "a name that no source has", "a name that is too long for a file"
 VERSION, SINGLE = "version", "a single file"
 """File of the download's directory that names the version whose files are there, and what it says of a single file."""
-_NAME = re.compile(r"[^\x00-\x1f\x7f\\]{1,1024}")
+LONGEST, LONGEST_PART = 1024, 255
+"""Bytes of a path, and of a part of it: what the file systems of claims, and the tools that read sources, can hold."""
+_NAME = re.compile(r"[^\x00-\x1f\x7f\\]+")
+
+
+class NameRefusedError(ValueError):
+    """A name that no source has."""
 
 
 @dataclass(frozen=True)
 class File:
-    """A file that the server lists; raises ValueError for a name or a size that no source has."""
+    """A file that the server lists; raises ValueError for a size that no source has, NameRefusedError for a name."""
 
     name: str
     """Path below the root of the source."""
@@ -32,13 +39,27 @@ class File:
     """Empty: the server does not tell."""
 
     def __post_init__(self) -> None:
-        parts = self.name.split("/")
         # JSON and tar can hold characters that no encoding has.
-        speakable = _NAME.fullmatch(self.name) and self.name.encode(errors="ignore").decode() == self.name
-        if not speakable or any(part in REFUSED or part.startswith("..") for part in parts):
-            raise ValueError(NO_NAME)
+        path = self.name.encode(errors="ignore")
+        if not _NAME.fullmatch(self.name) or path.decode() != self.name:
+            raise NameRefusedError(NO_NAME)
+        if len(path) > LONGEST or any(len(part) > LONGEST_PART for part in path.split(b"/")):
+            raise NameRefusedError(TOO_LONG)
+        if any(part in REFUSED or part.startswith("..") for part in self.name.split("/")):
+            raise NameRefusedError(NO_NAME)
         if not isinstance(self.bytes, int) or not 0 <= self.bytes < 2**62:
             raise ValueError("a size that no file has")
+
+
+def clash(names: Iterable[str]) -> str:
+    """Return in words why no folder can hold files of these paths; empty: one can."""
+    # What lies below a path follows it at once, sorted by parts.
+    for one, other in pairwise(sorted(name.split("/") for name in names)):
+        if one == other:
+            return "two files with one name"
+        if other[: len(one)] == one:
+            return "a file with the name of a folder"
+    return ""
 
 
 def chosen(remote: Remote, files: Sequence[File], what: str) -> list[File]:
@@ -68,10 +89,16 @@ def missing(place: Path, version: str, files: Sequence[File], what: str) -> list
 
 
 def single(place: Path, path: str) -> Path:
-    """Return where the single file of a URI's path is written, after removing everything else."""
+    """Return where the single file of a URI's path is written, after removing everything else.
+
+    Raises StageError(SourceInvalid).
+    """
+    name = path.rpartition("/")[2]
+    if len(name.encode()) > LONGEST_PART:
+        raise StageError(Reason.SOURCE_INVALID, f"spec.source.uri names a file with {TOO_LONG}; rename it")
     _begin(place, SINGLE)
     _keep(place / FILES, ())
-    return place / FILES / path.rpartition("/")[2]
+    return place / FILES / name
 
 
 def _is_there(path: Path, file: File) -> bool:

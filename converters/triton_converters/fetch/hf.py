@@ -18,7 +18,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch.connection import opened
 from triton_converters.fetch.credentials import choose
-from triton_converters.fetch.folder import MOST_FILES, File, chosen, missing
+from triton_converters.fetch.folder import MOST_FILES, File, NameRefusedError, chosen, clash, missing
 from triton_converters.fetch.http_file import download
 from triton_converters.fetch.patience import patiently
 from triton_converters.fetch.remote import FILES, Fetched, Remote
@@ -86,11 +86,16 @@ def _read(answer: bytes, repository: str) -> tuple[str, list[File]]:
         files = list(_files(told["siblings"]))
         if not _COMMIT.fullmatch(commit) or len(files) > MOST_FILES:
             raise ValueError
+    except NameRefusedError as error:
+        message = f"{repository} has a file with {error}; rename it"
+        raise StageError(Reason.SOURCE_INVALID, message) from None
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         message = (
             f"the answer about {repository} is not one of the Hugging Face hub; correct the Helm value sources.hub"
         )
         raise StageError(Reason.SOURCE_INVALID, message) from None
+    if why := clash(each.name for each in files):
+        raise StageError(Reason.SOURCE_INVALID, f"{repository} has {why}; rename one of them")
     return commit, files
 
 

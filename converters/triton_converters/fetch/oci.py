@@ -17,7 +17,7 @@ from triton_converters.claim_store.digest import SourceFile, sha256_of
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch.docker_config import account
-from triton_converters.fetch.folder import MOST_FILES, File, missing, nothing_chosen
+from triton_converters.fetch.folder import MOST_FILES, File, clash, missing, nothing_chosen
 from triton_converters.fetch.http_file import download
 from triton_converters.fetch.registry import LARGEST_MANIFEST, MANIFESTS, Repository
 from triton_converters.fetch.remote import ARCHIVES, FILES, Fetched, Remote, wanted
@@ -86,10 +86,10 @@ def _read(manifest: bytes, what: str) -> list[Layer]:
         if told.get("mediaType", MANIFESTS[0]) not in MANIFESTS or "layers" not in told:
             raise ValueError("no layers, as an index of several images has none")
         layers = list(_layers(told["layers"]))
-        names = {each.name for each in layers}
-        folders = {str(parent) for each in layers for parent in Path(each.name).parents}
-        if len(names) < len(layers) or names & folders or len(layers) > MOST_FILES:
-            raise ValueError("layers with one name, or too many")
+        if len(layers) > MOST_FILES:
+            raise ValueError("too many layers")
+        if why := clash(each.name for each in layers):
+            raise ValueError(why)
     except ValueError as error:
         why = "no manifest in JSON" if isinstance(error, json.JSONDecodeError | UnicodeDecodeError) else str(error)
         raise _no_artifact(what, why) from None

@@ -9,7 +9,7 @@ from typing import IO
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.fetch.folder import MOST_FILES, File
+from triton_converters.fetch.folder import MOST_FILES, File, NameRefusedError
 from triton_converters.fetch.partial import check_room
 from triton_converters.fetch.remote import wanted
 
@@ -33,7 +33,7 @@ def unpack(archive: Path, root: Path, folder: str, include: tuple[str, ...]) -> 
             with tarfile.open(fileobj=_Bounded(content), mode="r:") as tar:  # type: ignore[call-overload]
                 return _write(tar, root, folder, include)
     except (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError, OverflowError) as error:
-        why = f": it holds {error}" if isinstance(error, _RefusedError) else ""
+        why = f": it holds {error}" if isinstance(error, _RefusedError | NameRefusedError) else ""
         message = f"the archive of {folder} is not a tar of that folder with files alone{why}; push the folder again"
         raise StageError(Reason.SOURCE_INVALID, message) from None
 
