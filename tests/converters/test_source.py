@@ -279,6 +279,30 @@ def break_with_pipe(root: Path) -> None:
     os.mkfifo(root / "pipe")
 
 
+def break_with_links_that_multiply(root: Path) -> None:
+    """Each folder has two links to the next one: 28 links, and 32,767 names of one file's folder."""
+    for number in range(15):
+        (root / f"d{number}").mkdir()
+    for number in range(14):
+        for name in "ab":
+            (root / f"d{number}" / name).symlink_to(f"../d{number + 1}")
+    (root / "d14" / "weights").write_bytes(b"x")
+
+
+def break_with_links_to_nothing(root: Path) -> None:
+    """As before, with no file at the end: the names alone are too many to look at."""
+    break_with_links_that_multiply(root)
+    (root / "d14" / "weights").unlink()
+
+
+def break_with_a_long_path(root: Path) -> None:
+    """No folder lies deep, but the links lead through all of them."""
+    (root / "8").mkdir()
+    for number in range(8):
+        (root / f"{number}").mkdir()
+        (root / f"{number}" / ("n" * 200)).symlink_to(f"../{number + 1}")
+
+
 def break_with_name(root: Path) -> None:
     (root / "two\nlines.py").write_text("")
 
@@ -292,6 +316,9 @@ def break_with_name(root: Path) -> None:
         (break_with_loop, ["nested/again", "a directory that contains it"]),
         (break_with_dangling_link, ["gone.py", "a broken link"]),
         (break_with_pipe, ["pipe", "not a regular file"]),
+        (break_with_links_that_multiply, ["links lead to more than 20000 files and folders", "copy the files"]),
+        (break_with_links_to_nothing, ["links lead to more than 20000 files and folders"]),
+        (break_with_a_long_path, ["a path of more than 1024 bytes"]),
         (break_with_name, ["two\\nlines.py", "control character"]),
     ],
 )
@@ -315,7 +342,7 @@ def test_a_wrong_digest_names_both(mounted: Path) -> None:
     assert not (layout.ROOT / "sources").exists()
 
 
-@pytest.mark.parametrize("path", ["absent", "nested/absent/deeper", "model.py/absent"])
+@pytest.mark.parametrize("path", ["absent", "nested/absent/deeper", "model.py/absent", "a" * 256])
 def test_a_missing_path_says_what_is_there(mounted: Path, path: str) -> None:
     with pytest.raises(StageError) as caught:
         source.run(request(path))

@@ -13,6 +13,7 @@ from triton_converters.claim_store.digest import SourceFile
 from triton_converters.contract import layout, uris
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.fetch.folder import LONGEST, MOST_FILES
 
 COPY_BYTES = 2**20
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW
@@ -27,8 +28,9 @@ def locate(path: str, uri: str) -> Path:
     root = (mount / path).resolve()
     if not root.is_relative_to(mount):
         raise _invalid(f"{uri}: {path!r} leads outside the mounted volume")
-    if not root.exists():
-        folder = next(parent for parent in root.parents if parent.is_dir())
+    # Not Path.exists, which raises what the system says of a name that is too long.
+    if not os.path.exists(root):
+        folder = next(parent for parent in root.parents if os.path.isdir(parent))
         entries = ", ".join(sorted(entry.name for entry in folder.iterdir())[:10]) or "nothing"
         message = f"{uri} does not exist: the folder has no {root.name!r}; it has: {entries}"
         raise StageError(Reason.SOURCE_NOT_FOUND, message)
@@ -38,15 +40,17 @@ def locate(path: str, uri: str) -> Path:
 def files(root: Path, name: str) -> Iterator[SourceFile]:
     """Yield the regular files below ``root``, or ``root`` itself as ``name``; follows links that stay inside.
 
-    Raises StageError(SourceInvalid).
+    A few links can make millions of names from one file, so what lies below links is counted. Raises
+    StageError(SourceInvalid).
     """
     if not root.is_dir():
         yield _regular(root, name)
         return
-    # (directory to list, its name below the root, the real directories above it)
-    pending: list[tuple[Path, str, tuple[Path, ...]]] = [(root, "", (root,))]
+    # (directory to list, its name below the root, the real directories above it, whether a link led to it)
+    pending: list[tuple[Path, str, tuple[Path, ...], bool]] = [(root, "", (root,), False)]
+    linked = 0
     while pending:
-        directory, prefix, above = pending.pop()
+        directory, prefix, above, is_linked = pending.pop()
         try:
             entries = sorted(directory.iterdir())
         except PermissionError as error:
@@ -59,10 +63,20 @@ def files(root: Path, name: str) -> Iterator[SourceFile]:
                 if not entry.is_symlink():
                     raise changed()
                 raise _invalid(f"{name} is a link to {os.readlink(entry)}, outside the source; copy the file there")
+            through = is_linked or entry.is_symlink()
+            linked += through
+            if linked > MOST_FILES:
+                raise _invalid(
+                    f"links lead to more than {MOST_FILES} files and folders, {name} among them; copy the files"
+                )
+            if len(os.fsencode(name)) > LONGEST:
+                raise _invalid(
+                    f"{name[:80]}... is a path of more than {LONGEST} bytes; use shorter names or fewer folders"
+                )
             if real.is_dir():
                 if real in above:
                     raise _invalid(f"{name} is a link to a directory that contains it")
-                pending.append((real, f"{name}/", (*above, real)))
+                pending.append((real, f"{name}/", (*above, real), through))
             else:
                 yield _regular(real, name)
 
