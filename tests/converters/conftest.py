@@ -1,6 +1,7 @@
 """A claim in a temporary directory, and sources made of text."""
 
 import importlib.util
+import inspect
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -36,19 +37,9 @@ def mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root.mkdir(parents=True)
     mark(root)
     incoming.mkdir()
-    for locate in (
-        layout.source_directory,
-        layout.packages_directory,
-        layout.installed_packages,
-        layout.reference_directory,
-        layout.candidate_directory,
-        layout.revision_directory,
-        layout.model_repository,
-        layout.parameter_server,
-        layout.measurement_directory,
-        layout.cache_directory,
-    ):
-        monkeypatch.setattr(locate, "__defaults__", (root,))
+    for locate in vars(layout).values():
+        if inspect.isfunction(locate) and locate.__defaults__ == (layout.ROOT,):
+            monkeypatch.setattr(locate, "__defaults__", (root,))
     monkeypatch.setattr(layout, "MOUNT", root.parent)
     monkeypatch.setattr(layout, "ROOT", root)
     monkeypatch.setattr(layout, "INCOMING_MOUNT", incoming)

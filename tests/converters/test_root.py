@@ -136,3 +136,8 @@ def test_a_claim_without_our_directory_lacks_what_a_job_needs(claim: Path) -> No
     assert program.main(["prepare", "reference", REFER.to_json()]) == 1
     assert message().reason is Reason.RESULT_MISSING
     assert listed(claim) == set()
+
+
+def test_no_path_function_of_a_test_leads_to_the_real_claim(mount: Path) -> None:
+    assert layout.search_directory("s").is_relative_to(mount)
+    assert layout.kept_outputs("p").is_relative_to(mount)
