@@ -21,8 +21,9 @@ from triton_converters.contract.measurement_requests import (
 )
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Row, SearchResult, Tuning
+from triton_converters.contract.search_parts import PART_POINTS
 from triton_converters.measuring.environment import Environment
-from triton_converters.search import PART_POINTS
+from triton_converters.search import plausible
 from triton_converters.search.journal import FILE, MEASURED, REFUSED, Journal
 from triton_converters.search.path import Point
 from triton_converters.search.space import Space
@@ -97,7 +98,11 @@ def _no_server(monkeypatch: pytest.MonkeyPatch) -> None:
 def searched(directory: Path, probe: PaperProbe, **changes: Any) -> SearchResult:
     request = replace(REQUEST, **changes)
     profiled = {Point(BASE, load): row(Point(BASE, load)) for load in LOADS}
-    return search.Search(request, Space.of(request), Journal(directory), probe, profiled).run()  # type: ignore[arg-type]
+    space, journal = Space.of(request), Journal(directory)
+    found = search.Search(request, space, journal, probe, profiled).run()  # type: ignore[arg-type]
+    plausible.check(request, found, directory)
+    plausible.check_points(space, ((entry.tuning, entry.row) for entry in journal.entries), directory)
+    return found
 
 
 def all_parts(directory: Path, probe: PaperProbe, **changes: Any) -> list[SearchResult]:

@@ -59,11 +59,14 @@ def check_inputs(request: ReferenceRequest | ConvertRequest | MetricsRequest) ->
 
 
 def write_result(directory: Path, stage: str, key: str, result: Document) -> None:
-    """Write result.json; raises StageError(Crashed) if it would not fit into a termination message."""
+    """Write result.json; raises StageError(Crashed) if it does not fit into a termination message, or has no reader."""
     try:
         message = Outcome(stage, key, result).to_json()
+        Outcome.from_json(message)
     except MessageTooLongError as error:
         raise StageError(Reason.CRASHED, f"the result does not fit into a termination message: {error}") from error
+    except DocumentError as error:
+        raise StageError(Reason.CRASHED, f"the result is not one that can be read again: {error}") from error
     write_file(directory / RESULT_FILE, message.encode())
 
 

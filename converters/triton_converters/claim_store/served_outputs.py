@@ -4,7 +4,6 @@ Every sample has arrays of its own, because shapes may differ between samples.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 
 import numpy
@@ -19,13 +18,21 @@ CHUNK = 64
 
 def write_outputs(directory: Path, outputs: Sequence[Arrays]) -> None:
     """Write the outputs of every sample, in order, below a measurement's directory."""
-    folder = directory / FOLDER
-    folder.mkdir()
+    (directory / FOLDER).mkdir()
     for start in range(0, len(outputs), CHUNK):
-        chunk = enumerate(islice(outputs, start, start + CHUNK))
-        arrays = {f"{index}/{name}": array for index, sample in chunk for name, array in sample.items()}
-        with (folder / f"{start // CHUNK:06}.npz").open("wb") as file:
-            numpy.savez(file, allow_pickle=False, **arrays)
+        write_chunk(directory, start // CHUNK, outputs[start : start + CHUNK])
+
+
+def write_chunk(directory: Path, number: int, samples: Sequence[Arrays]) -> None:
+    """Write one file, of at most CHUNK samples; its folder has to exist."""
+    arrays = {f"{index}/{name}": array for index, sample in enumerate(samples) for name, array in sample.items()}
+    with (directory / file_name(number)).open("wb") as file:
+        numpy.savez(file, allow_pickle=False, **arrays)
+
+
+def file_name(number: int) -> str:
+    """Return the path of a file below the measurement's directory."""
+    return f"{FOLDER}/{number:06}.npz"
 
 
 def read_outputs(directory: Path) -> Iterator[Arrays]:

@@ -185,7 +185,7 @@ class SearchRequest(Document):
 
     One search is a series of Jobs, because a termination message holds few points. Each Job walks the search's path
     from the start and does not measure again what is in the file of points. Part n answers with the points from
-    ``n * search.PART_POINTS`` on.
+    ``n * search_parts.PART_POINTS`` on.
     """
 
     key: str

@@ -42,12 +42,7 @@ def read_batches(root: Path, folder: str, names: Names, target: Path, limit: int
 
 def read_batch(root: Path, name: str, names: Names, target: Path) -> Batch:
     """Return one batch; raises what ``read_batches`` raises."""
-    with files.open_file(root, name) as file:
-        files.check_room(os.fstat(file.fileno()).st_size, target, root / name)
-        try:
-            arrays = _read(file)
-        except Exception as error:
-            raise refused(root / name, f"{type(error).__name__}: {error}") from error
+    arrays = read_arrays(root, name, target)
     ids = arrays.pop("ids", None)
     groups: dict[str, dict[str, Array]] = {group: {} for group in _GROUPS}
     for key, array in arrays.items():
@@ -66,6 +61,16 @@ def read_batch(root: Path, name: str, names: Names, target: Path) -> Batch:
     return Batch(ids, inputs, groups["labels"], outputs)
 
 
+def read_arrays(root: Path, name: str, target: Path, most: int = ARRAYS) -> dict[str, Array]:
+    """Return at most ``most`` arrays of a file by their names; raises what ``read_batches`` raises."""
+    with files.open_file(root, name) as file:
+        files.check_room(os.fstat(file.fileno()).st_size, target, root / name)
+        try:
+            return _read(file, most)
+        except Exception as error:
+            raise refused(root / name, f"{type(error).__name__}: {error}") from error
+
+
 def check_names(names: Names, path: Path) -> None:
     """Raise StageError(Crashed) if a model's names are not distinct, or not what may stand in a configuration."""
     every = (*names.inputs, *names.outputs)
@@ -78,13 +83,13 @@ def _is_name(text: str) -> bool:
     return 0 < len(text) <= NAME_CHARACTERS and text.isprintable()
 
 
-def _read(file: IO[bytes]) -> dict[str, Array]:
+def _read(file: IO[bytes], most: int) -> dict[str, Array]:
     """Return the arrays by name; raises whatever the file's content provokes."""
     arrays: dict[str, Array] = {}
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
-        if len(members) > ARRAYS:
-            raise ValueError(f"it holds more than {ARRAYS} arrays")
+        if len(members) > most:
+            raise ValueError(f"it holds more than {most} arrays")
         # Members that overlap would otherwise make much of little.
         if sum(each.file_size for each in members) > os.fstat(file.fileno()).st_size:
             raise ValueError("its arrays are longer than the file")

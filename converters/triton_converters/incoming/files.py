@@ -104,17 +104,14 @@ def copy(root: Path, names: Iterable[str], target: Path) -> None:
     Raises StageError: StorageFull, before anything is copied, if they do not fit (a sparse file counts with its whole
     length); what ``open_file`` raises.
     """
-    files = [(name, open_file(root, name)) for name in names]
-    try:
-        check_room(sum(os.fstat(file.fileno()).st_size for _, file in files), target, root)
-        for name, file in files:
-            path = target / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("xb") as copied:
-                shutil.copyfileobj(file, copied, COPY_BYTES)
-    finally:
-        for _, file in files:
-            file.close()
+    known = list(names)
+    check_room(sum(_length(root, name) for name in known), target, root)
+    for name in known:
+        path = target / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # One by one: a process may have few files open.
+        with open_file(root, name) as file, path.open("xb") as copied:
+            shutil.copyfileobj(file, copied, COPY_BYTES)
 
 
 def check_room(size: int, target: Path, what: Path) -> None:
@@ -126,6 +123,11 @@ def check_room(size: int, target: Path, what: Path) -> None:
             f" {free / 2**20:.1f} MiB left; enlarge the claim, or delete what is no longer needed"
         )
         raise StageError(Reason.STORAGE_FULL, message, final=False)
+
+
+def _length(root: Path, name: str) -> int:
+    with open_file(root, name) as file:
+        return os.fstat(file.fileno()).st_size
 
 
 def _open_folder(root: Path, parts: Iterable[str]) -> int:

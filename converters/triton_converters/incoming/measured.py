@@ -4,7 +4,7 @@ The server runs the model's code, and the client reads what it answers. So nothi
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,26 +18,26 @@ from triton_converters.incoming.files import refused
 FOLDER = "measured"
 """Folder of INCOMING_MOUNT with what goes beside the result."""
 MOST_FILES = 4096
-OPEN_FILES = 256
-"""How many are copied at once; all of them are open meanwhile."""
 _MEASUREMENT = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}\.(csv|log|json)")
-_OUTPUTS = re.compile(r"\d{6}\.npz")
 
 Result = TypeVar("Result", bound=Document)
 
 
-def publish(stage: str, key: str, kind: type[Result], incoming: Path) -> Result:
+def publish(
+    stage: str, key: str, kind: type[Result], incoming: Path, judge: Callable[[Result, Path], object]
+) -> Result:
     """Publish ``measurements/<key>/`` with the files that the client left, and return the result.
 
-    Raises StageError: that with which the client ended; Crashed and StorageFull for what is not published.
+    ``judge``: raises StageError(Crashed) for a result that nobody asked for; it may add files to the directory that is
+    to be published. Raises StageError: that with which the client ended; Crashed and StorageFull for what is not
+    published.
     """
     documents.check_end(incoming)
     result = documents.read(incoming, documents.RESULT, kind)
 
     def fill(directory: Path) -> Result:
-        names = [*measurements_in(incoming, FOLDER), *_outputs(incoming)]
-        for start in range(0, len(names), OPEN_FILES):
-            files.copy(incoming / FOLDER, names[start : start + OPEN_FILES], directory)
+        judge(result, directory)
+        files.copy(incoming / FOLDER, measurements_in(incoming, FOLDER), directory)
         return result
 
     return publish_result(layout.measurement_directory(key), stage, key, kind, fill)
@@ -46,19 +46,6 @@ def publish(stage: str, key: str, kind: type[Result], incoming: Path) -> Result:
 def measurements_in(root: Path, folder: str) -> list[str]:
     """Return the names of perf_analyzer's files in a folder of ``root``; raises StageError(Crashed) for any other."""
     found = [name for name in files.names_in(root, folder, MOST_FILES) if name != served_outputs.FOLDER]
-    return _checked(root / folder, found, _MEASUREMENT)
-
-
-def _outputs(root: Path) -> list[str]:
-    folder = f"{FOLDER}/{served_outputs.FOLDER}"
-    if not files.exists(root, folder):
-        return []
-    names = _checked(root / folder, files.names_in(root, folder, MOST_FILES), _OUTPUTS)
-    return [f"{served_outputs.FOLDER}/{name}" for name in names]
-
-
-def _checked(folder: Path, names: Iterable[str], pattern: re.Pattern[str]) -> list[str]:
-    found = list(names)
-    if wrong := next((name for name in found if not pattern.fullmatch(name)), None):
-        raise refused(folder / wrong, "no measurement has such a name")
+    if wrong := next((name for name in found if not _MEASUREMENT.fullmatch(name)), None):
+        raise refused(root / folder / wrong, "no measurement has such a name")
     return found

@@ -9,18 +9,24 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from triton_converters.contract import layout
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.results import Row, Tuning
 from triton_converters.incoming import files, measured
 from triton_converters.incoming.files import refused
+from triton_converters.search import plausible
 from triton_converters.search.path import Point
-from triton_converters.search.space import Load
+from triton_converters.search.space import Load, Space
 
 FILE = "points.jsonl"
 FOLDER = "search"
 """Folder of INCOMING_MOUNT with the copy."""
 LIMIT_BYTES = 4 * 2**20
 """Longest copy that is read. A search of 240 points has some 200 KB."""
+LINE_BYTES = 64 * 1024
+"""Longest line that is added. One has the figures, a command line, and MESSAGE_BYTES at most of a refusal."""
+MESSAGE_BYTES = 1000
+"""Longest refusal of a configuration."""
 _ATTEMPT = re.compile(r"\d{4,}")
 BEGAN, MEASURED, REPEATED, REFUSED, STOPPED = "began", "measured", "repeated", "refused", "stopped"
 
@@ -101,13 +107,13 @@ def copy(directory: Path, target: Path) -> None:
         (target / FILE).write_bytes(_whole(path.read_bytes()))
 
 
-def add(directory: Path, incoming: Path) -> None:
+def add(search: str, space: Space, incoming: Path) -> None:
     """Add to a search's directory what the client's copy in ``incoming`` has more.
 
     Nothing is added if another Job has added points since the copy was made. Raises StageError: Crashed for what is not
     published, StorageFull.
     """
-    name = f"{FOLDER}/{FILE}"
+    name, directory = f"{FOLDER}/{FILE}", layout.search_directory(search)
     if not files.exists(incoming, name):
         return
     content = _whole(files.read_file(incoming, name, LIMIT_BYTES))
@@ -119,10 +125,19 @@ def add(directory: Path, incoming: Path) -> None:
     entries = [entry for line in lines if (entry := _read(line))]
     if len(entries) != len(lines):
         raise refused(incoming / name, "a line of it is no point")
+    plausible.check_points(space, ((entry.tuning, entry.row) for entry in entries), incoming / name)
+    # JSON may write a character in twelve.
+    lengths = [len(entry.to_json()) for entry in entries]
+    if max(lengths, default=0) > LINE_BYTES or len(known) + sum(lengths) + len(lengths) > LIMIT_BYTES:
+        raise refused(incoming / name, f"a line is longer than {LINE_BYTES} bytes, or all are than {LIMIT_BYTES}")
     Journal(directory).append(*entries)
+    room = measured.MOST_FILES
     for attempt in filter(_ATTEMPT.fullmatch, files.names_in(incoming, FOLDER, measured.MOST_FILES)):
         if not (directory / attempt).exists():
             names = measured.measurements_in(incoming, f"{FOLDER}/{attempt}")
+            room -= 1 + len(names)
+            if room < 0:
+                raise refused(incoming / FOLDER, f"it holds more than {measured.MOST_FILES} files")
             (directory / attempt).mkdir()
             files.copy(incoming / FOLDER / attempt, names, directory / attempt)
 

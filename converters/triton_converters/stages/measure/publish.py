@@ -4,11 +4,15 @@ from pathlib import Path
 
 from triton_converters.contract.measurement_requests import MeasureRequest
 from triton_converters.contract.results import MeasureResult
-from triton_converters.incoming import measured
+from triton_converters.incoming import documents, measured, plausible
 
 STAGE = "measure"
 
 
 def run(request: MeasureRequest, incoming: Path) -> MeasureResult:
     """Publish ``measurements/<key>/``; raises what ``measured.publish`` raises."""
-    return measured.publish(STAGE, request.key, MeasureResult, incoming)
+
+    def judge(result: MeasureResult, directory: Path) -> None:
+        plausible.check_sweep(result.online, request.online, incoming / documents.RESULT)
+
+    return measured.publish(STAGE, request.key, MeasureResult, incoming, judge)

@@ -22,20 +22,10 @@ from triton_converters.measuring import load_input
 from triton_converters.measuring.bench import Bench
 from triton_converters.measuring.environment import observe
 from triton_converters.measuring.server import START_SECONDS, Server
+from triton_converters.stages.profile import GATES
 
 MESSAGE_BYTES = 700
 """Longest message of a gate: it shares the termination message with the sweeps and the environment."""
-GATES = frozenset(
-    {
-        Reason.PRECISION_MISMATCH,
-        Reason.MODEL_LOAD_FAILED,
-        Reason.SIGNATURE_MISMATCH,
-        Reason.INFERENCE_FAILED,
-        Reason.OUTPUTS_NOT_FINITE,
-        Reason.OUTPUTS_DIFFER,
-    }
-)
-"""Reasons that are a verdict on the candidate, from answers alone; any other ends the Job, which may run again."""
 
 
 @dataclass

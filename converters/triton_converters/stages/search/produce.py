@@ -12,13 +12,24 @@ from triton_converters.contract.measurement_requests import SearchRequest
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ProfileResult, ReferenceResult, Row, SearchPoint, SearchResult, Tuning
 from triton_converters.contract.scoring import order
+from triton_converters.contract.search_parts import PART_POINTS, REPEATS
+from triton_converters.contract.text import printable, shortened
 from triton_converters.incoming import documents, measured
 from triton_converters.measuring import load_input
 from triton_converters.measuring.environment import observe
 from triton_converters.measuring.server import START_SECONDS, Server
-from triton_converters.search import PART_POINTS
 from triton_converters.search.exhaustive import sweep
-from triton_converters.search.journal import BEGAN, FOLDER, MEASURED, REFUSED, REPEATED, STOPPED, Entry, Journal
+from triton_converters.search.journal import (
+    BEGAN,
+    FOLDER,
+    MEASURED,
+    MESSAGE_BYTES,
+    REFUSED,
+    REPEATED,
+    STOPPED,
+    Entry,
+    Journal,
+)
 from triton_converters.search.path import Path as Walk
 from triton_converters.search.path import Point, follow
 from triton_converters.search.probe import Probe
@@ -29,8 +40,6 @@ LOST_TWICE = 2
 """A configuration under which the server or the Job ended this often is not tried again."""
 RESTART_SECONDS = 400
 """How long to wait for a server that ended: the kubelet restarts it after a pause of up to five minutes."""
-REPEATS = 2
-"""Number of points that are measured once more at the end; the budget reserves them."""
 RETRIED = frozenset({Reason.SERVER_CRASHED, Reason.MEASUREMENT_FAILED, Reason.INFERENCE_FAILED})
 REFUSAL_CHARACTERS = 60
 """Longest refusal in the termination message, which 24 points share. The file of points has the whole text."""
@@ -160,7 +169,7 @@ class Search:
             point.load.batch_size,
             point.load.concurrency,
             row,
-            message,
+            shortened(printable(message), MESSAGE_BYTES),
             round(seconds, 3),
             self.probe.command if row else "",
         )

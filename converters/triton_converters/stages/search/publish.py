@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from triton_converters.contract import layout
 from triton_converters.contract.measurement_requests import SearchRequest
 from triton_converters.contract.results import SearchResult
-from triton_converters.incoming import measured
-from triton_converters.search import journal
+from triton_converters.incoming import documents, measured
+from triton_converters.search import journal, plausible
+from triton_converters.search.space import Space
 
 STAGE = "search"
 
@@ -16,5 +16,9 @@ def run(request: SearchRequest, incoming: Path) -> SearchResult:
 
     A search that failed keeps what it measured before, and the next try goes on from there.
     """
-    journal.add(layout.search_directory(request.search), incoming)
-    return measured.publish(STAGE, request.key, SearchResult, incoming)
+
+    def judge(result: SearchResult, directory: Path) -> None:
+        plausible.check(request, result, incoming / documents.RESULT)
+
+    journal.add(request.search, Space.of(request), incoming)
+    return measured.publish(STAGE, request.key, SearchResult, incoming, judge)

@@ -1,0 +1,50 @@
+"""Judge figures against their request: a client that a model took over can write any. Pure.
+
+Whether a figure is true, nobody can tell from it. Whether it can be, and whether it was asked for, anybody can.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple
+from itertools import product
+from pathlib import Path
+
+from triton_converters.contract.measurement_requests import OpenLoop, Sweep
+from triton_converters.contract.results import Row
+from triton_converters.contract.saturation import request_rate, saturation
+from triton_converters.incoming.files import refused
+
+LARGEST = 2**62
+"""No figure is larger, not even a difference of perf_analyzer's that wrapped around, in microseconds."""
+Load = tuple[int, int, int]
+"""Batch size, concurrency and request rate."""
+
+
+def is_possible(row: Row) -> bool:
+    """Whether a server can have had these figures."""
+    return all(0 <= each <= LARGEST for each in astuple(row)) and row.throughput > 0 and row.batch_size > 0
+
+
+def check_sweep(rows: Sequence[Row], asked: Sweep, what: Path) -> None:
+    """Raise StageError(Crashed) if the rows of ``what`` are not those of a sweep, each of its points once.
+
+    A sweep that ends when the throughput no longer rises has at least one row.
+    """
+    _check(rows, ((*load, 0) for load in product(asked.batch_sizes, asked.concurrencies)), asked.until_saturated, what)
+
+
+def check_rates(rows: Sequence[Row], asked: OpenLoop, sweep: Sweep, online: Sequence[Row], what: Path) -> None:
+    """Raise StageError(Crashed) if the rows are not those of the rates; ``online``: what ``sweep`` measured."""
+    rates = set(asked.rates)
+    found = saturation(online, asked.constraints) if asked.confirmed_percent else None
+    if found is not None and found.row is not None:
+        rates.add(request_rate(found.row, asked.confirmed_percent))
+    _check(rows, ((batch, 0, rate) for batch, rate in product(sweep.batch_sizes, rates)), False, what)
+
+
+def _check(rows: Sequence[Row], asked: Iterable[Load], may_end: bool, what: Path) -> None:
+    if not all(map(is_possible, rows)):
+        raise refused(what, "a figure in it is impossible")
+    wanted, given = Counter(asked), Counter((row.batch_size, row.concurrency, row.request_rate) for row in rows)
+    if not given <= wanted or (wanted and not given) or (given != wanted and not may_end):
+        raise refused(what, f"its {len(rows)} rows are not the {wanted.total()} that were asked for")
