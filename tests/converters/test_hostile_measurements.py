@@ -233,6 +233,13 @@ def test_a_part_of_another_search_is_not_published(claim: Path, result: SearchRe
     assert "result.json, which is not published" in refusal("search", SEARCH)
 
 
+@pytest.mark.parametrize("stage", HONEST)
+def test_more_command_lines_than_scenarios_are_not_published(claim: Path, stage: str) -> None:
+    many = replace(ENVIRONMENT, perf_analyzer=("",) * 4)
+    left(stage, REQUESTS[stage], replace(HONEST[stage], environment=many))  # type: ignore[call-arg]
+    assert "it has 4 command lines" in refusal(stage, REQUESTS[stage])
+
+
 def kept(count: int = SAMPLES) -> list[dict[str, numpy.ndarray]]:
     return [{"y": numpy.full(3, number, numpy.float32)} for number in range(count)]
 

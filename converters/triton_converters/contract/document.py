@@ -6,7 +6,7 @@ but quote no value, and DocumentError is the only exception.
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
@@ -53,10 +53,13 @@ def given(value: Any) -> dict[str, Any]:
     return {name: each for name, default in _defaults(value.__class__) if (each := getattr(value, name)) != default}
 
 
-def decode(text: str) -> Any:
-    """Return the decoded JSON; raises DocumentError if the text is not JSON or holds what no document may hold."""
+def decode(text: str, cut: Callable[[Any], Any] = lambda value: value) -> Any:
+    """Return the decoded JSON; raises DocumentError if the text is not JSON or holds what no document may hold.
+
+    ``cut``: leaves out what nobody reads, before the rest is checked.
+    """
     try:
-        value = json.loads(text)
+        value = cut(json.loads(text))
     except RecursionError as error:
         raise _too_deep() from error
     except ValueError as error:

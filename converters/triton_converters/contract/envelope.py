@@ -19,6 +19,7 @@ from typing import Any, Self
 from triton_converters.contract.document import LARGEST_INTEGER, Document, DocumentError, decode, given, wrong_type
 from triton_converters.contract.reasons import FAILURES, Reason
 from triton_converters.contract.results import RESULTS, SCENARIOS, CandidateMetrics, Row, SearchPoint, Tuning
+from triton_converters.contract.search_parts import PART_POINTS, REPEATS
 from triton_converters.contract.text import printable, shortened
 
 MESSAGE_LIMIT_BYTES = 4000
@@ -88,7 +89,7 @@ class Outcome:
         if len(text) > MESSAGE_CUT_BYTES or len(text.encode(errors="replace")) > MESSAGE_CUT_BYTES:
             raise DocumentError(f"the message is longer than {MESSAGE_CUT_BYTES} bytes")
         envelope = _Envelope.from_json(text)
-        packed = envelope.result if envelope.deflated is None else decode(_inflate(envelope.deflated))
+        packed = envelope.result if envelope.deflated is None else decode(_inflate(envelope.deflated), _cut)
         if packed is not None:
             if envelope.stage not in RESULTS:
                 raise DocumentError("the message names a stage that has no results")
@@ -157,7 +158,7 @@ _TUNING_COLUMNS = tuple(Tuning.__dataclass_fields__)
 _TUNING_FLAGS = ("dynamic_batching", "cuda_graphs")
 _CANDIDATES = "candidates"
 _CANDIDATE_COLUMNS = tuple(CandidateMetrics.__dataclass_fields__)
-_POINTS = {"points", "repeats"}
+_POINTS = {"points": PART_POINTS, "repeats": REPEATS}
 _POINT_COLUMNS = tuple(SearchPoint.__dataclass_fields__)
 
 
@@ -168,7 +169,7 @@ def _pack(result: dict[str, Any]) -> dict[str, Any]:
         packed[scenario] = [_pack_row(row) for row in packed[scenario]]
     for name in packed.keys() & {_CANDIDATES}:
         packed[name] = [list(each.values()) for each in packed[name]]
-    for name in packed.keys() & _POINTS:
+    for name in packed.keys() & _POINTS.keys():
         packed[name] = [
             [_pack_tuning(each["tuning"]), _pack_row(each["row"]) if each["row"] else None, each["refused"]]
             for each in packed[name]
@@ -184,9 +185,20 @@ def _unpack(result: Any) -> dict[str, Any]:
         unpacked[name] = [_unpack_row(row, name) for row in _list(unpacked[name], name)]
     for name in unpacked.keys() & {_CANDIDATES}:
         unpacked[name] = [_named(each, _CANDIDATE_COLUMNS, name) for each in _list(unpacked[name], name)]
-    for name in unpacked.keys() & _POINTS:
+    for name in unpacked.keys() & _POINTS.keys():
         unpacked[name] = [_unpack_point(each, name) for each in _list(unpacked[name], name)]
     return unpacked
+
+
+def _cut(result: Any) -> Any:
+    """Return a result with one point more than a part of a search may have, if it has even more.
+
+    That suffices to refuse it, and a pass reads hundreds of parts.
+    """
+    if not isinstance(result, dict):
+        return result
+    cut = {name: result[name][: most + 1] for name, most in _POINTS.items() if isinstance(result.get(name), list)}
+    return result | cut
 
 
 def _list(value: Any, place: str) -> list[Any]:

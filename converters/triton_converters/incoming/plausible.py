@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 
 from triton_converters.contract.measurement_requests import OpenLoop, Sweep
-from triton_converters.contract.results import Row
+from triton_converters.contract.results import SCENARIOS, Environment, Row
 from triton_converters.contract.saturation import request_rate, saturation
 from triton_converters.incoming.files import refused
 
@@ -23,6 +23,12 @@ Load = tuple[int, int, int]
 def is_possible(row: Row) -> bool:
     """Whether a server can have had these figures."""
     return all(0 <= each <= LARGEST for each in astuple(row)) and row.throughput > 0 and row.batch_size > 0
+
+
+def check_environment(environment: Environment, what: Path) -> None:
+    """Raise StageError(Crashed) for more command lines than one of each scenario."""
+    if len(environment.perf_analyzer) > len(SCENARIOS):
+        raise refused(what, f"it has {len(environment.perf_analyzer)} command lines")
 
 
 def check_sweep(rows: Sequence[Row], asked: Sweep, what: Path) -> None:

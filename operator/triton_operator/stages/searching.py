@@ -13,6 +13,7 @@ from triton_converters.contract import layout, scoring
 from triton_converters.contract.measurement_requests import SearchRequest
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import SearchPoint, SearchResult, Tuning
+from triton_converters.contract.search_parts import LEAST_MEASUREMENTS, LONGEST_OVERRUN_SECONDS, excess
 from triton_converters.contract.text import shortened
 from triton_operator import names
 from triton_operator.candidates.attempt import Attempt
@@ -38,8 +39,6 @@ PATH = (
     *("objectives", "constraints", "measurements", "seconds"),
 )
 """The fields of a request that say which points are measured and when to stop. They change no point's figures."""
-LEAST_MEASUREMENTS = 3
-"""One point, and the two that are repeated at the end."""
 FAILED = "Failed"
 MEASUREMENTS_SPENT = "MeasurementsSpent"
 
@@ -168,7 +167,6 @@ def _search(context: Context, dump: Dump, attempt: Attempt, budget: Budget) -> t
     """One candidate's search as far as it came, and the wishes."""
     known, effects = CandidateSearch(attempt.name), Effects()
     busy = is_measuring(context)
-    # Each part adds at least one point or ends the search.
     for part in range(budget.measurements):
         work = search_work(context, dump, attempt, budget, part)
         this = run(context, work, start=not busy)
@@ -185,12 +183,16 @@ def _search(context: Context, dump: Dump, attempt: Attempt, budget: Budget) -> t
             return _with_best(context, replace(known, pending=pending, job=job)), effects
         result = this.record.outcome.result
         assert isinstance(result, SearchResult)
+        # An earlier version's publisher let a client answer anything. What is beyond the bounds is not even looked at.
+        if beyond := excess(result, known.measurements, budget.measurements):
+            message = f"a Job of the search answered {beyond}; change spec.selection.search, and it is searched anew"
+            return _with_best(context, replace(known, ended=FAILED, failure=Trouble(Reason.CRASHED, message))), effects
         known = replace(
             known,
             points=known.points + result.points,
             repeats=result.repeats,
             size=result.size,
-            seconds=result.seconds,
+            seconds=min(max(0.0, result.seconds), budget.seconds + LONGEST_OVERRUN_SECONDS),
             ended=result.ended,
             records=(*known.records, work.key),
         )

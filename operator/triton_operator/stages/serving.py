@@ -166,6 +166,15 @@ def soak_of(context: Context, progress: Progress) -> Soaking:
 def _sweep(context: Context, work: Work, ready: bool) -> Run:
     """The online sweep; it is cancelled when no replicas are wanted, because it would fail without a server."""
     known = run(context, work, start=ready)
+    if known.record is not None:
+        result = known.record.outcome.result
+        assert isinstance(result, MeasureResult)
+        if not result.online:
+            # An earlier version's publisher let a client answer anything.
+            message = f"the Job measured nothing; type: {context.retry_command}"
+            trouble = Trouble(Reason.MEASUREMENT_FAILED, message)
+            remembered = unmet(context, {record_name(work.stage, work.key): trouble})
+            return replace(known, record=None, failure=trouble, effects=known.effects + remembered)
     if context.spec.serving.replicas or not known.active:
         return known
     return replace(known, effects=replace(known.effects, objects=(), jobs=frozenset()), active=False)

@@ -13,6 +13,7 @@ def run(request: MeasureRequest, incoming: Path) -> MeasureResult:
     """Publish ``measurements/<key>/``; raises what ``measured.publish`` raises."""
 
     def judge(result: MeasureResult, directory: Path) -> None:
+        plausible.check_environment(result.environment, incoming / documents.RESULT)
         plausible.check_sweep(result.online, request.online, incoming / documents.RESULT)
 
     return measured.publish(STAGE, request.key, MeasureResult, incoming, judge)

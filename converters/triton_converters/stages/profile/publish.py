@@ -39,6 +39,7 @@ def _check(request: ProfileRequest, reference: ReferenceResult, result: ProfileR
     fewest = reference.samples if result.passed else 0
     if not fewest <= result.samples <= reference.samples or result.max_absolute_error < 0:
         raise refused(what, f"it tells of {result.samples} samples, and the reference has {reference.samples}")
+    plausible.check_environment(result.environment, what)
     if result.passed:
         plausible.check_sweep(result.offline, request.offline, what)
         plausible.check_sweep(result.online, request.online, what)

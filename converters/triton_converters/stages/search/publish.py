@@ -5,6 +5,7 @@ from pathlib import Path
 from triton_converters.contract.measurement_requests import SearchRequest
 from triton_converters.contract.results import SearchResult
 from triton_converters.incoming import documents, measured
+from triton_converters.incoming.plausible import check_environment
 from triton_converters.search import journal, plausible
 from triton_converters.search.space import Space
 
@@ -18,6 +19,7 @@ def run(request: SearchRequest, incoming: Path) -> SearchResult:
     """
 
     def judge(result: SearchResult, directory: Path) -> None:
+        check_environment(result.environment, incoming / documents.RESULT)
         plausible.check(request, result, incoming / documents.RESULT)
 
     journal.add(request.search, Space.of(request), incoming)

@@ -1,0 +1,79 @@
+"""Measurements that a client made up and an earlier version's publisher let pass: they cost no more than a pass."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.simulation.answers import ENVIRONMENT, GOOD, PART_POINTS, Fate, Fates, _result
+from tests.simulation.cluster import Cluster
+from tests.simulation.deployments import a_model, a_spec
+from triton_converters.contract.envelope import Outcome
+from triton_converters.contract.results import SearchPoint, SearchResult, Tuning
+
+ONE_CANDIDATE = [a_model(candidates=[{"name": "onnx-fp32", "format": "onnx", "precision": "fp32"}])]
+
+
+def answering(wanted: str, change: Callable[[Any], Any], candidate: str = "") -> Fates:
+    """A client that changes what its Job answers."""
+
+    def fate(stage: str, name: str, request: Any) -> Fate:
+        if stage != wanted or candidate not in ("", name):
+            return GOOD
+        return Fate(answer=Outcome(stage, request.key, change(_result(stage, name, request, GOOD))).to_json())
+
+    return fate
+
+
+def test_a_sweep_without_rows_is_a_failed_one_and_is_measured_again_when_asked() -> None:
+    cluster = Cluster(a_spec(models=ONE_CANDIDATE), answering("measure", lambda result: replace(result, online=())))
+    cluster.settle()
+    assert cluster.condition("PerformanceMeasured")["reason"] == "MeasurementFailed"
+    assert "measured nothing" in cluster.condition("Ready")["message"]
+    cluster.fates = lambda *_: GOOD
+    cluster.retry()
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+
+
+def crowd(result: SearchResult) -> SearchResult:
+    return replace(result, points=result.points[:1] * 500, repeats=(), ended="")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (crowd, f"{PART_POINTS + 1} points and 0 repeats, where {PART_POINTS}"),
+        (lambda result: replace(result, points=(), repeats=(), ended=""), "0 points and 0 repeats, although"),
+        (
+            lambda result: replace(result, points=result.points[:1] * PART_POINTS, repeats=(), ended=""),
+            "48 measurements",
+        ),
+    ],
+)
+def test_a_part_beyond_its_bounds_ends_the_search_and_nothing_else(change: Callable[[Any], Any], words: str) -> None:
+    search = {"selection": {"search": {"mode": "Quick", "measurements": 40}}}
+    cluster = Cluster(a_spec(models=ONE_CANDIDATE, **search), answering("search", change))
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+    assert words in cluster.condition("Selected")["message"]
+
+
+@pytest.mark.parametrize("seconds", [-1e308, -1e8, 1e308])
+def test_seconds_of_a_search_give_no_other_one_more_than_the_budget(seconds: float) -> None:
+    search = {"selection": {"search": {"mode": "Quick", "measurements": 100, "durationSeconds": 600}}}
+    change = answering("search", lambda result: replace(result, seconds=seconds), "onnx-fp32")
+    cluster = Cluster(a_spec(**search), change)
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+    deadlines = [each["spec"]["template"]["spec"]["activeDeadlineSeconds"] for each in cluster.of_kind("Job")]
+    assert max(deadlines) <= 600 + 3600
+
+
+def test_a_part_with_a_thousand_points_is_read_as_far_as_it_takes_to_refuse_it() -> None:
+    point = SearchPoint(Tuning(8, 1, True, (), 0, False), None)
+    answer = Outcome("search", "0" * 16, SearchResult("s", (point,) * 1000, "", 1, 0.0, ENVIRONMENT)).to_json()
+    result = Outcome.from_json(answer).result
+    assert isinstance(result, SearchResult)
+    assert len(result.points) == PART_POINTS + 1
