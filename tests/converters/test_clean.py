@@ -7,6 +7,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -290,6 +291,15 @@ def test_a_source_that_somebody_added_to_stays(root: Path, marks: Path) -> None:
     with pytest.raises(StageError, match=added.name):
         run(REQUEST, root, marks)
     assert (added / "notes.txt").exists()
+
+
+@pytest.mark.parametrize("name", ["", ".", "/claim/measurements"])
+def test_a_search_keeps_nothing_by_a_name_that_is_no_key(root: Path, marks: Path, name: str) -> None:
+    name = str(root / "measurements") if name.startswith("/") else name
+    mark(marks, "evil", "search", "forged", replace(SEARCHED, search=name))
+    run(REQUEST, root, marks)
+    assert not layout.measurement_directory(UNMARKED, root).exists()
+    assert not layout.search_directory(UNMARKED, root).exists()
 
 
 def test_what_a_search_measured_is_ours_too(root: Path, marks: Path) -> None:

@@ -132,10 +132,12 @@ def _marked_by(entries: dict[str, Path], root: Path) -> Iterator[Path]:
 
 
 def _named(outcome: Outcome, root: Path) -> Iterator[Path]:
+    """Yield the directories that a record names. Any other name in it could keep what is not its own."""
     if outcome.stage in MARKED:
         name = outcome.result.digest if isinstance(outcome.result, SourceResult) else outcome.key
-        yield MARKED[outcome.stage](name, root)
-    if isinstance(outcome.result, SearchResult):
+        if _KEY.fullmatch(name):
+            yield MARKED[outcome.stage](name, root)
+    if isinstance(outcome.result, SearchResult) and _KEY.fullmatch(outcome.result.search):
         yield layout.search_directory(outcome.result.search, root)
 
 
