@@ -2,14 +2,16 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
 
+import triton_converters
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.envelope import MESSAGE_LIMIT_BYTES, Outcome
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.reasons import Reason
+from triton_converters.contract.reasons import TOLD_BY_USER_CODE, Reason
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import END, End
 
@@ -125,3 +127,23 @@ def test_an_order_holds_the_request_as_it_was(tmp_path: Path) -> None:
     order = documents.read(tmp_path, documents.ORDER, documents.Order)
     assert SourceRequest.from_value(order.request) == request
     assert order.missing == ("a", "b")
+
+
+@pytest.mark.parametrize("reason", [each for each in Reason if each not in TOLD_BY_USER_CODE])
+def test_reasons_that_are_not_for_user_code_to_give_are_crashes(tmp_path: Path, reason: Reason) -> None:
+    documents.write_end(tmp_path, End(reason, "said by user code", True))
+    with pytest.raises(StageError, match=f"{reason}, which is not for it to say: said by user code") as error:
+        documents.check_end(tmp_path)
+    assert (error.value.reason, error.value.final) == (Reason.CRASHED, False)
+
+
+ROOMS = ("convert", "load", "gates", "user", "packages", "measuring", "search", "model_config", "found")
+
+
+def test_no_code_beside_user_code_has_a_reason_that_it_may_not_give() -> None:
+    package = Path(triton_converters.__file__).parent
+    files = [path for room in ROOMS for path in (package / room).rglob("*.py")]
+    files += [*package.glob("stages/*/produce.py"), *package.glob("stages/reference/*.py"), package / "failures.py"]
+    said = {Reason[name] for path in files for name in re.findall(r"Reason\.([A-Z_]+)\b", path.read_text())}
+    # Said of the claim, where the stage writes to it.
+    assert said - TOLD_BY_USER_CODE == {Reason.PASSED, Reason.CLAIM_NOT_WRITABLE}

@@ -165,6 +165,13 @@ def test_a_metric_with_a_threshold_is_exact_and_any_other_has_seven_digits(mount
     assert result.framework == result.candidates[0].values == (1 / 3, 0.3333333)
 
 
+def test_a_reason_that_is_not_for_user_code_to_give_is_a_crash(mount: Path) -> None:
+    failed = Computed({}, "said by user code", Reason.REPOSITORY_DAMAGED)
+    found = AllComputed(Computed({"a": 1.0}), (failed,))
+    result = computed(layout.INCOMING_MOUNT, found, request(KeptOutputs("p", "onnx", "fp16")))
+    assert (result.candidates[0].reason, result.candidates[0].message) == ("Crashed", "said by user code")
+
+
 def test_a_message_of_user_code_is_short_and_plain(mount: Path) -> None:
     failed = Computed({}, "\x1b[2J" + "x" * 100_000, Reason.METRIC_FAILED)
     result = computed(

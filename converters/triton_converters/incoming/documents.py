@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.reasons import Reason
+from triton_converters.contract.reasons import TOLD_BY_USER_CODE, Reason
 from triton_converters.contract.text import printable, shortened
 from triton_converters.incoming import files
 from triton_converters.incoming.files import refused
@@ -138,13 +138,22 @@ def read(root: Path, name: str, kind: type[Kind], limit_bytes: int = LIMIT_BYTES
 
 
 def check_end(root: Path) -> None:
-    """Raise the StageError with which the work ended, if it did not succeed."""
+    """Raise the StageError with which the work ended, if it did not succeed.
+
+    A reason that is not that container's to give becomes Crashed, and the work is tried again: what it says of the
+    claim or the cluster, another container finds out.
+    """
     if not files.exists(root, END):
         message = f"the Job's container run left no {END}; see its log"
         raise StageError(Reason.RESULT_MISSING, message, final=False)
     end = read(root, END, End, END_LIMIT_BYTES)
-    if end.reason is not None:
-        raise StageError(end.reason, printable(end.message), final=end.final)
+    if end.reason is None:
+        return
+    message = printable(end.message)
+    if end.reason not in TOLD_BY_USER_CODE:
+        words = f"the Job's container run ended with {end.reason}, which is not for it to say: {message}"
+        raise StageError(Reason.CRASHED, words, final=False)
+    raise StageError(end.reason, message, final=end.final)
 
 
 def plain(text: str, limit: int) -> str:

@@ -9,6 +9,7 @@ from triton_converters.claim_store.replay import publish_result
 from triton_converters.contract import layout
 from triton_converters.contract.envelope import MessageTooLongError, Outcome
 from triton_converters.contract.measurement_requests import KeptOutputs, MetricsRequest
+from triton_converters.contract.reasons import TOLD_BY_USER_CODE, Reason
 from triton_converters.contract.results import CandidateMetrics, MetricsResult
 from triton_converters.contract.text import printable, shortened
 from triton_converters.incoming import documents
@@ -51,7 +52,8 @@ def collect(request: MetricsRequest, found: AllComputed) -> MetricsResult:
         if computed.reason is None:
             return CandidateMetrics(asked.profile, values(computed))
         message = shortened(printable(computed.message), MESSAGE_BYTES)
-        return CandidateMetrics(asked.profile, (), str(computed.reason), message)
+        reason = computed.reason if computed.reason in TOLD_BY_USER_CODE else Reason.CRASHED
+        return CandidateMetrics(asked.profile, (), str(reason), message)
 
     candidates = tuple(map(candidate, request.candidates, found.candidates))
     return MetricsResult(names, values(found.framework), candidates)
