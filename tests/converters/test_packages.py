@@ -4,6 +4,7 @@ import base64
 import hashlib
 import io
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy
@@ -37,6 +38,16 @@ def index(server: Server, monkeypatch: pytest.MonkeyPatch) -> PackageIndex:
     server.behaviour.hub = found
     monkeypatch.setenv("PIP_INDEX_URL", f"https://{server.host}/simple")
     return found
+
+
+@dataclass
+class LinkingIndex(PackageIndex):
+    """An index whose pages link to anything."""
+
+    page: str = ""
+
+    def answer(self, path: str, authorization: str) -> tuple[int, dict[str, str], bytes]:
+        return 200, {"Content-Type": "text/html"}, self.page.encode()
 
 
 def published(text: str) -> str:
@@ -328,3 +339,18 @@ def test_what_the_image_has_is_complete_whatever_its_metadata_say(index: Package
 @pytest.mark.usefixtures("inconsistent")
 def test_an_extra_of_what_the_image_has_is_installed(index: PackageIndex) -> None:
     assert install("forge[maps]\n").packages == ("compass==1.1",)
+
+
+@pytest.mark.parametrize("link", ["file://{folder}/{name}", "http://{host}/{name}", "git+https://{host}/{name}"])
+def test_what_an_index_links_to_by_anything_but_https_is_overlooked(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, link: str
+) -> None:
+    name, content = wheel("surveyor")
+    (tmp_path / name).write_bytes(content)
+    page = f'<a href="{link.format(folder=tmp_path, host=server.host, name=name)}">{name}</a>'
+    server.behaviour.hub = LinkingIndex(page=page)
+    monkeypatch.setenv("PIP_INDEX_URL", f"https://{server.host}/simple")
+    error = failure("surveyor\n")
+    assert (error.reason, error.final) == (Reason.PACKAGE_NOT_FOUND, True)
+    assert "has nothing for surveyor" in error.message
+    assert {each["path"] for each in server.behaviour.seen} == {"/simple/surveyor/"}

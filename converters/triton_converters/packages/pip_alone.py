@@ -4,7 +4,8 @@
 does not look at any others.
 
 Wheels are unpacked by pip itself. To build a package from its sources, pip would run the package's own code in another
-process. And pip would read whatever host a wheel names that requires another package by a URL.
+process. And pip would read whatever host a wheel names that requires another package by a URL, and whatever file or
+host an index links to.
 """
 
 import importlib
@@ -40,6 +41,19 @@ def _refuse_urls() -> None:
     constructors.install_req_from_req_string = made
 
 
+def _overlook_links() -> None:
+    """Have pip overlook what an index links to by anything but https: files of this machine, hosts in clear, git."""
+    from pip._internal.index.package_finder import PackageFinder
+
+    candidate = PackageFinder.get_install_candidate
+
+    def found(finder: Any, evaluator: Any, link: Any) -> Any:
+        # What a page links to comes from that page.
+        return candidate(finder, evaluator, link) if link.scheme == "https" or link.comes_from is None else None
+
+    PackageFinder.get_install_candidate = found  # type: ignore[method-assign,assignment]
+
+
 if __name__ == "__main__":
     place, installed = sys.argv.pop(1), sys.argv.pop(1)
     sys.path.insert(0, place)
@@ -47,5 +61,6 @@ if __name__ == "__main__":
 
     sys.path[:] = [*(each for each in sys.path[1:] if not each.endswith("-packages")), installed]
     _refuse_urls()
+    _overlook_links()
     sys.addaudithook(_refuse)
     runpy.run_module("pip", run_name="__main__", alter_sys=True)
