@@ -104,6 +104,18 @@ def test_what_fails_for_one_candidate_is_its_own(claim: Path) -> None:
     assert (right.values, right.reason) == ((None, 6.0, 1.0), "")
 
 
+@pytest.mark.parametrize("content", [b"no zip", b""])
+def test_kept_outputs_that_are_broken_are_their_candidates_own_failure(claim: Path, content: bytes) -> None:
+    keep("broken", SCORES)
+    keep("right", SCORES)
+    (layout.measurement_directory("broken") / "served/000000.npz").write_bytes(content)
+    result = run_metrics(request(KeptOutputs("broken", "onnx", "fp32"), KeptOutputs("right", "onnx", "fp32")))
+    broken, right = result.candidates
+    assert (broken.values, broken.reason) == ((), "MetricFailed")
+    assert "are broken: " in broken.message
+    assert (right.values, right.reason) == ((None, 6.0, 1.0), "")
+
+
 def test_what_fails_for_the_framework_fails_the_stage(claim: Path) -> None:
     (layout.source_directory(SOURCE) / "metrics.py").write_text(CODE.replace('== "fp16"', '== "fp32"'))
     keep("right", SCORES)

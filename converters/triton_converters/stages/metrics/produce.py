@@ -10,9 +10,11 @@ from triton_converters.claim_store.served_outputs import read_outputs
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import KeptOutputs, MetricsRequest
+from triton_converters.contract.reasons import Reason
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import AllComputed, Computed
 from triton_converters.user import metrics
+from triton_converters.user.metrics import DataSet
 
 FRAMEWORK_PRECISION = "fp32"
 
@@ -35,6 +37,18 @@ def _judged(request: MetricsRequest, batches: Sequence[Batch], candidate: KeptOu
         return Computed({}, error.message, error.reason)
 
 
+def _data(batches: Sequence[Batch], batched: bool, candidate: KeptOutputs | None) -> DataSet:
+    """Return one set of outputs. Raises StageError(MetricFailed) for one that an earlier version kept unread."""
+    if candidate is None:
+        return metrics.gather(batches, batched)
+    directory = layout.measurement_directory(candidate.profile)
+    try:
+        return metrics.gather(batches, batched, list(read_outputs(directory)))
+    except Exception as error:
+        message = f"its kept outputs are broken: {type(error).__name__}: {error}; see {directory}"
+        raise StageError(Reason.METRIC_FAILED, message) from error
+
+
 def _calculate(request: MetricsRequest, batches: Sequence[Batch], candidate: KeptOutputs | None) -> Computed:
     """Return the metrics of one set of outputs; without a candidate, of the framework's."""
     arguments: dict[str, int | str] = {
@@ -42,7 +56,6 @@ def _calculate(request: MetricsRequest, batches: Sequence[Batch], candidate: Kep
         "output_format": candidate.format if candidate else request.model_format,
         "batch_size": max(1, request.max_batch_size),
     }
-    served = list(read_outputs(layout.measurement_directory(candidate.profile))) if candidate else None
-    data = metrics.gather(batches, request.max_batch_size > 0, served)
+    data = _data(batches, request.max_batch_size > 0, candidate)
     values = metrics.calculate(published_source(request.source), request.metrics, arguments, data)
     return Computed({name: value if math.isfinite(value) else None for name, value in values.items()})
