@@ -156,7 +156,7 @@ def test_the_image_is_that_of_the_installation(
     claims: Claims, kubectl: Kubectl, request: pytest.FixtureRequest
 ) -> None:
     # Another module's installation may be left on the same API server.
-    kubectl("delete", "deployments", "--all-namespaces", f"--selector={OPERATOR_SELECTOR}")
+    kubectl.within("")("delete", "deployments", "--all-namespaces", f"--selector={OPERATOR_SELECTOR}")
     with pytest.raises(PushError, match=r"pass an image with Python 3\.11: --image IMAGE"):
         claims.converter_image()
     kubectl("create", "-f", "-", body=MINIMAL)
