@@ -24,8 +24,9 @@ from triton_operator.names import is_reserved_variable
 from triton_operator.observed.history import History
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.pins import pinned
-from triton_operator.resources.jobs import Work, job
+from triton_operator.resources.jobs import job
 from triton_operator.resources.server import server
+from triton_operator.resources.work import Work
 from triton_operator.settings import Settings
 from triton_operator.stages.cleaning import clean_work
 from triton_operator.stages.conversion import convert_work

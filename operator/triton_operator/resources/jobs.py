@@ -6,13 +6,12 @@ code, ask a server that does, or run pip have three, one after the other: `prepa
 and publishes it. A private server starts between `prepare` and `run`, and ends with the pod.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import ceil
 from pathlib import Path
 from typing import Any
 
 from triton_converters.contract import layout, uris
-from triton_converters.contract.document import Document
 from triton_converters.contract.envelope import EXIT_FINAL
 from triton_converters.contract.upkeep_requests import CheckRequest
 from triton_operator import names
@@ -26,6 +25,7 @@ from triton_operator.observed.pods import CHECK, RUN
 from triton_operator.resources import pod
 from triton_operator.resources.claim import claim_size
 from triton_operator.resources.server import FIXED_MODELS, check_container, server_container
+from triton_operator.resources.work import Work
 from triton_operator.settings import Settings
 
 LOOPBACK = "127.0.0.1"
@@ -48,50 +48,6 @@ CLIENT_TEMPORARY = {"name": "client-tmp", "mountPath": pod.TEMPORARY["mountPath"
 """The /tmp of the client of a private server. The server, whose model is a program too, has another."""
 SAFE_PATH = {"PYTHONSAFEPATH": "1"}
 """Keeps Python from importing modules of the working directory, which in our images is /tmp."""
-
-
-@dataclass(frozen=True)
-class Work:
-    """What a Job does: its stage, its request and what its pod needs besides the claim."""
-
-    stage: str
-    key: str
-    request: Document
-    deadline_seconds: int
-    """How long a pod of it may take, from when a node takes the pod."""
-    candidate: str = ""
-    volumes: tuple[dict[str, Any], ...] = ()
-    mounts: tuple[dict[str, Any], ...] = ()
-    boxed: bool = False
-    """Whether what it runs is kept apart from the claim, and from what publishes."""
-    user_code: bool = False
-    """Whether that is the user's code: in the framework's image, isolated, and with the user's variables."""
-    gpu: bool = False
-    """Whether the user's code runs the model, and so has the GPU."""
-    image_id: str = ""
-    """ID of the image in which the reference's framework ran. The user's code runs in the same one, though its tag may
-    have moved. Empty: the image that the tag stands for."""
-    image: str = ""
-    """The image of the containers of ours, if it is not the converter's that the object is pinned to."""
-    inputs: tuple[Path, ...] = ()
-    """The directories of the claim that the container `run` reads. It sees nothing else of the claim."""
-    sidecar: dict[str, Any] | None = field(default=None)
-    """A private tritonserver, which then has the GPU."""
-    served: Attempt | None = None
-    """The candidate whose revision the private server serves."""
-    downloads: bool = False
-    """Whether it downloads a source or packages, and so may reach the network as the installation says."""
-    service_account: str = ""
-    """The ServiceAccount whose identity a cloud gives to the pod; empty: the namespace's default, which has none."""
-    tensorrt_version: str = ""
-    """TensorRT version of the engine, which is compared with the server's before it starts. Empty: no engine."""
-    reads: bool = False
-    """Whether it answers once more what is on the claim: the kubelet cut the answer in a pod of many containers."""
-    shares_tmp: bool = False
-    """Whether it is as an operator before 0.1.0's release made it, whose client had the server's /tmp. Such a Job is
-    never made; a failure is recorded under its name."""
-    replaces: tuple[str, ...] = ()
-    """Keys of the results that this work measures again; they are kept with its own."""
 
 
 def job(context: Context, work: Work) -> dict[str, Any]:
@@ -120,12 +76,6 @@ def job(context: Context, work: Work) -> dict[str, Any]:
         | pod.pod_metadata(context, settings, work.stage, **labels),
         "spec": spec,
     }
-
-
-def reader(work: Work) -> Work:
-    """The work of a Job that answers once more what the work's own Job has published, from one container."""
-    first = (work.stage, work.key, work.request, work.deadline_seconds, work.candidate)
-    return Work(*first, boxed=work.boxed, image=work.image, reads=True)
 
 
 def earlier_name(context: Context, work: Work) -> str:

@@ -7,7 +7,7 @@ from triton_converters.contract.upkeep_requests import CleanRequest
 from triton_operator import names
 from triton_operator.context import Context
 from triton_operator.observed.history import History
-from triton_operator.resources.jobs import Work
+from triton_operator.resources.work import Work
 from triton_operator.stages.step import Effects, run
 
 MINIMUM_AGE_SECONDS = 600

@@ -20,7 +20,7 @@ from triton_operator.candidates.combination import Combination, Member, combinat
 from triton_operator.context import Context
 from triton_operator.observed.failures import Damage
 from triton_operator.observed.pods import Trouble
-from triton_operator.resources.jobs import Work
+from triton_operator.resources.work import Work
 from triton_operator.stages.packages import packages_key
 from triton_operator.stages.reference import (
     Dump,

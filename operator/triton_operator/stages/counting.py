@@ -9,8 +9,8 @@ from triton_operator import names
 from triton_operator.context import Context
 from triton_operator.observed.jobs import Record
 from triton_operator.observed.snapshot import ServerView
-from triton_operator.resources.jobs import Work
 from triton_operator.resources.server import METRICS_PORT
+from triton_operator.resources.work import Work
 from triton_operator.stages.step import Run, run
 from triton_operator.stages.traffic import Judgement
 

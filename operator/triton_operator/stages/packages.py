@@ -6,7 +6,8 @@ from triton_converters.contract.conversion_requests import PackagesRequest
 from triton_converters.contract.results import SourceResult
 from triton_operator import names
 from triton_operator.context import Context
-from triton_operator.resources.jobs import Work, secret_volume
+from triton_operator.resources.jobs import secret_volume
+from triton_operator.resources.work import Work
 from triton_operator.stages.source import Sourced
 from triton_operator.stages.step import Verdict, run, waiting
 

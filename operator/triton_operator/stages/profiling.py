@@ -33,8 +33,9 @@ from triton_operator.candidates.combination import Combination
 from triton_operator.context import Context
 from triton_operator.observed.jobs import Record
 from triton_operator.observed.pods import Trouble
-from triton_operator.resources.jobs import LOOPBACK, Work, sidecar
+from triton_operator.resources.jobs import LOOPBACK, sidecar
 from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, private_inputs
+from triton_operator.resources.work import Work
 from triton_operator.stages.packages import packages_key
 from triton_operator.stages.reference import Dump, Referred, entrypoint, served_code, surroundings, user_volumes
 from triton_operator.stages.remeasuring import measured_keys

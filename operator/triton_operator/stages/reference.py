@@ -18,8 +18,9 @@ from triton_operator.api.source import UserEntrypoint
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.context import Context
 from triton_operator.observed.pods import Trouble
-from triton_operator.resources.jobs import Work, claim_volume
+from triton_operator.resources.jobs import claim_volume
 from triton_operator.resources.pod import input_mount, servers_have_gpu
+from triton_operator.resources.work import Work
 from triton_operator.stages.packages import packages_key
 from triton_operator.stages.source import Sourced, data_digest, weights_digest
 from triton_operator.stages.step import Verdict, run, waiting

@@ -21,8 +21,9 @@ from triton_operator.candidates.combination import Combination
 from triton_operator.candidates.ranking import Choice, best_row, improvement, noise
 from triton_operator.context import Context
 from triton_operator.observed.pods import Trouble
-from triton_operator.resources.jobs import LOOPBACK, Work, reloading_sidecar
+from triton_operator.resources.jobs import LOOPBACK, reloading_sidecar
 from triton_operator.resources.server import private_inputs
+from triton_operator.resources.work import Work
 from triton_operator.stages.contenders import ranked
 from triton_operator.stages.conversion import configuration, converted
 from triton_operator.stages.profiling import is_measuring, load, measured_online, offline, profiled, tolerance

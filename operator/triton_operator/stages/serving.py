@@ -17,9 +17,9 @@ from triton_operator.observed.pods import Trouble
 from triton_operator.observed.snapshot import ServerView
 from triton_operator.resources.as_made import as_made
 from triton_operator.resources.claim import shared_by_nodes
-from triton_operator.resources.jobs import Work
 from triton_operator.resources.server import server, serving_inputs
 from triton_operator.resources.services import preview_service, service
+from triton_operator.resources.work import Work
 from triton_operator.stages import canary, rollout, soaking
 from triton_operator.stages.canary import Canary
 from triton_operator.stages.profiling import load, measured_online

@@ -21,7 +21,8 @@ from triton_operator.api.resolved import ModelOfRepository
 from triton_operator.api.source import Source
 from triton_operator.api.status import Condition
 from triton_operator.context import Context
-from triton_operator.resources.jobs import Work, claim_volume, job, secret_volume
+from triton_operator.resources.jobs import claim_volume, job, secret_volume
+from triton_operator.resources.work import Work
 from triton_operator.stages.step import Progress, Run, Verdict, run, waiting
 
 PASSING = (Reason.SOURCE_NOT_FOUND, Reason.SOURCE_UNREACHABLE, Reason.SOURCE_TRUNCATED)

@@ -13,7 +13,8 @@ from triton_operator.observed.failures import Damage, Failure
 from triton_operator.observed.flips import Flip
 from triton_operator.observed.jobs import JobView, Record
 from triton_operator.observed.pods import RUN, Trouble
-from triton_operator.resources.jobs import Work, earlier_name, job, reader
+from triton_operator.resources.jobs import earlier_name, job
+from triton_operator.resources.work import Work, reader
 
 UNSEEN_SECONDS = 10.0
 """Jobs and pods come over different watches: of a Job that has just ended, the pod with the answer may be to come."""
