@@ -46,8 +46,8 @@ class Work:
     reads: bool = False
     """Whether it answers once more what is on the claim: the kubelet cut the answer in a pod of many containers."""
     shares_tmp: bool = False
-    """Whether it is as an operator before 0.1.0's release made it, whose client had the server's /tmp. Such a Job is
-    never made; a failure is recorded under its name."""
+    """Whether the client has the server's /tmp, as in Jobs of operators that did not pin `status.images.commands`. Such
+    a Job is never made any more; a failure may be recorded under its name."""
     replaces: tuple[str, ...] = ()
     """Keys of the results that this work measures again; they are kept with its own."""
 
