@@ -70,6 +70,8 @@ def run(suite: Suite) -> Attacked:
         NEIGHBOUR, ready.time, suite.watch.history(suite.busy.namespace, "hostile-0")[-1].time
     )
     planter.wait_ready(planting)
+    # A server writes as it answers, and nobody else asks this one.
+    suite.compare("planter", "classifier", "classifier", 8)
     pods = suite.busy.within(NAMESPACE).items("pods", "--selector=app.kubernetes.io/name=triton-operator")
     return Attacked(
         groups={group: states[group] for group in hostile.GROUPS},
