@@ -126,7 +126,6 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
     lingers_since = None if newest is None or queued else _lingers_since(newest, stage)
     failure, pending, crashed = None, None, None
     cut = None if record is not None else next((pod for pod in reversed(own) if _answer_is_cut(pod, stage)), None)
-    added = _added(cut, job) if cut is not None else []
     if record is not None:
         state = "Succeeded"
     elif newest is not None and not ended(newest):
@@ -135,7 +134,7 @@ def job_view(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
     late = None if final else next((pod for pod in own if overdue(pod)), None)
     evictions = _evictions(own)
     if cut is not None:
-        failure = _cut_short(name, added)
+        failure = _cut_short(name, _added(cut, job))
     elif state == "Succeeded":
         if record is None and own:
             failure = _no_result(name)

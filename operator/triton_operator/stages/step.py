@@ -143,17 +143,17 @@ def _run(context: Context, work: Work, start: bool, patience: float | None, repe
     body = job(context, work)
     name = body["metadata"]["name"]
     record = record_name(work.stage, work.key)
-    earlier = earlier_name(context, work)
+    needed = frozenset({record})
+    same = [each for each in context.observed.jobs.values() if (each.stage, each.key) == (work.stage, work.key)]
+    if record in context.observed.records:
+        jobs = frozenset({name, *(each.name for each in same if not each.active)})
+        jobs -= {each.name for each in same if each.suspended or _overstays(context, each)}
+        return Run(Effects(needed=needed, jobs=jobs), record=context.observed.records[record])
+    earlier = earlier_name(context, work) if context.observed.failures else ""
     failed_earlier = context.observed.failures.get(earlier)
     if failed_earlier is not None and failed_earlier.retry == context.deployment.retry:
         name = earlier
-    observed, known = context.observed.jobs.get(name), context.observed.failures.get(name)
-    needed, jobs = frozenset({record}), frozenset({name})
-    if record in context.observed.records:
-        same = [each for each in context.observed.jobs.values() if (each.stage, each.key) == (work.stage, work.key)]
-        jobs |= {each.name for each in same if not each.active}
-        jobs -= {each.name for each in same if each.suspended or _overstays(context, each)}
-        return Run(Effects(needed=needed, jobs=jobs), record=context.observed.records[record])
+    observed, known, jobs = context.observed.jobs.get(name), context.observed.failures.get(name), frozenset({name})
     if known is not None and (observed is None or observed.uid == known.uid):
         again = known.retry != context.deployment.retry
         if not again and (observed is not None or known.reason not in repeats):
@@ -162,7 +162,11 @@ def _run(context: Context, work: Work, start: bool, patience: float | None, repe
         if observed is not None:
             # Until the failed Job is gone, the record tells it from the next one.
             return Run(Effects(needed=needed, failures={name: known}), active=True)
-    reading = None if work.reads else _reading(context, work, observed)
+    # Without another Job of the key, none reads; so no Job is built in vain.
+    may_read = not work.reads and (
+        (observed is not None and observed.cut) or any(each is not observed for each in same)
+    )
+    reading = _reading(context, work, observed) if may_read else None
     if reading is not None and reading.failure is None:
         return reading
     if reading is not None and reading.failure is not None:
