@@ -1,5 +1,6 @@
 """What a profile pod is, on this machine: a claim, a tritonserver and stages beside it, each in its image."""
 
+import re
 import shutil
 import socket
 import subprocess
@@ -85,8 +86,11 @@ def start_stage(
 
 
 def outcome_in(output: str) -> Outcome:
-    """What a stage answered, in what it printed."""
-    messages = [line for line in output.splitlines() if line.startswith('{"key"')]
+    """What a stage answered, in what it printed.
+
+    Its standard error is in the same pipe, and may have no end of line yet where the answer begins.
+    """
+    messages = re.findall(r'{"key".*}', output)
     assert messages, output
     return Outcome.from_json(messages[-1])
 

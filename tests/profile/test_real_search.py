@@ -103,6 +103,7 @@ def test_configurations_are_loaded_measured_and_told(searching: Pod) -> None:
 def test_what_is_measured_is_what_was_asked_for(searching: Pod) -> None:
     """The server is asked while it is measured: what a search leaves behind depends on what was fastest."""
     wanted = search_request(searching, "seen", mode="Exhaustive", sweep=Sweep((1,), (4,), False))
+    earlier = journals(searching)
     stage = searching.start_stage("search", wanted)
     served: dict[Tuning, list[Tuning]] = {}
     while stage.poll() is None:
@@ -111,7 +112,7 @@ def test_what_is_measured_is_what_was_asked_for(searching: Pod) -> None:
         except OSError:
             # Between two configurations it may serve none.
             continue
-        lines = clients_points(searching).splitlines(keepends=True)
+        lines = clients_points(searching, earlier).splitlines(keepends=True)
         if lines and lines[-1].endswith("\n") and (last := Entry.from_json(lines[-1])).kind == BEGAN:
             served.setdefault(last.tuning, []).append(now)
     assert stage.returncode == 0, stage.communicate()[0]
@@ -139,27 +140,31 @@ def configured(pod: Pod) -> Tuning:
     )
 
 
-def clients_points(pod: Pod) -> str:
-    """The points in the copy of the search that was started last, which its client adds to."""
-    copies = sorted((pod.root / "incoming").glob(f"*/{FOLDER}/{FILE}"), key=lambda path: path.stat().st_ctime)
-    return copies[-1].read_text() if copies else ""
+def journals(pod: Pod) -> set[Path]:
+    """Every client's own copy of its search."""
+    return set((pod.root / "incoming").glob(f"*/{FOLDER}/{FILE}"))
 
 
-def start_and_wait(searching: Pod, request: SearchRequest) -> "subprocess.Popen[str]":
-    """A search that has measured two points."""
-    earlier = set((searching.root / "incoming").iterdir())
+def clients_points(pod: Pod, earlier: set[Path]) -> str:
+    """What the client has added to its copy of the search, which none of the earlier ones is."""
+    return "".join(path.read_text() for path in journals(pod) - earlier)
+
+
+def start_and_wait(searching: Pod, key: str) -> tuple["subprocess.Popen[str]", SearchRequest]:
+    """A search that has measured two of its three points: no figure ends it before the third."""
+    earlier = journals(searching)
+    request = search_request(searching, key, mode="Exhaustive")
     stage = searching.start_stage("search", request)
     deadline = time.monotonic() + 120
-    while set((searching.root / "incoming").iterdir()) == earlier or clients_points(searching).count("measured") < 2:
+    while clients_points(searching, earlier).count(f'"{MEASURED}"') < 2:
         assert time.monotonic() < deadline
         assert stage.poll() is None
         time.sleep(0.1)
-    return stage
+    return stage, request
 
 
 def test_a_search_whose_client_is_killed_goes_on_where_it_was(searching: Pod) -> None:
-    request = search_request(searching, "killed")
-    stage = start_and_wait(searching, request)
+    stage, request = start_and_wait(searching, "killed")
     (client,) = (each for each in below(stage.pid) if b"produce" in Path(f"/proc/{each}/cmdline").read_bytes())
     os.kill(client, signal.SIGKILL)
     output = stage.communicate(timeout=60)[0]
@@ -175,8 +180,7 @@ def test_a_search_whose_client_is_killed_goes_on_where_it_was(searching: Pod) ->
 
 
 def test_a_search_whose_pod_is_killed_leaves_the_claim_as_it_was(searching: Pod) -> None:
-    request = search_request(searching, "gone")
-    stage = start_and_wait(searching, request)
+    stage, request = start_and_wait(searching, "gone")
     for process in below(stage.pid):
         os.kill(process, signal.SIGKILL)
     stage.wait(60)
