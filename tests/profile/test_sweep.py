@@ -299,7 +299,7 @@ def test_the_log_holds_each_command_line_and_what_it_printed(tmp_path: Path) -> 
 
 
 def test_a_real_process_gives_its_output_and_exit_code(tmp_path: Path) -> None:
-    code = "import os, sys; print(os.getcwd()); print('oops', file=sys.stderr); sys.exit(3)"
+    code = "import os, sys; print(os.getcwd(), flush=True); print('oops', file=sys.stderr); sys.exit(3)"
     done = run_process([sys.executable, "-c", code], tmp_path, 30)
     assert (done.exit_code, done.output.splitlines()) == (3, [str(tmp_path), "oops"])
 
