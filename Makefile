@@ -14,7 +14,7 @@ LOCK_IMAGE := uv pip compile -q --python-version 3.13 --python-platform x86_64-m
 
 .PHONY: help venv lock
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 venv: $(VENV)/.done ## Make the development environment from the lock file
 # Its name is a hash of the lock file: a fresh clone finds it and leaves it alone.

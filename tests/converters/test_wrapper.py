@@ -84,7 +84,7 @@ def test_a_process_that_ends_itself_with_0_gives_no_result(incoming: Path) -> No
     watch(incoming, "import os; os._exit(0)")
     error = end(incoming)
     assert (error.reason, error.final) == (Reason.RESULT_MISSING, True)
-    assert "user code ended the process before the stage was done" in error.message
+    assert "its program ended before the stage was done" in error.message
 
 
 @pytest.mark.parametrize(

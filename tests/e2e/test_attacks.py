@@ -19,7 +19,7 @@ REFUSED = "the Job's container run left /incoming/{}, which is not published"
 SAID = {
     "says success": ("Crashed", REFUSED.format("dump.json")),
     "kills the wrapper": ("Crashed", "container run ended with exit code 1"),
-    "says nothing": ("ResultMissing", "without a result: user code ended the process"),
+    "says nothing": ("ResultMissing", "without a result: its program ended"),
     "says terminal escapes": ("UserCodeFailed", r"^[\x20-\x7e]*owned[\x20-\x7e]*$"),
     "leaves a terabyte": ("StorageFull", "has 1048576.0 MiB, but the repository claim has only"),
 }

@@ -51,7 +51,7 @@ class Reason(StrEnum):
     ROLLING_OUT = "RollingOut", "The target revision's server is starting."
     NO_SPARE_GPU = "NoSpareGpu", "No GPU is free for the target revision, so the active revision makes room for it."
     AVAILABLE = "Available", "The Service points to a server whose model is ready."
-    MEASURED = "Measured", "The serving revision was measured through its Service."
+    MEASURED = "Measured", "The active revision was measured through its preview Service."
     PERFORMANCE_REGRESSED = (
         "PerformanceRegressed",
         "The new source is slower than the last active one by more than performance.regression allows.",
@@ -71,7 +71,7 @@ class Reason(StrEnum):
     )
     SHARED_CLAIM = (
         "SharedClaim",
-        "Other TritonDeployments use the same repository claim, so all of them trust each other.",
+        "Other TritonDeployments use the same repository claim; one of them can fill it for all.",
     )
 
     # Notices: they stop nothing either.
@@ -162,7 +162,7 @@ class Reason(StrEnum):
     )
     SOURCE_TRUNCATED = (
         "SourceTruncated",
-        "The server of the source closed each connection before the whole file came; the operator tries again.",
+        "The server of the source sent less or more than it had announced; the operator tries again.",
     )
     DIGEST_MISMATCH = "DigestMismatch", "The source's SHA-256 differs from the one in the spec."
     ENTRYPOINT_MISSING = "EntrypointMissing", "The source has no file with the entrypoint's name."

@@ -25,7 +25,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 def refused(path: Path | str, why: object) -> StageError:
     """Return the failure of a Job whose container `run` left what is not published."""
     message = f"the Job's container run left {path}, which is not published: {why}"
-    return StageError(Reason.CRASHED, f"{message}; user code should write only into temporary directories")
+    return StageError(Reason.CRASHED, f"{message}; what runs there should write only into temporary directories")
 
 
 def open_file(root: Path, name: str) -> BinaryIO:

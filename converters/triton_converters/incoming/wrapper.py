@@ -110,7 +110,7 @@ def _end(code: int, printed: str) -> End:
     """Return what is known about a child that ended without an End, in the words for any container of a Job."""
     where = f"pod {os.uname().nodename}, container {CONTAINER}"
     if code == 0:
-        message = f"{where} ended without a result: user code ended the process before the stage was done"
+        message = f"{where} ended without a result: its program ended before the stage was done"
         return End(Reason.RESULT_MISSING, message)
     words = " | ".join(line.strip() for line in printable(printed).splitlines() if line.strip())[-LAST_CHARACTERS:]
     end = f"{where} ended with exit code {code}"

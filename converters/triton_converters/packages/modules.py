@@ -61,4 +61,6 @@ def _files(root: Path, top: str) -> list[str]:
 
 def _refused(path: str, why: str) -> StageError:
     quoted = shortened(printable(path), QUOTED_BYTES)
-    return StageError(Reason.CRASHED, f"a package installed {quoted!r}, which is not published: {why}; choose another")
+    return StageError(
+        Reason.CRASHED, f"a package installed {quoted!r}, which is not published: {why}; choose another package"
+    )

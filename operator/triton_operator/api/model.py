@@ -68,7 +68,7 @@ class ModelConfiguration(ApiType):
     """Number of model instances on each GPU, or on the CPU if there is none. Default: 1."""
     dynamic_batching: DynamicBatching | None = None
     """Settings of Triton's dynamic batcher. `{}` turns it on with default settings. It requires a `maxBatchSize` of at
-    least 1. Default: no dynamic batching."""
+    least 1. Default: on if `maxBatchSize` is left out and the graph shows a batch dimension; otherwise none."""
     cuda_graphs: bool = False
     """Whether Triton captures CUDA graphs. Only its TensorRT backend does (format `trt`, on a GPU). Default: false."""
     warmup: bool = True

@@ -71,8 +71,8 @@ class SourceStatus(StatusType):
     revision: str = ""
     """The `revision` in `spec.source` when the operator read the source."""
     resolved: str = ""
-    """What the server called the version that was downloaded: the entity tag. Empty if it named none, or if the source
-    is not downloaded."""
+    """What the server called the version that was downloaded: a commit (`hf`), a manifest's digest (`oci`), or an
+    object's version or entity tag. Empty if it named none, or if the source is not downloaded."""
 
 
 class TensorStatus(StatusType):
@@ -238,18 +238,18 @@ class Images(ApiType):
     """False in an object with `spec.gpu`: no container computes fp32 in TF32. The field is missing on the CPU, and if
     the images were chosen by an operator that did not know it, whose containers may."""
     commands: int | None = None
-    """Version of the commands that the converter images know. From 2 on, no container that asks a private server has
-    the repository claim. The field is missing if the images were chosen by an operator that did not know it."""
+    """Version of the commands that the converter images know. From 2 on, no container that asks a private server can
+    write to the repository claim. The field is missing if the images were chosen by an operator that did not know
+    it."""
     server: str
     """Image of tritonserver, unless `serving.image` names one."""
     server_arguments: Annotated[list[str], Field(max_length=MOST_SERVER_ARGUMENTS)] = Field(default_factory=list)
     """Additional tritonserver options from the Helm value `server.arguments`. They are kept together with the server
     image."""
     spec_digest: str = ""
-    """Digest of the part of the spec that every conversion is made from: source, data, dataloader, the models' code,
-    arguments and `maxBatchSize`, GPU product, `accuracy.maxSamples`, `conversion.image` and
-    `conversion.requirements`. While it stays the
-    same, so do the images."""
+    """Digest of the part of the spec that every conversion is made from: source, weights, data, dataloader, the
+    models' code, arguments and `maxBatchSize`, GPU product, `accuracy.maxSamples`, `conversion.image`,
+    `conversion.requirements` and the variables of `conversion.pod.env`. While it stays the same, so do the images."""
 
 
 class TritonDeploymentStatus(StatusType):
