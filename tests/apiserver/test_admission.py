@@ -93,8 +93,19 @@ def also_owned(body: Body) -> None:
     body["metadata"]["ownerReferences"] = [*body["metadata"].get("ownerReferences", []), other]
 
 
-def finalized(body: Body) -> None:
-    body["metadata"]["finalizers"] = ["example.com/never"]
+def owned_twice(body: Body) -> None:
+    """By its object, and by one of a kind that the garbage collector cannot look up."""
+    owners = body["metadata"].get("ownerReferences") or [
+        {"apiVersion": "triton-operator.dev/v1alpha1", "kind": "TritonDeployment", "name": "digits", "uid": "0-1"}
+    ]
+    body["metadata"]["ownerReferences"] = [*owners, owners[0] | {"apiVersion": "example.com/v1", "controller": False}]
+
+
+def finalized(finalizer: str) -> Callable[[Body], None]:
+    def change(body: Body) -> None:
+        body["metadata"]["finalizers"] = [finalizer]
+
+    return change
 
 
 def spec(**fields: object) -> Callable[[Body], None]:
@@ -125,6 +136,7 @@ def query(**fields: object) -> Callable[[Body], None]:
     return change
 
 
+OTHER_FINALIZERS = ("kubernetes.io/never", "orphan", "foregroundDeletion")
 THEIRS = {DEPLOYMENT_LABEL: "theirs", REVISION_LABEL: "theirs-0"}
 Row = tuple[str, str, Callable[[Body], None], str]
 OF_PODS = "has the labels of its own object|selects the pods of its own"
@@ -144,10 +156,13 @@ ATTACKS: list[Row] = [
     *((kind, "another name", another_name, NAME) for kind in sorted(KINDS)),
     *((kind, "no owner", no_owner, OWNER) for kind in sorted(KINDS - {"PersistentVolumeClaim"})),
     *((kind, "another owner besides", also_owned, f"{ALONE}|{OWNER}") for kind in sorted(KINDS)),
-    *((kind, "a finalizer", finalized, ALONE) for kind in sorted(KINDS)),
+    *((kind, "an owner besides that nobody can look up", owned_twice, f"{ALONE}|{OWNER}") for kind in sorted(KINDS)),
+    *((kind, "a finalizer", finalized("example.com/never"), ALONE) for kind in sorted(KINDS)),
+    *(("Deployment", f"the finalizer {each}", finalized(each), ALONE) for each in OTHER_FINALIZERS),
     ("Job", "an owner of another name", owned(name="theirs"), OWNER),
     ("Job", "an owner of another kind", owned(kind="ConfigMap", apiVersion="v1"), OWNER),
     ("Job", "an owner of another group", owned(apiVersion="example.com/v1"), OWNER),
+    ("Job", "an owner of another version", owned(apiVersion="triton-operator.dev/v9"), OWNER),
     ("Job", "an owner that controls nothing", owned(controller=False), OWNER),
     ("PersistentVolumeClaim", "an owner of another name", owned(name="theirs"), OWNER),
     ("Service", "a load balancer", spec(type="LoadBalancer"), "fields externalTrafficPolicy"),
