@@ -18,7 +18,7 @@ from tests.hostile_text import obeyed
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.document import DocumentError
 from triton_converters.contract.envelope import INFLATED_LIMIT_BYTES, MessageTooLongError, Outcome, read_again
-from triton_converters.contract.reasons import FAILURES, Reason
+from triton_converters.contract.reasons import FAILURES, RESERVED, Reason
 from triton_converters.contract.results import (
     CandidateMetrics,
     Counters,
@@ -177,6 +177,15 @@ def test_whatever_a_container_says_it_is_no_result_and_only_shown(stage: str, co
             shown = condition("Converted", False, trouble.reason, trouble.message, 1, datetime.now(UTC)).message
             assert obeyed(shown) == set(), what
             assert len(shown.encode()) <= CONDITION_MESSAGE_BYTES, what
+
+
+@pytest.mark.parametrize("stage", sorted(VALID))
+@pytest.mark.parametrize("reason", sorted(RESERVED))
+def test_run_speaks_with_no_other_container_s_voice(stage: str, reason: Reason) -> None:
+    """User code may write its container's message and end it; what it may say is judged by the next container."""
+    view = ended(stage, "run", json.dumps({"stage": stage, "key": KEY, "reason": reason, "message": "m"}).encode(), 143)
+    trouble = view.failure or view.pending
+    assert trouble is None or trouble.reason not in RESERVED
 
 
 def test_there_are_a_thousand_hostile_messages_and_more() -> None:

@@ -346,13 +346,17 @@ def _failure(name: str, pods: list[Mapping[str, Any]], stage: str, key: str, why
 
 
 def _ending(pod: Mapping[str, Any], stage: str, key: str) -> Trouble | None:
-    """How the Job's own container failed, or one before it; None if none did or the cluster ended the pod."""
+    """How the Job's own container failed, or one before it; None if none did or the cluster ended the pod.
+
+    What `run` leaves is judged by the container after it: a message in `run` itself is the user code's.
+    """
     if disrupted(pod):
         return None
     for container in in_turn(pod, stage):
         end = termination(container)
         if end and end.get("exitCode") != 0:
-            return _said(end, stage, key) or ending(pod, container["name"], end, Reason.CRASHED)
+            said = _said(end, stage, key) if container["name"] != RUN else None
+            return said or ending(pod, container["name"], end, Reason.CRASHED)
     return None
 
 
