@@ -41,7 +41,7 @@ from triton_converters.contract.results import (
     Tuning,
 )
 from triton_converters.incoming import documents
-from triton_converters.search.journal import MEASURED, REFUSED, Entry
+from triton_converters.search.journal import BEGAN, MEASURED, REFUSED, Entry
 from triton_converters.search.space import Space
 
 KEY, REFERENCE, REVISION, PROFILED, POINTS = "3" * 16, "e" * 16, "1" * 16, "2" * 16, "4" * 16
@@ -240,6 +240,25 @@ def test_more_command_lines_than_scenarios_are_not_published(claim: Path, stage:
     assert "it has 4 command lines" in refusal(stage, REQUESTS[stage])
 
 
+@pytest.mark.parametrize("stage", HONEST)
+def test_what_is_no_command_line_is_not_published(claim: Path, stage: str) -> None:
+    left(stage, REQUESTS[stage], replace(HONEST[stage], environment=replace(ENVIRONMENT, perf_analyzer=("'",))))  # type: ignore[call-arg]
+    assert "no command line of perf_analyzer" in refusal(stage, REQUESTS[stage])
+
+
+def test_attributes_that_are_no_digest_are_not_published(claim: Path) -> None:
+    left("profile", PROFILE, replace(PROFILE_RESULT, seen="$(HOSTNAME)\x1b[31m"))
+    assert "attributes that are no digest" in refusal("profile", PROFILE)
+
+
+def test_a_slow_model_has_a_figure(claim: Path) -> None:
+    slow = replace(ROW, throughput=0.0123)
+    left("measure", MEASURE, of("measure", slow))
+    found = publish("measure", MEASURE).result
+    assert isinstance(found, MeasureResult)
+    assert found.online[0].throughput == 0.012
+
+
 def kept(count: int = SAMPLES) -> list[dict[str, numpy.ndarray]]:
     return [{"y": numpy.full(3, number, numpy.float32)} for number in range(count)]
 
@@ -317,6 +336,25 @@ def test_the_file_of_points_never_grows_beyond_what_the_next_part_may_read(claim
 def test_points_of_another_space_are_not_added(claim: Path) -> None:
     journal(Entry(MEASURED, replace(TUNING, instances=99), 1, 1, ROW).to_json())
     assert "was not asked for" in refusal("search", SEARCH)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        Entry("nonsense", TUNING, 1, 1),
+        Entry(BEGAN, TUNING, 99, 1),
+        Entry(BEGAN, TUNING, 1, -5),
+        Entry(BEGAN, TUNING, 1, 1, ROW),
+        Entry(MEASURED, TUNING, 1, 1),
+        Entry(MEASURED, TUNING, 1, 2, ROW),
+        Entry(MEASURED, TUNING, 1, 1, ROW, seconds=-1e18),
+        Entry(MEASURED, TUNING, 1, 1, ROW, seconds=1e18),
+    ],
+    ids=str,
+)
+def test_attempts_that_no_search_makes_are_not_added(claim: Path, entry: Entry) -> None:
+    journal(entry.to_json())
+    assert "an attempt in it" in refusal("search", SEARCH) or "a figure in it" in refusal("search", SEARCH)
 
 
 def test_more_files_than_a_process_may_open_are_copied(claim: Path) -> None:

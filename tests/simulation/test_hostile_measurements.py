@@ -9,6 +9,7 @@ import pytest
 from tests.simulation.answers import ENVIRONMENT, GOOD, PART_POINTS, Fate, Fates, _result
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model, a_spec
+from tests.simulation.test_remeasuring import OTHER_SOURCE, SLOWER
 from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.results import SearchPoint, SearchResult, Tuning
 
@@ -77,3 +78,18 @@ def test_a_part_with_a_thousand_points_is_read_as_far_as_it_takes_to_refuse_it()
     result = Outcome.from_json(answer).result
     assert isinstance(result, SearchResult)
     assert len(result.points) == PART_POINTS + 1
+
+
+def test_what_is_no_command_line_wedges_no_later_source() -> None:
+    """An earlier version's publisher let it through, and its record stays."""
+
+    def change(result: Any) -> Any:
+        return replace(result, environment=replace(result.environment, perf_analyzer=("'",)))
+
+    cluster = Cluster(a_spec(models=ONE_CANDIDATE, **SLOWER), answering("measure", change))
+    cluster.settle()
+    cluster.fates = lambda *_: GOOD
+    cluster.edit(source=OTHER_SOURCE)
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+    assert cluster.condition("PerformanceMeasured")["status"] == "True"

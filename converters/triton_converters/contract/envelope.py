@@ -226,7 +226,12 @@ def _pack_row(row: dict[str, Any]) -> list[Any]:
     if not small["request_rate"]:
         # The last column: rows without it are those that earlier versions read.
         del small["request_rate"]
-    return [round(value, 1) if isinstance(value, float) else int(value) for value in small.values()]
+    return [_rounded(value) if isinstance(value, float) else int(value) for value in small.values()]
+
+
+def _rounded(value: float) -> float:
+    """Return a figure with one decimal, or with two digits below 1, so that a slow model's is not 0."""
+    return round(value, 1) if abs(value) >= 1 else float(f"{value:.2g}")
 
 
 def _unpack_row(row: Any, place: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 Whether a figure is true, nobody can tell from it. Whether it can be, and whether it was asked for, anybody can.
 """
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple
@@ -26,9 +27,14 @@ def is_possible(row: Row) -> bool:
 
 
 def check_environment(environment: Environment, what: Path) -> None:
-    """Raise StageError(Crashed) for more command lines than one of each scenario."""
+    """Raise StageError(Crashed) for more command lines than one of each scenario, or for what is none."""
     if len(environment.perf_analyzer) > len(SCENARIOS):
         raise refused(what, f"it has {len(environment.perf_analyzer)} command lines")
+    for command in environment.perf_analyzer:
+        try:
+            shlex.split(command)
+        except ValueError as error:
+            raise refused(what, f"it has no command line of perf_analyzer: {error}") from error
 
 
 def check_sweep(rows: Sequence[Row], asked: Sweep, what: Path) -> None:

@@ -6,6 +6,7 @@ what is new there is added to the claim's file.
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +29,9 @@ LINE_BYTES = 64 * 1024
 MESSAGE_BYTES = 1000
 """Longest refusal of a configuration."""
 _ATTEMPT = re.compile(r"\d{4,}")
-BEGAN, MEASURED, REPEATED, REFUSED, STOPPED = "began", "measured", "repeated", "refused", "stopped"
+KINDS = BEGAN, MEASURED, REPEATED, REFUSED, STOPPED = "began", "measured", "repeated", "refused", "stopped"
+LONGEST_SECONDS = 86400.0
+"""No attempt takes longer: the longest deadline of a Job."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,7 @@ def add(search: str, space: Space, incoming: Path) -> None:
     entries = [entry for line in lines if (entry := _read(line))]
     if len(entries) != len(lines):
         raise refused(incoming / name, "a line of it is no point")
-    plausible.check_points(space, ((entry.tuning, entry.row) for entry in entries), incoming / name)
+    _check(space, entries, incoming / name)
     # JSON may write a character in twelve.
     lengths = [len(entry.to_json()) for entry in entries]
     if max(lengths, default=0) > LINE_BYTES or len(known) + sum(lengths) + len(lengths) > LIMIT_BYTES:
@@ -140,6 +143,21 @@ def add(search: str, space: Space, incoming: Path) -> None:
                 raise refused(incoming / FOLDER, f"it holds more than {measured.MOST_FILES} files")
             (directory / attempt).mkdir()
             files.copy(incoming / FOLDER / attempt, names, directory / attempt)
+
+
+def _check(space: Space, entries: Sequence[Entry], what: Path) -> None:
+    """Raise StageError(Crashed) for an entry that no client of this search makes."""
+    plausible.check_points(space, ((entry.tuning, entry.row) for entry in entries), what)
+    for entry in entries:
+        load = entry.point.load
+        if entry.kind not in KINDS or load not in space.servable(entry.tuning):
+            raise refused(what, "an attempt in it was not asked for")
+        if (entry.row is not None) != (entry.kind in (MEASURED, REPEATED)):
+            raise refused(what, f"an attempt in it is {entry.kind}, and its figures say otherwise")
+        if entry.row is not None and Load(entry.row.batch_size, entry.row.concurrency) != load:
+            raise refused(what, "a figure in it is of another load than its attempt")
+        if not 0 <= entry.seconds <= LONGEST_SECONDS:
+            raise refused(what, "an attempt in it cannot have taken that long")
 
 
 def is_journal(directory: Path) -> bool:

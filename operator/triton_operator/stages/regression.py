@@ -125,11 +125,19 @@ def _obstacles(before: Sweep, after: Sweep, scenario: str) -> Iterator[str]:
 def _ways(commands: Sequence[str], scenario: str) -> dict[str, list[str]]:
     """The values of WAYS in the command line of one scenario. A profile has one command line for each scenario."""
     found: dict[str, list[str]] = {}
-    words = next((split for each in commands if _is_of(split := shlex.split(each), scenario)), [])
+    words = next((split for each in commands if _is_of(split := _split(each), scenario)), [])
     for flag, value in pairwise(words):
         if flag in WAYS:
             found.setdefault(flag, []).append(value)
     return found
+
+
+def _split(command: str) -> list[str]:
+    """Return the words of a command line; none if it is not one, as an earlier version's publisher let it be."""
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return []
 
 
 def _is_of(words: Sequence[str], scenario: str) -> bool:

@@ -1,5 +1,6 @@
 """Publish what was measured, and the outputs that a metrics Job needs."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from triton_converters.model_config.data_types import triton_type
 from triton_converters.stages.profile import GATES
 
 STAGE = "profile"
+_SEEN = re.compile("([0-9a-f]{32})?")
 
 
 def run(request: ProfileRequest, incoming: Path) -> ProfileResult:
@@ -39,6 +41,8 @@ def _check(request: ProfileRequest, reference: ReferenceResult, result: ProfileR
     fewest = reference.samples if result.passed else 0
     if not fewest <= result.samples <= reference.samples or result.max_absolute_error < 0:
         raise refused(what, f"it tells of {result.samples} samples, and the reference has {reference.samples}")
+    if not _SEEN.fullmatch(result.seen):
+        raise refused(what, "it tells of attributes that are no digest")
     plausible.check_environment(result.environment, what)
     if result.passed:
         plausible.check_sweep(result.offline, request.offline, what)
