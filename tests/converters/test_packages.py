@@ -4,7 +4,9 @@ import base64
 import hashlib
 import io
 import sys
+import threading
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy
@@ -339,6 +341,26 @@ def test_what_the_image_has_is_complete_whatever_its_metadata_say(index: Package
 @pytest.mark.usefixtures("inconsistent")
 def test_an_extra_of_what_the_image_has_is_installed(index: PackageIndex) -> None:
     assert install("forge[maps]\n").packages == ("compass==1.1",)
+
+
+def test_an_index_that_redirects_to_plain_http_is_not_followed(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """pip would send the index's password there, if it is asked for it."""
+    asked: list[str] = []
+
+    class Plain(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_error(401)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Plain) as plain:
+        threading.Thread(target=plain.serve_forever, args=(0.02,), daemon=True).start()
+        server.behaviour.redirects["/simple/surveyor/"] = f"http://127.0.0.1:{plain.server_port}/simple/surveyor/"
+        monkeypatch.setenv("PIP_INDEX_URL", f"https://ann:{PASSWORD}@{server.host}/simple")
+        error = failure("surveyor\n")
+        plain.shutdown()
+    assert error.reason is Reason.INDEX_UNREACHABLE
+    assert "redirects to another address than one with https; have it answer by https itself" in error.message
+    assert asked == []
 
 
 @pytest.mark.parametrize("link", ["file://{folder}/{name}", "http://{host}/{name}", "git+https://{host}/{name}"])

@@ -143,10 +143,11 @@ class Bucket:
             if error.reason is Reason.SOURCE_TRUNCATED:
                 partial.forget()
             raise
-        if answer.range[0] != start:
+        found = answer.meta["e_tag"] or ""
+        # Some servers overlook If-Match, and send a part of another object.
+        if answer.range[0] != start or (start and found != tag):
             partial.forget()
             raise connection.no_part(self._name)
-        found = answer.meta["e_tag"] or ""
         partial.write(self._chunks(path, answer), found if TAG.fullmatch(found) else "", start, answer.meta["size"])
         return answer.meta["version"] or found
 

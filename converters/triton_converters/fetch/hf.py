@@ -41,6 +41,9 @@ def fetch(remote: Remote, place: Path) -> Fetched:
         lambda: _asked(f"{endpoint}/api/models/{repository}/revision/{revision}?blobs=true", header, repository)
     )
     commit, files = _read(answer, repository)
+    if _COMMIT.fullmatch(revision) and commit != revision:
+        message = f"{repository} has another commit, {commit}, under the name {revision}, which is a commit's"
+        raise StageError(Reason.SOURCE_INVALID, f"{message}; correct spec.source.revision")
     what = f"{repository} at {commit}"
     files = chosen(remote, files, what)
     for each in missing(place, commit, files, what):

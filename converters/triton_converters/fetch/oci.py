@@ -67,6 +67,8 @@ def fetch(remote: Remote, place: Path) -> Fetched:
         if sha256_of(SourceFile(folder.name, archive)) != folder.sha256:
             raise _other(f"{folder.name} of {what}")
         names |= unpack(archive, place / FILES, folder.name, remote.include)
+        if len(names) > MOST_FILES:
+            raise StageError(Reason.SOURCE_INVALID, f"{what} holds more than {MOST_FILES} files; push fewer")
     if not names:
         raise nothing_chosen(what)
     return Fetched(version, single=False, files=frozenset(names), hashes=hashes)

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.text import printable
 from triton_converters.fetch.progress import STALL_BYTES
 
 PAUSES = (1.0, 2.0, 4.0, 8.0)
@@ -29,5 +30,5 @@ def patiently(attempt: Callable[[], _T], count: Callable[[], int] = lambda: 0) -
             if error.final or error.reason is Reason.STORAGE_FULL or not pauses:
                 raise
             pause = pauses.pop(0)
-            print(f"{error.reason}: {error.message}; trying again in {pause:g} s", flush=True)
+            print(f"{error.reason}: {printable(error.message)}; trying again in {pause:g} s", flush=True)
             time.sleep(pause)

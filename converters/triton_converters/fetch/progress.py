@@ -4,6 +4,8 @@ import os
 import time
 from pathlib import Path
 
+from triton_converters.contract.text import printable
+
 LINE_SECONDS = 10.0
 STALL_SECONDS = 60.0
 """How long a download may take for STALL_BYTES, in seconds."""
@@ -19,7 +21,7 @@ class Progress:
 
     def __init__(self, place: Path, name: str, have: int, total: int | None) -> None:
         """``have``: bytes that are there already. ``total``: the file's bytes; None: not known."""
-        self._place, self._name, self._have, self._total = place, name, have, total
+        self._place, self._name, self._have, self._total = place, printable(name), have, total
         self._line_at = self._moved_at = time.monotonic()
         self._moved = have
         self._say()

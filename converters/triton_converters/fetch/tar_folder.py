@@ -16,6 +16,8 @@ from triton_converters.fetch.remote import wanted
 GZIP = b"\x1f\x8b"
 COPY_BYTES = 2**20
 """Most that is read at once. tarfile would read an extended header of any announced size into memory."""
+MOST_HEADER_BYTES = 2**16
+"""Most that is read of all headers of one member: their extended ones, and the map of a sparse file."""
 MOST_MEMBERS = 2 * MOST_FILES
 
 
@@ -30,19 +32,23 @@ def unpack(archive: Path, root: Path, folder: str, include: tuple[str, ...]) -> 
             compressed = file.read(len(GZIP)) == GZIP
             file.seek(0)
             content: IO[bytes] = gzip.GzipFile(fileobj=file) if compressed else file  # type: ignore[assignment]
-            with tarfile.open(fileobj=_Bounded(content), mode="r:") as tar:  # type: ignore[call-overload]
-                return _write(tar, root, folder, include)
-    except (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError, OverflowError) as error:
+            bounded = _Bounded(content)
+            with tarfile.open(fileobj=bounded, mode="r:") as tar:  # type: ignore[call-overload]
+                return _write(tar, bounded, root, folder, include)
+    except (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, IndexError, ValueError, OverflowError) as error:
         why = f": it holds {error}" if isinstance(error, _RefusedError | NameRefusedError) else ""
         message = f"the archive of {folder} is not a tar of that folder with files alone{why}; push the folder again"
         raise StageError(Reason.SOURCE_INVALID, message) from None
 
 
-def _write(tar: tarfile.TarFile, root: Path, folder: str, include: tuple[str, ...]) -> set[str]:
+def _write(tar: tarfile.TarFile, bounded: "_Bounded", root: Path, folder: str, include: tuple[str, ...]) -> set[str]:
     files: set[str] = set()
-    for count, member in enumerate(tar):
+    for count, member in enumerate(iter(tar.next, None)):
+        # It would keep every member, with all that its headers say.
+        tar.members, tar.pax_headers = [], {}
         if count >= MOST_MEMBERS:
             raise _RefusedError(f"more than {MOST_MEMBERS} names")
+        bounded.left = MOST_HEADER_BYTES
         if member.isdir():
             continue
         if not member.isreg() or member.issparse():
@@ -61,7 +67,9 @@ def _write(tar: tarfile.TarFile, root: Path, folder: str, include: tuple[str, ..
             target.parent.mkdir(parents=True, exist_ok=True)
             target.unlink(missing_ok=True)
             with target.open("xb") as file:
+                bounded.left = None
                 shutil.copyfileobj(content, file, COPY_BYTES)
+                bounded.left = MOST_HEADER_BYTES
         except (FileExistsError, IsADirectoryError, NotADirectoryError):
             raise _RefusedError("a file with the name of a folder") from None
         if target.stat().st_size != member.size:
@@ -92,9 +100,15 @@ class _Bounded:
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
+        self.left: int | None = MOST_HEADER_BYTES
+        """What may still be read; None: anything."""
         self.seek, self.tell = file.seek, file.tell
 
     def read(self, size: int = -1) -> bytes:
         if not 0 <= size <= COPY_BYTES:
             raise tarfile.ReadError("more than a header has")
+        if self.left is not None:
+            self.left -= size
+            if self.left < 0:
+                raise tarfile.ReadError("more than all headers of a file have")
         return self._file.read(size)

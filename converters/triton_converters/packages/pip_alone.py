@@ -17,6 +17,7 @@ STARTS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.spa
 """The audit events of a process that starts. What pip only asks the system for, it does without."""
 REFUSED = "packages are installed, not built"
 BY_URL = "only packages of the index are installed"
+REDIRECTS = "redirects to another address than one with https"
 
 
 def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
@@ -54,6 +55,24 @@ def _overlook_links() -> None:
     PackageFinder.get_install_candidate = found  # type: ignore[method-assign,assignment]
 
 
+def _stay_on_https() -> None:
+    """Have pip end where a server redirects to anything but https: it would send the password there, in clear."""
+    from urllib.parse import urljoin, urlsplit
+
+    from pip._internal.exceptions import InstallationError
+    from pip._internal.network.session import PipSession
+
+    redirected = PipSession.get_redirect_target
+
+    def target(session: Any, answer: Any) -> Any:
+        found = redirected(session, answer)
+        if found is not None and urlsplit(urljoin(answer.url, found)).scheme != "https":
+            raise InstallationError(f"{urlsplit(answer.url).hostname} {REDIRECTS}")
+        return found
+
+    PipSession.get_redirect_target = target  # type: ignore[method-assign]
+
+
 if __name__ == "__main__":
     place, installed = sys.argv.pop(1), sys.argv.pop(1)
     sys.path.insert(0, place)
@@ -62,5 +81,6 @@ if __name__ == "__main__":
     sys.path[:] = [*(each for each in sys.path[1:] if not each.endswith("-packages")), installed]
     _refuse_urls()
     _overlook_links()
+    _stay_on_https()
     sys.addaudithook(_refuse)
     runpy.run_module("pip", run_name="__main__", alter_sys=True)

@@ -10,7 +10,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import printable
 from triton_converters.packages import image
-from triton_converters.packages.pip_alone import BY_URL, REFUSED
+from triton_converters.packages.pip_alone import BY_URL, REDIRECTS, REFUSED
 
 QUOTED_CHARACTERS = 700
 NAMED_VERSIONS = 10
@@ -26,6 +26,7 @@ _BROKEN = re.compile(
 _LACKING = re.compile(r"satisfies the requirement (.+?) \(from versions: (.*?)\)?$", re.MULTILINE)
 _PYTHON = re.compile(r"Ignored the following versions that require a different python version: (.*)$", re.MULTILINE)
 _BY_URL = re.compile(rf"ERROR: (.* by a URL; {BY_URL})")
+_REDIRECTS = re.compile(rf"\S+ {REDIRECTS}")
 _REFUSED_WHEEL = re.compile(r"ERROR: For req: (.*)")
 _CONFLICT = re.compile(r"The conflict is caused by:\n((?:[ \t]+\S.*\n?)+)")
 
@@ -43,6 +44,9 @@ def failure(printed: str, log: str, host: str) -> StageError:
     if "--require-hashes mode" in printed:
         message = "with a hash on one line, every package that the image lacks needs a line with == and its hash"
         return StageError(Reason.REQUIREMENTS_INVALID, f"{message}: {_after('--require-hashes mode', printed)}")
+    if found := _REDIRECTS.search(printed):
+        message = f"the package index {host} cannot be read: {_short(found[0], 200)}; have it answer by https itself"
+        return StageError(Reason.INDEX_UNREACHABLE, f"{message}, {RETRY}")
     if found := _BY_URL.search(printed):
         return StageError(Reason.PACKAGE_NOT_FOUND, f"{_short(found[1])}: choose another")
     if found := _REFUSED_WHEEL.search(printed):

@@ -106,7 +106,7 @@ def _line(place: str, text: str) -> Line:
     except InvalidRequirement as error:
         why = " ".join(str(error).splitlines()[0].split())
         raise _invalid(f"{quoted} is not a requirement such as timm==1.0.9: {why}") from None
-    if requirement is None or requirement.url or _ARCHIVE.search(requirement.name):
+    if requirement is None or requirement.url or _ARCHIVE.search(plain.partition(";")[0].strip()):
         message = "names a place, and only packages of the index are installed: write the package's name and version"
         raise _invalid(f"{quoted} {message}")
     if why := _misread(plain):
