@@ -9,12 +9,12 @@ import numpy
 import pytest
 
 from tests.converters.sources import WriteSource
-from triton_converters.claim_store.dump import Array, Arrays, read_batches
+from triton_converters.claim_store.dump import Array, Arrays, Batch, read_batches
 from triton_converters.contract.conversion_requests import Entrypoint, ModelCode, ReferenceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
-from triton_converters.gates.soundness import disagreement
+from triton_converters.gates.soundness import check_alone, check_joined, disagreement
 from triton_converters.incoming.documents import Names
 from triton_converters.measuring.perf_input import PerfInput
 from triton_converters.stages.reference import produce, publish
@@ -101,6 +101,11 @@ def test_without_batch_dimension_nothing_is_removed(dump: Dump) -> None:
     assert samples == 2
 
 
+def test_without_batch_dimension_an_output_may_be_a_scalar(dump: Dump) -> None:
+    signature, samples, _ = dump(lambda x: {"y": numpy.asarray(x.sum())}, "[(5, 3), (6, 3)]", max_batch_size=0)
+    assert (signature.outputs[0].dims, samples) == ((), 2)
+
+
 @pytest.mark.parametrize(
     ("kind", "name"), [("int64", "INT64"), ("int32", "INT32"), ("uint8", "UINT8"), ("bool", "BOOL")]
 )
@@ -179,6 +184,21 @@ def test_a_model_that_uses_statistics_of_the_batch_is_refused(dump: Dump, shapes
     error = refusal(dump, normalise, shapes)
     assert error.reason is Reason.BATCHING_UNSUPPORTED
     assert "statistics of the batch" in error.message
+
+
+def test_an_answer_that_is_near_0_by_chance_is_held_against_what_answers_usually_are() -> None:
+    def batch(*answers: float) -> Batch:
+        return Batch(numpy.arange(len(answers)), {}, {}, {"y": numpy.array(answers, numpy.float32)[:, None]})
+
+    def alone(answer: float) -> Arrays:
+        return batch(answer).outputs
+
+    check_alone([alone(0.002 + 4e-7)], batch(0.002, 0.6, -0.7, 0.5))
+    check_joined(batch(0.002, 0.6).outputs, batch(0.002 + 4e-7), batch(0.6))
+    # Nor does one large answer hide what the others do.
+    for answer in (0.501, 0.499):
+        with pytest.raises(StageError, match="alone than in a batch of 4"):
+            check_alone([alone(answer)], batch(0.5, 0.6, -0.7, 1e6))
 
 
 def spoken(x: Array) -> dict[str, Array]:

@@ -4,7 +4,8 @@ Its outputs are finite, different between samples, equal when computed again, an
 batch.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy
 
@@ -16,11 +17,13 @@ from triton_converters.gates.scale import SMALLEST
 from triton_converters.model_config.data_types import is_served
 
 AGREEMENT = 1e-4
-"""Largest difference between two runs of the framework, as a fraction of the output's largest magnitude.
+"""Largest difference between two runs of the framework, as a fraction of the output's largest magnitude, or of what it
+usually is in a sample.
 
 Kernels for another batch size add in another order, which changes about 1e-6; dropout or batch statistics change more
 than a hundredth. The fp32 gate's default tolerance is also 1e-4.
 """
+NO_SIZES: Mapping[str, float] = MappingProxyType({})
 
 
 def unbatched(message: str) -> StageError:
@@ -68,32 +71,45 @@ def check_reproducible(again: Arrays, batch: Batch) -> None:
 def check_alone(answers: Sequence[Arrays], batch: Batch) -> None:
     """Check that a sample alone gave what it gives in its batch: requests of different clients share batches.
 
-    ``answers``: for the first samples, one by one.
+    ``answers``: for the first samples, one by one; none without a batch dimension.
     """
+    usual = _usual(batch.outputs) if answers else NO_SIZES
     for index, alone in enumerate(answers):
         rows = {name: array[index : index + 1] for name, array in batch.outputs.items()}
-        _compare_batching(alone, rows, index, len(batch.ids))
+        _compare_batching(alone, rows, index, len(batch.ids), usual)
 
 
 def check_joined(joined: Arrays, first: Batch, second: Batch) -> None:
     """Check that two samples in one batch gave what they give alone."""
     check_outputs(Batch(numpy.arange(2), {}, {}, joined), batched=True)
+    usual = _usual(joined)
     for index, batch in enumerate((first, second)):
-        _compare_batching({name: array[index : index + 1] for name, array in joined.items()}, batch.outputs, index, 2)
+        rows = {name: array[index : index + 1] for name, array in joined.items()}
+        _compare_batching(rows, batch.outputs, index, 2, usual)
 
 
-def _compare_batching(one: Arrays, other: Arrays, index: int, size: int) -> None:
-    worst = disagreement(one, other)
+def _usual(outputs: Arrays) -> dict[str, float]:
+    """Return the largest magnitude of a sample, the median of a batch's: one number alone may be near 0 by chance."""
+    return {
+        name: float(numpy.median([numpy.max(numpy.abs(sample), initial=0.0) for sample in array]))
+        for name, array in outputs.items()
+        if array.dtype.kind == "f"
+    }
+
+
+def _compare_batching(one: Arrays, other: Arrays, index: int, size: int, usual: Mapping[str, float]) -> None:
+    worst = disagreement(one, other, usual)
     if worst is not None:
         message = f"sample {index} gives other outputs alone than in a batch of {size} ({worst})"
         why = "a layer uses statistics of the batch or mixes its samples, or the first dimension counts no samples"
         raise unbatched(f"{message}: {why}, but the server batches the requests of all clients")
 
 
-def disagreement(one: Arrays, other: Arrays) -> str | None:
+def disagreement(one: Arrays, other: Arrays, usual: Mapping[str, float] = NO_SIZES) -> str | None:
     """Return in words which output differs; None if all agree within AGREEMENT (integers: exactly).
 
-    Zeros that only one side has are padding: a batch is as long as its longest sample.
+    Zeros that only one side has are padding: a batch is as long as its longest sample. ``usual``: the least that an
+    output is taken to be large, by name.
     """
     for name, whole in other.items():
         shapes = f"{name}: shape {list(one[name].shape)} and {list(whole.shape)}"
@@ -104,9 +120,9 @@ def disagreement(one: Arrays, other: Arrays) -> str | None:
             return f"{shapes}, and the part that only one of them has is not all zeros"
         if expected.dtype.kind == "f":
             difference = float(numpy.max(numpy.abs(actual - expected), initial=0.0))
-            scale = float(numpy.max(numpy.abs(expected), initial=0.0))
+            scale = float(numpy.max(numpy.abs(expected), initial=usual.get(name, 0.0)))
             if not difference <= max(SMALLEST, AGREEMENT * scale):
-                return f"{name}: largest difference {difference:.3g}, largest value {scale:.3g}"
+                return f"{name}: largest difference {difference:.3g} in values of up to {scale:.3g}"
         elif not numpy.array_equal(actual, expected):
             return f"{name}: {numpy.count_nonzero(actual != expected)} of {expected.size} elements differ"
     return None
