@@ -71,6 +71,8 @@ class Agreement:
     """Sum of squares of the errors, in the output's largest magnitude; 0.0 without a scale, like the next."""
     squared_size: float = 0.0
     """The same of the framework's elements."""
+    usual_size: float = 0.0
+    """The same of as many elements of the whole reference."""
 
     def __add__(self, other: "Agreement") -> "Agreement":
         """Add the counts; raises ValueError if the outputs are not the same."""
@@ -89,12 +91,17 @@ class Agreement:
             max(self.needed, other.needed),
             self.squared_error + other.squared_error,
             self.squared_size + other.squared_size,
+            self.usual_size + other.usual_size,
         )
 
     @property
     def error_share(self) -> float:
-        """The errors of the whole output as a share of its size, both as root mean square; 0.0 if it has no scale."""
-        return math.sqrt(self.squared_error / self.squared_size) if self.squared_size else 0.0
+        """The errors of the whole output as a share of its size, both as root mean square; 0.0 if it has no scale.
+
+        Some samples alone may be small by chance, so the size is at least that of the whole reference.
+        """
+        size = max(self.squared_size, self.usual_size)
+        return math.sqrt(self.squared_error / size) if size else 0.0
 
     def holds(self, equal_fraction: float, error_share: float = math.inf) -> bool:
         """Whether enough elements agree, of floating point all, with errors of at most this share of the output.
@@ -154,6 +161,7 @@ def compare(
         needed=counts.needed,
         squared_error=counts.squared_error,
         squared_size=counts.squared_size,
+        usual_size=expected.size * scale.mean_square if scale else 0.0,
     )
 
 

@@ -51,6 +51,14 @@ class Scale:
         for axis, columns in enumerate(self._columns if wide.size else [], start=1):
             columns.add(numpy.moveaxis(wide, axis, 0).reshape(wide.shape[axis], -1))
 
+    @property
+    def mean_square(self) -> float:
+        """The mean square of all elements, in the largest magnitude; 0.0 if all are zeros."""
+        if self.largest < SMALLEST:
+            return 0.0
+        # The squares of the largest doubles are infinite.
+        return min(1.0, float(self._columns[-1].means()[0]) / self.largest) ** 2
+
     def units(self, shape: tuple[int, ...]) -> Array:
         """Return what the absolute part is multiplied by, for an output [samples, ...]: one value, or [1, ...].
 
