@@ -17,6 +17,18 @@ def test_a_large_batch_is_measured_in_slices() -> None:
     assert peak < 2 * batch.nbytes
 
 
+def test_a_mask_in_a_long_row_takes_no_memory_for_what_lies_between() -> None:
+    row = numpy.ones((1, 50_000), numpy.float32)
+    row[0, 0] = numpy.finfo(numpy.float32).min
+    tracemalloc.start()
+    scale = Scale()
+    scale.add(row)
+    assert scale.units(row.shape)[0, 1] == 1.0
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50 * row.nbytes
+
+
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (3,), (700, 1000)])
 def test_slices_add_up_to_the_whole(shape: tuple[int, ...]) -> None:
     array = numpy.arange(numpy.prod(shape)).reshape(shape).astype(numpy.float32)

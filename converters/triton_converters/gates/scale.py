@@ -86,20 +86,20 @@ class _Columns:
 
     squares: Array = field(default_factory=lambda: numpy.zeros(0))
     """Sums of squares: [indices]."""
-    octaves: Array = field(default_factory=lambda: numpy.zeros((0, 0)))
-    """Numbers of elements up to each power of two from 1 on, without zeros: [indices, powers]."""
+    octaves: dict[int, Array] = field(default_factory=lambda: {0: numpy.zeros(0)})
+    """Numbers of elements up to each power of two from 1 on, without zeros: [indices] by exponent, of those that occur:
+    a mask of -3e38 is one more, not 128."""
     counts: Array = field(default_factory=lambda: numpy.zeros(0))
     """Numbers of elements: [indices]."""
 
     def add(self, values: Array) -> None:
         """Add magnitudes, [indices, elements]; there may be more indices than before."""
-        powers = numpy.maximum(numpy.frexp(values)[1], 0)
-        width = int(powers.max()) + 1
-        places = powers + width * numpy.arange(len(values))[:, None]
-        octaves = numpy.bincount(places[values > 0], minlength=width * len(values)).reshape(len(values), width)
+        powers, found = numpy.maximum(numpy.frexp(values)[1], 0), values > 0
+        for power in map(int, numpy.flatnonzero(numpy.bincount(powers.ravel()))):
+            count = numpy.count_nonzero((powers == power) & found, axis=1)
+            self.octaves[power] = _sum(self.octaves.get(power, numpy.zeros(0)), count)
         with numpy.errstate(over="ignore"):
             self.squares = _sum(self.squares, numpy.square(values).sum(axis=1))
-        self.octaves = _sum(self.octaves, octaves)
         self.counts = _sum(self.counts, numpy.full(len(values), values.shape[1]))
 
     def means(self) -> Array:
@@ -108,10 +108,12 @@ class _Columns:
 
     def medians(self) -> Array:
         """Return the medians of what is not zero, rounded up to a power of two, at least 1."""
-        upper = self.octaves.sum(axis=1, keepdims=True) // 2
-        powers: Array = (numpy.cumsum(self.octaves, axis=1) > upper).argmax(axis=1)
+        powers, none = sorted(self.octaves), numpy.zeros(len(self.counts))
+        counts = numpy.stack([_sum(none, self.octaves[power]) for power in powers], axis=1)
+        upper = counts.sum(axis=1, keepdims=True) // 2
+        found: Array = (numpy.cumsum(counts, axis=1) > upper).argmax(axis=1)
         with numpy.errstate(over="ignore"):
-            return 2.0**powers
+            return 2.0 ** numpy.array(powers)[found]
 
 
 def _sum(one: Array, other: Array) -> Array:
