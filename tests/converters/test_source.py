@@ -271,6 +271,10 @@ def break_with_loop(root: Path) -> None:
     (root / "nested" / "again").symlink_to("../nested")
 
 
+def break_with_a_link_to_itself(root: Path) -> None:
+    (root / "round.py").symlink_to("round.py")
+
+
 def break_with_dangling_link(root: Path) -> None:
     (root / "gone.py").symlink_to("never-there.py")
 
@@ -315,6 +319,7 @@ def break_with_name(root: Path) -> None:
         (break_with_directory_link, ["everything", "outside the source"]),
         (break_with_loop, ["nested/again", "a directory that contains it"]),
         (break_with_dangling_link, ["gone.py", "a broken link"]),
+        (break_with_a_link_to_itself, ["round.py", "a broken link"]),
         (break_with_pipe, ["pipe", "not a regular file"]),
         (break_with_links_that_multiply, ["links lead to more than 20000 files and folders", "copy the files"]),
         (break_with_links_to_nothing, ["links lead to more than 20000 files and folders"]),
@@ -354,6 +359,13 @@ def test_a_path_cannot_leave_the_mount(mounted: Path) -> None:
     (mounted.parent / "other").mkdir()
     with pytest.raises(StageError) as caught:
         source.run(request("../other"))
+    assert caught.value.reason is Reason.SOURCE_INVALID
+
+
+def test_a_path_that_is_a_link_to_itself_is_refused(mounted: Path) -> None:
+    break_with_a_link_to_itself(mounted)
+    with pytest.raises(StageError, match=r"round\.py is a link that leads back to itself") as caught:
+        source.run(request("round.py"))
     assert caught.value.reason is Reason.SOURCE_INVALID
 
 

@@ -25,9 +25,11 @@ _GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO})
 def locate(path: str, uri: str) -> Path:
     """Return the path below the mount, with links resolved; raises StageError(SourceInvalid, SourceNotFound)."""
     mount = layout.SOURCE_MOUNT.resolve()
-    root = (mount / path).resolve()
+    root = _resolved(mount / path)
     if not root.is_relative_to(mount):
         raise _invalid(f"{uri}: {path!r} leads outside the mounted volume")
+    if os.path.islink(root):
+        raise _invalid(f"{uri}: {root.name} is a link that leads back to itself")
     # Not Path.exists, which raises what the system says of a name that is too long.
     if not os.path.exists(root):
         folder = next(parent for parent in root.parents if os.path.isdir(parent))
@@ -58,7 +60,7 @@ def files(root: Path, name: str) -> Iterator[SourceFile]:
         for entry in entries:
             if entry.name.startswith("..") or entry.name == "lost+found":
                 continue
-            name, real = prefix + entry.name, entry.resolve()
+            name, real = prefix + entry.name, _resolved(entry)
             if not real.is_relative_to(root):
                 if not entry.is_symlink():
                     raise changed()
@@ -127,6 +129,11 @@ def _without_links(path: str, _: int) -> int:
         os.close(found)
         raise OSError(errno.ENXIO, "not a regular file", path)
     return found
+
+
+def _resolved(path: Path) -> Path:
+    """Return the path with links resolved, but those that lead back to themselves: Path.resolve raises at these."""
+    return Path(os.path.realpath(path))
 
 
 def _regular(path: Path, name: str) -> SourceFile:
