@@ -1,5 +1,6 @@
 """The source stage: digest, safety of the copy, idempotence."""
 
+import errno
 import hashlib
 import os
 import shutil
@@ -366,6 +367,23 @@ def test_a_path_that_is_a_link_to_itself_is_refused(mounted: Path) -> None:
     break_with_a_link_to_itself(mounted)
     with pytest.raises(StageError, match=r"round\.py is a link that leads back to itself") as caught:
         source.run(request("round.py"))
+    assert caught.value.reason is Reason.SOURCE_INVALID
+
+
+@pytest.mark.parametrize(("method", "path"), [("is_symlink", ""), ("is_dir", ""), ("stat", "nested/apple.txt")])
+def test_a_folder_that_may_be_listed_but_not_entered_is_refused(
+    mounted: Path, monkeypatch: pytest.MonkeyPatch, method: str, path: str
+) -> None:
+    known, closed = getattr(Path, method), mounted / "nested" / "apple.txt"
+
+    def look(self: Path, **arguments: bool) -> object:
+        if self == closed:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self))
+        return known(self, **arguments)
+
+    monkeypatch.setattr(Path, method, look)
+    with pytest.raises(StageError, match=r"cannot read the source: .*apple\.txt.*; let it list and enter") as caught:
+        source.run(request(path))
     assert caught.value.reason is Reason.SOURCE_INVALID
 
 

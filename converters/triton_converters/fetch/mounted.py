@@ -30,13 +30,24 @@ def locate(path: str, uri: str) -> Path:
         raise _invalid(f"{uri}: {path!r} leads outside the mounted volume")
     if os.path.islink(root):
         raise _invalid(f"{uri}: {root.name} is a link that leads back to itself")
-    # Not Path.exists, which raises what the system says of a name that is too long.
-    if not os.path.exists(root):
-        folder = next(parent for parent in root.parents if os.path.isdir(parent))
-        entries = ", ".join(sorted(entry.name for entry in folder.iterdir())[:10]) or "nothing"
-        message = f"{uri} does not exist: the folder has no {root.name!r}; it has: {entries}"
-        raise StageError(Reason.SOURCE_NOT_FOUND, message)
+    try:
+        root.stat()
+    except PermissionError as error:
+        raise _unreadable(error) from error
+    except OSError as error:
+        # Also of a name that is too long.
+        message = f"{uri} does not exist: the folder has no {root.name!r}; it has: {_beside(root)}"
+        raise StageError(Reason.SOURCE_NOT_FOUND, message) from error
     return root
+
+
+def _beside(path: Path) -> str:
+    """Return some names in the innermost folder above the path that there is."""
+    folder = next(parent for parent in path.parents if os.path.isdir(parent))
+    try:
+        return ", ".join(sorted(entry.name for entry in folder.iterdir())[:10]) or "nothing"
+    except PermissionError as error:
+        raise _unreadable(error) from error
 
 
 def files(root: Path, name: str) -> Iterator[SourceFile]:
@@ -45,6 +56,13 @@ def files(root: Path, name: str) -> Iterator[SourceFile]:
     A few links can make millions of names from one file, so what lies below links is counted. Raises
     StageError(SourceInvalid).
     """
+    try:
+        yield from _files(root, name)
+    except PermissionError as error:
+        raise _unreadable(error) from error
+
+
+def _files(root: Path, name: str) -> Iterator[SourceFile]:
     if not root.is_dir():
         yield _regular(root, name)
         return
@@ -53,11 +71,7 @@ def files(root: Path, name: str) -> Iterator[SourceFile]:
     linked = 0
     while pending:
         directory, prefix, above, is_linked = pending.pop()
-        try:
-            entries = sorted(directory.iterdir())
-        except PermissionError as error:
-            raise _invalid(f"{prefix or 'the source'} cannot be listed by uid {os.getuid()}: {error}") from error
-        for entry in entries:
+        for entry in sorted(directory.iterdir()):
             if entry.name.startswith("..") or entry.name == "lost+found":
                 continue
             name, real = prefix + entry.name, _resolved(entry)
@@ -144,6 +158,11 @@ def _regular(path: Path, name: str) -> SourceFile:
     if not stat.S_ISREG(path.stat().st_mode):
         raise _invalid(f"{name} is not a regular file")
     return SourceFile(name, path)
+
+
+def _unreadable(error: PermissionError) -> StageError:
+    """Return the failure of a folder that may not be listed, or not entered: what it holds may then be listed alone."""
+    return _invalid(f"uid {os.getuid()} cannot read the source: {error}; let it list and enter every folder")
 
 
 def _invalid(message: str) -> StageError:
