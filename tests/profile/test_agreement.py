@@ -149,6 +149,11 @@ def test_integers_agree_by_the_fraction_that_is_equal(wrong: int, passes: bool) 
     assert found.holds(1.0) is (wrong == 0)
 
 
+def test_large_integers_that_differ_do_not_look_the_same_in_the_message() -> None:
+    found = compare("OUT", integers(2**60, 1), integers(2**60 + 1, 1), names(2), EXACT)
+    assert "served 1152921504606846977, framework 1152921504606846976" in describe(found, EXACT, 1.0)
+
+
 @pytest.mark.parametrize("kind", [numpy.float32, numpy.int64, numpy.bool_, numpy.str_])
 def test_what_is_empty_on_both_sides_agrees(kind: type) -> None:
     empty = numpy.zeros((2, 0), dtype=kind)

@@ -39,8 +39,9 @@ class Element:
     sample: str
     position: tuple[int, ...]
     """Index within the sample, without the batch dimension."""
-    served: float
-    framework: float
+    served: float | int
+    """An integer keeps all its digits, which a float does not."""
+    framework: float | int
     excess: float
     """How far the error exceeds the tolerance, in the output's unit; infinite if the server sent no finite number."""
     unit: float = 1.0
@@ -235,8 +236,13 @@ def _worst(expected: Array, actual: Array, counts: _Counts, samples: Sequence[st
     if not excess[index] > 0:
         return None
     unit = float(numpy.broadcast_to(counts.units, excess.shape)[index])
-    values = float(actual[index]), float(expected[index]), float(excess[index])
-    return Element(samples[index[0]], index[1:], *values, unit)
+    return Element(
+        samples[index[0]], index[1:], actual[index].item(), expected[index].item(), float(excess[index]), unit
+    )
+
+
+def _digits(value: float | int) -> str:
+    return f"{value:.9g}" if isinstance(value, float) else str(int(value))
 
 
 def describe(agreement: Agreement, tolerance: Tolerance, equal_fraction: float) -> str:
@@ -246,7 +252,7 @@ def describe(agreement: Agreement, tolerance: Tolerance, equal_fraction: float) 
     if worst is not None:
         where = (
             f"; the worst is element {list(worst.position)} of sample {worst.sample}:"
-            f" served {worst.served:.9g}, framework {worst.framework:.9g}"
+            f" served {_digits(worst.served)}, framework {_digits(worst.framework)}"
         )
     if agreement.other_lengths:
         where += f"; {agreement.other_lengths} samples have another length than the framework's"
