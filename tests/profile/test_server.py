@@ -1,7 +1,10 @@
 """Addresses of a server, and what is said where nothing answers; answers of a real one are in test_real_server.py."""
 
+from types import SimpleNamespace
+
 import pytest
 from served_claim import load
+from tritonclient.grpc import InferResult, service_pb2
 
 from hack.imagebuild.pod import free_ports
 from triton_converters.contract.failure import StageError
@@ -66,3 +69,28 @@ def test_what_the_server_says_of_itself_is_not_guessed() -> None:
 )
 def test_what_a_model_in_python_raised_is_told_without_the_backends_frame(message: str, words: str) -> None:
     assert own_words(message) == words
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "raw"),
+    [
+        ("BYTES", [1], b"\x01\0\0\0\xff"),
+        ("BYTES", [1], b"\x09\0\0\0a"),
+        ("BYTES", [1], b"\x01"),
+        ("FP32", [3], b"1234"),
+    ],
+    ids=["text that is not UTF-8", "text that is cut", "a length that is cut", "too few numbers"],
+)
+def test_an_answer_that_cannot_be_read_is_the_candidates_own_failure(
+    monkeypatch: pytest.MonkeyPatch, kind: str, shape: list[int], raw: bytes
+) -> None:
+    answer = service_pb2.ModelInferResponse(raw_output_contents=[raw])
+    answer.outputs.add(name="OUT", datatype=kind, shape=shape)
+    server = Server(load(free_ports()), "linear")
+    client = SimpleNamespace(infer=lambda *_, **__: InferResult(answer))
+    monkeypatch.setattr(server, "_client", client)
+    with pytest.raises(StageError, match="holds an output OUT that cannot be read") as error:
+        server.infer({}, ("OUT",))
+    assert error.value.reason is Reason.INFERENCE_FAILED
+    with pytest.raises(StageError, match="lacks the output OTHER"):
+        server.infer({}, ("OTHER",))

@@ -4,6 +4,7 @@ import http.client
 import json
 import re
 import socket
+import struct
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -175,7 +176,8 @@ class Server:
     def infer(self, inputs: Arrays, outputs: tuple[str, ...]) -> dict[str, Array]:
         """Send one request, in the shapes that the server declares, and return the outputs by name.
 
-        Raises StageError: InferenceFailed with the server's message, ServerUnreachable if no answer comes.
+        Raises StageError: InferenceFailed with the server's message, or for an answer that cannot be read, such as text
+        that is not UTF-8; ServerUnreachable if no answer comes.
         """
         tensors = []
         for name, array in inputs.items():
@@ -184,13 +186,18 @@ class Server:
             tensor.set_data_from_numpy(numpy.ascontiguousarray(given))
             tensors.append(tensor)
         response = self._answer(tensors, [InferRequestedOutput(name) for name in outputs])
-        arrays = {name: response.as_numpy(name) for name in outputs}
-        absent = [name for name, array in arrays.items() if array is None]
-        if absent:
-            raise StageError(
-                Reason.INFERENCE_FAILED, f"the server's answer for model {self.model} lacks the output {absent[0]}"
-            )
-        return {name: text(array) if array.dtype.hasobject else array for name, array in arrays.items()}
+        return {name: self._read(response, name) for name in outputs}
+
+    def _read(self, response: InferResult, name: str) -> Array:
+        try:
+            array = response.as_numpy(name)
+            if array is not None:
+                return text(array) if array.dtype.hasobject else array
+            why = f"lacks the output {name}"
+        # Of lengths that do not fit, the client raises struct.error too.
+        except (ValueError, struct.error) as error:
+            why = f"holds an output {name} that cannot be read: {error}"
+        raise StageError(Reason.INFERENCE_FAILED, f"the server's answer for model {self.model} {why}")
 
     def _answer(self, inputs: list[InferInput], outputs: list[InferRequestedOutput]) -> InferResult:
         """Return the server's answer; if none comes, send the request again, since inference changes nothing."""
