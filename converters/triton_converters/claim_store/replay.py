@@ -12,6 +12,7 @@ from triton_converters.contract.envelope import MessageTooLongError, Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import MetricsRequest
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.results import ReferenceResult
 
 RESULT_FILE = "result.json"
 Result = TypeVar("Result", bound=Document)
@@ -39,6 +40,11 @@ def read_result(directory: Path, stage: str, key: str, kind: type[Result]) -> Re
             Reason.RESULT_MISSING, f"{directory} on the repository claim holds no valid {RESULT_FILE}", final=False
         )
     return result
+
+
+def read_reference(key: str) -> ReferenceResult:
+    """Return the result of a reference; raises StageError(ResultMissing) if it is not on the claim."""
+    return read_result(layout.reference_directory(key), "reference", key, ReferenceResult)
 
 
 def published_source(digest: str) -> Path:

@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from triton_converters.claim_store.replay import read_result
-from triton_converters.contract import layout
+from triton_converters.claim_store.replay import read_reference
 from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.results import ReferenceResult, Signature
+from triton_converters.contract.results import Signature
 
 CACHES = "caches"
 """Folder of INCOMING_MOUNT with the timing caches that are there already, by TensorRT version."""
@@ -22,8 +21,7 @@ def parts(request: ConvertRequest) -> tuple[ConvertRequest, ...]:
 
 def signature(request: ConvertRequest) -> Signature:
     """Return the reference's signature; raises StageError(ResultMissing)."""
-    directory = layout.reference_directory(request.reference)
-    return read_result(directory, "reference", request.reference, ReferenceResult).signature
+    return read_reference(request.reference).signature
 
 
 def document(conversion_key: str) -> str:

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from triton_converters.claim_store.replay import read_result
+from triton_converters.claim_store.replay import read_reference
 from triton_converters.contract import layout
 from triton_converters.contract.measurement_requests import MeasureRequest
-from triton_converters.contract.results import MeasureResult, ReferenceResult
+from triton_converters.contract.results import MeasureResult
 from triton_converters.gates.verify import check_signature
 from triton_converters.incoming import documents, measured
 from triton_converters.measuring.bench import Bench
@@ -27,7 +27,7 @@ def run(request: MeasureRequest, missing: tuple[str, ...], incoming: Path) -> No
 
 def _measure(request: MeasureRequest, directory: Path) -> MeasureResult:
     home = layout.reference_directory(request.reference)
-    signature = read_result(home, "reference", request.reference, ReferenceResult).signature
+    signature = read_reference(request.reference).signature
     server = Server(request.load, request.model_name)
     server.wait_ready()
     check_signature(server.signature(), signature, request.max_batch_size)

@@ -2,20 +2,19 @@
 
 from pathlib import Path
 
-from triton_converters.claim_store.replay import check_inputs, read_result
+from triton_converters.claim_store.replay import check_inputs, read_reference, read_result
 from triton_converters.claim_store.served_outputs import FOLDER
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import MetricsRequest
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import ProfileResult, ReferenceResult
+from triton_converters.contract.results import ProfileResult
 
 
 def run(request: MetricsRequest, incoming: Path) -> tuple[str, ...]:
     """Return the key, which is missing; raises StageError(ResultMissing) if an input is not on the claim."""
     check_inputs(request)
-    reference = layout.reference_directory(request.reference)
-    read_result(reference, "reference", request.reference, ReferenceResult)
+    read_reference(request.reference)
     for each in request.candidates:
         directory = layout.measurement_directory(each.profile)
         read_result(directory, "profile", each.profile, ProfileResult)

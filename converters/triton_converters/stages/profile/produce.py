@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from triton_converters.claim_store.dump import read_all, read_batches, read_sizes
-from triton_converters.claim_store.replay import read_result
+from triton_converters.claim_store.replay import read_reference
 from triton_converters.claim_store.repository import model_file
 from triton_converters.claim_store.revision import check_content, stat_digest
 from triton_converters.claim_store.served_outputs import write_outputs
@@ -50,7 +50,7 @@ def run(request: ProfileRequest, missing: tuple[str, ...], incoming: Path) -> No
 
 def _profile(request: ProfileRequest, directory: Path) -> ProfileResult:
     home = layout.reference_directory(request.reference)
-    reference = read_result(home, "reference", request.reference, ReferenceResult)
+    reference = read_reference(request.reference)
     load_input.check_shapes(request.load.input_shapes, reference.signature)
     # The attributes come first: what changes while the content is read differs from them later.
     seen = stat_digest(layout.revision_directory(request.revision))

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from triton_converters.claim_store import served_outputs
 from triton_converters.claim_store.dump import Array
-from triton_converters.claim_store.replay import read_result
-from triton_converters.contract import layout
+from triton_converters.claim_store.replay import read_reference
 from triton_converters.contract.measurement_requests import ProfileRequest
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ProfileResult, ReferenceResult, Tensor
@@ -23,8 +22,7 @@ _SEEN = re.compile("([0-9a-f]{32})?")
 
 def run(request: ProfileRequest, incoming: Path) -> ProfileResult:
     """Publish ``measurements/<key>/``; raises what ``measured.publish`` raises, and ResultMissing (no reference)."""
-    home = layout.reference_directory(request.reference)
-    reference = read_result(home, "reference", request.reference, ReferenceResult)
+    reference = read_reference(request.reference)
 
     def judge(result: ProfileResult, directory: Path) -> None:
         _check(request, reference, result, incoming / documents.RESULT)

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from triton_converters.claim_store.replay import read_result
+from triton_converters.claim_store.replay import read_reference, read_result
 from triton_converters.contract import layout
 from triton_converters.contract.measurement_requests import SearchRequest
-from triton_converters.contract.results import ProfileResult, ReferenceResult
+from triton_converters.contract.results import ProfileResult
 from triton_converters.search import journal
 
 
@@ -14,7 +14,7 @@ def run(request: SearchRequest, incoming: Path) -> tuple[str, ...]:
 
     Raises StageError(ResultMissing) if the reference or the profile is not on the claim.
     """
-    read_result(layout.reference_directory(request.reference), "reference", request.reference, ReferenceResult)
+    read_reference(request.reference)
     read_result(layout.measurement_directory(request.profile), "profile", request.profile, ProfileResult)
     journal.copy(layout.search_directory(request.search), incoming / journal.FOLDER)
     return (request.key,)

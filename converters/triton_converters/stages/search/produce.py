@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from triton_converters.claim_store.replay import read_result
+from triton_converters.claim_store.replay import read_reference, read_result
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import SearchRequest
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import ProfileResult, ReferenceResult, Row, SearchPoint, SearchResult, Tuning
+from triton_converters.contract.results import ProfileResult, Row, SearchPoint, SearchResult, Tuning
 from triton_converters.contract.scoring import order
 from triton_converters.contract.search_parts import PART_POINTS, REPEATS
 from triton_converters.contract.text import printable, shortened
@@ -60,8 +60,7 @@ def run(request: SearchRequest, missing: tuple[str, ...], incoming: Path) -> Non
 
 
 def _search(request: SearchRequest, incoming: Path) -> SearchResult:
-    home = layout.reference_directory(request.reference)
-    signature = read_result(home, "reference", request.reference, ReferenceResult).signature
+    signature = read_reference(request.reference).signature
     load_input.check_shapes(request.load.input_shapes, signature)
     profile_directory = layout.measurement_directory(request.profile)
     profile = read_result(profile_directory, "profile", request.profile, ProfileResult)
