@@ -5,6 +5,8 @@ import tracemalloc
 import numpy
 import pytest
 
+from triton_converters.contract.measurement_requests import Tolerance
+from triton_converters.gates.agreement import compare
 from triton_converters.gates.scale import Scale
 
 
@@ -37,3 +39,11 @@ def test_slices_add_up_to_the_whole(shape: tuple[int, ...]) -> None:
     for row in array:
         rows.add(row[None])
     assert numpy.allclose(whole.units(shape), rows.units(shape))
+
+
+def test_what_is_empty_may_be_longer_than_what_was_measured() -> None:
+    found, nothing = numpy.full((1, 2, 3), 5.0, numpy.float32), numpy.zeros((1, 0, 4), numpy.float32)
+    scale = Scale()
+    for array in (found, nothing):
+        scale.add(array)
+    assert compare("OUT", nothing, nothing, ["1"], Tolerance(1e-4, 1e-4), scale).holds(1.0)

@@ -63,9 +63,10 @@ class Scale:
         """Return what the absolute part is multiplied by, for an output [samples, ...]: one value, or [1, ...].
 
         At most RANGE times the largest value; at least 1, if that allows it. In between, the smallest root mean square
-        of the columns that an element is in, unless all their medians are far below. 1 if all values are zeros.
+        of the columns that an element is in, unless all their medians are far below. 1 if all values are zeros, or if
+        there are none here: what is empty may be longer in its other dimensions than all that was measured.
         """
-        if self.largest < SMALLEST:
+        if self.largest < SMALLEST or 0 in shape:
             return numpy.ones(1)
         if self.largest <= 1.0:
             return numpy.array([min(1.0, RANGE * self.largest)])
