@@ -284,8 +284,17 @@ def test_half_precision_says_what_to_export(refer: Refer) -> None:
 def test_a_graph_that_answers_no_batch_says_so(refer: Refer) -> None:
     failure = refusal(refer, single(), max_batch_size=2)
     assert failure.reason is Reason.BATCHING_UNSUPPORTED
-    assert failure.message.startswith("model.onnx answers single samples, but no batch of 2")
+    assert failure.message.startswith("a single sample works, but a batch of 2 fails: model.onnx failed in onnxruntime")
     assert "set models[].config.maxBatchSize to 0" in failure.message
+
+
+def test_a_batch_of_which_one_sample_is_not_finite_is_no_matter_of_batches(refer: Refer) -> None:
+    graph = Graph()
+    y = graph.add("Log", graph.add("Sub", "x", graph.constant(numpy.array([0.05], numpy.float32))))
+    model = graph.model({"x": (TensorProto.FLOAT, ["batch", 4])}, {"y": (y, TensorProto.FLOAT, ["batch", 4])})
+    failure = refusal(refer, model, max_batch_size=16)
+    assert failure.reason is Reason.REFERENCE_NOT_FINITE
+    assert "of 64 elements of output y are NaN" in failure.message
 
 
 def test_an_output_that_cannot_be_served_is_no_matter_of_inputs(refer: Refer) -> None:

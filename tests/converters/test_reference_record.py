@@ -201,6 +201,28 @@ def test_an_answer_that_is_near_0_by_chance_is_held_against_what_answers_usually
             check_alone([alone(answer)], batch(0.5, 0.6, -0.7, 1e6))
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "model.py:3: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 9.00 GiB",
+        "RuntimeError: DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes",
+        "model.py:3: numpy._core._exceptions._ArrayMemoryError: Unable to allocate 9.00 GiB for an array",
+        "tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocating tensor",
+        "model.onnx failed in onnxruntime 1.22: Failed to allocate memory for requested buffer of size 9",
+    ],
+)
+def test_a_batch_that_lacks_memory_is_batched_all_the_same(dump: Dump, words: str) -> None:
+    def large(x: Array) -> dict[str, Array]:
+        if len(x) > 2:
+            raise StageError(Reason.FRAMEWORK_FAILED, words)
+        return total(x)
+
+    error = refusal(dump, large, "[(4, 3)]")
+    assert error.reason is Reason.FRAMEWORK_FAILED
+    assert error.message.startswith(f"a single sample works, but a batch of 4 fails: {words}; ")
+    assert "set models[].config.maxBatchSize to less than 4" in error.message
+
+
 def spoken(x: Array) -> dict[str, Array]:
     """Each sample's first value as often as its last one says, padded to the longest of the batch."""
     lengths = x[:, -1].astype(numpy.int64)

@@ -4,6 +4,7 @@ Its outputs are finite, different between samples, equal when computed again, an
 batch.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
@@ -23,6 +24,10 @@ usually is in a sample.
 Kernels for another batch size add in another order, which changes about 1e-6; dropout or batch statistics change more
 than a hundredth. The fp32 gate's default tolerance is also 1e-4.
 """
+_MEMORY = re.compile(
+    r"out of memory|MemoryError|\bOOM\b|ResourceExhausted|bad_alloc|ALLOC_FAILED|allocate\b.* memory", re.IGNORECASE
+)
+"""Matches what frameworks raise where there is no memory left."""
 NO_SIZES: Mapping[str, float] = MappingProxyType({})
 
 
@@ -30,6 +35,20 @@ def unbatched(message: str) -> StageError:
     """Return the error of a model whose samples must not share a batch; ``message``: what showed it."""
     advice = "set models[].config.maxBatchSize to 0: the first dimension is then a part of each request"
     return StageError(Reason.BATCHING_UNSUPPORTED, f"{message}; {advice}")
+
+
+def no_batch(error: StageError, size: int) -> StageError:
+    """Return the error of a model that answers a single sample, but no batch of this size; ``error``: how that ended.
+
+    Values that are not finite, and memory that a batch lacks, say nothing of batches.
+    """
+    if error.reason is Reason.REFERENCE_NOT_FINITE:
+        return error
+    message = f"a single sample works, but a batch of {size} fails: {error.message}"
+    if _MEMORY.search(error.message):
+        advice = f"set models[].config.maxBatchSize to less than {size}, or let the Job have more memory"
+        return StageError(error.reason, f"{message}; {advice}")
+    return unbatched(message)
 
 
 def check_outputs(batch: Batch, batched: bool) -> None:

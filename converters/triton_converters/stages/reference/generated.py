@@ -148,13 +148,12 @@ def _is_accepted(model: Framework, inputs: tuple[GraphInput, ...], random: numpy
 
 
 def _check_batch(model: Framework, recipe: Recipe, batch_size: int | None, random: numpy.random.Generator) -> None:
-    """Check that a model that answers one sample answers a whole batch. Raises StageError(BatchingUnsupported)."""
+    """Check that a model that answers one sample answers a whole batch. Raises what ``no_batch`` returns."""
     if batch_size is None or batch_size == 1:
         return
     error = _refusal(model, recipe.make(batch_size, random), batch_size)
     if error is not None:
-        message = f"{model.path} answers single samples, but no batch of {batch_size}: {error.message:.300}"
-        raise soundness.unbatched(message)
+        raise soundness.no_batch(error, batch_size)
 
 
 def _tries(inputs: Sequence[GraphInput], batch_size: int | None) -> Iterator[Sizes]:

@@ -72,7 +72,7 @@ def record(model: Framework, request: ReferenceRequest, source: Path, incoming: 
 
 
 def _answer(model: Framework, batch: Batch, batched: bool) -> dict[str, Array]:
-    """Return the outputs. Raises StageError(BatchingUnsupported) if the first sample alone is answered."""
+    """Return the outputs. Raises what ``soundness.no_batch`` returns if the first sample alone is answered."""
     try:
         return model(batch.inputs)
     except StageError as error:
@@ -82,8 +82,7 @@ def _answer(model: Framework, batch: Batch, batched: bool) -> dict[str, Array]:
             model({name: array[:1] for name, array in batch.inputs.items()})
         except StageError:
             raise error from None
-        message = f"a single sample works, but a batch of {len(batch.ids)} fails: {error.message}"
-        raise soundness.unbatched(message) from error
+        raise soundness.no_batch(error, len(batch.ids)) from error
 
 
 def _doubles(model: Framework) -> tuple[str, ...]:
