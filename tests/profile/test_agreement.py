@@ -1,5 +1,7 @@
 """Counting of elements that agree: the rule itself, sums over requests, and what must never pass."""
 
+import tracemalloc
+
 import numpy
 import pytest
 from hypothesis import given
@@ -8,6 +10,7 @@ from hypothesis.extra import numpy as st_numpy
 
 from triton_converters.contract.measurement_requests import Tolerance
 from triton_converters.gates.agreement import Agreement, compare, describe
+from triton_converters.gates.scale import Scale
 
 TOLERANCE = Tolerance(absolute=1e-3, relative=1e-2)
 EXACT = Tolerance(0.0, 0.0)
@@ -147,6 +150,21 @@ def test_integers_agree_by_the_fraction_that_is_equal(wrong: int, passes: bool) 
     assert (found.outside, found.max_absolute_error) == (wrong, 0.0)
     assert found.holds(0.99) is passes
     assert found.holds(1.0) is (wrong == 0)
+
+
+def test_a_large_answer_is_compared_in_slices() -> None:
+    framework = numpy.ones((64, 3, 64, 64), numpy.float32)
+    served = framework + numpy.float32(1e-4)
+    served[40, 2, 1, 0] = 2.0
+    scale = Scale()
+    scale.add(framework)
+    tracemalloc.start()
+    found = compare("OUT", framework, served, names(64), TOLERANCE, scale)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.worst is not None
+    assert (found.elements, found.outside, found.worst.sample, found.worst.position) == (786432, 1, "id40", (2, 1, 0))
+    assert peak < 10 * framework.nbytes
 
 
 def test_large_integers_that_differ_do_not_look_the_same_in_the_message() -> None:

@@ -11,12 +11,14 @@ server makes its own batches); every other element that only one side has is out
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 
 import numpy
 
 from triton_converters.claim_store.dump import Array
 from triton_converters.contract.measurement_requests import Tolerance
-from triton_converters.gates.scale import SMALLEST, Scale
+from triton_converters.gates.scale import SLICE, SMALLEST, Scale
 from triton_converters.model_config.data_types import triton_type
 
 EQUAL_FRACTION = {"fp32": 1.0, "fp16": 0.99}
@@ -137,6 +139,25 @@ def compare(
         )
     if not framework.shape[:1] == served.shape[:1] == (len(samples),):
         raise ValueError(f"output {output} is served with shape {list(shapes[1])} for {len(samples)} samples")
+    known = scale or Scale()
+    units = known.units(common(framework, served)[0].shape)
+    rows = max(1, SLICE * len(samples) // max(1, framework.size, served.size))
+    parts = (slice(start, start + rows) for start in range(0, max(1, len(samples)), rows))
+    return reduce(
+        add, (_compare(output, framework[at], served[at], samples[at], tolerance, known, units) for at in parts)
+    )
+
+
+def _compare(
+    output: str,
+    framework: Array,
+    served: Array,
+    samples: Sequence[str],
+    tolerance: Tolerance,
+    scale: Scale,
+    units: Array,
+) -> Agreement:
+    """Compare some samples of a request; it takes some 20 times their memory. ``units``: those of the whole request."""
     expected, actual = common(framework, served)
     longer = [
         index
@@ -146,7 +167,7 @@ def compare(
     single = beyond(framework, expected) + beyond(served, actual)
     is_floating = served.dtype.kind == "f"
     if is_floating:
-        counts = _compare_floats(expected, actual, tolerance, scale or Scale())
+        counts = _compare_floats(expected, actual, tolerance, scale, units)
         lonely = int(numpy.count_nonzero(~numpy.isfinite(served))) - int(numpy.count_nonzero(~numpy.isfinite(actual)))
     else:
         counts, lonely = _compare_exactly(expected, actual), 0
@@ -162,7 +183,7 @@ def compare(
         needed=counts.needed,
         squared_error=counts.squared_error,
         squared_size=counts.squared_size,
-        usual_size=expected.size * scale.mean_square if scale else 0.0,
+        usual_size=expected.size * scale.mean_square,
     )
 
 
@@ -190,7 +211,7 @@ class _Counts:
     """What the absolute part was multiplied by, for each element or in a shape that broadcasts to that."""
 
 
-def _compare_floats(expected: Array, actual: Array, tolerance: Tolerance, scale: Scale) -> _Counts:
+def _compare_floats(expected: Array, actual: Array, tolerance: Tolerance, scale: Scale, units: Array) -> _Counts:
     # In double precision: the difference of two large float32 may be infinite, and is rounded itself.
     wanted, got = expected.astype(numpy.float64), actual.astype(numpy.float64)
     finite_wanted, finite_got = numpy.isfinite(wanted), numpy.isfinite(got)
@@ -199,7 +220,6 @@ def _compare_floats(expected: Array, actual: Array, tolerance: Tolerance, scale:
     size = numpy.abs(numpy.where(both, wanted, 0.0))
     with numpy.errstate(over="ignore"):
         error = numpy.abs(numpy.where(both, got, 0.0) - numpy.where(both, wanted, 0.0))
-    units = scale.units(wanted.shape)
     relative = tolerance.relative * size
     allowed = tolerance.absolute * units + relative
     excess = numpy.where(both, error - allowed, numpy.where(same, 0.0, numpy.inf))

@@ -8,6 +8,7 @@ of small ones. Nor does it grow with a few outliers, which say nothing of the el
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import reduce
 
 import numpy
 
@@ -22,7 +23,7 @@ TAIL = 2.0
 """The part's unit in medians that are rounded up to a power of two. A normal distribution's root mean square is less,
 also that of a few samples."""
 SLICE = 1 << 18
-"""Most elements that are measured at once, unless one sample has more: measuring takes several times their memory."""
+"""Most elements that are measured or compared at once, unless one sample has more: it takes many times their memory."""
 
 
 @dataclass
@@ -109,12 +110,14 @@ class _Columns:
 
     def medians(self) -> Array:
         """Return the medians of what is not zero, rounded up to a power of two, at least 1."""
-        powers, none = sorted(self.octaves), numpy.zeros(len(self.counts))
-        counts = numpy.stack([_sum(none, self.octaves[power]) for power in powers], axis=1)
-        upper = counts.sum(axis=1, keepdims=True) // 2
-        found: Array = (numpy.cumsum(counts, axis=1) > upper).argmax(axis=1)
+        none = numpy.zeros(len(self.counts))
+        upper = reduce(_sum, self.octaves.values(), none) // 2
+        medians, below = numpy.ones(len(none)), none
         with numpy.errstate(over="ignore"):
-            return 2.0 ** numpy.array(powers)[found]
+            for power, count in sorted(self.octaves.items()):
+                below, before = _sum(below, count), below
+                medians[(before <= upper) & (below > upper)] = numpy.ldexp(1.0, power)
+        return medians
 
 
 def _sum(one: Array, other: Array) -> Array:
