@@ -152,6 +152,17 @@ def test_parts_are_the_path_cut_into_pieces(tmp_path: Path) -> None:
     assert results[-1].seconds >= results[0].seconds
 
 
+def test_a_later_part_walks_as_the_earlier_ones_where_only_a_heavy_load_is_refused(tmp_path: Path) -> None:
+    def fails(point: Point) -> bool:
+        return point.tuning.instances == 1 and point.load.concurrency == 2 and point.tuning != BASE
+
+    probe = PaperProbe(rows=lambda point: crash() if fails(point) else row(point))
+    results = all_parts(tmp_path, probe, mode="Exhaustive", maximum_instances=2, sweep=Sweep((1,), (1, 2), False))
+    told = [(point.tuning, point.row.concurrency) for result in results for point in result.points if point.row]
+    assert len(results) > 2
+    assert told == [(point.tuning, point.load.concurrency) for point in probe.measured if not fails(point)]
+
+
 @pytest.mark.parametrize("most", range(0, 8, 2))
 def test_a_job_that_was_stopped_is_gone_on_with(tmp_path: Path, most: int) -> None:
     stopped, again, whole = PaperProbe(most=most), PaperProbe(), PaperProbe()

@@ -137,7 +137,8 @@ class Search:
         return entry.row
 
     def _known(self, point: Point, kind: str) -> Entry | None:
-        return self.journal.refused(point.tuning) or self.journal.measured(point, kind)
+        # A row comes first: an earlier part may have gone on from it, and refused the configuration at a later load.
+        return self.journal.measured(point, kind) or self.journal.refused(point.tuning)
 
     def _try(self, point: Point, kind: str, at_least: Row | None = None) -> Entry:
         """Load and measure a configuration; refuse it if the server or the Job ended twice under it."""
