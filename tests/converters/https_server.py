@@ -44,6 +44,8 @@ class Behaviour:
     """The Authorization header that is asked for; empty: none."""
     honest_ranges: bool = True
     """False: a range begins one byte late."""
+    refuses_ranges: bool = False
+    """True: 416 to every range, as of a server without If-Range whose file is shorter by now."""
     hub: Answering | None = None
     """Answers in place of all this."""
     seen: list[dict[str, str]] = field(default_factory=list)
@@ -68,7 +70,9 @@ class _Handler(BaseHTTPRequestHandler):
         has.seen.append({**self.headers, "path": self.path})
         status, headers, body = self._found()
         wanted, tag = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", "")), headers.get("ETag")
-        if status == 200 and wanted and tag and self.headers.get("If-Range") == tag:
+        if wanted and has.refuses_ranges:
+            status, body = 416, b""
+        elif status == 200 and wanted and tag and self.headers.get("If-Range") == tag:
             whole, start = len(body), int(wanted[1]) + (0 if has.honest_ranges else 1)
             headers |= {"Content-Range": f"bytes {start}-{whole - 1}/{whole}"}
             status, body = 206, body[start:]

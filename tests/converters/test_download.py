@@ -152,7 +152,11 @@ def dishonest_ranges(has: Behaviour) -> None:
     has.honest_ranges = False
 
 
-@pytest.mark.parametrize("change", [another_version, no_version, weak_version, dishonest_ranges])
+def a_shorter_file(has: Behaviour) -> None:
+    has.content, has.tag, has.refuses_ranges = b"x" * 1000, '"version-2"', True
+
+
+@pytest.mark.parametrize("change", [another_version, no_version, weak_version, dishonest_ranges, a_shorter_file])
 def test_bytes_that_may_be_of_another_file_are_not_gone_on_with(
     server: Server, change: Callable[[Behaviour], None]
 ) -> None:

@@ -28,7 +28,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.fetch import connection
 from triton_converters.fetch.credentials import refused
 from triton_converters.fetch.folder import MOST_FILES, NO_NAME, File, chosen, clash, missing, single
-from triton_converters.fetch.http_file import TAG
+from triton_converters.fetch.http_file import RANGE_REFUSED, TAG
 from triton_converters.fetch.partial import Partial
 from triton_converters.fetch.patience import patiently
 from triton_converters.fetch.remote import FILES, Fetched, Remote
@@ -42,8 +42,8 @@ LISTED = 1000
 LONGEST = timedelta(days=7)
 """How long one object may take. The Job's deadline comes first; obstore's own is 30 s."""
 UNFIT = "has something else under the keys of this scheme than it needs"
-RANGE_REFUSED, ELSEWHERE = 416, (301, 400)
-"""HTTP statuses: of a part that is not there, and of a bucket of S3 in another region."""
+ELSEWHERE = (301, 400)
+"""HTTP statuses of a bucket of S3 in another region."""
 _STATUS = re.compile(r"Status \{\s*status: (\d{3})\b")
 _NO_PART = re.compile(r"source: (NotPartial|\w{1,32}Range|InvalidRangeRequest)\b")
 """What the library says of an answer to a request for a part that has the whole object, or another part."""

@@ -18,6 +18,8 @@ from triton_converters.fetch.partial import Partial
 from triton_converters.fetch.patience import patiently
 
 CHUNK_BYTES = 1024 * 1024
+RANGE_REFUSED = 416
+"""HTTP status of a part that is not there."""
 TAG = re.compile(r'"[\x21\x23-\x7e]{1,128}"')
 """A strong entity tag."""
 Header = Callable[[], Mapping[str, str]]
@@ -44,7 +46,15 @@ def _try(partial: Partial, credentials: Header) -> str:
     start = max(have - 1, 0)
     resume = {"Range": f"bytes={start}-", "If-Range": tag} if start else {}
     host = urlsplit(partial.url).netloc
-    with opened(partial.url, {"Accept-Encoding": "identity", **resume}, credentials()) as answer:
+
+    def refused(answer: BaseHTTPResponse) -> StageError | None:
+        if answer.status != RANGE_REFUSED:
+            return None
+        # It is a shorter file by now, and the server does not know If-Range: the next try asks for all of it.
+        partial.forget()
+        return no_part(host)
+
+    with opened(partial.url, {"Accept-Encoding": "identity", **resume}, credentials(), refused) as answer:
         if answer.headers.get("Content-Encoding", "identity") != "identity":
             message = f"{host} sends the file compressed although it was asked not to; use a server that does not"
             raise StageError(Reason.SOURCE_INVALID, message)
