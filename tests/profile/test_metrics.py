@@ -87,6 +87,11 @@ def test_the_class_gets_the_arguments_of_the_spec(tmp_path: Path) -> None:
         ("return None", "returned NoneType, not a dict"),
         ("return {'accuracy': 'good'}", "returned a metric that is not a number"),
         ("return {'accuracy': [1, 2]}", "returned a metric that is not a number"),
+        ("return {'accuracy': 10**400}", "returned a metric that is not a number"),
+        (
+            "return {'accuracy': type('Tensor', (), {'__float__': lambda self: exec('raise RuntimeError(2)')})()}",
+            "returned a metric that is not a number",
+        ),
         ("raise RuntimeError('boom')", "RuntimeError: boom"),
     ],
 )

@@ -72,7 +72,8 @@ def calculate(source: Path, entrypoint: Entrypoint, arguments: Mapping[str, int 
         raise StageError(Reason.METRIC_FAILED, f"{path}: {CLASS} returned {type(values).__name__}, not a dict")
     try:
         return {str(name): float(value) for name, value in values.items()}
-    except (TypeError, ValueError) as error:
+    # PyTorch raises RuntimeError for a vector, and an integer may be too large.
+    except Exception as error:
         raise StageError(
             Reason.METRIC_FAILED, f"{path}: {CLASS} returned a metric that is not a number: {error}"
         ) from error
