@@ -89,7 +89,12 @@ X = "np.zeros((2, 3), np.float32)"
     [
         (f"([0, 1], {{'y': {X}}}, None)", ["['y']", "['x']"]),
         (f"([0, 1], {{'x': {X}, 'y': {X}}}, None)", ["['x', 'y']", "['x']"]),
-        (f"([0, 1], {X}, None)", ["dicts of arrays by name"]),
+        (f"([0, 1], {X}, None)", ["dicts of arrays by name, but inputs are float32[2, 3]"]),
+        (f"([0, 1], {{'x': {X}}}, {X})", ["dicts of arrays by name, but labels are float32[2, 3]"]),
+        (
+            "([0, 1], {'x': type('T', (), {'__array__': lambda *_, **__: exec('raise RuntimeError(7)')})()}, None)",
+            ["input x: T cannot be turned into an array: 7"],
+        ),
         (f"({{'x': {X}}}, None)", ["(ids, inputs, labels)"]),
         (f"([0], {{'x': {X}}}, None)", ["ids 1", "input x 2"]),
         (f"([0, 1], {{'x': {X}}}, {{'y': np.zeros(3)}})", ["input x 2", "label y 3"]),

@@ -82,8 +82,11 @@ def _checked(
     if not isinstance(item, tuple | list) or len(item) != 3:
         raise _invalid(f"{where}a batch must be (ids, inputs, labels), not {_describe(item)}")
     ids, inputs, labels = item
-    if not isinstance(inputs, Mapping) or not isinstance(labels, Mapping | None):
-        raise _invalid(f"{where}inputs and labels must be dicts of arrays by name, not {_describe(inputs)}")
+    for kind, group in (("inputs", inputs), ("labels", {} if labels is None else labels)):
+        if not isinstance(group, Mapping):
+            raise _invalid(
+                f"{where}inputs and labels must be dicts of arrays by name, but {kind} are {_describe(group)}"
+            )
     if set(inputs) != set(input_names):
         raise _invalid(f"{where}inputs are named {sorted(map(str, inputs))}, but the model's are {sorted(input_names)}")
     batch = Batch(
@@ -145,7 +148,8 @@ def _plain(value: Any, where: str) -> Array:
 def _array(value: Any, where: str) -> Array:
     try:
         return numpy.asarray(value, order="C")
-    except (TypeError, ValueError) as error:
+    # PyTorch raises RuntimeError for a tensor that requires a gradient.
+    except Exception as error:
         raise _invalid(f"{where}: {type(value).__name__} cannot be turned into an array: {error}") from error
 
 
