@@ -45,7 +45,7 @@ def _write(tar: tarfile.TarFile, bounded: "_Bounded", root: Path, folder: str, i
     files: set[str] = set()
     for count, member in enumerate(iter(tar.next, None)):
         # It would keep every member, with all that its headers say.
-        tar.members, tar.pax_headers = [], {}
+        tar.members, tar.pax_headers = [], {}  # type: ignore[attr-defined]
         if count >= MOST_MEMBERS:
             raise _RefusedError(f"more than {MOST_MEMBERS} names")
         bounded.left = MOST_HEADER_BYTES

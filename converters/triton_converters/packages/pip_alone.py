@@ -70,7 +70,7 @@ def _stay_on_https() -> None:
             raise InstallationError(f"{urlsplit(answer.url).hostname} {REDIRECTS}")
         return found
 
-    PipSession.get_redirect_target = target  # type: ignore[method-assign]
+    PipSession.get_redirect_target = target
 
 
 if __name__ == "__main__":
