@@ -20,22 +20,23 @@ from triton_operator.api.deployment import parse
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.combination import combinations
 from triton_operator.context import Context
+from triton_operator.jobs.clean import clean_work
+from triton_operator.jobs.convert import convert_work
+from triton_operator.jobs.measure import measure_work
+from triton_operator.jobs.metrics import metrics_work
+from triton_operator.jobs.packages import packages_work
+from triton_operator.jobs.profile import profile_work
+from triton_operator.jobs.reference import Dump, reference_work
+from triton_operator.jobs.search import Budget, search_work
+from triton_operator.jobs.source import source_work
 from triton_operator.names import is_reserved_variable
 from triton_operator.observed.history import History
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.pins import pinned
-from triton_operator.resources.jobs import job
+from triton_operator.resources.job import job
 from triton_operator.resources.server import server
 from triton_operator.resources.work import Work
 from triton_operator.settings import Settings
-from triton_operator.stages.cleaning import clean_work
-from triton_operator.stages.conversion import convert_work
-from triton_operator.stages.packages import packages_work
-from triton_operator.stages.profiling import metrics_work, profile_work
-from triton_operator.stages.reference import Dump, reference_work
-from triton_operator.stages.searching import Budget, search_work
-from triton_operator.stages.serving import measure_work
-from triton_operator.stages.source import source_work
 
 Body = dict[str, Any]
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

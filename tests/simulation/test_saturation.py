@@ -11,10 +11,10 @@ from tests.simulation.deployments import a_model, a_spec, candidate
 from triton_converters.contract.measurement_requests import OpenLoop, Sweep
 from triton_operator.api.deployment import parse
 from triton_operator.context import Context
+from triton_operator.jobs.profile import open_loop
 from triton_operator.observed.history import History
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.pins import pinned
-from triton_operator.stages.profiling import open_loop
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 ONE = [a_model(candidates=[candidate("onnx-fp32")])]

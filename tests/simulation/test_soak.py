@@ -14,7 +14,7 @@ from tests.simulation.cluster import STEP, Cluster
 from tests.simulation.deployments import a_model, a_spec, candidate
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Counters
-from triton_operator.stages import soaking
+from triton_operator.rollout import soak
 
 ONE = [a_model(candidates=[candidate("onnx-fp32")])]
 WIDER = [a_model(config={"maxBatchSize": 16, "dynamicBatching": {}}, candidates=[candidate("onnx-fp32")])]
@@ -521,7 +521,7 @@ def test_a_first_snapshot_that_failed_leaves_the_latency_open(before: Cluster) -
 
 
 def test_a_pass_computes_a_soak_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    counted = Mock(wraps=soaking.soak)
-    monkeypatch.setattr(soaking, "soak", counted)
+    counted = Mock(wraps=soak.soak)
+    monkeypatch.setattr(soak, "soak", counted)
     Cluster(a_spec(serving={"soak": {"seconds": 60}})).intent()
     assert counted.call_count == 1

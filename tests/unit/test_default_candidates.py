@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.apiserver.custom_resources import MINIMAL, changed
 from triton_converters.contract import formats
-from triton_operator.api.routes import MODELS
+from triton_operator.api.format_rules import MODELS
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import Images
 from triton_operator.candidates.defaults import MOST, TARGETS, default_candidates

@@ -38,7 +38,7 @@ from triton_converters.contract.results import (
 )
 from triton_operator.api.status import CONDITION_MESSAGE_BYTES, condition
 from triton_operator.observed.history import History, State
-from triton_operator.observed.jobs import JobView, job_view
+from triton_operator.observed.job import JobView, job_view
 from triton_operator.observed.snapshot import observe
 from triton_plugin.subject import printable
 

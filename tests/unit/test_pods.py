@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from triton_converters.contract.reasons import Reason
-from triton_operator.observed.jobs import job_view
-from triton_operator.observed.pods import Trouble, pod_trouble, revision_trouble, server_crash
+from triton_operator.observed.job import job_view
+from triton_operator.observed.pod import Trouble, pod_trouble, revision_trouble, server_crash
 from triton_operator.observed.snapshot import observe
 
 Body = dict[str, Any]

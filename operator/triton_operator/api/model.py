@@ -10,8 +10,8 @@ from triton_converters.contract.formats import FORMATS, REPOSITORY, SOURCES
 from triton_converters.contract.results import Signature
 from triton_operator.api.backend_settings import parameter_rule, refused_parameters
 from triton_operator.api.ensemble import HpsOptions
+from triton_operator.api.format_rules import accelerator_rules, conversion_rules, entrypoint_rules, hps_rules
 from triton_operator.api.quantity import Quantity, between
-from triton_operator.api.routes import accelerator_rules, conversion_rules, entrypoint_rules, hps_rules
 from triton_operator.api.schema import (
     ApiType,
     Arguments,

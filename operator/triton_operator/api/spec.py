@@ -12,11 +12,11 @@ from triton_converters.contract.formats import DECLARING
 from triton_operator.api.accuracy import AccuracyGate
 from triton_operator.api.conversion import Conversion
 from triton_operator.api.ensemble import MAX_BATCH_SIZE, Ensemble, ensemble_rules
+from triton_operator.api.format_rules import HAS_GPU, image_rule, inputs_rule, product_rule
 from triton_operator.api.model import Model
 from triton_operator.api.performance import Performance
 from triton_operator.api.pod import CommonPod, Gpu, Pod
 from triton_operator.api.repository import Repository
-from triton_operator.api.routes import HAS_GPU, image_rule, inputs_rule, product_rule
 from triton_operator.api.schema import ApiType, list_map, rules
 from triton_operator.api.selection import Selection
 from triton_operator.api.serving import Serving

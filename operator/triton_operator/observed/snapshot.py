@@ -24,8 +24,8 @@ from triton_operator import names
 from triton_operator.observed.failures import Damage, Failure
 from triton_operator.observed.flips import Flip
 from triton_operator.observed.history import History
-from triton_operator.observed.jobs import JobView, Record, job_view
-from triton_operator.observed.pods import (
+from triton_operator.observed.job import JobView, Record, job_view
+from triton_operator.observed.pod import (
     Trouble,
     address,
     disrupted,

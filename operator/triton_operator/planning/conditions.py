@@ -17,10 +17,11 @@ from triton_operator.api.status import (
 from triton_operator.candidates import vulnerabilities
 from triton_operator.candidates.defaults import default_candidates
 from triton_operator.context import Context
+from triton_operator.effects import Verdict
 from triton_operator.resources.claim import kept
+from triton_operator.stages.progress import Progress
 from triton_operator.stages.reference import Referred
-from triton_operator.stages.serving import RolledOut, available
-from triton_operator.stages.step import Progress, Verdict
+from triton_operator.stages.serve import RolledOut, available
 
 UNDECIDED = {
     Reason.PENDING,

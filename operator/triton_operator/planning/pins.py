@@ -11,9 +11,9 @@ from pydantic import ValidationError
 
 from triton_operator.api.deployment import TritonDeployment
 from triton_operator.api.status import COMMANDS, Images
+from triton_operator.jobs.reference import basis
 from triton_operator.observed.history import History
 from triton_operator.settings import Settings
-from triton_operator.stages.reference import basis
 
 
 def pinned(deployment: TritonDeployment, history: History, settings: Settings) -> Images:

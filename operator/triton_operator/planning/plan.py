@@ -10,6 +10,9 @@ from triton_operator import names
 from triton_operator.api.deployment import TritonDeployment
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.context import Context
+from triton_operator.effects import Effects
+from triton_operator.jobs.run import is_unseen
+from triton_operator.jobs.source import works as source_works
 from triton_operator.observed.history import State
 from triton_operator.observed.snapshot import Observed
 from triton_operator.planning import conditions
@@ -20,26 +23,25 @@ from triton_operator.resources.claim import claim
 from triton_operator.resources.disruptions import disruption_budget
 from triton_operator.resources.network_policy import jobs_policy, server_policies, sources_policy
 from triton_operator.resources.results import results
+from triton_operator.rollout import route, scale
 from triton_operator.settings import Settings
 from triton_operator.stages import (
-    cleaning,
-    conversion,
+    clean,
+    convert,
     fitting,
     packages,
     permission,
-    profiling,
+    profile,
     reference,
     repairing,
-    routing,
-    scaling,
-    searching,
+    search,
     selection,
-    serving,
+    serve,
     skipping,
     source,
 )
-from triton_operator.stages.serving import RolledOut
-from triton_operator.stages.step import Effects, Progress, is_unseen
+from triton_operator.stages.progress import Progress
+from triton_operator.stages.serve import RolledOut
 
 DEADLINE_SECONDS = 5.0
 """The pause, in seconds, before the next pass while a deadline runs; its reason is due within 10 s."""
@@ -55,11 +57,11 @@ STEPS: tuple[Callable[[Context, Any], Progress], ...] = (
     skipping.refuse,
     packages.install,
     reference.refer,
-    conversion.convert,
-    profiling.profile,
-    searching.search,
+    convert.convert,
+    profile.profile,
+    search.search,
     selection.choose,
-    serving.serve,
+    serve.serve,
 )
 """The flow. Each step takes what the step before it returned, by its type."""
 
@@ -103,32 +105,32 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
     progress = _walk(context)
     effects, history = Effects(failures=context.followed) + progress.effects, observed.history
     effects += repairing.noticed(context)
-    soak, canary = serving.soak_of(context, progress), serving.canary_of(context, progress)
+    soak, canary = serve.soak_of(context, progress), serve.canary_of(context, progress)
     if not isinstance(progress, RolledOut):
-        effects += serving.keep_serving(context, soak, canary)
+        effects += serve.keep_serving(context, soak, canary)
     elif progress.rollout.is_complete and not soak.goes_on and canary.holds is None:
-        profile = record_name("profile", progress.target.profile_key)
+        profiled = record_name("profile", progress.target.profile_key)
         if HISTORY not in observed.unreadable:
             images, chosen = (
                 each.model_dump(mode="json", by_alias=True, exclude_defaults=True) if each else {}
                 for each in (context.pins, context.resolved)
             )
-            state = State(tuple(sorted(effects.needed)), profile, images, chosen)
+            state = State(tuple(sorted(effects.needed)), profiled, images, chosen)
             history = history.advanced(state, deployment.spec.repository.revision_history_limit)
-        effects += cleaning.clean(context, history)
+        effects += clean.clean(context, history)
     # Only now: the counters are not what the active revision is made of, so its state in the history is without them.
     effects += soak.effects
     objects = [body for body in (claim(context), jobs_policy(context)) if body is not None]
-    if deployment.spec.conversion.requirements or any(work.downloads for work in source.works(context).values()):
+    if deployment.spec.conversion.requirements or any(work.downloads for work in source_works(context).values()):
         objects.append(sources_policy(context))
     if observed.servers or any(each["kind"] == "Deployment" for each in effects.objects):
         objects += server_policies(context)
     noted = (effects.failures, effects.damaged, effects.flips)
     objects.append(results(context, set(effects.needed), *noted, history))
-    scaled = scaling.scale(context, progress, canary.share)
+    scaled = scale.scale(context, serve.measures_active(context, progress), canary.share)
     if scaled.scaled_object is not None:
         effects += Effects((scaled.scaled_object,))
-    routed = routing.route(context, canary.share)
+    routed = route.route(context, canary.share)
     if routed.http_route is not None:
         effects += Effects((routed.http_route,))
     budget = disruption_budget(context)
@@ -161,9 +163,9 @@ def _deletions(context: Context, effects: Effects) -> tuple[Reference, ...]:
     gone = [Reference("batch/v1", "Job", name) for name in context.observed.jobs if name not in effects.jobs]
     kept = {context.serving} | {each["metadata"]["name"] for each in effects.objects if each["kind"] == "Deployment"}
     gone += [Reference("apps/v1", "Deployment", name) for name in context.observed.servers if name not in kept]
-    route = context.observed.http_route
+    routed = context.observed.http_route
     optional = (
-        (names.GATEWAY_API_VERSION, names.HTTP_ROUTE, route.name if route is not None else None),
+        (names.GATEWAY_API_VERSION, names.HTTP_ROUTE, routed.name if routed is not None else None),
         (names.KEDA_API_VERSION, names.SCALED_OBJECT, context.observed.scaled_object),
         (names.POLICY_API_VERSION, names.DISRUPTION_BUDGET, context.observed.disruption_budget),
     )

@@ -20,9 +20,12 @@ from triton_operator.api.model import Candidate, Model, SourceFormat
 from triton_operator.api.resolved import FromRepository, ModelOfRepository, Resolved, ResolvedModel
 from triton_operator.candidates.defaults import default_candidates, takes_defaults
 from triton_operator.context import Context
+from triton_operator.jobs.reference import reference_work
+from triton_operator.jobs.run import run
+from triton_operator.jobs.source import source_work
+from triton_operator.jobs.source import told as told_by
 from triton_operator.observed.failures import Failure
-from triton_operator.stages import fitting, reference, source
-from triton_operator.stages.step import run
+from triton_operator.stages import fitting
 
 FOUND: tuple[SourceFormat, ...] = ("onnx", "ts-script", "tf-savedmodel")
 """The formats that the source Job tells."""
@@ -39,7 +42,7 @@ def resolved(context: Context) -> Context:
     if not context.sought and not context.graphs and not any(map(takes_defaults, context.spec.models)):
         return context
     digest = names.digest([context.pins.spec_digest, context.images.server], 16)
-    pinned, told = _pinned(context, digest), source.told(context, source.source_work(context))
+    pinned, told = _pinned(context, digest), told_by(context, source_work(context))
     if told is None and (context.sought or context.graphs):
         return replace(context, resolved=pinned)
     repositories = _repositories(context, told)
@@ -146,7 +149,7 @@ def _batches_failed(context: Context, told: SourceResult) -> Mapping[str, Failur
     failures = [*(job.failure for job in observed.jobs.values()), *observed.failures.values()]
     if not any(each is not None and each.reason is Reason.BATCHING_UNSUPPORTED for each in failures):
         return {}
-    found = run(context, reference.reference_work(context, told))
+    found = run(context, reference_work(context, told))
     rejected = found.failure is not None and found.failure.reason is Reason.BATCHING_UNSUPPORTED
     return found.effects.failures if rejected else {}
 

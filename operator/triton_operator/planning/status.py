@@ -35,15 +35,16 @@ from triton_operator.api.status import (
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.ranking import Choice, best_row, load
 from triton_operator.context import Context
+from triton_operator.effects import Verdict
 from triton_operator.planning.conditions import conditions
 from triton_operator.planning.status_limit import bounded
 from triton_operator.resources.services import endpoint
+from triton_operator.rollout.soak import Soaking
+from triton_operator.stages.progress import Progress
 from triton_operator.stages.reference import Referred
-from triton_operator.stages.searching import CandidateSearch, Searched
-from triton_operator.stages.serving import RolledOut
-from triton_operator.stages.soaking import Soaking
+from triton_operator.stages.search import CandidateSearch, Searched
+from triton_operator.stages.serve import RolledOut
 from triton_operator.stages.source import Sourced
-from triton_operator.stages.step import Progress, Verdict
 
 MESSAGE_BYTES = 480
 """The longest message of a candidate; the Job's log has the rest."""

@@ -10,7 +10,7 @@ from triton_operator import names
 from triton_operator.api.pod import CommonPod, Pod, TopologySpread
 from triton_operator.api.quantity import amount, total
 from triton_operator.context import Context
-from triton_operator.observed.pods import SERVER
+from triton_operator.observed.pod import SERVER
 from triton_operator.resources.claim import shared_by_nodes
 from triton_operator.settings import Resources
 

@@ -11,7 +11,7 @@ from triton_operator.api.pod import CommonPod
 from triton_operator.api.quantity import whole
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
-from triton_operator.observed.pods import CHECK, SERVE, SERVER
+from triton_operator.observed.pod import CHECK, SERVE, SERVER
 from triton_operator.resources import pod
 
 Container = dict[str, Any]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from triton_operator.observed.jobs import JobView
+from triton_operator.observed.job import JobView
 from triton_operator.runtime.store import Key
 
 STAGES = ("source", "packages", "reference", "convert", "profile", "metrics", "search", "measure", "snapshot", "clean")

@@ -10,13 +10,13 @@ from triton_converters.contract.formats import CONVERTER_TENSORFLOW, DECLARING, 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import SourceResult
 from triton_operator.api.backend_settings import refused_parameters
+from triton_operator.api.format_rules import MIXED, NO_INPUTS
 from triton_operator.api.model import Model
 from triton_operator.api.resolved import ModelOfRepository
-from triton_operator.api.routes import MIXED, NO_INPUTS
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.context import Context
+from triton_operator.effects import Verdict
 from triton_operator.stages.source import Sourced
-from triton_operator.stages.step import Verdict
 
 
 def check(context: Context, progress: Sourced) -> Sourced:

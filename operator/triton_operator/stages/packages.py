@@ -2,17 +2,11 @@
 
 from dataclasses import replace
 
-from triton_converters.contract.conversion_requests import PackagesRequest
-from triton_converters.contract.results import SourceResult
-from triton_operator import names
 from triton_operator.context import Context
-from triton_operator.resources.jobs import secret_volume
-from triton_operator.resources.work import Work
+from triton_operator.effects import Verdict
+from triton_operator.jobs.packages import packages_work
+from triton_operator.jobs.run import run, waiting
 from triton_operator.stages.source import Sourced
-from triton_operator.stages.step import Verdict, run, waiting
-
-PLACE = ("source", "path")
-"""The fields of a request that say where the file lies: the same file asks for the same packages."""
 
 
 def install(context: Context, progress: Sourced) -> Sourced:
@@ -30,34 +24,3 @@ def install(context: Context, progress: Sourced) -> Sourced:
         return progress.waiting(verdict, this.effects, stalled=True)
     reason, message = waiting("the packages Job", this, context)
     return progress.waiting(Verdict("Converted", False, reason, message), this.effects)
-
-
-def packages_key(context: Context, source: SourceResult) -> str:
-    """The key of the installed packages; empty: the spec names no requirements file."""
-    return packages_work(context, source).key if context.spec.conversion.requirements else ""
-
-
-def packages_work(context: Context, source: SourceResult) -> Work:
-    """The Job's work. Its key covers the file, the image, and the Secret that names an index.
-
-    It does not cover the installation's index: another mirror of the same packages converts nothing again.
-
-    pip runs in the image that will import the packages, because that decides which wheels fit and what is missing. The
-    programs are the installation's, pip among them: those of an image that the object is pinned to may be older.
-    """
-    conversion, image = context.spec.conversion, context.own_framework_image
-    secret = conversion.index_secret_ref
-    request = PackagesRequest(key="", source=source.digest, path=conversion.requirements, sha256=source.requirements)
-    key = names.result_key("packages", request, image, secret.name if secret else "", without=PLACE)
-    pairs = [secret_volume(secret.name)] if secret else []
-    return Work(
-        stage="packages",
-        key=key,
-        request=replace(request, key=key),
-        deadline_seconds=conversion.active_deadline_seconds,
-        volumes=tuple(volume for volume, _ in pairs),
-        mounts=tuple(mount for _, mount in pairs),
-        boxed=True,
-        image=context.settings.converter_image,
-        downloads=True,
-    )

@@ -7,8 +7,9 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.uris import split
 from triton_operator.api.source import Source
 from triton_operator.context import Context
+from triton_operator.effects import Effects, Verdict
 from triton_operator.settings import Settings
-from triton_operator.stages.step import Effects, Progress, Verdict
+from triton_operator.stages.progress import Progress
 
 CLAIM_SCHEME = "pvc"
 

@@ -7,25 +7,14 @@ file itself is used again only if it is intact.
 
 from collections.abc import Mapping
 
-from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.reasons import Reason
-from triton_operator import names
 from triton_operator.context import Context
+from triton_operator.effects import Effects
 from triton_operator.observed.failures import Damage
-from triton_operator.observed.pods import Trouble
-from triton_operator.stages.step import Effects
+from triton_operator.observed.pod import Trouble
 
 REPAIRS = 2
 """How often a revision is published anew. If that does not help, something goes on writing to the claim."""
-
-
-def revision_key(context: Context, request: ConvertRequest) -> tuple[str, Mapping[str, Damage]]:
-    """The key to publish a revision under, and what became of it under earlier keys."""
-    key, damages = names.result_key("convert", request), {}
-    while (damage := context.observed.damaged.get(key)) is not None:
-        damages[key] = damage
-        key = names.result_key("convert", request, len(damages))
-    return key, damages
 
 
 def given_up(context: Context, damages: Mapping[str, Damage]) -> Trouble | None:

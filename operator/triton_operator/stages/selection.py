@@ -10,10 +10,10 @@ from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.environments import differences
 from triton_operator.candidates.ranking import Choice, comparison, improvement, percent, within_noise
 from triton_operator.context import Context
-from triton_operator.observed.pods import Trouble
-from triton_operator.stages.remeasuring import unmet
-from triton_operator.stages.searching import Searched
-from triton_operator.stages.step import Effects, Verdict
+from triton_operator.effects import Effects, Verdict
+from triton_operator.jobs.remeasuring import unmet
+from triton_operator.observed.pod import Trouble
+from triton_operator.stages.search import Searched
 
 NAMED = 3
 """How many candidates of the ranking a message names; the status has all."""

@@ -9,9 +9,9 @@ from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.combination import Combination, combinations
 from triton_operator.candidates.defaults import takes_defaults
 from triton_operator.context import Context
-from triton_operator.observed.pods import Trouble
+from triton_operator.effects import Verdict
+from triton_operator.observed.pod import Trouble
 from triton_operator.stages.source import Sourced
-from triton_operator.stages.step import Verdict
 
 
 def product_asked(spec: TritonDeploymentSpec) -> str:

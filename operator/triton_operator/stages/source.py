@@ -7,31 +7,34 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import zip_longest
-from typing import Any
 
-from triton_converters.contract import layout, uris
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.formats import DECLARING
 from triton_converters.contract.reasons import Reason, reason_of
-from triton_converters.contract.records import record_name
 from triton_converters.contract.results import SourceResult
-from triton_operator import names
 from triton_operator.api.model import Model
 from triton_operator.api.resolved import ModelOfRepository
-from triton_operator.api.source import Source
 from triton_operator.api.status import Condition
 from triton_operator.context import Context
-from triton_operator.resources.jobs import claim_volume, job, secret_volume
+from triton_operator.effects import Verdict
+from triton_operator.jobs.run import Run, run, waiting
+from triton_operator.jobs.source import works
+from triton_operator.resources.job import job
 from triton_operator.resources.work import Work
-from triton_operator.stages.step import Progress, Run, Verdict, run, waiting
+from triton_operator.stages.progress import Progress
 
 PASSING = (Reason.SOURCE_NOT_FOUND, Reason.SOURCE_UNREACHABLE, Reason.SOURCE_TRUNCATED)
 """The failures of a source that may pass by themselves."""
+
+
 RETRY_SECONDS, LONGEST_RETRY_SECONDS = 15, 300
 """The shortest and longest pause between two tries. A missing source may still come, because GitOps applies everything
 at once, and a server that is down may come up; each pause is half of the time that the source has been missing."""
+
+
 STALLED_SECONDS = 60
 """The object is stalled once the source has been missing for so long."""
+
 
 MIXES = "answers a sample in a batch otherwise than alone, or not at all"
 
@@ -141,88 +144,6 @@ def _claim_lost(context: Context) -> Verdict | None:
         " results again"
     )
     return Verdict("SourceResolved", False, Reason.CLAIM_LOST, message)
-
-
-def works(context: Context) -> dict[str, Work]:
-    """The work of each Job by the field of the spec that it reads; the same files are read once."""
-    found = {"spec.source": source_work(context)}
-    for field, files in (("spec.weights", context.spec.weights), ("spec.data", context.spec.published_data)):
-        if files is not None and (work := _work(context, files)).key not in {each.key for each in found.values()}:
-            found[field] = work
-    return found
-
-
-def source_work(context: Context) -> Work:
-    """The work of the source's Job, which also finds formats and batch dimensions."""
-    requirements = context.spec.conversion.requirements
-    return _work(context, context.spec.source, context.sought, context.graphs, requirements)
-
-
-def weights_digest(context: Context) -> str:
-    """The digest of the published weights; empty: the spec has none, or they are not published yet."""
-    return _digest(context, context.spec.weights)
-
-
-def data_digest(context: Context) -> str:
-    """The same of the data; empty also if it is mounted from a claim."""
-    return _digest(context, context.spec.published_data)
-
-
-def _digest(context: Context, files: Source | None) -> str:
-    result = told(context, _work(context, files)) if files is not None else None
-    return result.digest if result is not None else ""
-
-
-def told(context: Context, work: Work) -> SourceResult | None:
-    """What the record of such a Job tells; None: it has not ended yet."""
-    record = context.observed.records.get(record_name(work.stage, work.key))
-    result = record.outcome.result if record is not None else None
-    return result if isinstance(result, SourceResult) else None
-
-
-def _work(
-    context: Context,
-    source: Source,
-    models: tuple[str, ...] = (),
-    graphs: tuple[str, ...] = (),
-    requirements: str = "",
-) -> Work:
-    """A Job's work. Its key says nothing of the content; the user's ``revision`` says when to look again."""
-    uri = uris.split(source.uri)
-    request = SourceRequest(
-        key="",
-        uri=source.uri,
-        path="" if uri.is_remote else uri.path,
-        sha256=source.sha256,
-        revision=source.revision if uri.scheme == "hf" else "",
-        include=tuple(source.include),
-        models=models,
-        graphs=graphs,
-        requirements=requirements,
-    )
-    key = names.result_key("source", request, source.revision, context.deployment.uid)
-    volumes, mounts = _volumes(source)
-    return Work(
-        stage="source",
-        key=key,
-        request=replace(request, key=key),
-        deadline_seconds=context.spec.conversion.active_deadline_seconds,
-        volumes=volumes,
-        mounts=mounts,
-        downloads=uri.is_remote,
-        service_account=source.service_account_name or "",
-    )
-
-
-def _volumes(source: Source) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
-    """The volume with the files, or with the credentials for the download; none if it needs no credentials."""
-    if not uris.split(source.uri).is_remote:
-        pairs = [claim_volume("source", source.uri, layout.SOURCE_MOUNT)]
-    elif source.secret_ref is not None:
-        pairs = [secret_volume(source.secret_ref.name)]
-    else:
-        return (), ()
-    return tuple(volume for volume, _ in pairs), tuple(mount for _, mount in pairs)
 
 
 def _condition(context: Context) -> Condition | None:

@@ -12,7 +12,7 @@ from kubernetes.client.exceptions import ApiException
 
 from triton_converters.contract.reasons import Reason
 from triton_operator.kube.kinds import TRITON_DEPLOYMENT
-from triton_operator.observed.pods import pod_trouble
+from triton_operator.observed.pod import pod_trouble
 from triton_plugin.push.objects import CONTAINER, MOUNT, PushError, Target, claim, pod
 from triton_plugin.push.sending import Remote
 from triton_plugin.source import TIMEOUT_SECONDS, Cluster, answered

@@ -7,9 +7,8 @@ from typing import Any
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.serving import Autoscaling
 from triton_operator.context import Context
+from triton_operator.effects import Verdict
 from triton_operator.resources.autoscaling import WINDOW_SECONDS, scaled_object
-from triton_operator.stages.serving import RolledOut
-from triton_operator.stages.step import Progress, Verdict
 
 
 @dataclass(frozen=True)
@@ -24,11 +23,11 @@ class Scaling:
     """Seconds until time alone changes it."""
 
 
-def scale(context: Context, progress: Progress, share: int) -> Scaling:
+def scale(context: Context, measures: bool, share: int) -> Scaling:
     """The ScaledObject of the revision that the status calls active, by the saturation that the status has of it.
 
-    Both are of the last status written, because they are written together. ``share``: percent of the route's requests
-    that a canary gets.
+    Both are of the last status written, because they are written together. ``measures``: whether that revision is
+    measured again. ``share``: percent of the route's requests that a canary gets.
     """
     autoscaling = context.spec.serving.autoscaling
     if autoscaling is None:
@@ -56,7 +55,7 @@ def scale(context: Context, progress: Progress, share: int) -> Scaling:
             " replicas stay as they are; relax spec.selection.constraints, or lower the start of"
             " spec.performance.online.concurrency",
         )
-    words, seconds = _pause(context, progress, share, performance.measured_at)
+    words, seconds = _pause(context, measures, share, performance.measured_at)
     body = scaled_object(
         context, autoscaling, active.revision, found.concurrency, found.throughput, paused=words is not None
     )
@@ -80,15 +79,13 @@ def _range(autoscaling: Autoscaling) -> str:
     return f"{low} to {high} replicas" if low < high else f"{low} replicas"
 
 
-def _pause(context: Context, progress: Progress, share: int, measured_at: str) -> tuple[str | None, float | None]:
+def _pause(context: Context, measures: bool, share: int, measured_at: str) -> tuple[str | None, float | None]:
     """Why the replicas stay as they are for now, and for how many seconds; None: they follow the load."""
-    active = context.deployment.status.active
     if share:
         return "a canary takes a share of the active revision's load; the replicas of both stay until it is over", None
     if context.spec.serving.replicas == 0:
         return "spec.serving.replicas is 0, so no server runs; scaling goes on once replicas are wanted", None
-    own = isinstance(progress, RolledOut) and active is not None and progress.target.key == active.revision
-    if own and isinstance(progress, RolledOut) and progress.rollout.record is None:
+    if measures:
         return "the active revision is measured again, and that load has the same labels; the replicas stay", None
     if measured_at:
         since = datetime.fromisoformat(measured_at)

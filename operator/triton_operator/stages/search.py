@@ -7,10 +7,8 @@ that fails does not change what the object would serve without it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from math import ceil
 
-from triton_converters.contract import layout, scoring
-from triton_converters.contract.measurement_requests import SearchRequest
+from triton_converters.contract import scoring
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import SearchPoint, SearchResult, Tuning
 from triton_converters.contract.search_parts import LEAST_MEASUREMENTS, LONGEST_OVERRUN_SECONDS, excess
@@ -20,27 +18,26 @@ from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.combination import Combination
 from triton_operator.candidates.ranking import Choice, best_row, improvement, noise
 from triton_operator.context import Context
-from triton_operator.observed.pods import Trouble
-from triton_operator.resources.jobs import LOOPBACK, reloading_sidecar
-from triton_operator.resources.server import private_inputs
-from triton_operator.resources.work import Work
+from triton_operator.effects import Effects, Verdict
+from triton_operator.jobs.convert import configuration
+from triton_operator.jobs.reference import Dump
+from triton_operator.jobs.run import run, waiting
+from triton_operator.jobs.search import Budget, search_work
+from triton_operator.observed.pod import Trouble
 from triton_operator.stages.contenders import ranked
-from triton_operator.stages.conversion import configuration, converted
-from triton_operator.stages.profiling import is_measuring, load, measured_online, offline, profiled, tolerance
-from triton_operator.stages.reference import Dump, Referred
+from triton_operator.stages.convert import converted
+from triton_operator.stages.profile import is_measuring, profiled
+from triton_operator.stages.progress import Round
+from triton_operator.stages.reference import Referred
 from triton_operator.stages.repairing import damage
-from triton_operator.stages.step import Effects, Round, Verdict, run, waiting
 
 SEARCHED = 2
 """How many of the best candidates are searched: the first is not always the one with the most to gain."""
-MAXIMUM_INSTANCES = 5
-"""Model Analyzer's default of run_config_search_max_instance_count."""
-PATH = (
-    *("search", "part", "profile", "mode", "base", "maximum_instances", "vary_cuda_graphs"),
-    *("objectives", "constraints", "measurements", "seconds"),
-)
-"""The fields of a request that say which points are measured and when to stop. They change no point's figures."""
+
+
 FAILED = "Failed"
+
+
 MEASUREMENTS_SPENT = "MeasurementsSpent"
 
 
@@ -98,22 +95,6 @@ class Found:
     """The condition while a search goes on, or a Job of a candidate that one found; None: all are done."""
 
 
-@dataclass(frozen=True)
-class Budget:
-    """What a search may spend. Measurements that are reused from an earlier search count too."""
-
-    measurements: int
-    seconds: int
-
-    def share(self, of: int) -> "Budget":
-        """The share of the first of `of` searches, rounded up."""
-        return Budget(ceil(self.measurements / of), ceil(self.seconds / of))
-
-    def without(self, search: CandidateSearch) -> "Budget":
-        """What is left."""
-        return Budget(self.measurements - search.measurements, self.seconds - ceil(search.seconds))
-
-
 @dataclass(frozen=True, kw_only=True)
 class Searched(Referred):
     """The searches have begun, or none is asked for."""
@@ -155,7 +136,7 @@ def _found(context: Context, dump: Dump, profiled: tuple[Attempt, ...]) -> Found
         searches.append(found)
         if not found.ended:
             return Found(profiled, effects, tuple(searches), _waits(searches, asked.measurements))
-        budget = budget.without(found)
+        budget = budget.without(found.measurements, found.seconds)
     better = [
         candidate
         for found, leader in zip(searches, leaders, strict=False)
@@ -200,62 +181,6 @@ def _search(context: Context, dump: Dump, attempt: Attempt, budget: Budget) -> t
         if known.ended:
             return _with_best(context, known), effects
     return _with_best(context, replace(known, ended=MEASUREMENTS_SPENT)), effects
-
-
-def search_work(context: Context, dump: Dump, attempt: Attempt, budget: Budget, part: int) -> Work:
-    """The work of one part. The name of its file of points depends only on what changes a point's figures.
-
-    So no point is measured again after a change of budget, mode or objective.
-    """
-    spec, candidate = context.spec, attempt.candidate
-    (member,) = candidate.members
-    sweep = measured_online(context, attempt) if spec.selection.scenario == "Online" else offline(context, candidate)
-    base = configuration(context, member.model)
-    where = [private_inputs(context), context.client]
-    request = SearchRequest(
-        key="",
-        search="",
-        part=part,
-        revision=attempt.key,
-        reference=dump.key,
-        profile=attempt.profile_key,
-        model_name=spec.served_name,
-        max_batch_size=spec.max_batch_size,
-        precision=candidate.precision,
-        tolerance=tolerance(context, candidate.precision),
-        scenario=spec.selection.scenario.lower(),
-        load=load(context, LOOPBACK),
-        sweep=sweep,
-        mode=spec.selection.search.mode,
-        base=base,
-        maximum_instances=max(MAXIMUM_INSTANCES, base.instances),
-        vary_cuda_graphs=spec.gpu_count > 0 and member.format == "trt",
-        objectives=tuple(objective.asked() for objective in spec.selection.objectives),
-        constraints=spec.selection.constraints.asked(),
-        measurements=budget.measurements,
-        seconds=budget.seconds,
-    )
-    # A line of the file says which load its point was measured with.
-    point = replace(request, sweep=replace(sweep, batch_sizes=(), concurrencies=()))
-    request = replace(request, search=names.result_key("points", point, *where, without=PATH))
-    key = names.result_key("search", request, *where)
-    return Work(
-        stage="search",
-        key=key,
-        request=replace(request, key=key),
-        # The server has to start first, and a point that runs when the time is spent is still finished.
-        deadline_seconds=budget.seconds + spec.performance.active_deadline_seconds,
-        candidate=attempt.name,
-        boxed=context.boxes_clients,
-        inputs=(
-            layout.reference_directory(dump.key),
-            layout.revision_directory(attempt.key),
-            layout.measurement_directory(attempt.profile_key),
-        ),
-        sidecar=reloading_sidecar(context, attempt),
-        served=attempt,
-        tensorrt_version=attempt.tensorrt_version,
-    )
 
 
 def _with_best(context: Context, known: CandidateSearch) -> CandidateSearch:

@@ -1,105 +1,24 @@
-"""What a step of the flow returns, and the one way in which any step runs a Job. Pure."""
+"""The one way in which any step runs a Job. Pure."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
-from triton_operator.api.status import ConditionType
-from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
-from triton_operator.observed.failures import Damage, Failure
-from triton_operator.observed.flips import Flip
-from triton_operator.observed.jobs import JobView, Record
-from triton_operator.observed.pods import RUN, Trouble
-from triton_operator.resources.jobs import earlier_name, job
+from triton_operator.effects import Effects
+from triton_operator.observed.failures import Failure
+from triton_operator.observed.job import JobView, Record
+from triton_operator.observed.pod import RUN, Trouble
+from triton_operator.resources.job import earlier_name, job
 from triton_operator.resources.work import Work, reader
 
 UNSEEN_SECONDS = 10.0
 """Jobs and pods come over different watches: of a Job that has just ended, the pod with the answer may be to come."""
 
+
 LINGER_SECONDS = 60.0
 """How long a pod may go on after its Job's own container. What a webhook added to it may end by itself, later."""
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """A condition without its time."""
-
-    type: ConditionType
-    status: bool | None
-    """None: Unknown."""
-    reason: Reason
-    message: str
-
-
-@dataclass(frozen=True)
-class Effects:
-    """What a stage wants of the cluster."""
-
-    objects: tuple[dict[str, Any], ...] = ()
-    needed: frozenset[str] = frozenset()
-    """Names of the records the stage reads."""
-    jobs: frozenset[str] = frozenset()
-    """Names of the Jobs that stay, finished ones too: any other is deleted."""
-    failures: Mapping[str, Failure] = field(default_factory=dict)
-    """The failures of the plan, by the name of the Job that failed or of the record whose figures did."""
-    damaged: Mapping[str, Damage] = field(default_factory=dict)
-    """The revisions that were found damaged in this pass, by their keys."""
-    flips: Mapping[str, Flip] = field(default_factory=dict)
-    """The changes of the active revision that are new, or got a verdict, in this pass, by the Deployment's uid."""
-
-    def __add__(self, other: "Effects") -> "Effects":
-        """Both stages' wishes."""
-        return Effects(
-            self.objects + other.objects,
-            self.needed | other.needed,
-            self.jobs | other.jobs,
-            {**self.failures, **other.failures},
-            {**self.damaged, **other.damaged},
-            {**self.flips, **other.flips},
-        )
-
-
-@dataclass(frozen=True)
-class Round:
-    """What became of candidates in one stage."""
-
-    verdict: Verdict
-    effects: Effects
-    attempts: tuple[Attempt, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Progress:
-    """How far the flow came. A step takes the progress of the step before it and returns its own.
-
-    A step that goes on returns what later steps need as a type of its own; one that cannot go on returns ``waits``.
-    """
-
-    attempts: tuple[Attempt, ...]
-    """Every candidate as far as it came."""
-    verdicts: tuple[Verdict, ...] = ()
-    effects: Effects = field(default_factory=Effects)
-    waits: bool = False
-    """No later step is taken in this pass: this one goes on, or it failed."""
-    stalled: bool = False
-    """It failed, and nothing more is tried until something changes."""
-
-    def waiting(self, verdict: Verdict, effects: Effects | None = None, *, stalled: bool = False) -> Self:
-        """Return the progress of a step that cannot go on, with the condition that says why."""
-        return replace(self._with(verdict, effects), waits=True, stalled=stalled)
-
-    def after(self, round: Round) -> Self:
-        """Return the progress of a step that took the candidates through a stage."""
-        reached = replace(self._with(round.verdict, round.effects), attempts=round.attempts)
-        if round.verdict.status:
-            return reached
-        return replace(reached, waits=True, stalled=round.verdict.reason is Reason.ALL_CANDIDATES_FAILED)
-
-    def _with(self, verdict: Verdict, effects: Effects | None) -> Self:
-        return replace(self, verdicts=(*self.verdicts, verdict), effects=self.effects + (effects or Effects()))
 
 
 @dataclass(frozen=True)

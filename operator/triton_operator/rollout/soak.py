@@ -14,15 +14,16 @@ from triton_converters.contract.records import record_name
 from triton_operator import names
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
+from triton_operator.effects import Effects, Verdict
+from triton_operator.jobs import snapshot
+from triton_operator.jobs.run import Run
 from triton_operator.observed.flips import Flip
-from triton_operator.observed.jobs import Record
+from triton_operator.observed.job import Record
 from triton_operator.observed.snapshot import ServerView
 from triton_operator.resources.as_made import scaled
-from triton_operator.stages import counting
-from triton_operator.stages.counting import PATIENCE_SECONDS, STAGE, counters, unread
-from triton_operator.stages.rollout import makes_way
-from triton_operator.stages.step import Effects, Run, Verdict
-from triton_operator.stages.traffic import Judgement, Traffic, between, judge, total
+from triton_operator.rollout.counting import PATIENCE_SECONDS, restarted, unread
+from triton_operator.rollout.room import makes_way
+from triton_operator.rollout.traffic import Judgement, Traffic, between, judge, total
 
 FIRST, LAST = "first", "last"
 """The two moments at which a revision's counters are read."""
@@ -61,7 +62,7 @@ def soak(context: Context, successor: str = "") -> Soaking:
     if flip.reason is not None:
         return _over(context, flip, previous, first.effects)
     end = datetime.fromisoformat(flip.at) + timedelta(seconds=asked.seconds)
-    before = record_name(STAGE, _key(flip.previous_uid, FIRST, _move(context, flip.previous_uid)))
+    before = record_name(snapshot.STAGE, _key(flip.previous_uid, FIRST, _move(context, flip.previous_uid)))
     effects = first.effects + Effects(needed=frozenset({before}))
     found = _ended(context, active, previous, flip, successor)
     if found is None and context.now >= end:
@@ -151,7 +152,7 @@ def _ended(
     context: Context, active: ServerView, previous: ServerView | None, flip: Flip, successor: str
 ) -> Judgement | None:
     """Why the soak ends before its time; None: it does not."""
-    if restart := counting.restarted(active, datetime.fromisoformat(flip.at), "the revision became active"):
+    if restart := restarted(active, datetime.fromisoformat(flip.at), "the revision became active"):
         return restart
     if successor:
         why = f"Deployment {successor} starts with another revision"
@@ -169,7 +170,8 @@ def _traffic(first: Record, last: Record, before: Record | None) -> tuple[dict[s
 
     ``before``: the counters at the start of that time; without them its requests are not known.
     """
-    start, end, own = counting.read(first), counting.read(last), counting.read(before) if before is not None else None
+    start, end = snapshot.read(first), snapshot.read(last)
+    own = snapshot.read(before) if before is not None else None
     return between(start.active, end.active), total(between(own.active, start.previous).values()) if own else None
 
 
@@ -206,11 +208,11 @@ def _counters(
     context: Context, server: ServerView, moment: str, flip: Flip | None, previous: ServerView | None = None
 ) -> Run:
     """The Job that reads the counters of a revision, and of the previous one if that is given."""
-    return counters(context, server, moment, flip.at if flip is not None else "", previous)
+    return snapshot.counters(context, server, moment, flip.at if flip is not None else "", previous)
 
 
 def _key(uid: str, moment: str, flip: Flip | None) -> str:
-    return counting.key(uid, moment, flip.at if flip is not None else "")
+    return snapshot.key(uid, moment, flip.at if flip is not None else "")
 
 
 def intent(context: Context) -> str:

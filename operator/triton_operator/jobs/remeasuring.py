@@ -11,9 +11,9 @@ from triton_converters.contract.document import Document
 from triton_converters.contract.records import record_name
 from triton_operator import names
 from triton_operator.context import Context
+from triton_operator.effects import Effects
 from triton_operator.observed.failures import Failure
-from triton_operator.observed.pods import Trouble
-from triton_operator.stages.step import Effects
+from triton_operator.observed.pod import Trouble
 
 
 def measured_keys(context: Context, stage: str, request: Document, *others: Any) -> tuple[str, ...]:

@@ -11,18 +11,11 @@ from itertools import pairwise
 
 from triton_converters.contract.document import Document
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import (
-    SCENARIOS,
-    Environment,
-    MeasureResult,
-    ProfileResult,
-    Row,
-    SourceResult,
-)
+from triton_converters.contract.results import SCENARIOS, Environment, MeasureResult, ProfileResult, Row, SourceResult
 from triton_operator.candidates.environments import differences
 from triton_operator.candidates.ranking import best_row, improvement, percent
 from triton_operator.context import Context
-from triton_operator.stages.source import data_digest, weights_digest
+from triton_operator.jobs.source import data_digest, weights_digest
 
 WAYS = {
     "-i": "protocol",

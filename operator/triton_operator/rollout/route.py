@@ -7,8 +7,8 @@ from triton_converters.contract.reasons import Reason
 from triton_operator import names
 from triton_operator.api.gateway import Route
 from triton_operator.context import Context
+from triton_operator.effects import Verdict
 from triton_operator.resources.routing import http_route
-from triton_operator.stages.step import Verdict
 
 
 @dataclass(frozen=True)

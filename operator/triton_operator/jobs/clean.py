@@ -1,4 +1,4 @@
-"""Clean: when the history drops a state, a Job removes from the claim what no record names any more."""
+"""The Job that removes from the claim what no record names any more."""
 
 from dataclasses import replace
 
@@ -6,26 +6,17 @@ from triton_converters.contract import layout
 from triton_converters.contract.upkeep_requests import CleanRequest
 from triton_operator import names
 from triton_operator.context import Context
-from triton_operator.observed.history import History
 from triton_operator.resources.work import Work
-from triton_operator.stages.step import Effects, run
 
 MINIMUM_AGE_SECONDS = 600
 """Results younger than this stay. A running operator records a Job's answer seconds after the Job ended."""
+
+
 MINIMUM_TEMPORARY_AGE_SECONDS = 86400
 """Temporary files younger than this stay: the longest activeDeadlineSeconds of a pod that may be writing."""
+
+
 DEADLINE_SECONDS = 3600
-
-
-def clean(context: Context, history: History) -> Effects:
-    """Run the Job for what was last dropped, once the drop is recorded: its pod then mounts the shorter record.
-
-    The pod starts only if every ConfigMap exists, and there is no Job while an entry is unreadable: both may name files
-    to keep.
-    """
-    if history.dropped == 0 or history.dropped > context.observed.history.dropped or context.observed.unreadable:
-        return Effects()
-    return run(context, clean_work(context, history.dropped)).effects
 
 
 def clean_work(context: Context, dropped: int) -> Work:

@@ -13,10 +13,10 @@ from triton_converters.contract.reasons import Reason
 from triton_operator.api.pod import Gpu
 from triton_operator.api.quantity import amount
 from triton_operator.context import Context
-from triton_operator.observed.pods import SERVER
+from triton_operator.effects import Effects, Verdict
+from triton_operator.observed.pod import SERVER
 from triton_operator.observed.snapshot import ServerView
 from triton_operator.resources.as_made import scaled
-from triton_operator.stages.step import Effects, Verdict
 
 ROOM_AFTER_SECONDS = 30.0
 """How long a profile's pod that is ending may still hold its GPU."""

@@ -13,16 +13,19 @@ from triton_converters.contract.reasons import Reason
 from triton_operator.api.gateway import Route
 from triton_operator.api.serving import Soak
 from triton_operator.context import Context
+from triton_operator.effects import Effects, Verdict
+from triton_operator.jobs.snapshot import counters, read
 from triton_operator.observed.flips import Flip
 from triton_operator.observed.snapshot import ServerView
-from triton_operator.stages.counting import counters, read, restarted, unread
-from triton_operator.stages.rollout import makes_way
-from triton_operator.stages.soaking import intent, kept
-from triton_operator.stages.step import Effects, Verdict
-from triton_operator.stages.traffic import Judgement, between, judge, total
+from triton_operator.rollout.counting import restarted, unread
+from triton_operator.rollout.room import makes_way
+from triton_operator.rollout.soak import intent, kept
+from triton_operator.rollout.traffic import Judgement, between, judge, total
 
 RELEASE_SECONDS = 15.0
 """How long the pods of a canary that ended stay at least: a gateway may say that it knows a route before that works."""
+
+
 LONGEST_RELEASE_SECONDS = 120.0
 """How long they stay at most, if a Gateway says nothing of the route without the share."""
 

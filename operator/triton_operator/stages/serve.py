@@ -2,33 +2,32 @@
 
 from dataclasses import dataclass, replace
 
-from triton_converters.contract import layout
-from triton_converters.contract.measurement_requests import MeasureRequest
 from triton_converters.contract.reasons import Reason, reason_of
 from triton_converters.contract.records import record_name
 from triton_converters.contract.results import MeasureResult
-from triton_operator import names
 from triton_operator.candidates import server_image
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.ranking import best_row
 from triton_operator.context import Context
-from triton_operator.observed.jobs import Record
-from triton_operator.observed.pods import Trouble
+from triton_operator.effects import Effects, Verdict
+from triton_operator.jobs.measure import measure_work
+from triton_operator.jobs.reference import Dump
+from triton_operator.jobs.remeasuring import unmet
+from triton_operator.jobs.run import Run, run, waiting
+from triton_operator.observed.job import Record
+from triton_operator.observed.pod import Trouble
 from triton_operator.observed.snapshot import ServerView
 from triton_operator.resources.as_made import as_made
 from triton_operator.resources.claim import shared_by_nodes
-from triton_operator.resources.server import server, serving_inputs
+from triton_operator.resources.server import server
 from triton_operator.resources.services import preview_service, service
 from triton_operator.resources.work import Work
-from triton_operator.stages import canary, rollout, soaking
-from triton_operator.stages.canary import Canary
-from triton_operator.stages.profiling import load, measured_online
-from triton_operator.stages.reference import Dump
-from triton_operator.stages.regression import compared
-from triton_operator.stages.remeasuring import measured_keys, unmet
+from triton_operator.rollout import canary, room, soak
+from triton_operator.rollout.canary import Canary
+from triton_operator.rollout.regression import compared
+from triton_operator.rollout.soak import Soaking
+from triton_operator.stages.progress import Progress
 from triton_operator.stages.selection import Chosen
-from triton_operator.stages.soaking import Soaking
-from triton_operator.stages.step import Effects, Progress, Run, Verdict, run, waiting
 
 STOPPED = Verdict("Available", False, Reason.SUSPENDED, "spec.serving.replicas is 0, so no server runs")
 
@@ -97,11 +96,11 @@ def _rollout(context: Context, dump: Dump, target: Attempt) -> Rollout:
     view = context.observed.servers.get(name)
     body = as_made(body, view)
     start, late = _start(context, name, view)
-    ready = view is not None and rollout.is_enough(context, view)
+    ready = view is not None and room.is_enough(context, view)
     serves = context.serving == name
-    barred = soaking.excluded(context, target)
-    soak = soaking.soak(context, successor="" if serves or barred or not context.spec.serving.replicas else name)
-    undone = barred if not serves else soak.verdict if soak.back_to else None
+    barred = soak.excluded(context, target)
+    soaked = soak.soak(context, successor="" if serves or barred or not context.spec.serving.replicas else name)
+    undone = barred if not serves else soaked.verdict if soaked.back_to else None
     trial = canary.release(context, "" if undone else name)
     work = measure_work(context, dump, target)
     # Another one's canary still has the preview Service, through which the target is measured.
@@ -114,24 +113,24 @@ def _rollout(context: Context, dump: Dump, target: Attempt) -> Rollout:
         trial = canary.advance(context, view, is_ready=start is None)
         undone = trial.verdict if trial.holds else None
     failed = late or missed or undone is not None
-    body["spec"]["replicas"] = rollout.replicas(context, view, failed)
+    body["spec"]["replicas"] = room.replicas(context, view, failed)
     # Without replicas no target is kept, so that its deadline begins anew with them.
     deployments = (body,) if (serves or context.spec.serving.replicas) and undone is None else ()
     effects = Effects((*deployments, preview_service(context, trial.holds or name))) + known.effects + trial.effects
-    effects += rollout.old_server(context, view, failed)
+    effects += room.old_server(context, view, failed)
     if known.record is not None and not measured.status:
         trouble = Trouble(measured.reason, measured.message)
         effects += unmet(context, dict.fromkeys(_judged_by(context, work, target), trouble))
     takes_over = start is None and may_serve and undone is None and not trial.goes_on and trial.holds is None
-    points_to = soak.back_to or (name if takes_over else context.serving)
+    points_to = soaked.back_to or (name if takes_over else context.serving)
     if points_to is not None:
         effects += Effects((service(context, points_to),))
     if view is not None and points_to == name and not serves:
-        effects += soaking.moved(context, view)
+        effects += soak.moved(context, view)
     waits = trial.verdict if trial.goes_on else None
     availability = _availability(context, name, view, start)
     return Rollout(
-        available=availability if failed else rollout.made_way(context, view, availability),
+        available=availability if failed else room.made_way(context, view, availability),
         measured=measured,
         blocking=undone or waits or (measured if missed else start) or (None if measured.status else measured),
         stalled=failed,
@@ -139,7 +138,7 @@ def _rollout(context: Context, dump: Dump, target: Attempt) -> Rollout:
         server=name,
         serves=serves,
         record=known.record,
-        soak=replace(soak, verdict=undone or waits or soak.verdict),
+        soak=replace(soaked, verdict=undone or waits or soaked.verdict),
         canary=trial,
         undone=undone,
     )
@@ -160,7 +159,7 @@ def canary_of(context: Context, progress: Progress) -> Canary:
 
 def soak_of(context: Context, progress: Progress) -> Soaking:
     """The soak of the active revision, however far the flow came."""
-    return progress.rollout.soak if isinstance(progress, RolledOut) else soaking.soak(context)
+    return progress.rollout.soak if isinstance(progress, RolledOut) else soak.soak(context)
 
 
 def _sweep(context: Context, work: Work, ready: bool) -> Run:
@@ -180,13 +179,21 @@ def _sweep(context: Context, work: Work, ready: bool) -> Run:
     return replace(known, effects=replace(known.effects, objects=(), jobs=frozenset()), active=False)
 
 
-def keep_serving(context: Context, soak: Soaking, trial: Canary) -> Effects:
+def measures_active(context: Context, progress: Progress) -> bool:
+    """Whether the active revision is measured again, which is a load on it too."""
+    active = context.deployment.status.active
+    if not isinstance(progress, RolledOut) or active is None:
+        return False
+    return progress.target.key == active.revision and progress.rollout.record is None
+
+
+def keep_serving(context: Context, soaked: Soaking, trial: Canary) -> Effects:
     """Keep the Service of the active revision while the target is not known yet."""
     if context.serving is None:
         return Effects()
-    points_to = soak.back_to or context.serving
+    points_to = soaked.back_to or context.serving
     effects = Effects((service(context, points_to),)) + trial.effects
-    return effects + rollout.old_server(context, None, failed=True)
+    return effects + room.old_server(context, None, failed=True)
 
 
 def _availability(context: Context, target: str, view: ServerView | None, start: Verdict | None) -> Verdict:
@@ -239,7 +246,7 @@ def _start(context: Context, name: str, view: ServerView | None) -> tuple[Verdic
         return STOPPED, False
     if view is None:
         return Verdict("Available", False, Reason.ROLLING_OUT, f"Deployment {name} is being created"), False
-    if rollout.is_enough(context, view) or (context.serving == name and view.answers):
+    if room.is_enough(context, view) or (context.serving == name and view.answers):
         return None, False
     if view.progress_deadline_exceeded or _age(context, view) > context.spec.serving.progress_deadline_seconds:
         seconds = context.spec.serving.progress_deadline_seconds
@@ -305,29 +312,3 @@ def _measurement(context: Context, dump: Dump, target: Attempt, known: Run, star
         message += f"; Deployment {context.serving} stays active, because spec.performance.regression.block is true"
         return Verdict("PerformanceMeasured", False, comparison.reason, message)
     return Verdict("PerformanceMeasured", True, comparison.reason, message)
-
-
-def measure_work(context: Context, dump: Dump, target: Attempt) -> Work:
-    """The Job's work. Its key covers the request, the client, and the server's whole pod, which is this object's."""
-    request = MeasureRequest(
-        key="",
-        revision=target.key,
-        reference=dump.key,
-        model_name=context.spec.served_name,
-        max_batch_size=target.candidate.max_batch_size(context.spec),
-        load=load(context, names.preview(context.name)),
-        online=measured_online(context, target),
-    )
-    others = (serving_inputs(context), context.client, context.deployment.uid)
-    *replaced, key = measured_keys(context, "measure", request, *others)
-    return Work(
-        stage="measure",
-        key=key,
-        request=replace(request, key=key),
-        deadline_seconds=context.spec.performance.active_deadline_seconds,
-        candidate=target.name,
-        boxed=context.boxes_clients,
-        inputs=(layout.reference_directory(dump.key),),
-        tensorrt_version=target.tensorrt_version,
-        replaces=tuple(replaced),
-    )

@@ -1,0 +1,57 @@
+"""The Job that computes the metrics of candidates and of the framework."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from triton_converters.contract import layout
+from triton_converters.contract.measurement_requests import (
+    KeptOutputs,
+    MetricsRequest,
+)
+from triton_operator import names
+from triton_operator.candidates.attempt import Attempt
+from triton_operator.context import Context
+from triton_operator.jobs.packages import packages_key
+from triton_operator.jobs.reference import Dump, entrypoint, served_code, surroundings, user_volumes
+from triton_operator.jobs.source import data_digest, weights_digest
+from triton_operator.resources.work import Work
+
+
+def metrics_work(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> Work:
+    """The work of the Job that computes the metrics of all these candidates, and the framework's once."""
+    spec = context.spec
+    assert spec.metrics is not None
+    request = MetricsRequest(
+        key="",
+        source=dump.source.digest,
+        weights=weights_digest(context),
+        packages=packages_key(context, dump.source),
+        data=data_digest(context),
+        reference=dump.key,
+        model_format=served_code(spec).format,
+        max_batch_size=spec.max_batch_size,
+        metrics=entrypoint(spec, spec.metrics),
+        candidates=tuple(
+            KeptOutputs(each.profile_key, each.candidate.format, each.candidate.precision) for each in attempts
+        ),
+        required=tuple(sorted(each.metric for each in spec.accuracy.thresholds)),
+    )
+    key = names.result_key("metrics", request, *surroundings(context))
+    # A metric's arguments may name $(DATA) and $(WEIGHTS) too.
+    volumes, mounts = user_volumes(context, dump.source)
+    return Work(
+        stage="metrics",
+        key=key,
+        request=replace(request, key=key),
+        deadline_seconds=spec.conversion.active_deadline_seconds,
+        volumes=volumes,
+        mounts=mounts,
+        boxed=True,
+        user_code=True,
+        image_id=dump.image_id,
+        inputs=(
+            layout.source_directory(dump.source.digest),
+            layout.reference_directory(dump.key),
+            *(layout.kept_outputs(each.profile_key) for each in attempts),
+        ),
+    )

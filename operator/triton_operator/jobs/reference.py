@@ -1,0 +1,167 @@
+"""The Job that runs the framework, and what all Jobs with user code get."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from triton_converters.contract import layout, uris
+from triton_converters.contract.conversion_requests import EnsembleCode, Entrypoint, ModelCode, ReferenceRequest, Step
+from triton_converters.contract.formats import ENSEMBLE
+from triton_converters.contract.results import ReferenceResult, SourceResult, Tensor
+from triton_operator import names
+from triton_operator.api.model import Model
+from triton_operator.api.source import UserEntrypoint
+from triton_operator.api.spec import TritonDeploymentSpec
+from triton_operator.context import Context
+from triton_operator.jobs.packages import packages_key
+from triton_operator.jobs.source import data_digest, weights_digest
+from triton_operator.resources.job import claim_volume
+from triton_operator.resources.pod import input_mount
+from triton_operator.resources.work import Work
+
+LABELS = ("needs_labels",)
+"""The field of a request that changes no batch: labels are kept if there are any, whether they are needed or not."""
+
+
+@dataclass(frozen=True)
+class Dump:
+    """The reference's dump. Candidates are traced with its inputs and compared with its outputs."""
+
+    source: SourceResult
+    key: str
+    result: ReferenceResult
+    image_id: str = ""
+    """ID of the image that the framework ran in; empty: not known."""
+
+
+def reference_work(context: Context, source: SourceResult) -> Work:
+    """The Job's work. Its key covers everything that can change the framework's outputs."""
+    request = _full_request(context, source)
+    key = names.result_key("reference", request, *surroundings(context))
+    volumes, mounts = user_volumes(context, source)
+    return Work(
+        stage="reference",
+        key=key,
+        request=replace(request, key=key),
+        deadline_seconds=context.spec.conversion.active_deadline_seconds,
+        volumes=volumes,
+        mounts=mounts,
+        boxed=True,
+        user_code=True,
+        gpu=True,
+        inputs=(layout.source_directory(source.digest),),
+    )
+
+
+def examples_key(context: Context, source: SourceResult) -> str:
+    """The key of the reference's batches, which candidates are traced with and engines are built for."""
+    request = _full_request(context, source)
+    return names.result_key("examples", request, *surroundings(context), without=LABELS)
+
+
+def basis(spec: TritonDeploymentSpec) -> str:
+    """A digest of what the spec says of the examples: of everything that changes every conversion."""
+    # Who may read the files does not change them.
+    given = [each for each in (spec.source, spec.weights, spec.data) if each is not None]
+    sources = [each.model_copy(update={"secret_ref": None, "service_account_name": None}) for each in given]
+    left_out = (model.name for model in spec.models if spec.follows_graph(model))
+    own = [spec.conversion.image, *spec.job_pod.env, *left_out, *filter(None, [spec.conversion.requirements])]
+    return names.result_key("basis", _request(spec, ""), *sources, spec.device, *own, without=LABELS)
+
+
+def _full_request(context: Context, source: SourceResult) -> ReferenceRequest:
+    """The request without its key, with all that is published of what it needs."""
+    return replace(
+        _request(context.spec, source.digest),
+        weights=weights_digest(context),
+        packages=packages_key(context, source),
+        data=data_digest(context),
+    )
+
+
+def _request(spec: TritonDeploymentSpec, source: str) -> ReferenceRequest:
+    """The request as far as the spec tells it. ``source``: its digest."""
+    return ReferenceRequest(
+        key="",
+        source=source,
+        model=served_code(spec),
+        dataloader=entrypoint(spec, spec.dataloader) if spec.dataloader else None,
+        max_samples=spec.accuracy.max_samples,
+        needs_labels=bool(spec.accuracy.thresholds),
+        batch_sizes=request_sizes(spec),
+    )
+
+
+def surroundings(context: Context) -> list[Any]:
+    """What changes what the user's code computes, besides the request.
+
+    Data that is mounted from a claim has a revision instead of a digest.
+    """
+    return [context.spec.mounted_data, *context.framework]
+
+
+def request_sizes(spec: TritonDeploymentSpec) -> tuple[int, ...]:
+    """The request sizes that are measured, which the dataloader makes for a model without a batch dimension."""
+    performance = spec.performance
+    if spec.max_batch_size:
+        return ()
+    offline = performance.offline.batch_sizes if performance.offline else [1]
+    return tuple(sorted({*offline, performance.online.batch_size if performance.online else 1}))
+
+
+def served_code(spec: TritonDeploymentSpec) -> ModelCode:
+    """The single model, or the ensemble with its models."""
+    ensemble, models = spec.ensemble, {model.name: model for model in spec.models}
+    if ensemble is None:
+        return model_code(spec, spec.models[0])
+    steps = tuple(
+        Step(
+            step.model,
+            {each.input: each.tensor for each in step.input_map},
+            {each.output: each.tensor for each in step.output_map},
+            model_code(spec, models[step.model]),
+        )
+        for step in ensemble.steps
+    )
+    inputs, outputs = (
+        tuple(Tensor(each.name, each.data_type, tuple(each.dims)) for each in tensors)
+        for tensors in (ensemble.inputs, ensemble.outputs)
+    )
+    return ModelCode(ENSEMBLE, Entrypoint("", {}), ensemble.max_batch_size, EnsembleCode(inputs, outputs, steps))
+
+
+def model_code(spec: TritonDeploymentSpec, model: Model) -> ModelCode:
+    """The code and format of one model, as a Job gets them; the format is empty as long as it is not known."""
+    code = Entrypoint(model.code, _arguments(spec, model.arguments))
+    return ModelCode(model.format or "", code, model.config.largest_batch, declared=model.declared)
+
+
+def entrypoint(spec: TritonDeploymentSpec, given: UserEntrypoint) -> Entrypoint:
+    """A Python file of the source and its arguments, as a Job gets them."""
+    return Entrypoint(given.entrypoint, _arguments(spec, given.arguments))
+
+
+def _arguments(spec: TritonDeploymentSpec, given: Mapping[str, str]) -> dict[str, str]:
+    """Replace $(DATA) and $(WEIGHTS) by the paths at which spec.data and spec.weights are mounted."""
+    data = layout.DATA_MOUNT
+    if spec.mounted_data is not None:
+        data /= uris.split(spec.mounted_data.uri).path
+    weights = str(layout.WEIGHTS_MOUNT)
+    return {name: value.replace("$(DATA)", str(data)).replace("$(WEIGHTS)", weights) for name, value in given.items()}
+
+
+def user_volumes(
+    context: Context, source: SourceResult
+) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
+    """Volumes of spec.data, and mounts of spec.data, spec.weights and the packages, as far as the spec has them."""
+    volumes, mounts = [], []
+    if context.spec.mounted_data is not None:
+        volume, mount = claim_volume("data", context.spec.mounted_data.uri, layout.DATA_MOUNT)
+        volumes, mounts = [volume], [mount]
+    published = ((weights_digest(context), layout.WEIGHTS_MOUNT), (data_digest(context), layout.DATA_MOUNT))
+    for digest, place in published:
+        if digest:
+            mounts.append(input_mount(layout.source_directory(digest)) | {"mountPath": str(place)})
+    if packages := packages_key(context, source):
+        mounts.append(input_mount(layout.installed_packages(packages)) | {"mountPath": str(layout.PACKAGES_MOUNT)})
+    return tuple(volumes), tuple(mounts)

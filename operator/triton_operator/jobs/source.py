@@ -1,0 +1,96 @@
+"""The Jobs that read or download spec.source, spec.weights and spec.data."""
+
+from dataclasses import replace
+from typing import Any
+
+from triton_converters.contract import layout, uris
+from triton_converters.contract.conversion_requests import SourceRequest
+from triton_converters.contract.records import record_name
+from triton_converters.contract.results import SourceResult
+from triton_operator import names
+from triton_operator.api.source import Source
+from triton_operator.context import Context
+from triton_operator.resources.job import claim_volume, secret_volume
+from triton_operator.resources.work import Work
+
+
+def works(context: Context) -> dict[str, Work]:
+    """The work of each Job by the field of the spec that it reads; the same files are read once."""
+    found = {"spec.source": source_work(context)}
+    for field, files in (("spec.weights", context.spec.weights), ("spec.data", context.spec.published_data)):
+        if files is not None and (work := _work(context, files)).key not in {each.key for each in found.values()}:
+            found[field] = work
+    return found
+
+
+def source_work(context: Context) -> Work:
+    """The work of the source's Job, which also finds formats and batch dimensions."""
+    requirements = context.spec.conversion.requirements
+    return _work(context, context.spec.source, context.sought, context.graphs, requirements)
+
+
+def weights_digest(context: Context) -> str:
+    """The digest of the published weights; empty: the spec has none, or they are not published yet."""
+    return _digest(context, context.spec.weights)
+
+
+def data_digest(context: Context) -> str:
+    """The same of the data; empty also if it is mounted from a claim."""
+    return _digest(context, context.spec.published_data)
+
+
+def _digest(context: Context, files: Source | None) -> str:
+    result = told(context, _work(context, files)) if files is not None else None
+    return result.digest if result is not None else ""
+
+
+def told(context: Context, work: Work) -> SourceResult | None:
+    """What the record of such a Job tells; None: it has not ended yet."""
+    record = context.observed.records.get(record_name(work.stage, work.key))
+    result = record.outcome.result if record is not None else None
+    return result if isinstance(result, SourceResult) else None
+
+
+def _work(
+    context: Context,
+    source: Source,
+    models: tuple[str, ...] = (),
+    graphs: tuple[str, ...] = (),
+    requirements: str = "",
+) -> Work:
+    """A Job's work. Its key says nothing of the content; the user's ``revision`` says when to look again."""
+    uri = uris.split(source.uri)
+    request = SourceRequest(
+        key="",
+        uri=source.uri,
+        path="" if uri.is_remote else uri.path,
+        sha256=source.sha256,
+        revision=source.revision if uri.scheme == "hf" else "",
+        include=tuple(source.include),
+        models=models,
+        graphs=graphs,
+        requirements=requirements,
+    )
+    key = names.result_key("source", request, source.revision, context.deployment.uid)
+    volumes, mounts = _volumes(source)
+    return Work(
+        stage="source",
+        key=key,
+        request=replace(request, key=key),
+        deadline_seconds=context.spec.conversion.active_deadline_seconds,
+        volumes=volumes,
+        mounts=mounts,
+        downloads=uri.is_remote,
+        service_account=source.service_account_name or "",
+    )
+
+
+def _volumes(source: Source) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
+    """The volume with the files, or with the credentials for the download; none if it needs no credentials."""
+    if not uris.split(source.uri).is_remote:
+        pairs = [claim_volume("source", source.uri, layout.SOURCE_MOUNT)]
+    elif source.secret_ref is not None:
+        pairs = [secret_volume(source.secret_ref.name)]
+    else:
+        return (), ()
+    return tuple(volume for volume, _ in pairs), tuple(mount for _, mount in pairs)

@@ -1,0 +1,1 @@
+"""How a revision becomes the one that serves: room, canary, soak, scale, route. Pure."""

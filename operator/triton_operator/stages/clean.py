@@ -1,0 +1,18 @@
+"""Clean: when the history drops a state, a Job removes from the claim what no record names any more."""
+
+from triton_operator.context import Context
+from triton_operator.effects import Effects
+from triton_operator.jobs.clean import clean_work
+from triton_operator.jobs.run import run
+from triton_operator.observed.history import History
+
+
+def clean(context: Context, history: History) -> Effects:
+    """Run the Job for what was last dropped, once the drop is recorded: its pod then mounts the shorter record.
+
+    The pod starts only if every ConfigMap exists, and there is no Job while an entry is unreadable: both may name files
+    to keep.
+    """
+    if history.dropped == 0 or history.dropped > context.observed.history.dropped or context.observed.unreadable:
+        return Effects()
+    return run(context, clean_work(context, history.dropped)).effects

@@ -1,0 +1,143 @@
+"""Profile: one Job for each converted candidate, one at a time. Its pod holds a private tritonserver and a client.
+
+Then, if the spec has metrics, one Job computes those of all candidates that passed, and they are judged here. That Job
+knows no bounds, so an edit of a threshold computes nothing again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from triton_converters.contract.accuracy import judge
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.results import MetricsResult, ProfileResult
+from triton_converters.contract.text import shortened
+from triton_operator.candidates.attempt import Attempt
+from triton_operator.context import Context
+from triton_operator.effects import Effects, Verdict
+from triton_operator.jobs.metrics import metrics_work
+from triton_operator.jobs.profile import profile_work
+from triton_operator.jobs.reference import Dump
+from triton_operator.jobs.run import run, waiting
+from triton_operator.observed.job import Record
+from triton_operator.observed.pod import Trouble
+from triton_operator.stages.progress import Round
+from triton_operator.stages.reference import Referred
+from triton_operator.stages.repairing import damage
+
+
+def profile(context: Context, progress: Referred) -> Referred:
+    """Go on once every converted candidate was profiled and its metrics are computed, and one passed the gates."""
+    return progress.after(profiled(context, progress.dump, progress.attempts))
+
+
+def profiled(context: Context, dump: Dump, converted: Sequence[Attempt]) -> Round:
+    """Return what became of the candidates' profiles and metrics.
+
+    One Job at a time, and none while another runs: candidates must not disturb each other's figures.
+    """
+    attempts, effects = [], Effects()
+    busy = is_measuring(context)
+    for attempt in converted:
+        if attempt.state != "Converted":
+            attempts.append(attempt)
+            continue
+        work = profile_work(context, dump, attempt)
+        this = run(context, work, start=not busy)
+        effects += this.effects
+        busy = busy or this.active
+        if this.record is not None:
+            attempts.append(_judged(context, attempt, work.key, this.record))
+        elif this.failure is not None and this.failure.reason is Reason.REPOSITORY_DAMAGED:
+            effects += damage(context, attempt.key, this.failure)
+            attempts.append(attempt.now("Converted", this.failure))
+        elif this.failure is not None:
+            attempts.append(attempt.now("Failed", this.failure))
+        elif this.active or context.spec.suspend:
+            reason, words = waiting(f"the profile of candidate {attempt.name}", this, context)
+            attempts.append(attempt.now("Profiling" if this.active else "Converted", Trouble(reason, words)))
+        else:
+            attempts.append(attempt.now("Converted", Trouble(Reason.WAITING, "the candidate waits to be profiled")))
+    if not _unprofiled(attempts):
+        attempts, more = _with_metrics(context, dump, attempts)
+        effects += more
+    return Round(_verdict(context, dump, attempts), effects, tuple(attempts))
+
+
+def is_measuring(context: Context) -> bool:
+    """Whether a private server is being measured, for any candidate or generation of the object.
+
+    A pod that goes on after its measurement counts too: its server has the GPU, or memory that the next one would use.
+    """
+    private = [job for job in context.observed.jobs.values() if job.stage in ("profile", "search")]
+    return any(job.active or job.lingers_since is not None for job in private)
+
+
+def _judged(context: Context, attempt: Attempt, key: str, record: Record) -> Attempt:
+    result = record.outcome.result
+    assert isinstance(result, ProfileResult)
+    judged = replace(attempt, profile=result, profile_key=key, image_id=record.image_id)
+    if result.passed and context.spec.metrics is not None:
+        return judged.now("Profiled", Trouble(Reason.WAITING, "the candidate waits for its metrics"))
+    reasons = {str(reason): reason for reason in Reason}
+    trouble = Trouble(reasons.get(result.reason, Reason.CRASHED), result.message)
+    return judged.now("Passed" if result.passed else "Failed", trouble)
+
+
+def _with_metrics(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> tuple[list[Attempt], Effects]:
+    """What becomes of the candidates that wait for their metrics, and the wishes."""
+    waits = [each for each in attempts if each.state == "Profiled"]
+    if not waits:
+        return list(attempts), Effects()
+    work = metrics_work(context, dump, waits)
+    this = run(context, work)
+    words = f"the Job that computes the metrics of {', '.join(each.name for each in waits)}"
+
+    def reached(attempt: Attempt) -> Attempt:
+        if this.record is not None:
+            result = this.record.outcome.result
+            assert isinstance(result, MetricsResult)
+            return _accurate(context, attempt, work.key, result)
+        if this.failure is not None:
+            return attempt.now("Failed", this.failure)
+        return attempt.now("Profiled", Trouble(*waiting(words, this, context)))
+
+    return [reached(each) if each.state == "Profiled" else each for each in attempts], this.effects
+
+
+def _accurate(context: Context, attempt: Attempt, key: str, result: MetricsResult) -> Attempt:
+    """The candidate after the accuracy gate."""
+    found = judge(result, attempt.profile_key, [each.asked() for each in context.spec.accuracy.thresholds])
+    judged = replace(attempt, accuracy=found.accuracy, metrics_key=key)
+    passed = found.reason is Reason.PASSED
+    assert attempt.profile is not None
+    message = attempt.profile.message if passed else found.message
+    return judged.now("Passed" if passed else "Failed", Trouble(found.reason, message))
+
+
+def _unprofiled(attempts: Sequence[Attempt]) -> list[Attempt]:
+    return [each for each in attempts if each.state in ("Converted", "Profiling")]
+
+
+def _verdict(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> Verdict:
+    busy = _unprofiled(attempts)
+    passed = [each.name for each in attempts if each.passed]
+    if busy:
+        current = next((each for each in busy if each.state == "Profiling"), busy[0])
+        if current.reason not in (Reason.RUNNING, Reason.WAITING, None):
+            return Verdict("Verified", False, current.reason, current.message)
+        rest = f"then {len(busy) - 1} more" if len(busy) > 1 else "the last one"
+        message = f"profiling candidate {current.name}, {rest}"
+        return Verdict("Verified", False, Reason.RUNNING, message)
+    if waits := [each for each in attempts if each.state == "Profiled"]:
+        return Verdict("Verified", False, waits[0].reason or Reason.RUNNING, waits[0].message)
+    if not passed:
+        reasons = "; ".join(f"{each.name}: {each.reason}: {shortened(each.message, 300)}" for each in attempts)
+        return Verdict("Verified", False, Reason.ALL_CANDIDATES_FAILED, f"no candidate passed the gates: {reasons}")
+    message = f"{len(passed)} of {len(attempts)} candidates passed every gate: {', '.join(passed)}"
+    if context.spec.dataloader is None:
+        unjudged = "accuracy was not judged: for that, set spec.dataloader, spec.metrics and accuracy.thresholds"
+        words = "; ".join([message, *dump.result.warnings, unjudged])
+        return Verdict("Verified", True, Reason.GENERATED_INPUTS, words)
+    if not context.spec.accuracy.thresholds:
+        return Verdict("Verified", True, Reason.NUMERICAL_ONLY, f"{message}; no accuracy threshold is set")
+    return Verdict("Verified", True, Reason.VERIFIED, message)
