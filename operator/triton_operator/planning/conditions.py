@@ -19,9 +19,10 @@ from triton_operator.candidates.defaults import default_candidates
 from triton_operator.context import Context
 from triton_operator.effects import Verdict
 from triton_operator.resources.claim import kept
+from triton_operator.rollout.available import available
 from triton_operator.stages.progress import Progress
 from triton_operator.stages.reference import Referred
-from triton_operator.stages.serve import RolledOut, available
+from triton_operator.stages.serve import RolledOut
 
 UNDECIDED = {
     Reason.PENDING,

@@ -1,35 +1,29 @@
-"""Serve: deploy the target revision, measure it through the preview Service, then point the Service to it."""
+"""Serve: deploy the target revision, measure it through the preview Service, then point the Service to it.
+
+What is observed becomes facts, the facts become the next move, and the move becomes objects.
+"""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
-from triton_converters.contract.reasons import Reason, reason_of
-from triton_converters.contract.records import record_name
-from triton_converters.contract.results import MeasureResult
 from triton_operator.candidates import server_image
 from triton_operator.candidates.attempt import Attempt
-from triton_operator.candidates.ranking import best_row
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Verdict
-from triton_operator.jobs.measure import measure_work
 from triton_operator.jobs.reference import Dump
-from triton_operator.jobs.remeasuring import unmet
-from triton_operator.jobs.run import Run, run, waiting
 from triton_operator.observed.job import Record
-from triton_operator.observed.pod import Trouble
 from triton_operator.observed.snapshot import ServerView
 from triton_operator.resources.as_made import as_made
-from triton_operator.resources.claim import shared_by_nodes
 from triton_operator.resources.server import server
 from triton_operator.resources.services import preview_service, service
-from triton_operator.resources.work import Work
 from triton_operator.rollout import canary, room, soak
+from triton_operator.rollout.available import availability, started
 from triton_operator.rollout.canary import Canary
-from triton_operator.rollout.regression import compared
+from triton_operator.rollout.decision import FAILED, TAKES_OVER, Facts, Figures, Move, Server, Trial, next_move
+from triton_operator.rollout.measurement import Measured, measure
 from triton_operator.rollout.soak import Soaking
 from triton_operator.stages.progress import Progress
 from triton_operator.stages.selection import Chosen
-
-STOPPED = Verdict("Available", False, Reason.SUSPENDED, "spec.serving.replicas is 0, so no server runs")
 
 
 @dataclass(frozen=True)
@@ -88,68 +82,119 @@ def serve(context: Context, progress: Chosen) -> RolledOut:
     )
 
 
+@dataclass(frozen=True)
+class _Found:
+    """The target and all that concerns it, as observed."""
+
+    body: dict[str, Any]
+    """Its Deployment, as it was made."""
+    view: ServerView | None
+    server: Server
+    waits: Verdict | None
+    """What its server waits for; None: nothing."""
+    serves: bool
+    measured: Measured
+    soak: Soaking
+    canary: Canary
+    undone: Verdict | None
+    alone: bool
+
+    @property
+    def name(self) -> str:
+        """Name of its Deployment."""
+        return str(self.body["metadata"]["name"])
+
+    @property
+    def facts(self) -> Facts:
+        """What decides its next move."""
+        trial = Trial.GOES_ON if self.canary.goes_on else Trial.HELD if self.canary.holds else Trial.NONE
+        return Facts(self.server, self.measured.figures, trial, self.serves, self.alone, self.undone is not None)
+
+
 def _rollout(context: Context, dump: Dump, target: Attempt) -> Rollout:
-    """Start the target next to the active revision, measure it, and let the Service point to it."""
-    image = server_image.by_digest(context.images.server, target.image_id)
-    body = server(context, target, image)
-    name = body["metadata"]["name"]
-    view = context.observed.servers.get(name)
-    body = as_made(body, view)
-    start, late = _start(context, name, view)
-    ready = view is not None and room.is_enough(context, view)
-    serves = context.serving == name
-    barred = soak.excluded(context, target)
-    soaked = soak.soak(context, successor="" if serves or barred or not context.spec.serving.replicas else name)
-    undone = barred if not serves else soaked.verdict if soaked.back_to else None
-    trial = canary.release(context, "" if undone else name)
-    work = measure_work(context, dump, target)
-    # Another one's canary still has the preview Service, through which the target is measured.
-    known = _sweep(context, work, ready and trial.holds is None)
-    measured = _measurement(context, dump, target, known, starts=not ready, serves=serves)
-    missed = known.failure is not None or (known.record is not None and not measured.status)
-    # A first revision that breaks a constraint serves all the same, and the status says so: better than nothing.
-    may_serve = bool(measured.status) or (known.record is not None and context.serving is None)
-    if view is not None and may_serve and not serves and not (late or undone or trial.holds):
-        trial = canary.advance(context, view, is_ready=start is None)
-        undone = trial.verdict if trial.holds else None
-    failed = late or missed or undone is not None
-    body["spec"]["replicas"] = room.replicas(context, view, failed)
-    # Without replicas no target is kept, so that its deadline begins anew with them.
-    deployments = (body,) if (serves or context.spec.serving.replicas) and undone is None else ()
-    effects = Effects((*deployments, preview_service(context, trial.holds or name))) + known.effects + trial.effects
-    effects += room.old_server(context, view, failed)
-    if known.record is not None and not measured.status:
-        trouble = Trouble(measured.reason, measured.message)
-        effects += unmet(context, dict.fromkeys(_judged_by(context, work, target), trouble))
-    takes_over = start is None and may_serve and undone is None and not trial.goes_on and trial.holds is None
-    points_to = soaked.back_to or (name if takes_over else context.serving)
-    if points_to is not None:
-        effects += Effects((service(context, points_to),))
-    if view is not None and points_to == name and not serves:
-        effects += soak.moved(context, view)
-    waits = trial.verdict if trial.goes_on else None
-    availability = _availability(context, name, view, start)
+    found = _find(context, dump, target)
+    move = next_move(found.facts)
+    available = availability(context, found.name, found.view, found.waits)
+    blocking = _blocking(found, move)
     return Rollout(
-        available=availability if failed else room.made_way(context, view, availability),
-        measured=measured,
-        blocking=undone or waits or (measured if missed else start) or (None if measured.status else measured),
-        stalled=failed,
-        effects=effects,
-        server=name,
-        serves=serves,
-        record=known.record,
-        soak=replace(soaked, verdict=undone or waits or soaked.verdict),
-        canary=trial,
-        undone=undone,
+        available=available if move in FAILED else room.made_way(context, found.view, available),
+        measured=found.measured.verdict,
+        blocking=blocking,
+        stalled=move in FAILED,
+        effects=_effects(context, found, move),
+        server=found.name,
+        serves=found.serves,
+        record=found.measured.record,
+        soak=replace(found.soak, verdict=blocking) if move in (Move.UNDO, Move.SHARE) else found.soak,
+        canary=found.canary,
+        undone=found.undone,
     )
 
 
-def _judged_by(context: Context, work: Work, target: Attempt) -> list[str]:
-    """Names of the records with the figures that the target is judged by before it may serve."""
-    judged = [record_name(work.stage, work.key)]
-    if context.spec.selection.scenario != "Online":
-        judged.append(record_name("profile", target.profile_key))
-    return judged
+def _find(context: Context, dump: Dump, target: Attempt) -> _Found:
+    """What is observed of the target."""
+    body = server(context, target, server_image.by_digest(context.images.server, target.image_id))
+    name = body["metadata"]["name"]
+    view = context.observed.servers.get(name)
+    state, waits = started(context, name, view)
+    serves, barred = context.serving == name, soak.excluded(context, target)
+    soaked = soak.soak(context, successor="" if serves or barred or state is Server.UNWANTED else name)
+    undone = barred if not serves else soaked.verdict if soaked.back_to else None
+    trial = canary.release(context, "" if undone else name)
+    enough = view is not None and room.is_enough(context, view)
+    # Another one's canary still has the preview Service, through which the target is measured.
+    held = trial.holds is not None
+    measured = measure(context, dump, target, waits=not enough, held=held, serves=serves)
+    found = _Found(
+        body=as_made(body, view),
+        view=view,
+        server=state,
+        waits=waits,
+        serves=serves,
+        measured=measured,
+        soak=soaked,
+        canary=trial,
+        undone=undone,
+        alone=context.serving is None,
+    )
+    may_serve = measured.figures is Figures.PASSED or (measured.figures is Figures.MISSED and found.alone)
+    if view is None or serves or not may_serve or state is Server.LATE or undone or held:
+        return found
+    trial = canary.advance(context, view, is_ready=state is Server.READY)
+    return replace(found, canary=trial, undone=trial.verdict if trial.holds else None)
+
+
+def _blocking(found: _Found, move: Move) -> Verdict | None:
+    """What the target waits for or failed at; None: nothing."""
+    measured = found.measured.verdict
+    by_move = {
+        Move.UNDO: found.undone,
+        Move.SHARE: found.canary.verdict,
+        Move.SETTLE: measured,
+        Move.GIVE_UP: measured if found.measured.figures in (Figures.MISSED, Figures.FAILED) else found.waits,
+        Move.STOP: found.waits,
+        Move.START: found.waits,
+        Move.MEASURE: None if measured.status else measured,
+    }
+    return by_move.get(move)
+
+
+def _effects(context: Context, found: _Found, move: Move) -> Effects:
+    """What the move asks of the cluster."""
+    name, failed = found.name, move in FAILED
+    spec = found.body["spec"] | {"replicas": room.replicas(context, found.view, failed)}
+    # Without replicas no target is kept, so that its deadline begins anew with them.
+    stays = move is not Move.UNDO and (found.serves or context.spec.serving.replicas > 0)
+    objects = [found.body | {"spec": spec}] if stays else []
+    objects.append(preview_service(context, found.canary.holds or name))
+    effects = Effects(tuple(objects)) + found.measured.effects + found.canary.effects
+    effects += room.old_server(context, found.view, failed)
+    points_to = found.soak.back_to or (name if move in TAKES_OVER else context.serving)
+    if points_to is not None:
+        effects += Effects((service(context, points_to),))
+    if found.view is not None and points_to == name and not found.serves:
+        effects += soak.moved(context, found.view)
+    return effects
 
 
 def canary_of(context: Context, progress: Progress) -> Canary:
@@ -160,23 +205,6 @@ def canary_of(context: Context, progress: Progress) -> Canary:
 def soak_of(context: Context, progress: Progress) -> Soaking:
     """The soak of the active revision, however far the flow came."""
     return progress.rollout.soak if isinstance(progress, RolledOut) else soak.soak(context)
-
-
-def _sweep(context: Context, work: Work, ready: bool) -> Run:
-    """The online sweep; it is cancelled when no replicas are wanted, because it would fail without a server."""
-    known = run(context, work, start=ready)
-    if known.record is not None:
-        result = known.record.outcome.result
-        assert isinstance(result, MeasureResult)
-        if not result.online:
-            # An earlier version's publisher let a client answer anything.
-            message = f"the Job measured nothing; type: {context.retry_command}"
-            trouble = Trouble(Reason.MEASUREMENT_FAILED, message)
-            remembered = unmet(context, {record_name(work.stage, work.key): trouble})
-            return replace(known, record=None, failure=trouble, effects=known.effects + remembered)
-    if context.spec.serving.replicas or not known.active:
-        return known
-    return replace(known, effects=replace(known.effects, objects=(), jobs=frozenset()), active=False)
 
 
 def measures_active(context: Context, progress: Progress) -> bool:
@@ -194,121 +222,3 @@ def keep_serving(context: Context, soaked: Soaking, trial: Canary) -> Effects:
     points_to = soaked.back_to or context.serving
     effects = Effects((service(context, points_to),)) + trial.effects
     return effects + room.old_server(context, None, failed=True)
-
-
-def _availability(context: Context, target: str, view: ServerView | None, start: Verdict | None) -> Verdict:
-    """The condition of what the Service points to, which may not be the target yet."""
-    if context.serving not in (None, target):
-        return available(context)
-    if start is not None:
-        return start
-    assert view is not None
-    message = f"Service {context.name} points to {target}{_still_to_come(view)}{_on_one_node(context)}"
-    return Verdict("Available", True, Reason.AVAILABLE, message)
-
-
-def _on_one_node(context: Context) -> str:
-    """Words about replicas that one lost node takes away; empty if the claim lets them spread, or is the user's."""
-    if context.spec.serving.replicas < 2 or shared_by_nodes(context) is not False:
-        return ""
-    return f"; all its pods run on one node, because claim {context.claim_name} is not ReadWriteMany"
-
-
-def available(context: Context) -> Verdict:
-    """The condition of the active revision while another revision is made ready."""
-    view = context.observed.servers.get(context.serving or "")
-    if view is None:
-        return Verdict("Available", None, Reason.WAITING, "no revision is active yet")
-    if context.spec.serving.replicas == 0:
-        return STOPPED
-    if view.answers:
-        message = f"Deployment {view.name} stays active until another revision has passed{_still_to_come(view)}"
-        return Verdict("Available", True, Reason.AVAILABLE, message)
-    if view.trouble is not None:
-        return Verdict("Available", False, view.trouble.reason, view.trouble.message)
-    return Verdict("Available", False, Reason.ROLLING_OUT, f"Deployment {view.name} has no ready pod")
-
-
-def _still_to_come(view: ServerView) -> str:
-    """Words about the pods of an active server that are not ready, and what keeps one of them; empty: all are."""
-    if view.ready_pods >= view.replicas:
-        return ""
-    words = f"; {view.ready_pods} of {view.replicas} pods are ready"
-    return f"{words}: {view.trouble.message}" if view.trouble is not None else words
-
-
-def _start(context: Context, name: str, view: ServerView | None) -> tuple[Verdict | None, bool]:
-    """What the target's server waits for, and whether its deadline has passed.
-
-    None: it is ready. One ready pod is enough for the active revision, which an autoscaler may let grow at any time.
-    """
-    if context.spec.serving.replicas == 0:
-        return STOPPED, False
-    if view is None:
-        return Verdict("Available", False, Reason.ROLLING_OUT, f"Deployment {name} is being created"), False
-    if room.is_enough(context, view) or (context.serving == name and view.answers):
-        return None, False
-    if view.progress_deadline_exceeded or _age(context, view) > context.spec.serving.progress_deadline_seconds:
-        seconds = context.spec.serving.progress_deadline_seconds
-        late = f"Deployment {name} was not ready within {seconds} s"
-        if view.trouble is not None:
-            return Verdict("Available", False, view.trouble.reason, f"{late}: {view.trouble.message}"), True
-        return _said_before(context, late) or Verdict("Available", False, Reason.PROGRESS_DEADLINE_EXCEEDED, late), True
-    if view.trouble is not None:
-        return Verdict("Available", False, view.trouble.reason, view.trouble.message), False
-    return Verdict("Available", False, Reason.ROLLING_OUT, f"Deployment {name} is starting"), False
-
-
-def _said_before(context: Context, late: str) -> Verdict | None:
-    """The status's own explanation of a late server: once scaled to 0, it has no pod left to explain the delay."""
-    for each in context.deployment.status.conditions:
-        if each.type == "Stalled" and each.status == "True" and each.message.startswith(late):
-            try:
-                return Verdict("Available", False, reason_of(each.reason), each.message)
-            except KeyError:
-                # A newer operator's reason, from before a rollback.
-                return None
-    return None
-
-
-def _age(context: Context, view: ServerView) -> float:
-    """Seconds since the Deployment was made; 0 for one that was ready once, as the active one was: it is not late."""
-    if context.serving == view.name or view.was_ready:
-        return 0.0
-    return view.age(context.now)
-
-
-def _measurement(context: Context, dump: Dump, target: Attempt, known: Run, starts: bool, serves: bool) -> Verdict:
-    """The condition of the online sweep through the preview Service."""
-    if known.failure is not None:
-        return Verdict("PerformanceMeasured", False, known.failure.reason, known.failure.message)
-    if known.record is None:
-        if starts and not known.active:
-            return Verdict("PerformanceMeasured", None, Reason.WAITING, f"the server of {target.name} is not ready yet")
-        reason, message = waiting("the online sweep through the preview Service", known, context)
-        return Verdict("PerformanceMeasured", False, reason, message)
-    result = known.record.outcome.result
-    assert isinstance(result, MeasureResult)
-    selection = context.spec.selection
-    # Constraints on the offline sweep say nothing about this one.
-    constraints = selection.constraints.asked() if selection.scenario == "Online" else ()
-    best = best_row(result.online, selection.objectives, constraints)
-    if best.violation is not None and selection.fallback == "None":
-        message = (
-            f"{target.name} breaks a constraint through the preview Service: {best.violation} at its closest"
-            f" measurement ({best.load}); relax the constraint, or look for what disturbs the node"
-        )
-        return Verdict("PerformanceMeasured", False, Reason.CONSTRAINTS_NOT_MET, message)
-    message = f"{best.row.throughput:g} inferences/s, p99 {best.row.p99} us at {best.load}"
-    if best.violation is not None:
-        message += f"; it breaks a constraint, which spec.selection.fallback allows: {best.violation}"
-    assert target.profile is not None
-    comparison = compared(context, dump.source, target.profile, result)
-    if comparison is None:
-        return Verdict("PerformanceMeasured", True, Reason.MEASURED, message)
-    message += f"; {comparison.words}"
-    asked, regressed = context.spec.performance.regression, comparison.reason is Reason.PERFORMANCE_REGRESSED
-    if regressed and asked is not None and asked.block and not serves and context.serving is not None:
-        message += f"; Deployment {context.serving} stays active, because spec.performance.regression.block is true"
-        return Verdict("PerformanceMeasured", False, comparison.reason, message)
-    return Verdict("PerformanceMeasured", True, comparison.reason, message)

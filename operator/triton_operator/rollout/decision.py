@@ -1,0 +1,97 @@
+"""What becomes of the target revision next: facts in, one move out. Pure, with a truth table as its test."""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+
+class Server(Enum):
+    """How far the target's server is."""
+
+    UNWANTED = auto()
+    """No replicas are wanted."""
+    STARTING = auto()
+    READY = auto()
+    LATE = auto()
+    """Its deadline has passed."""
+
+
+class Figures(Enum):
+    """What the measurement through the preview Service says."""
+
+    MISSING = auto()
+    PASSED = auto()
+    MISSED = auto()
+    """A constraint or the regression's bound is broken."""
+    FAILED = auto()
+    """There will be none: the Job failed."""
+
+
+class Trial(Enum):
+    """How far the target's canary is."""
+
+    NONE = auto()
+    """None is asked for, or it is over and the Service may move."""
+    GOES_ON = auto()
+    HELD = auto()
+    """The preview Service still has to point to a revision whose canary has ended."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Everything that decides the next move."""
+
+    server: Server
+    figures: Figures
+    trial: Trial
+    serves: bool
+    """Whether the Service points to the target."""
+    alone: bool
+    """Whether no revision is active."""
+    undone: bool
+    """Whether the target was active, or had a canary, and failed."""
+
+
+class Move(Enum):
+    """The next move."""
+
+    UNDO = auto()
+    """What served before serves; the target goes."""
+    GIVE_UP = auto()
+    """What serves goes on, with all that made way for the target."""
+    SETTLE = auto()
+    """The first revision serves although it breaks a constraint: better than nothing."""
+    SHARE = auto()
+    """Its canary takes a share of the requests."""
+    STOP = auto()
+    """No server runs."""
+    START = auto()
+    """Its server is created or awaited."""
+    MEASURE = auto()
+    """It is measured through the preview Service."""
+    TAKE_OVER = auto()
+    """The Service moves to it."""
+    SERVE = auto()
+    """It serves, and nothing is left to do."""
+
+
+FAILED = frozenset({Move.UNDO, Move.GIVE_UP, Move.SETTLE})
+"""The moves after which only a change brings the target further."""
+TAKES_OVER = frozenset({Move.SETTLE, Move.TAKE_OVER, Move.SERVE})
+"""The moves with which the Service points to the target."""
+
+
+def next_move(facts: Facts) -> Move:
+    """Return the next move; the first line that applies decides."""
+    if facts.undone:
+        return Move.UNDO
+    if facts.figures is Figures.MISSED and facts.alone and facts.server is Server.READY:
+        return Move.SETTLE
+    if facts.figures in (Figures.MISSED, Figures.FAILED) or facts.server is Server.LATE:
+        return Move.GIVE_UP
+    if facts.trial is Trial.GOES_ON:
+        return Move.SHARE
+    if facts.server is not Server.READY:
+        return Move.STOP if facts.server is Server.UNWANTED else Move.START
+    if facts.figures is Figures.MISSING or facts.trial is Trial.HELD:
+        return Move.MEASURE
+    return Move.SERVE if facts.serves else Move.TAKE_OVER

@@ -1,0 +1,111 @@
+"""Measure the target through the preview Service, and judge its figures. Pure."""
+
+from dataclasses import dataclass, replace
+
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.records import record_name
+from triton_converters.contract.results import MeasureResult
+from triton_operator.candidates.attempt import Attempt
+from triton_operator.candidates.ranking import best_row
+from triton_operator.context import Context
+from triton_operator.effects import Effects, Verdict
+from triton_operator.jobs.measure import measure_work
+from triton_operator.jobs.reference import Dump
+from triton_operator.jobs.remeasuring import unmet
+from triton_operator.jobs.run import Run, run, waiting
+from triton_operator.observed.job import Record
+from triton_operator.observed.pod import Trouble
+from triton_operator.resources.work import Work
+from triton_operator.rollout.decision import Figures
+from triton_operator.rollout.regression import compared
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What is known of the target's figures."""
+
+    figures: Figures
+    verdict: Verdict
+    """The condition of its measurement."""
+    effects: Effects
+    record: Record | None = None
+    """The record of the online sweep through the preview Service; None: not measured yet."""
+
+
+def measure(context: Context, dump: Dump, target: Attempt, *, waits: bool, held: bool, serves: bool) -> Measured:
+    """Measure the target once its server is ready.
+
+    ``waits``: its server is not ready. ``held``: the preview Service points to another revision's pods, so the sweep
+    may not begin. ``serves``: the Service points to the target.
+    """
+    work = measure_work(context, dump, target)
+    known = _sweep(context, work, not waits and not held)
+    if known.failure is not None:
+        verdict = Verdict("PerformanceMeasured", False, known.failure.reason, known.failure.message)
+        return Measured(Figures.FAILED, verdict, known.effects)
+    if known.record is None:
+        verdict = Verdict("PerformanceMeasured", None, Reason.WAITING, f"the server of {target.name} is not ready yet")
+        if not waits or known.active:
+            reason, message = waiting("the online sweep through the preview Service", known, context)
+            verdict = Verdict("PerformanceMeasured", False, reason, message)
+        return Measured(Figures.MISSING, verdict, known.effects)
+    result = known.record.outcome.result
+    assert isinstance(result, MeasureResult)
+    verdict = _judged(context, dump, target, result, serves)
+    if verdict.status:
+        return Measured(Figures.PASSED, verdict, known.effects, known.record)
+    trouble = Trouble(verdict.reason, verdict.message)
+    effects = known.effects + unmet(context, dict.fromkeys(_judged_by(context, work, target), trouble))
+    return Measured(Figures.MISSED, verdict, effects, known.record)
+
+
+def _sweep(context: Context, work: Work, ready: bool) -> Run:
+    """The online sweep; it is cancelled when no replicas are wanted, because it would fail without a server."""
+    known = run(context, work, start=ready)
+    if known.record is not None:
+        result = known.record.outcome.result
+        assert isinstance(result, MeasureResult)
+        if not result.online:
+            # An earlier version's publisher let a client answer anything.
+            message = f"the Job measured nothing; type: {context.retry_command}"
+            trouble = Trouble(Reason.MEASUREMENT_FAILED, message)
+            remembered = unmet(context, {record_name(work.stage, work.key): trouble})
+            return replace(known, record=None, failure=trouble, effects=known.effects + remembered)
+    if context.spec.serving.replicas or not known.active:
+        return known
+    return replace(known, effects=replace(known.effects, objects=(), jobs=frozenset()), active=False)
+
+
+def _judged_by(context: Context, work: Work, target: Attempt) -> list[str]:
+    """Names of the records with the figures that the target is judged by before it may serve."""
+    judged = [record_name(work.stage, work.key)]
+    if context.spec.selection.scenario != "Online":
+        judged.append(record_name("profile", target.profile_key))
+    return judged
+
+
+def _judged(context: Context, dump: Dump, target: Attempt, result: MeasureResult, serves: bool) -> Verdict:
+    """The condition by the figures that were measured."""
+    selection = context.spec.selection
+    # Constraints on the offline sweep say nothing about this one.
+    constraints = selection.constraints.asked() if selection.scenario == "Online" else ()
+    best = best_row(result.online, selection.objectives, constraints)
+    if best.violation is not None and selection.fallback == "None":
+        message = (
+            f"{target.name} breaks a constraint through the preview Service: {best.violation} at its closest"
+            f" measurement ({best.load}); relax the constraint, or look for what disturbs the node"
+        )
+        return Verdict("PerformanceMeasured", False, Reason.CONSTRAINTS_NOT_MET, message)
+    message = f"{best.row.throughput:g} inferences/s, p99 {best.row.p99} us at {best.load}"
+    if best.violation is not None:
+        message += f"; it breaks a constraint, which spec.selection.fallback allows: {best.violation}"
+    assert target.profile is not None
+    comparison = compared(context, dump.source, target.profile, result)
+    if comparison is None:
+        return Verdict("PerformanceMeasured", True, Reason.MEASURED, message)
+    message += f"; {comparison.words}"
+    asked, regressed = context.spec.performance.regression, comparison.reason is Reason.PERFORMANCE_REGRESSED
+    if regressed and asked is not None and asked.block and not serves and context.serving is not None:
+        message += f"; Deployment {context.serving} stays active, because spec.performance.regression.block is true"
+        return Verdict("PerformanceMeasured", False, comparison.reason, message)
+    return Verdict("PerformanceMeasured", True, comparison.reason, message)
