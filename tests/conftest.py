@@ -12,6 +12,8 @@ from hypothesis import settings
 settings.register_profile("ci", derandomize=True, database=None, deadline=None)
 # No deadline: on a busy machine an example takes any time, and that is no fault of what is tested.
 settings.register_profile("here", deadline=None)
+# ONNX Runtime reads it when it is imported, and no test may ask a host that it does not name.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 Fault = Callable[..., None]

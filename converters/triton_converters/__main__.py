@@ -99,6 +99,8 @@ def main(arguments: Sequence[str]) -> int:
     os.environ.setdefault("USER", "converter")
     # With its default, epoll1, a client of gRPC 1.67 was seen to miss a reset connection and wait forever.
     os.environ.setdefault("GRPC_POLL_STRATEGY", "poll")
+    # The image may be the user's.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
         if len(arguments) == 2 and arguments[0] == PRODUCE:
             return _produce(arguments[1])

@@ -117,12 +117,14 @@ def test_outcomes_round_trip_or_say_that_they_are_too_long(
     assert rounded(Outcome.from_json(text)) == rounded(outcome)
 
 
+def figure(value: float) -> float:
+    return round(value, 1) if abs(value) >= 1 else float(f"{value:.2g}")
+
+
 def rounded_row(row: Row) -> Row:
     """A tenth of an inference a second and of a per cent, and whole MiB, are kept."""
     memory = row.memory_bytes // 2**20 * 2**20
-    return dataclasses.replace(
-        row, throughput=round(row.throughput, 1), spread=round(row.spread, 1), memory_bytes=memory
-    )
+    return dataclasses.replace(row, throughput=figure(row.throughput), spread=figure(row.spread), memory_bytes=memory)
 
 
 def rounded(outcome: Outcome) -> Outcome:
