@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.converters.cloud_server import Cloud
-from tests.converters.downloaded import begun, files
+from tests.converters.downloaded import begun, files, with_secret
 from tests.converters.https_server import Server, proxying
 from tests.converters.s3_server import KEY, SECRET, Bucket, serving
 from triton_converters.contract import layout
@@ -40,14 +40,6 @@ def models(
         models.put("ocr-2/other.txt", b"other")
         with_secret(AWS_ACCESS_KEY_ID=KEY, AWS_SECRET_ACCESS_KEY=SECRET, AWS_ENDPOINT_URL=models.url)
         yield models
-
-
-def with_secret(**values: str) -> None:
-    layout.CREDENTIALS_MOUNT.mkdir(exist_ok=True)
-    for path in layout.CREDENTIALS_MOUNT.iterdir():
-        path.unlink()
-    for name, value in values.items():
-        (layout.CREDENTIALS_MOUNT / name).write_text(f"{value}\n")
 
 
 def download(uri: str = "s3://models/ocr", **fields: Any) -> SourceResult:

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.converters.downloaded import with_secret
 from tests.converters.https_server import HOST, TAG, Behaviour, Server, proxying, serving
 from triton_converters.claim_store.digest import is_published
 from triton_converters.claim_store.publish import LOCK
@@ -41,12 +42,6 @@ def left() -> list[str]:
 
 def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def with_secret(**values: str) -> None:
-    layout.CREDENTIALS_MOUNT.mkdir()
-    for name, value in values.items():
-        (layout.CREDENTIALS_MOUNT / name).write_text(f"{value}\n")
 
 
 def test_a_file_is_published_under_its_digest_with_the_servers_version(server: Server) -> None:

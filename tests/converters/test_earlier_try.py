@@ -11,19 +11,15 @@ from urllib.parse import unquote
 import pytest
 
 from tests.converters.cloud_server import Cloud
-from tests.converters.downloaded import files
+from tests.converters.downloaded import KEY, download, files
 from tests.converters.https_server import Answering, Server
 from tests.converters.hub_server import Hub
 from tests.converters.registry_server import archive, layer, manifest, sha256
 from triton_converters.contract import layout
-from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import SourceResult
 from triton_converters.fetch import hf, patience
-from triton_converters.stages import source
 
-KEY = "0123456789abcdef"
 MODEL, OTHER = b"import colorsys\n", b"print('nobody reviewed this')\n"
 SOURCE = {"model.py": MODEL, "nested/zz.bin": bytes(1000)}
 
@@ -81,10 +77,6 @@ def a_cloud(scheme: str, server: Server, objects: dict[str, bytes]) -> Cloud:
     for name, value in secret.items():
         (layout.CREDENTIALS_MOUNT / name).write_text(value)
     return Cloud(objects, "/acme/models" if scheme == "azure" else "/models")
-
-
-def download(uri: str, **fields: Any) -> SourceResult:
-    return source.run(SourceRequest(KEY, uri, "", **{"sha256": "", **fields}))
 
 
 def broken_off(uri: str, **fields: Any) -> Path:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.converters.downloaded import download
 from tests.converters.https_server import Server
 from tests.converters.registry_server import archive, layer, manifest, sha256
-from tests.converters.test_earlier_try import Registry, download, one_try
+from tests.converters.test_earlier_try import Registry, one_try
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason

@@ -2,32 +2,17 @@
 
 import json
 import re
-from typing import Any
 
 import pytest
 
 from tests.converters.cloud_server import Cloud
-from tests.converters.downloaded import files
+from tests.converters.downloaded import download, files, with_secret
 from tests.converters.https_server import Server
 from tests.converters.hub_server import Hub
-from triton_converters.contract import layout
-from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.results import SourceResult
 from triton_converters.fetch import hf, patience
-from triton_converters.stages import source
 
 OLD, NEW = b"o" * 200_000, b"n" * 200_000
-
-
-def download(uri: str, key: str = "0123456789abcdef", **fields: Any) -> SourceResult:
-    return source.run(SourceRequest(key, uri, "", **{"sha256": "", **fields}))
-
-
-def with_secret(**values: str) -> None:
-    layout.CREDENTIALS_MOUNT.mkdir(exist_ok=True)
-    for name, value in values.items():
-        (layout.CREDENTIALS_MOUNT / name).write_text(value)
 
 
 class IgnoresIfMatch:

@@ -7,9 +7,9 @@ from urllib.parse import unquote
 
 import pytest
 
-from tests.converters.downloaded import files
+from tests.converters.downloaded import KEY, download, files
 from tests.converters.https_server import Answering, Server
-from tests.converters.test_earlier_try import KEY, SOURCE, a_server, download, one_try
+from tests.converters.test_earlier_try import SOURCE, a_server, one_try
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason

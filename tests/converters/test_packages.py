@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy
 import pytest
 
+from tests.converters.downloaded import with_secret
 from tests.converters.https_server import Server
 from tests.converters.package_index import PackageIndex, wheel
 from tests.converters.run_stage import run_packages
@@ -210,12 +211,6 @@ def test_requirements_that_contradict_each_other_are_named(index: PackageIndex) 
 
 def test_a_marker_that_does_not_hold_asks_for_nothing(index: PackageIndex) -> None:
     assert install('numpy<1.20; python_version < "3"\ncompass\n').packages == ("compass==1.1",)
-
-
-def with_secret(**values: str) -> None:
-    layout.CREDENTIALS_MOUNT.mkdir()
-    for name, value in values.items():
-        (layout.CREDENTIALS_MOUNT / name).write_text(f"{value}\n")
 
 
 @pytest.fixture
