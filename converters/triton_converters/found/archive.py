@@ -13,6 +13,6 @@ def members(path: Path, head: bytes) -> frozenset[str]:
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
-    except (zipfile.BadZipFile, NotImplementedError, UnicodeDecodeError, ValueError):
+    except (zipfile.BadZipFile, NotImplementedError, ValueError):
         return frozenset()
     return frozenset(names) | {name.partition("/")[2] for name in names}

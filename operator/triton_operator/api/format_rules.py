@@ -17,16 +17,10 @@ from triton_converters.contract.formats import (
 from triton_operator.api.schema import cel_list
 
 Rule = tuple[str, str]
-
-
 MODELS = {name: source for name, source in SOURCES.items() if name != ENSEMBLE}
 """The values of spec.models[].format."""
-
-
 NEEDING_GPU = tuple(name for name, form in FORMATS.items() if form.needs_gpu)
 """Formats that are built for one GPU product and served only on it."""
-
-
 HAS_GPU = "(has(self.gpu) && (!has(self.gpu.count) || self.gpu.count > 0))"
 """CEL expression on a spec: whether it asks for GPUs."""
 
@@ -41,8 +35,6 @@ NO_INPUTS = (
     " set spec.dataloader"
 )
 """Said of a spec without a dataloader."""
-
-
 MIXED = "one image converts all models of an ensemble: use TensorFlow for all of them or for none"
 """Said of an ensemble."""
 

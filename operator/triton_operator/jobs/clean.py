@@ -10,12 +10,8 @@ from triton_operator.resources.work import Work
 
 MINIMUM_AGE_SECONDS = 600
 """Results younger than this stay. A running operator records a Job's answer seconds after the Job ended."""
-
-
 MINIMUM_TEMPORARY_AGE_SECONDS = 86400
 """Temporary files younger than this stay: the longest activeDeadlineSeconds of a pod that may be writing."""
-
-
 DEADLINE_SECONDS = 3600
 
 

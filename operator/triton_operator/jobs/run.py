@@ -16,7 +16,6 @@ from triton_operator.resources.work import Work, reader
 UNSEEN_SECONDS = 10.0
 """Jobs and pods come over different watches: of a Job that has just ended, the pod with the answer may be to come."""
 
-
 LINGER_SECONDS = 60.0
 """How long a pod may go on after its Job's own container. What a webhook added to it may end by itself, later."""
 

@@ -17,8 +17,6 @@ from triton_operator.resources.work import Work
 
 MAXIMUM_INSTANCES = 5
 """Model Analyzer's default of run_config_search_max_instance_count."""
-
-
 PATH = (
     *("search", "part", "profile", "mode", "base", "maximum_instances", "vary_cuda_graphs"),
     *("objectives", "constraints", "measurements", "seconds"),

@@ -11,8 +11,6 @@ from triton_operator.resources.server import METRICS_PORT
 from triton_operator.resources.work import Work
 
 STAGE = "snapshot"
-
-
 DEADLINE_SECONDS = 120
 
 

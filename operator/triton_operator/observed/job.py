@@ -37,29 +37,20 @@ from triton_operator.observed.pod import (
 
 BACKOFF_LIMIT = 2
 """Two more tries for a Job's pod, and for a sidecar that crashes, which never fails its Job by itself."""
-
-
 EVICTIONS = 3
 """Pods in a row after which a Job has failed whose pods the kubelet ends. The Job controller would make new ones for
 ever: it ignores a pod that ended because its node was short of a resource, whoever used that up."""
-
-
 SEARCH_RESTARTS = 6
 """Restarts of a search's sidecar once the search runs. The search refuses a configuration under which the server ended
 twice; three such configurations leave time for others, though the kubelet waits longer with each start."""
 
-
 TRIES_USED_UP = "BackoffLimitExceeded"
 """The reason of a Job that failed because its pods failed more often than BACKOFF_LIMIT."""
 
-
 _LOOKS_EVERY_TIME = ("source", "snapshot", "clean")
 """Stages whose answer is not on the claim, so that no other Job can read it there."""
-
-
 _MEASURING = ("profile", "search", "measure")
 """Stages whose deadline is in spec.performance; that of the others is in spec.conversion."""
-
 
 JobState = Literal["Active", "Succeeded", "Failed"]
 

@@ -19,41 +19,24 @@ from triton_operator.observed.refusal import NOT_CREATED, is_warning, refusal
 
 SERVER = "tritonserver"
 """Name of the server's container, in its own pod and in that of a profile Job."""
-
-
 RUN = "run"
 """Name of the container that runs the user's code, in the image of the model's framework."""
-
-
 CHECK = "revision"
 """Name of the container of ours that looks at the revision before a server starts on it."""
-
-
 SERVE = "serve"
 """What it names as its stage in the pod of a revision's Deployment."""
-
-
 LONGEST_CHARACTER = 4
 """Most bytes of one character in UTF-8."""
-
-
 INCOMING = '"incoming"'
 """How the kubelet names the volume that user code writes to."""
-
-
 UNMADE = "failed to create subPath directory"
 """What the kubelet says about a directory that is missing on a read-only volume. On another one it makes it."""
-
-
 EVICTED = "Evicted"
-
-
 BY_TAINT = "DeletionByTaintManager"
 """Reason of a pod's DisruptionTarget if its node was tainted, as it is when it does not answer."""
 """A pod's reason if its kubelet ended it: with the condition DisruptionTarget, because its node was short of a
 resource; without the condition, because it used more disk than its limit or a volume's. A drain, a preemption, a taint
 and the shutdown of a node leave other reasons."""
-
 
 _WAITING = {
     "ErrImagePull": Reason.IMAGE_PULL_FAILED,
@@ -64,20 +47,14 @@ _WAITING = {
     "CreateContainerError": Reason.CONTAINER_CONFIG_INVALID,
     "RunContainerError": Reason.CONTAINER_CONFIG_INVALID,
 }
-
-
 _FAILED = {
     "FailedMount": Reason.MOUNT_FAILED,
     "FailedAttachVolume": Reason.MOUNT_FAILED,
     "FailedCreatePodSandBox": Reason.CONTAINER_CONFIG_INVALID,
 }
 """What the kubelet tried in vain: the Event's reason, and the condition's."""
-
-
 PATIENCE = timedelta(seconds=3)
 """Earlier Events are ignored: a volume that is only late is reported within this time, and mounts after it."""
-
-
 _ADVICE = {
     Reason.IMAGE_PULL_FAILED: "check the image's name, the registry and imagePullSecrets",
     Reason.CONTAINER_CONFIG_INVALID: "correct what the message names",

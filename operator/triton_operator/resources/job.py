@@ -30,42 +30,22 @@ from triton_operator.settings import Settings
 
 LOOPBACK = "127.0.0.1"
 """An address, because tritonserver listens on IPv4 and `localhost` may resolve to ::1 first."""
-
-
 CONVERTERS = "/opt/triton-operator/converters"
 """Path of the converters in the converter image."""
-
-
 COPIED_CONVERTERS = str(layout.CONVERTERS_MOUNT)
-
-
 CONVERTERS_MOUNT = {"name": "converters", "mountPath": COPIED_CONVERTERS}
 """The mount of the converters for an image that lacks them."""
-
-
 TENSORRT_CHECK = "tensorrt"
 """Name of the container that compares TensorRT versions."""
-
-
 PREPARE = "prepare"
 """Name of the container before `run`, which makes sure of its inputs."""
-
-
 PRIVATE = tuple(f"--{interface}-address={LOOPBACK}" for interface in ("http", "grpc", "metrics"))
 """The arguments of a private server. All are older than --grpc-max-connection-age, which the other servers get."""
-
-
 INCOMING_MOUNT = {"name": "incoming", "mountPath": str(layout.INCOMING_MOUNT)}
-
-
 OWN_TEMPORARY = {"name": "own-tmp", "mountPath": pod.TEMPORARY["mountPath"]}
 """The /tmp of the other containers in a pod with `run`."""
-
-
 CLIENT_TEMPORARY = {"name": "client-tmp", "mountPath": pod.TEMPORARY["mountPath"]}
 """The /tmp of the client of a private server. The server, whose model is a program too, has another."""
-
-
 SAFE_PATH = {"PYTHONSAFEPATH": "1"}
 """Keeps Python from importing modules of the working directory, which in our images is /tmp."""
 

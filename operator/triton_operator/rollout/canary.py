@@ -24,8 +24,6 @@ from triton_operator.rollout.traffic import Judgement, between, judge, total
 
 RELEASE_SECONDS = 15.0
 """How long the pods of a canary that ended stay at least: a gateway may say that it knows a route before that works."""
-
-
 LONGEST_RELEASE_SECONDS = 120.0
 """How long they stay at most, if a Gateway says nothing of the route without the share."""
 

@@ -36,8 +36,6 @@ SEARCHED = 2
 
 
 FAILED = "Failed"
-
-
 MEASUREMENTS_SPENT = "MeasurementsSpent"
 
 

@@ -25,16 +25,11 @@ from triton_operator.stages.progress import Progress
 
 PASSING = (Reason.SOURCE_NOT_FOUND, Reason.SOURCE_UNREACHABLE, Reason.SOURCE_TRUNCATED)
 """The failures of a source that may pass by themselves."""
-
-
 RETRY_SECONDS, LONGEST_RETRY_SECONDS = 15, 300
 """The shortest and longest pause between two tries. A missing source may still come, because GitOps applies everything
 at once, and a server that is down may come up; each pause is half of the time that the source has been missing."""
-
-
 STALLED_SECONDS = 60
 """The object is stalled once the source has been missing for so long."""
-
 
 MIXES = "answers a sample in a batch otherwise than alone, or not at all"
 
