@@ -136,12 +136,26 @@ class Context:
 
     @property
     def serving(self) -> str | None:
-        """Name of the active revision's Deployment, by the Service or, if somebody deleted that, by the status."""
-        active = self.deployment.status.active
+        """Name of the active revision's Deployment.
+
+        It is the recorded one, if the status agrees: an older operator writes no record. Else the Service tells or, if
+        somebody deleted that, the status.
+        """
+        active, recorded = self.deployment.status.active, self.observed.active
+        if active is not None and recorded is not None and recorded.revision == active.revision:
+            view = self.observed.servers.get(recorded.server)
+            if self.observed.serving is None or (view is not None and view.uid == recorded.uid):
+                return recorded.server
         if self.observed.serving is not None or active is None:
             return self.observed.serving
         servers = [each for each in self.observed.servers.values() if each.revision_key == active.revision]
         return min(servers, key=lambda each: (not each.answers, each.created_at)).name if servers else None
+
+    @property
+    def served_name(self) -> str:
+        """The name under which the active revision serves the model; the spec's if there is none."""
+        recorded = self.observed.active
+        return recorded.model if recorded is not None and recorded.server == self.serving else self.spec.served_name
 
     @property
     def serving_revision(self) -> str:

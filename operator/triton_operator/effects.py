@@ -6,6 +6,7 @@ from typing import Any
 
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.status import ConditionType
+from triton_operator.observed.active import Active
 from triton_operator.observed.failures import Damage, Failure
 from triton_operator.observed.flips import Flip
 
@@ -36,6 +37,8 @@ class Effects:
     """The revisions that were found damaged in this pass, by their keys."""
     flips: Mapping[str, Flip] = field(default_factory=dict)
     """The changes of the active revision that are new, or got a verdict, in this pass, by the Deployment's uid."""
+    active: Active | None = None
+    """The Deployment that is active from this pass on; None: nothing changes."""
 
     def __add__(self, other: "Effects") -> "Effects":
         """Both stages' wishes."""
@@ -46,4 +49,5 @@ class Effects:
             {**self.failures, **other.failures},
             {**self.damaged, **other.damaged},
             {**self.flips, **other.flips},
+            other.active or self.active,
         )

@@ -36,6 +36,15 @@ SETTINGS = Settings(
 STEP = timedelta(seconds=2)
 ORDER = ("containers", "pod", "job")
 RUNNING: Body = {"running": {}}
+QUOTA: list[Body] = [
+    {
+        "type": "ReplicaFailure",
+        "status": "True",
+        "reason": "FailedCreate",
+        "message": 'pods "x" is forbidden: exceeded quota: gpus, requested: requests.nvidia.com/gpu=1, used:'
+        " requests.nvidia.com/gpu=1, limited: requests.nvidia.com/gpu=1",
+    }
+]
 
 
 def pulled(image: str) -> str:
@@ -66,6 +75,12 @@ class Cluster:
     lets the server start."""
     gpus: int | None = None
     """GPUs that servers share; None: there are enough. Jobs find one in any case."""
+    lacks: str = "nvidia.com/gpu"
+    """The resource that the scheduler says is missing where GPUs are."""
+    announces: bool = False
+    """Whether an autoscaler of nodes says that it makes one for a pod without a node."""
+    gpu_quota: bool = False
+    """Whether a quota, and not the scheduler, keeps servers from more GPUs than there are: they then get no pod."""
     unschedulable: str = ""
     """Why the scheduler finds no node for another server, besides GPUs; empty: it finds one."""
     injects: str = ""
@@ -504,7 +519,8 @@ class Cluster:
         pods = self._pods(deployment)
         for pod in pods[wanted:]:
             del self.objects["Pod", pod["metadata"]["name"]]
-        for _ in range(wanted - len(pods)):
+        refused = self.gpu_quota and len(pods) < wanted and self._is_full()
+        for _ in range(0 if refused else wanted - len(pods)):
             self._create_pod(deployment, {"phase": "Pending"})
         for pod in self._pods(deployment):
             if pod["status"]["phase"] == "Pending":
@@ -519,9 +535,19 @@ class Cluster:
             "replicas": len(self._pods(deployment)),
             "updatedReplicas": wanted,
             "readyReplicas": ready,
-            "conditions": done if ready == wanted else before.get("conditions", []),
+            "conditions": (done if ready == wanted else _but_for(before.get("conditions", []))) + QUOTA * refused,
         }
         return int(deployment["status"] != before)
+
+    def pods_of(self, deployment: str) -> list[Body]:
+        """The pods of a server's Deployment."""
+        return self._pods(self.objects["Deployment", deployment])
+
+    def _is_full(self) -> bool:
+        servers = [
+            each for each in self.of_kind("Pod") if each["metadata"]["ownerReferences"][0]["kind"] == "Deployment"
+        ]
+        return self.gpus is not None and sum(each["status"]["phase"] == "Running" for each in servers) >= self.gpus
 
     def _schedule(self, pod: Body) -> None:
         """Let a server's pod run, where a GPU is left for it and its revision is sound."""
@@ -529,12 +555,11 @@ class Cluster:
             ended = {"terminated": {"exitCode": EXIT_FINAL, "message": message}}
             pod["status"] = {"phase": "Pending", "initContainerStatuses": [{"name": "revision", "state": ended}]}
             return
-        servers = [
-            each for each in self.of_kind("Pod") if each["metadata"]["ownerReferences"][0]["kind"] == "Deployment"
-        ]
-        full = self.gpus is not None and sum(each["status"]["phase"] == "Running" for each in servers) >= self.gpus
+        full = self._is_full()
         if full or self.unschedulable:
-            words = f"0/1 nodes are available: {'1 Insufficient nvidia.com/gpu' if full else self.unschedulable}."
+            words = f"0/1 nodes are available: {f'1 Insufficient {self.lacks}' if full else self.unschedulable}."
+            if self.announces:
+                self._announce(pod)
             refused = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": words}
             pod["status"] = {"phase": "Pending", "conditions": [refused]}
         else:
@@ -543,11 +568,22 @@ class Cluster:
             address = f"10.0.0.{pod['metadata']['uid'].removeprefix('uid-')}"
             pod["status"] = {"phase": "Running", "podIP": address, "containerStatuses": [server]}
 
+    def _announce(self, pod: Body) -> None:
+        about = {"kind": "Pod", "uid": pod["metadata"]["uid"], "name": pod["metadata"]["name"]}
+        name = f"{about['name']}.scale-up"
+        event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": name, "labels": {}}}
+        said = {"reason": "TriggeredScaleUp", "involvedObject": about, "lastTimestamp": self._time()}
+        self.objects["Event", name] = event | said
+
     def restart(self, pod: str) -> None:
         """tritonserver in a pod ends, and the kubelet starts it again."""
         (server,) = self.objects["Pod", pod]["status"]["containerStatuses"]
         ended = {"exitCode": 139, "finishedAt": self._time(), "message": "Signal (11) received."}
         server |= {"lastState": {"terminated": ended}, "restartCount": server.get("restartCount", 0) + 1}
+
+
+def _but_for(conditions: list[Body]) -> list[Body]:
+    return [each for each in conditions if each["type"] != "ReplicaFailure"]
 
 
 def framework(pod: Body) -> Body:

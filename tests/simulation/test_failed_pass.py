@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from tests.simulation.settled import settled
-from triton_operator.kube.cluster import InvalidError, UnavailableError
+from triton_operator.kube.cluster import ForbiddenError, InvalidError, UnavailableError
 from triton_operator.kube.kinds import kind_of
+from triton_operator.names import KEY_LABEL
 from triton_operator.runtime import reconcile as reconcile_module
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.queue import Result
@@ -26,6 +27,8 @@ class Bench:
         cluster, bodies = settled()
         self._monkeypatch = monkeypatch
         self.written: list[Body] = []
+        self.refused: list[str] = []
+        self.applied: list[str] = []
         self.events: list[Body] = []
         self.refuses: Exception | None = None
         self._store = Store()
@@ -75,6 +78,21 @@ class Bench:
         assert body["metadata"]["resourceVersion"] == self.owner["metadata"]["resourceVersion"]
         self.written.append(body["status"])
         return self.put(self.owner | {"status": body["status"]})
+
+    def delete(self, body: Body) -> None:
+        self.refused.append(body["metadata"]["name"])
+        raise ForbiddenError("a policy keeps it")
+
+    def apply(self, body: Body) -> Body:
+        self.applied.append(body["metadata"]["name"])
+        old = self.child(body["kind"], body["metadata"]["name"])
+        return self.put({**old, **body, "metadata": {**old["metadata"], **body["metadata"]}})
+
+    def children(self) -> list[Body]:
+        return self._store.children(self._key)
+
+    def child(self, kind: str, name: str) -> Body:
+        return next(each for each in self.children() if (each["kind"], each["metadata"]["name"]) == (kind, name))
 
     def create_event(self, body: Body) -> None:
         self.events.append(body)
@@ -182,3 +200,19 @@ def test_an_object_that_is_being_deleted_is_left_alone(bench: Bench) -> None:
     bench.put(body)
     assert bench.reconcile(ValueError("no")) == Result()
     assert bench.written == []
+
+
+def test_what_may_not_be_deleted_stops_nothing_else(bench: Bench) -> None:
+    """An object is there that nobody wants, and one that is wanted was changed: it is put back all the same."""
+    stray = deepcopy(next(each for each in bench.children() if each["kind"] == "Job"))
+    stray["metadata"] |= {"name": "digits-stray", "uid": "uid-stray"}
+    stray["metadata"]["labels"] |= {KEY_LABEL: "0" * 16}
+    bench.put(stray)
+    service = deepcopy(bench.child("Service", "digits"))
+    service["spec"]["ports"] = []
+    bench.put(service)
+    assert bench.reconcile() == Result(failed=True)
+    assert (bench.refused, bench.applied) == (["digits-stray"], ["digits"])
+    stalled = bench.conditions()["Stalled"]
+    assert (stalled["status"], stalled["reason"]) == ("True", "ApplyRefused")
+    assert "deleting Job digits-stray: a policy keeps it" in stalled["message"]

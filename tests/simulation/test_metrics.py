@@ -4,7 +4,7 @@ import pytest
 
 from tests.simulation.answers import FINAL, GOOD, Fate, when
 from tests.simulation.cluster import Cluster
-from tests.simulation.deployments import CANDIDATES, a_spec
+from tests.simulation.deployments import CANDIDATES, a_model, a_spec
 from triton_converters.contract.measurement_requests import MetricsRequest
 
 NAMES = [each["name"] for each in CANDIDATES]
@@ -109,3 +109,19 @@ def test_user_code_that_is_killed_for_memory_is_named_with_its_limit(container: 
     ready = cluster.condition("Ready")
     assert ready["reason"] == "OutOfMemory"
     assert f"container {container} was killed at its memory limit of 64Mi" in ready["message"]
+
+
+def test_two_candidates_that_differ_in_their_names_alone_have_one_profile_and_one_mount() -> None:
+    twins = [{"name": name, "format": "onnx", "precision": "fp32"} for name in ("one", "two")]
+    cluster = Cluster(a_spec(models=[a_model(candidates=twins)]))
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+    assert {each["name"]: each["state"] for each in cluster.status["candidates"]} == {
+        "one": "Selected",
+        "two": "Passed",
+    }
+    for job in cluster.of_kind("Job"):
+        pod = job["spec"]["template"]["spec"]
+        for container in (*pod.get("initContainers", []), *pod["containers"]):
+            paths = [each["mountPath"] for each in container.get("volumeMounts", [])]
+            assert len(paths) == len(set(paths)), (job["metadata"]["name"], container["name"])

@@ -73,3 +73,15 @@ def test_a_record_that_a_spec_could_not_say_is_not_taken(monkeypatch: pytest.Mon
     cluster.settle()
     assert cluster.condition("Stalled")["reason"] == "FormatNotFound"
     assert cluster.story == ["source"]
+
+
+def test_a_record_that_is_lost_is_read_again() -> None:
+    """Until the source has been read once more, nothing is known of the format, whatever was chosen before."""
+    cluster = served(format="repository")
+    serving, before = cluster.serving(), cluster.started("source")
+    cluster.delete("ConfigMap", "digits-results")
+    for job in cluster.of_kind("Job"):
+        cluster.delete("Job", job["metadata"]["name"])
+    cluster.settle()
+    assert cluster.started("source") == before + 1
+    assert (cluster.condition("Ready")["status"], cluster.serving()) == ("True", serving)

@@ -215,11 +215,19 @@ def test_other_settings_of_the_server_are_soaked_too(cluster: Cluster) -> None:
 
 
 def test_a_suspended_object_reads_no_counters(cluster: Cluster) -> None:
-    _, new = flipped(cluster)
+    """It keeps both revisions, and judges once it is no longer suspended."""
+    old, new = flipped(cluster)
+    started = cluster.started("snapshot")
     cluster.edit(suspend=True)
     cluster.settle()
-    assert (cluster.serving(), soaked(cluster)) == (new, ("Unknown", "SoakInconclusive"))
-    assert "because spec.suspend is true" in cluster.condition("Soaked")["message"]
+    assert (cluster.serving(), soaked(cluster)) == (new, ("Unknown", "Soaking"))
+    assert "is judged once spec.suspend is false" in cluster.condition("Soaked")["message"]
+    assert ("Deployment", old) in cluster.objects
+    assert cluster.started("snapshot") == started
+    cluster.edit(suspend=False)
+    cluster.settle()
+    assert cluster.serving() == new
+    assert soaked(cluster)[1] != "Soaking"
 
 
 def test_what_was_undone_is_not_tried_again(cluster: Cluster) -> None:

@@ -9,19 +9,20 @@ from triton_operator.rollout.decision import FAILED, TAKES_OVER, Facts, Figures,
 
 ANY = None
 ROWS = [
-    # server, figures, trial, serves, alone, undone -> move
-    (ANY, ANY, ANY, ANY, ANY, True, Move.UNDO),
-    (Server.READY, Figures.MISSED, ANY, ANY, True, ANY, Move.SETTLE),
-    (ANY, Figures.MISSED, ANY, ANY, ANY, ANY, Move.GIVE_UP),
-    (ANY, Figures.FAILED, ANY, ANY, ANY, ANY, Move.GIVE_UP),
-    (Server.LATE, ANY, ANY, ANY, ANY, ANY, Move.GIVE_UP),
-    (ANY, ANY, Trial.GOES_ON, ANY, ANY, ANY, Move.SHARE),
-    (Server.UNWANTED, ANY, ANY, ANY, ANY, ANY, Move.STOP),
-    (Server.STARTING, ANY, ANY, ANY, ANY, ANY, Move.START),
-    (ANY, Figures.MISSING, ANY, ANY, ANY, ANY, Move.MEASURE),
-    (ANY, ANY, Trial.HELD, ANY, ANY, ANY, Move.MEASURE),
-    (ANY, ANY, ANY, True, ANY, ANY, Move.SERVE),
-    (ANY, ANY, ANY, ANY, ANY, ANY, Move.TAKE_OVER),
+    # server, figures, trial, serves, alone, undone, yields -> move
+    (ANY, ANY, ANY, ANY, ANY, True, ANY, Move.UNDO),
+    (Server.READY, Figures.MISSED, ANY, ANY, True, ANY, ANY, Move.SETTLE),
+    (ANY, Figures.MISSED, ANY, ANY, ANY, ANY, ANY, Move.GIVE_UP),
+    (ANY, Figures.FAILED, ANY, ANY, ANY, ANY, ANY, Move.GIVE_UP),
+    (Server.LATE, ANY, ANY, ANY, ANY, ANY, ANY, Move.GIVE_UP),
+    (ANY, ANY, ANY, ANY, ANY, ANY, True, Move.YIELD),
+    (ANY, ANY, Trial.GOES_ON, ANY, ANY, ANY, ANY, Move.SHARE),
+    (Server.UNWANTED, ANY, ANY, ANY, ANY, ANY, ANY, Move.STOP),
+    (Server.STARTING, ANY, ANY, ANY, ANY, ANY, ANY, Move.START),
+    (ANY, Figures.MISSING, ANY, ANY, ANY, ANY, ANY, Move.MEASURE),
+    (ANY, ANY, Trial.HELD, ANY, ANY, ANY, ANY, Move.MEASURE),
+    (ANY, ANY, ANY, True, ANY, ANY, ANY, Move.SERVE),
+    (ANY, ANY, ANY, ANY, ANY, ANY, ANY, Move.TAKE_OVER),
 ]
 """The first row that fits decides."""
 
@@ -29,7 +30,7 @@ ROWS = [
 def everything() -> Iterator[Facts]:
     """Every combination of facts."""
     flags = (False, True)
-    for each in product(Server, Figures, Trial, flags, flags, flags):
+    for each in product(Server, Figures, Trial, flags, flags, flags, flags):
         yield Facts(*each)
 
 

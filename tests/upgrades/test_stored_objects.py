@@ -41,6 +41,11 @@ class Named:
 
 EXCEPTIONS = (
     Named(
+        "A revision that failed by its figures, and did not become active, has no pods any longer.",
+        ("change Deployment: spec.replicas",),
+        ("constraint-broken-in-the-preview", "performance-regression-blocks"),
+    ),
+    Named(
         "An upgrade starts a profile or a search that runs at that moment once more.",
         ("delete Job profile", "delete Job search", "create Job profile", "create Job search"),
         ("profiling", "ensemble-profiling", "resnet50-on-an-a100", "searching", "second-part-of-a-search"),
@@ -93,7 +98,8 @@ def _written(body: Body, children: dict[tuple[str, str], Body]) -> str:
         return f"create {what(body)}"
     # A Job is never changed: its name stands for its template.
     field = drift(body, child) if kind != "Job" else None
-    return f"change {what(body)}: {field}" if field else ""
+    # A Deployment's own annotations are no part of its pods.
+    return f"change {what(body)}: {field}" if field and not field.startswith("metadata.annotations") else ""
 
 
 def _conditions(before: list[Body], status: TritonDeploymentStatus) -> Iterator[str]:

@@ -31,8 +31,11 @@ def metrics_work(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> W
         model_format=served_code(spec).format,
         max_batch_size=spec.max_batch_size,
         metrics=entrypoint(spec, spec.metrics),
+        # Two candidates that differ in their names alone have one profile.
         candidates=tuple(
-            KeptOutputs(each.profile_key, each.candidate.format, each.candidate.precision) for each in attempts
+            dict.fromkeys(
+                KeptOutputs(each.profile_key, each.candidate.format, each.candidate.precision) for each in attempts
+            )
         ),
         required=tuple(sorted(each.metric for each in spec.accuracy.thresholds)),
     )
@@ -52,6 +55,6 @@ def metrics_work(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> W
         inputs=(
             layout.source_directory(dump.source.digest),
             layout.reference_directory(dump.key),
-            *(layout.kept_outputs(each.profile_key) for each in attempts),
+            *(layout.kept_outputs(each.profile) for each in request.candidates),
         ),
     )

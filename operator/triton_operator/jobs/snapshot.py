@@ -29,7 +29,8 @@ def key(uid: str, moment: str, since: str) -> str:
 def counters(context: Context, server: ServerView, moment: str, since: str, previous: ServerView | None = None) -> Run:
     """Run the Job that reads the counters of a revision, and of the previous one if that is given."""
     name = key(server.uid, moment, since)
-    request = SnapshotRequest(name, context.spec.served_name, _pods(server), _pods(previous) if previous else ())
+    model = context.served_name if server.name == context.serving else context.spec.served_name
+    request = SnapshotRequest(name, model, _pods(server), _pods(previous) if previous else ())
     work = Work(
         stage=STAGE,
         key=name,

@@ -4,6 +4,7 @@ A Pending pod says why in its conditions and container statuses. What the kubele
 volume that cannot be mounted) is told only by Events.
 """
 
+import re
 import signal
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -55,6 +56,10 @@ _FAILED = {
 """What the kubelet tried in vain: the Event's reason, and the condition's."""
 PATIENCE = timedelta(seconds=3)
 """Earlier Events are ignored: a volume that is only late is reported within this time, and mounts after it."""
+_INSUFFICIENT = re.compile(r"Insufficient ([\w./-]*\w)")
+_QUOTA = re.compile(r"requests\.([\w./-]+)=")
+_COMING = ("TriggeredScaleUp", "Nominated")
+"""Reasons of Events by which an autoscaler of nodes says that one comes: the Cluster Autoscaler's and Karpenter's."""
 _ADVICE = {
     Reason.IMAGE_PULL_FAILED: "check the image's name, the registry and imagePullSecrets",
     Reason.CONTAINER_CONFIG_INVALID: "correct what the message names",
@@ -67,6 +72,14 @@ class Trouble:
 
     reason: Reason
     message: str
+    lacks: frozenset[str] = frozenset()
+    """The resources of which no node, or no quota, has enough."""
+
+
+def lacking(message: str) -> frozenset[str]:
+    """Return the resources that the scheduler, or the API server for a quota, says it has too few of."""
+    asked = message.partition("exceeded quota:")[2].partition("requested:")[2].partition(", used:")[0]
+    return frozenset(_INSUFFICIENT.findall(message)) | frozenset(_QUOTA.findall(asked))
 
 
 def pod_trouble(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> Trouble | None:
@@ -81,9 +94,9 @@ def pod_trouble(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> 
         return eviction(pod)
     scheduled = conditions.get("PodScheduled", {})
     if scheduled.get("status") == "False":
-        return Trouble(
-            Reason.UNSCHEDULABLE, f"pod {name} cannot be scheduled: {scheduled.get('message', '')}{_hint(scheduled)}"
-        )
+        words = scheduled.get("message", "")
+        message = f"pod {name} cannot be scheduled: {words}{_hint(scheduled)}"
+        return Trouble(Reason.UNSCHEDULABLE, message, lacking(words))
     if waiting := _waiting(pod, events):
         return waiting
     # A pod is Pending until its main container starts. What the kubelet tried in vain before an init container ran is
@@ -140,6 +153,12 @@ def unschedulable_since(pod: Mapping[str, Any]) -> datetime | None:
     if scheduled.get("status") != "False":
         return None
     return datetime.fromisoformat(scheduled.get("lastTransitionTime") or pod["metadata"]["creationTimestamp"])
+
+
+def node_is_coming(pod: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether an autoscaler has said that it makes a node for the pod."""
+    uid = pod["metadata"].get("uid")
+    return any(each.get("reason") in _COMING and each.get("involvedObject", {}).get("uid") == uid for each in events)
 
 
 def no_pod(controller: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> Trouble | None:

@@ -9,6 +9,7 @@ from typing import Any
 from triton_converters.contract.document import DocumentError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import (
+    ACTIVE,
     CLAIM,
     DAMAGED,
     FAILURE,
@@ -21,6 +22,7 @@ from triton_converters.contract.records import (
     record_name,
 )
 from triton_operator import names
+from triton_operator.observed.active import Active
 from triton_operator.observed.failures import Damage, Failure
 from triton_operator.observed.flips import Flip
 from triton_operator.observed.history import History
@@ -29,6 +31,8 @@ from triton_operator.observed.pod import (
     Trouble,
     address,
     disrupted,
+    lacking,
+    node_is_coming,
     pod_trouble,
     restarted_at,
     revision_trouble,
@@ -56,7 +60,9 @@ class ServerView:
     ready: bool
     """Whether all wanted pods, and at least one, are ready with the newest template."""
     was_ready: bool
-    """Whether that was so at some time; if it is not now, pods were added or have failed since."""
+    """Whether that was noted since it last had no replicas; if it is not so now, pods were added or have failed."""
+    waits_note: str
+    """Since when its pods are waited for, as noted; empty: since it was made."""
     trouble: Trouble | None
     damage: Trouble | None
     """What is wrong with its revision on the claim, as a pod that starts found."""
@@ -67,6 +73,12 @@ class ServerView:
     """Key of its revision on the claim."""
     makes_way_for: str
     """Name of the Deployment for which it has fewer replicas than wanted; empty: there is none."""
+    makes_way_since: datetime | None
+    """When it made way; None: it does not, or an earlier version of the operator did not note it."""
+    makes_way_pods: int | None
+    """How many pods it gave up; None likewise."""
+    node_is_coming: bool
+    """Whether an autoscaler makes a node for one of its pods."""
     progress_deadline_exceeded: bool
     addresses: Mapping[str, str]
     """The IP addresses of the pods that run, by the pods' names."""
@@ -79,9 +91,10 @@ class ServerView:
         """Whether at least one pod is ready and should go on."""
         return self.replicas > 0 and self.ready_pods > 0
 
-    def age(self, now: datetime) -> float:
-        """Seconds since the Deployment was made."""
-        return (now - self.created_at).total_seconds()
+    def waited(self, now: datetime) -> float:
+        """Seconds since its pods are waited for."""
+        since = datetime.fromisoformat(self.waits_note) if self.waits_note else self.created_at
+        return (now - since).total_seconds()
 
 
 @dataclass(frozen=True)
@@ -99,6 +112,8 @@ class Observed:
     """The revisions that are not what was published, by their keys, as recorded."""
     flips: Mapping[str, Flip]
     """The recorded changes of the active revision, by the uid of the Deployment that became active."""
+    active: Active | None
+    """The Deployment that was recorded as the active one; None: none was."""
     unreadable: Mapping[str, str]
     """Entries of the results ConfigMap that cannot be read: a newer version may have written them."""
     serving: str | None
@@ -167,6 +182,7 @@ def observe(
         failures=failures,
         damaged=damaged,
         flips=dict(_flips(entries)),
+        active=_active(entries.get(ACTIVE, "")),
         unreadable=unreadable,
         serving=None if service is None else service["spec"].get("selector", {}).get(names.REVISION_LABEL),
         claim=claim,
@@ -245,9 +261,24 @@ def _damaged(entries: Mapping[str, str]) -> Iterator[tuple[str, Damage]]:
 def _flips(entries: Mapping[str, str]) -> Iterator[tuple[str, Flip]]:
     """Yield the readable ones: without its record, a revision stays active and is not soaked."""
     for name, text in entries.items():
-        if name.startswith(SOAK):
+        if name.startswith(SOAK) and name != ACTIVE:
             with contextlib.suppress(DocumentError):
                 yield name.removeprefix(SOAK), Flip.from_json(text)
+
+
+def _time(note: str) -> str:
+    """Return a note that is a time with its zone; empty for any other, which somebody wrote by hand."""
+    try:
+        return note if note and datetime.fromisoformat(note).tzinfo else ""
+    except ValueError:
+        return ""
+
+
+def _active(text: str) -> Active | None:
+    """Return the record; None if it cannot be read, and then the Service's selector tells."""
+    with contextlib.suppress(DocumentError):
+        return Active.from_json(text)
+    return None
 
 
 def _server(body: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: list[Mapping[str, Any]]) -> ServerView:
@@ -257,15 +288,20 @@ def _server(body: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
     own.sort(key=disrupted)
     revision = body["metadata"].get("labels", {}).get(names.KEY_LABEL, "")
     refused = [
-        Trouble(Reason.APPLY_REFUSED, f"Deployment {name} gets no pod: {condition.get('message', '')}")
+        Trouble(Reason.APPLY_REFUSED, f"Deployment {name} gets no pod: {words}", lacking(words))
         for condition in status.get("conditions", [])
         if condition["type"] == "ReplicaFailure" and condition["status"] == "True"
+        for words in (condition.get("message", ""),)
     ]
     checks = [(pod, revision_trouble(pod, revision)) for pod in own]
     troubles = refused + [
         found for pod, checked in checks if (found := checked or server_crash(pod) or pod_trouble(pod, events))
     ]
-    wanted = body["spec"].get("replicas", 1)
+    wanted, notes = body["spec"].get("replicas", 1), body["metadata"].get("annotations", {})
+    since, gives = (
+        _time(notes.get(names.MAKES_WAY_SINCE_ANNOTATION, "")),
+        notes.get(names.MAKES_WAY_PODS_ANNOTATION, ""),
+    )
     current = status.get("observedGeneration") == body["metadata"].get("generation")
     progressing = [each.get("reason") for each in status.get("conditions", []) if each["type"] == "Progressing"]
     return ServerView(
@@ -275,14 +311,17 @@ def _server(body: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], events: 
         pods=status.get("replicas", 0),
         ready_pods=status.get("readyReplicas", 0),
         ready=current and wanted > 0 and status.get("updatedReplicas", 0) >= wanted <= status.get("readyReplicas", 0),
-        # The Deployment controller keeps this reason, however many pods are asked for later.
-        was_ready=wanted > 0 and "NewReplicaSetAvailable" in progressing,
+        was_ready=names.WAS_READY_ANNOTATION in notes,
+        waits_note=_time(notes.get(names.WAITS_ANNOTATION, "")),
         trouble=troubles[0] if troubles else None,
         damage=next((found for _, found in checks if found is not None and found.reason in DAMAGES), None),
         image_id=min(filter(None, map(server_image_id, own)), default=""),
         created_at=datetime.fromisoformat(body["metadata"]["creationTimestamp"]),
         revision_key=revision,
-        makes_way_for=body["metadata"].get("annotations", {}).get(names.MAKES_WAY_ANNOTATION, ""),
+        makes_way_for=notes.get(names.MAKES_WAY_ANNOTATION, ""),
+        makes_way_since=datetime.fromisoformat(since) if since else None,
+        makes_way_pods=int(gives) if gives.isdecimal() else None,
+        node_is_coming=any(node_is_coming(pod, events) for pod in own),
         progress_deadline_exceeded="ProgressDeadlineExceeded" in progressing,
         addresses={pod["metadata"]["name"]: ip for pod in own if (ip := address(pod))},
         restarts={pod["metadata"]["name"]: at for pod in own if (at := restarted_at(pod)) is not None},

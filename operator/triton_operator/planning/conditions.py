@@ -108,7 +108,7 @@ def _news(context: Context) -> Iterator[Verdict]:
     asked = {model.name: model for model in context.spec.models}
     for chosen in context.resolved.models if context.resolved else ():
         model = asked.get(chosen.name)
-        if model is None or model.format is None or not chosen.candidates:
+        if model is None or model.is_sought or not chosen.candidates:
             continue
         kept = [each.name for each in chosen.candidates]
         newer = default_candidates(context.spec, model, context.images)

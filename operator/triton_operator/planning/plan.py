@@ -24,6 +24,7 @@ from triton_operator.resources.disruptions import disruption_budget
 from triton_operator.resources.network_policy import jobs_policy, server_policies, sources_policy
 from triton_operator.resources.results import results
 from triton_operator.rollout import route, scale
+from triton_operator.rollout.active import restored
 from triton_operator.settings import Settings
 from triton_operator.stages import (
     clean,
@@ -105,6 +106,8 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
     progress = _walk(context)
     effects, history = Effects(failures=context.followed) + progress.effects, observed.history
     effects += repairing.noticed(context)
+    if all(each["metadata"]["name"] != context.serving for each in effects.objects if each["kind"] == "Deployment"):
+        effects += restored(context)
     soak, canary = serve.soak_of(context, progress), serve.canary_of(context, progress)
     if not isinstance(progress, RolledOut):
         effects += serve.keep_serving(context, soak, canary)
@@ -125,7 +128,7 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
         objects.append(sources_policy(context))
     if observed.servers or any(each["kind"] == "Deployment" for each in effects.objects):
         objects += server_policies(context)
-    noted = (effects.failures, effects.damaged, effects.flips)
+    noted = (effects.failures, effects.damaged, effects.flips, effects.active)
     objects.append(results(context, set(effects.needed), *noted, history))
     scaled = scale.scale(context, serve.measures_active(context, progress), canary.share)
     if scaled.scaled_object is not None:

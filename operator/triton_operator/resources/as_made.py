@@ -6,26 +6,33 @@ made again, after the image's tag moved, does not change the image either.
 """
 
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
-from triton_operator.names import MAKES_WAY_ANNOTATION, TEMPLATE_ANNOTATION
+from triton_operator.names import TEMPLATE_ANNOTATION
 from triton_operator.observed.snapshot import ServerView
 
+NO_NOTES: Mapping[str, str] = MappingProxyType({})
 
-def as_made(body: dict[str, Any], observed: ServerView | None) -> dict[str, Any]:
-    """The Deployment with the template that it was made with, which an annotation keeps."""
+
+def as_made(body: dict[str, Any], observed: ServerView | None, notes: Mapping[str, str] = NO_NOTES) -> dict[str, Any]:
+    """The Deployment with the template that it was made with, which an annotation keeps.
+
+    ``notes``: other annotations.
+    """
     template = _noted(observed) or body["spec"]["template"]
     annotations = {TEMPLATE_ANNOTATION: json.dumps(template, sort_keys=True, separators=(",", ":"))}
     return body | {
-        "metadata": body["metadata"] | {"annotations": annotations},
+        "metadata": body["metadata"] | {"annotations": {**annotations, **notes}},
         "spec": body["spec"] | {"template": template},
     }
 
 
-def scaled(observed: ServerView, replicas: int, makes_way_for: str = "") -> dict[str, Any] | None:
+def scaled(observed: ServerView, replicas: int, notes: Mapping[str, str] = NO_NOTES) -> dict[str, Any] | None:
     """The Deployment with another number of replicas; None if no annotation keeps its template.
 
-    ``makes_way_for``: name of the Deployment that the others make way for; empty: there is none.
+    ``notes``: its other annotations.
     """
     template, metadata, spec = _noted(observed), observed.body["metadata"], observed.body["spec"]
     if template is None:
@@ -37,10 +44,7 @@ def scaled(observed: ServerView, replicas: int, makes_way_for: str = "") -> dict
         "spec": {key: spec[key] for key in ("progressDeadlineSeconds", "selector") if key in spec}
         | {"replicas": replicas, "template": template},
     }
-    made = as_made(body, observed)
-    if makes_way_for:
-        made["metadata"]["annotations"][MAKES_WAY_ANNOTATION] = makes_way_for
-    return made
+    return as_made(body, observed, notes)
 
 
 def _noted(observed: ServerView | None) -> dict[str, Any] | None:

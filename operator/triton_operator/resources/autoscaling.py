@@ -27,7 +27,7 @@ def scaled_object(
     """
     series = (
         f'{{namespace="{context.deployment.namespace}",object="{context.name}",'
-        f'model="{context.spec.served_name}",revision="{revision}"}}[{WINDOW_SECONDS}s]'
+        f'model="{context.served_name}",revision="{revision}"}}[{WINDOW_SECONDS}s]'
     )
     # By Little's law the time that all requests spend in the servers, per second, is the number of those in flight.
     # nv_inference_pending_request_count leaves out those that a backend executes, and an ensemble has none.

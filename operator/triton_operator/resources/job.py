@@ -52,7 +52,7 @@ SAFE_PATH = {"PYTHONSAFEPATH": "1"}
 
 def job(context: Context, work: Work) -> dict[str, Any]:
     """The Job that does the work. Its name contains a hash of its whole template."""
-    settings = context.job_pod
+    settings = _unqueued(context.job_pod) if work.stage == "snapshot" else context.job_pod
     labels = {names.STAGE_LABEL: work.stage, names.KEY_LABEL: work.key}
     if work.candidate:
         labels[names.CANDIDATE_LABEL] = work.candidate
@@ -76,6 +76,12 @@ def job(context: Context, work: Work) -> dict[str, Any]:
         | pod.pod_metadata(context, settings, work.stage, **labels),
         "spec": spec,
     }
+
+
+def _unqueued(settings: Pod) -> Pod:
+    """The settings without a queue: counters that are read late say nothing, and reading them takes no GPU."""
+    labels = {name: value for name, value in settings.labels.items() if name != names.QUEUE_LABEL}
+    return settings.model_copy(update={"labels": labels})
 
 
 def earlier_name(context: Context, work: Work) -> str:

@@ -4,9 +4,20 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.records import CLAIM, DAMAGED, FAILURE, FINISHED, HISTORY, IMAGE, SOAK, record_name
+from triton_converters.contract.records import (
+    ACTIVE,
+    CLAIM,
+    DAMAGED,
+    FAILURE,
+    FINISHED,
+    HISTORY,
+    IMAGE,
+    SOAK,
+    record_name,
+)
 from triton_operator import names
 from triton_operator.context import Context
+from triton_operator.observed.active import Active
 from triton_operator.observed.failures import Damage, Failure
 from triton_operator.observed.flips import Flip
 from triton_operator.observed.history import History
@@ -27,12 +38,14 @@ def results(
     failures: Mapping[str, Failure],
     damaged: Mapping[str, Damage],
     flips: Mapping[str, Flip],
+    active: Active | None,
     history: History,
 ) -> dict[str, Any]:
     """The results ConfigMap. ``needed``: names of the plan's records. ``failures``: the plan's, by what failed.
 
     ``damaged``: revisions that were found damaged in this pass, by their keys. ``flips``: the changes of the active
-    revision that are new or were judged in this pass, by the Deployment's uid.
+    revision that are new or were judged in this pass, by the Deployment's uid. ``active``: the Deployment that is
+    active from this pass on; None: the one that is recorded.
     """
     records = context.observed.records
     # A newer operator may have written what this one cannot read, and may need what it names.
@@ -40,6 +53,8 @@ def results(
     if history.served:
         data[HISTORY] = history.to_json()
     moves = _flips(context, flips)
+    if (recorded := active or context.observed.active) is not None:
+        moves[ACTIVE] = recorded.to_json()
     data |= moves
     kept = _kept(context, needed, history, moves.values())
     # What the plan does not read was not judged anew.

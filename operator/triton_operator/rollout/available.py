@@ -2,7 +2,9 @@
 
 from triton_converters.contract.reasons import Reason, reason_of
 from triton_operator.context import Context
-from triton_operator.effects import Verdict
+from triton_operator.effects import Effects, Verdict
+from triton_operator.names import WAITS_ANNOTATION, WAS_READY_ANNOTATION
+from triton_operator.observed.failures import Failure
 from triton_operator.observed.snapshot import ServerView
 from triton_operator.resources.claim import shared_by_nodes
 from triton_operator.rollout import room
@@ -22,20 +24,62 @@ def started(context: Context, name: str, view: ServerView | None) -> tuple[Serve
         return Server.STARTING, _rolling_out(f"Deployment {name} is being created")
     if room.is_enough(context, view) or (context.serving == name and view.answers):
         return Server.READY, None
-    if view.progress_deadline_exceeded or _age(context, view) > context.spec.serving.progress_deadline_seconds:
-        seconds = context.spec.serving.progress_deadline_seconds
-        late = f"Deployment {name} was not ready within {seconds} s"
-        if view.trouble is not None:
-            return Server.LATE, Verdict("Available", False, view.trouble.reason, f"{late}: {view.trouble.message}")
-        exceeded = Verdict("Available", False, Reason.PROGRESS_DEADLINE_EXCEEDED, late)
-        return Server.LATE, _said_before(context, late) or exceeded
+    if late := _late(context, view):
+        return Server.LATE, late
     if view.trouble is not None:
         return Server.STARTING, Verdict("Available", False, view.trouble.reason, view.trouble.message)
     return Server.STARTING, _rolling_out(f"Deployment {name} is starting")
 
 
+def _late(context: Context, view: ServerView) -> Verdict | None:
+    """Why the target's server is late; None: it is not."""
+    known = context.observed.failures.get(late_name(context, view.name))
+    if known is not None and (known.uid, known.retry) == (view.uid, context.deployment.retry):
+        return Verdict("Available", False, known.reason, known.message)
+    seconds = context.spec.serving.progress_deadline_seconds
+    words = f"Deployment {view.name} was not ready within {seconds} s"
+    if view.replicas == 0:
+        # With a retry, or a longer deadline, it starts again.
+        return _said_before(context, words) if not context.deployment.retry else None
+    if view.was_ready and view.ready_pods:
+        # An autoscaler, or a user, asked for more pods than fit.
+        return None
+    # The active revision was ready once, and only the Deployment controller knows since when it is not.
+    is_active = context.serving == view.name
+    if not (view.progress_deadline_exceeded if is_active else view.waited(context.now) > seconds):
+        return None
+    if view.trouble is not None:
+        return Verdict("Available", False, view.trouble.reason, f"{words}: {view.trouble.message}")
+    return Verdict("Available", False, Reason.PROGRESS_DEADLINE_EXCEEDED, words)
+
+
+def remembered(context: Context, name: str, view: ServerView | None, verdict: Verdict) -> Effects:
+    """The wish to remember that a server was late, for as long as neither a retry nor another deadline is asked for."""
+    if view is None or name == context.serving:
+        return Effects()
+    known = Failure(view.uid, verdict.reason, verdict.message, context.deployment.retry)
+    return Effects(failures={late_name(context, name): known})
+
+
+def late_name(context: Context, name: str) -> str:
+    """The name of the record that a Deployment was late."""
+    return f"{name}.{context.spec.serving.progress_deadline_seconds}"
+
+
+def notes(context: Context, view: ServerView | None, replicas: int) -> dict[str, str]:
+    """The annotations by which a target's Deployment remembers its start; it forgets it with its last pod."""
+    if view is None or replicas == 0 or context.serving == view.name:
+        return {}
+    starts = view.replicas == 0
+    if view.ready or (view.was_ready and view.ready_pods and not starts):
+        return {WAS_READY_ANNOTATION: "true"}
+    noted = {WAS_READY_ANNOTATION: "true"} if view.was_ready and not starts else {}
+    since = context.now.isoformat() if starts or (view.was_ready and not view.waits_note) else view.waits_note
+    return noted | ({WAITS_ANNOTATION: since} if since else {})
+
+
 def _said_before(context: Context, late: str) -> Verdict | None:
-    """The status's own explanation of a late server: once scaled to 0, it has no pod left to explain the delay."""
+    """What the status says of a server that was late; an earlier version of the operator kept that nowhere else."""
     for each in context.deployment.status.conditions:
         if each.type == "Stalled" and each.status == "True" and each.message.startswith(late):
             try:
@@ -44,13 +88,6 @@ def _said_before(context: Context, late: str) -> Verdict | None:
                 # A newer operator's reason, from before a rollback.
                 return None
     return None
-
-
-def _age(context: Context, view: ServerView) -> float:
-    """Seconds since the Deployment was made; 0 for one that was ready once, as the active one was: it is not late."""
-    if context.serving == view.name or view.was_ready:
-        return 0.0
-    return view.age(context.now)
 
 
 def availability(context: Context, target: str, view: ServerView | None, waits: Verdict | None) -> Verdict:

@@ -106,7 +106,7 @@ def _judged(
     """The verdict on the present step, and what it takes to reach it; None: there is none yet."""
     step, since = len(flip.steps), flip.canary_since
     first = counters(context, target, f"canary {step}", since, active)
-    found = restarted(target, datetime.fromisoformat(since), "the canary began")
+    found = restarted(target, active, datetime.fromisoformat(since), "the canary began")
     end = _end(soak, flip)
     if found is not None or context.now < end or context.spec.suspend:
         return found, first.effects

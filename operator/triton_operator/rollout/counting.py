@@ -13,22 +13,31 @@ PATIENCE_SECONDS = 300.0
 
 
 def unread(context: Context, known: Run, when: str, end: datetime) -> Judgement | None:
-    """The verdict if counters were not read and are not waited for any longer; None if they are there or waited for."""
-    patient = (context.now - end).total_seconds() < PATIENCE_SECONDS and not context.spec.suspend
+    """The verdict if counters were not read and are not waited for any longer; None if they are there or waited for.
+
+    What is suspended or queued says nothing of a revision, so it is waited for however long that takes.
+    """
+    queued = known.pending is not None and known.pending.reason is Reason.QUEUED
+    patient = (context.now - end).total_seconds() < PATIENCE_SECONDS or context.spec.suspend or queued
     if known.record is not None or (known.failure is None and patient):
         return None
     trouble = known.failure or known.pending
-    suspended = ", because spec.suspend is true" if context.spec.suspend else ""
-    why = f": {trouble.message}" if trouble is not None else suspended
+    why = f": {trouble.message}" if trouble is not None else ""
     return Judgement(Reason.SOAK_INCONCLUSIVE, f"the servers' counters {when} were not read{why}")
 
 
-def restarted(server: ServerView, since: datetime, event: str) -> Judgement | None:
-    """The verdict if tritonserver in a pod of the revision was started again since then. ``event``: what was then."""
+def restarted(server: ServerView, other: ServerView | None, since: datetime, event: str) -> Judgement | None:
+    """The verdict if tritonserver in a pod of the revision was started again since then. ``event``: what was then.
+
+    ``other``: the revision that it is compared with. If that was started again too, the node may have been.
+    """
     for pod, at in server.restarts.items():
         if at > since:
             seconds = (at - since).total_seconds()
             words = f"tritonserver in pod {pod} ended {seconds:.0f} s after {event}"
+            if other is not None and any(each > since for each in other.restarts.values()):
+                words = f"{words}, and so did one of Deployment {other.name}; look for what became of the node"
+                return Judgement(Reason.SOAK_INCONCLUSIVE, words)
             why = f": {server.trouble.message}" if server.trouble is not None else ""
             return Judgement(Reason.SOAK_FAILED, f"{words}, and was started again{why}")
     return None

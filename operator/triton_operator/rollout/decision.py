@@ -49,6 +49,8 @@ class Facts:
     """Whether no revision is active."""
     undone: bool
     """Whether the target was active, or had a canary, and failed."""
+    yields: bool
+    """Whether the spec is suspended while the active revision makes way for the target."""
 
 
 class Move(Enum):
@@ -58,6 +60,8 @@ class Move(Enum):
     """What served before serves; the target goes."""
     GIVE_UP = auto()
     """What serves goes on, with all that made way for the target."""
+    YIELD = auto()
+    """What made way for the target comes back until the roll-out may go on."""
     SETTLE = auto()
     """The first revision serves although it breaks a constraint: better than nothing."""
     SHARE = auto()
@@ -76,6 +80,8 @@ class Move(Enum):
 
 FAILED = frozenset({Move.UNDO, Move.GIVE_UP, Move.SETTLE})
 """The moves after which only a change brings the target further."""
+GIVES_BACK = FAILED | {Move.YIELD}
+"""The moves with which nothing makes way for the target."""
 TAKES_OVER = frozenset({Move.SETTLE, Move.TAKE_OVER, Move.SERVE})
 """The moves with which the Service points to the target."""
 
@@ -88,6 +94,8 @@ def next_move(facts: Facts) -> Move:
         return Move.SETTLE
     if facts.figures in (Figures.MISSED, Figures.FAILED) or facts.server is Server.LATE:
         return Move.GIVE_UP
+    if facts.yields:
+        return Move.YIELD
     if facts.trial is Trial.GOES_ON:
         return Move.SHARE
     if facts.server is not Server.READY:

@@ -30,6 +30,8 @@ class Measured:
     effects: Effects
     record: Record | None = None
     """The record of the online sweep through the preview Service; None: not measured yet."""
+    runs: bool = False
+    """Whether a pod measures now."""
 
 
 def measure(context: Context, dump: Dump, target: Attempt, *, waits: bool, held: bool, serves: bool) -> Measured:
@@ -48,7 +50,7 @@ def measure(context: Context, dump: Dump, target: Attempt, *, waits: bool, held:
         if not waits or known.active:
             reason, message = waiting("the online sweep through the preview Service", known, context)
             verdict = Verdict("PerformanceMeasured", False, reason, message)
-        return Measured(Figures.MISSING, verdict, known.effects)
+        return Measured(Figures.MISSING, verdict, known.effects, runs=known.active and known.pending is None)
     result = known.record.outcome.result
     assert isinstance(result, MeasureResult)
     verdict = _judged(context, dump, target, result, serves)

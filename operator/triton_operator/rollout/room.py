@@ -1,15 +1,18 @@
 """Room for a target revision when every GPU is taken. Pure.
 
-The active revision makes way, and comes back if the target revision fails. Of several servers half make way, so that
-the other half answers until the target has as many: the Service points to one revision at any time, and no client gets
-answers of two. An annotation of the active Deployment names the target that it makes way for; a target Deployment with
-0 replicas, though some are wanted, failed.
+The active revision makes way, and comes back if the target revision fails, or if its measurement does not begin in
+time. Of several servers half make way, so that the other half answers until the target has as many: the Service points
+to one revision at any time, and no client gets answers of two. Annotations of the active Deployment say for which
+target it makes way, since when, and with how many pods.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 from triton_converters.contract.reasons import Reason
+from triton_operator import names
 from triton_operator.api.pod import Gpu
 from triton_operator.api.quantity import amount
 from triton_operator.context import Context
@@ -20,18 +23,16 @@ from triton_operator.resources.as_made import scaled
 
 ROOM_AFTER_SECONDS = 30.0
 """How long a profile's pod that is ending may still hold its GPU."""
+NODE_AFTER_SECONDS = 300.0
+"""How long a node that an autoscaler has announced is waited for."""
 
 
 def makes_way(context: Context, target: ServerView | None) -> bool:
-    """Whether the active revision has fewer replicas, or is about to have fewer, because the target needs its GPUs.
-
-    A target that was ready needs no more room: an autoscaler asked for another pod, and that must stop no server.
-    """
+    """Whether the active revision has fewer replicas, or is about to have fewer, because the target needs its GPUs."""
     old = _old(context, target)
     if old is None or target is None or context.spec.serving.replicas == 0:
         return False
-    lacks_room = not target.was_ready and _lacks_gpu(context, target) and target.age(context.now) >= ROOM_AFTER_SECONDS
-    return old.makes_way_for == target.name or lacks_room
+    return old.makes_way_for == target.name or _needs_room(context, old, target)
 
 
 def is_enough(context: Context, target: ServerView) -> bool:
@@ -39,15 +40,40 @@ def is_enough(context: Context, target: ServerView) -> bool:
     old = _old(context, target)
     if target.ready or old is None or not makes_way(context, target) or not _lacks_gpu(context, target):
         return target.ready
-    return target.ready_pods >= context.spec.serving.replicas - _remaining(context, old)
+    given = old.makes_way_pods or context.spec.serving.replicas - _remaining(context, old, target)
+    return target.ready_pods >= max(1, given)
 
 
-def replicas(context: Context, target: ServerView | None, failed: bool) -> int:
-    """The target's number of replicas: 0 once it failed and the active revision needs its GPU, or it is gone."""
+def is_spent(context: Context, target: ServerView | None) -> bool:
+    """Whether the active revision has made way for as long as a target may take to become ready."""
     old = _old(context, target)
-    if failed and old is not None and (target is None or old.makes_way_for == target.name or target.replicas == 0):
-        return 0
-    return context.spec.serving.replicas
+    if old is None or target is None or old.makes_way_for != target.name:
+        return False
+    deadline = context.spec.serving.progress_deadline_seconds
+    if old.makes_way_since is None:
+        return target.waited(context.now) > deadline
+    return (context.now - old.makes_way_since).total_seconds() > deadline
+
+
+def yields(context: Context, target: ServerView | None) -> bool:
+    """Whether nothing may go on with the target that other servers made way for, so that these come back."""
+    old = _old(context, target)
+    if not context.spec.suspend or old is None or target is None:
+        return False
+    return old.makes_way_for == target.name or (target.replicas == 0 and not target.ready_pods)
+
+
+def replicas(context: Context, target: ServerView | None, *, failed: bool, done: bool) -> int:
+    """The target's number of replicas.
+
+    ``failed``: it failed; it has none if the active revision needs its GPU, or it is gone. ``done``: it needs none in
+    any case, unless it is active.
+    """
+    old = _old(context, target)
+    if old is None:
+        return context.spec.serving.replicas
+    gone = target is None or old.makes_way_for == target.name or target.replicas == 0
+    return 0 if done or (failed and gone) else context.spec.serving.replicas
 
 
 def old_server(context: Context, target: ServerView | None, failed: bool) -> Effects:
@@ -55,12 +81,13 @@ def old_server(context: Context, target: ServerView | None, failed: bool) -> Eff
     old = _old(context, target)
     if old is None:
         return Effects()
-    wanted, makes_way_for = context.spec.serving.replicas, ""
+    wanted, makes_way_for, notes = context.spec.serving.replicas, "", {}
     if target is not None and not failed and makes_way(context, target):
-        wanted, makes_way_for = _remaining(context, old), target.name
+        remaining = _remaining(context, old, target)
+        wanted, makes_way_for, notes = remaining, target.name, _notes(context, old, target, remaining)
     if (wanted, makes_way_for) == (old.replicas, old.makes_way_for):
         return Effects()
-    body = scaled(old, wanted, makes_way_for)
+    body = scaled(old, wanted, notes)
     return Effects() if body is None else Effects((body,))
 
 
@@ -70,10 +97,10 @@ def made_way(context: Context, target: ServerView | None, available: Verdict) ->
     ``available``: the condition without that.
     """
     old = _old(context, target)
-    if old is None or not makes_way(context, target):
+    if old is None or target is None or not makes_way(context, target):
         return available
     resource = context.spec.gpu.resource_name if context.spec.gpu is not None else "GPU"
-    remaining, wanted = _remaining(context, old), context.spec.serving.replicas
+    remaining, wanted = _remaining(context, old, target), context.spec.serving.replicas
     cause = f"no node has a free {resource} for the target revision, so Deployment {old.name} was scaled to {remaining}"
     back = "comes back if the target revision fails"
     if remaining == 0:
@@ -81,10 +108,45 @@ def made_way(context: Context, target: ServerView | None, available: Verdict) ->
     return replace(available, message=f"{available.message}; {cause} of {wanted} replicas; the rest {back}")
 
 
-def _remaining(context: Context, old: ServerView) -> int:
-    """Return how many replicas the active revision keeps: half, or none where their GPUs are too few for a new pod."""
-    gpu = context.spec.gpu
-    return context.spec.serving.replicas // 2 if gpu is not None and _gpus(old, gpu) >= gpu.count else 0
+def _needs_room(context: Context, old: ServerView, target: ServerView) -> bool:
+    """Whether GPUs of the active revision would help the target, and it has waited for others.
+
+    A target that was ready needs no more room: an autoscaler asked for another pod, and that must stop no server.
+    """
+    if target.was_ready or context.spec.suspend or not _lacks_gpu(context, target) or not _frees(context, old, target):
+        return False
+    patience = NODE_AFTER_SECONDS if target.node_is_coming else ROOM_AFTER_SECONDS
+    return target.waited(context.now) >= min(patience, context.spec.serving.progress_deadline_seconds / 2)
+
+
+def _frees(context: Context, old: ServerView, target: ServerView) -> bool:
+    """Whether the active revision has GPUs of the kind that the target asks for, on nodes where it may run."""
+    gpu, ours, theirs = context.spec.gpu, _selector(target), _selector(old)
+    return gpu is not None and _gpus(old, gpu) > 0 and all(theirs.get(key, ours[key]) == ours[key] for key in ours)
+
+
+def _remaining(context: Context, old: ServerView, target: ServerView) -> int:
+    """Return how many replicas the active revision keeps: half, or none where their GPUs are too few for a new pod.
+
+    That is decided once, by the pods that run: there may be fewer GPUs than replicas are wanted.
+    """
+    gpu, wanted = context.spec.gpu, context.spec.serving.replicas
+    if old.makes_way_for == target.name:
+        return min(old.replicas, wanted)
+    held = min(old.ready_pods, wanted)
+    return held // 2 if gpu is not None and _gpus(old, gpu) >= gpu.count else 0
+
+
+def _notes(context: Context, old: ServerView, target: ServerView, remaining: int) -> dict[str, str]:
+    if old.makes_way_for == target.name:
+        since, pods = old.makes_way_since, old.makes_way_pods
+    else:
+        since, pods = context.now, max(1, min(old.ready_pods, context.spec.serving.replicas) - remaining)
+    noted = {
+        names.MAKES_WAY_SINCE_ANNOTATION: since and since.isoformat(),
+        names.MAKES_WAY_PODS_ANNOTATION: pods and str(pods),
+    }
+    return {names.MAKES_WAY_ANNOTATION: target.name} | {name: note for name, note in noted.items() if note}
 
 
 def _gpus(server: ServerView, gpu: Gpu) -> Decimal:
@@ -95,6 +157,12 @@ def _gpus(server: ServerView, gpu: Gpu) -> Decimal:
     return Decimal()
 
 
+def _selector(server: ServerView) -> Mapping[str, Any]:
+    """Return the labels of the nodes where a Deployment's pods may run, as far as it names any."""
+    selector: Mapping[str, Any] = server.body["spec"]["template"]["spec"].get("nodeSelector") or {}
+    return selector
+
+
 def _old(context: Context, target: ServerView | None) -> ServerView | None:
     if context.serving is None or (target is not None and target.name == context.serving):
         return None
@@ -103,6 +171,4 @@ def _old(context: Context, target: ServerView | None) -> ServerView | None:
 
 def _lacks_gpu(context: Context, target: ServerView) -> bool:
     gpu, trouble = context.spec.gpu, target.trouble
-    if gpu is None or trouble is None or trouble.reason is not Reason.UNSCHEDULABLE:
-        return False
-    return f"Insufficient {gpu.resource_name}" in trouble.message
+    return gpu is not None and trouble is not None and gpu.resource_name in trouble.lacks

@@ -76,7 +76,9 @@ def soak(context: Context, successor: str = "") -> Soaking:
     if found is None:
         verdict = Verdict("Soaked", None, Reason.SOAKING, _progress(context, flip, end))
         left = (end - context.now).total_seconds()
-        again = left if left > 0 else max(1.0, left + PATIENCE_SECONDS)
+        # An edit, or the queue, wakes the next pass after that.
+        waits = left > -PATIENCE_SECONDS and not context.spec.suspend
+        again = left if left > 0 else max(1.0, left + PATIENCE_SECONDS) if waits else None
         return Soaking(verdict, effects + kept(context, previous), goes_on=True, again_after=again)
     decided = _decided(context, flip, found, previous)
     return _over(context, decided, previous, effects + Effects(flips={active.uid: decided}))
@@ -152,7 +154,7 @@ def _ended(
     context: Context, active: ServerView, previous: ServerView | None, flip: Flip, successor: str
 ) -> Judgement | None:
     """Why the soak ends before its time; None: it does not."""
-    if restart := restarted(active, datetime.fromisoformat(flip.at), "the revision became active"):
+    if restart := restarted(active, previous, datetime.fromisoformat(flip.at), "the revision became active"):
         return restart
     if successor:
         why = f"Deployment {successor} starts with another revision"
@@ -198,6 +200,8 @@ def _canary(flip: Flip) -> str:
 
 
 def _progress(context: Context, flip: Flip, end: datetime) -> str:
+    if context.now >= end and context.spec.suspend:
+        return f"the soak of Deployment {flip.server} is over, and is judged once spec.suspend is false"
     if context.now >= end:
         return f"the counters of Deployment {flip.server} at the end of the soak are read; {flip.previous} still runs"
     words = f"Deployment {flip.server} is soaked until {end:%H:%M:%S} UTC; until then {flip.previous} runs too"

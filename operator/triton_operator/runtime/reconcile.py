@@ -217,6 +217,8 @@ class Reconciler:
     def _make_room(self, owner: Body, children: Children, intent: Plan, refusals: Refusals) -> bool:
         """Delete what is no longer wanted, before a quota refuses what is. Return whether anything was deleted.
 
+        What may not be deleted stops nothing else.
+
         The results are recorded first, because the Jobs that are deleted hold them until then.
         """
         gone = [
@@ -231,9 +233,7 @@ class Reconciler:
         self._writer.apply_all(owner, children, records, refusals)
         if refusals:
             return False
-        for child in gone:
-            self._writer.delete(owner, child)
-        return True
+        return self._writer.delete_all(owner, gone, refusals)
 
     def _start_work(self, owner: Body, children: Children, intent: Plan, refusals: Refusals) -> bool:
         """Apply what makes Jobs run. If that wrote anything, records and reports are left to the next pass.

@@ -56,6 +56,20 @@ class Writer:
                 refusals.append(error)
         return wrote
 
+    def delete_all(self, owner: Body, bodies: Iterable[Body], refusals: Refusals) -> bool:
+        """Delete objects; one that is refused stops no other. Return whether any was deleted.
+
+        Raises ClusterError for what may pass by itself.
+        """
+        deleted = False
+        for body in bodies:
+            try:
+                self.delete(owner, body)
+                deleted = True
+            except RefusedError as error:
+                refusals.append(type(error)(f"deleting {body['kind']} {body['metadata']['name']}: {error}"))
+        return deleted
+
     def delete(self, owner: Body, body: Body, why: str = "") -> None:
         """Delete an object. Raises ClusterError."""
         self._cluster.delete(body)

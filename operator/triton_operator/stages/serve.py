@@ -6,6 +6,7 @@ What is observed becomes facts, the facts become the next move, and the move bec
 from dataclasses import dataclass, replace
 from typing import Any
 
+from triton_converters.contract.reasons import Reason
 from triton_operator.candidates import server_image
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
@@ -17,9 +18,20 @@ from triton_operator.resources.as_made import as_made
 from triton_operator.resources.server import server
 from triton_operator.resources.services import preview_service, service
 from triton_operator.rollout import canary, room, soak
-from triton_operator.rollout.available import availability, started
+from triton_operator.rollout.active import pointed
+from triton_operator.rollout.available import availability, notes, remembered, started
 from triton_operator.rollout.canary import Canary
-from triton_operator.rollout.decision import FAILED, TAKES_OVER, Facts, Figures, Move, Server, Trial, next_move
+from triton_operator.rollout.decision import (
+    FAILED,
+    GIVES_BACK,
+    TAKES_OVER,
+    Facts,
+    Figures,
+    Move,
+    Server,
+    Trial,
+    next_move,
+)
 from triton_operator.rollout.measurement import Measured, measure
 from triton_operator.rollout.soak import Soaking
 from triton_operator.stages.progress import Progress
@@ -87,7 +99,7 @@ class _Found:
     """The target and all that concerns it, as observed."""
 
     body: dict[str, Any]
-    """Its Deployment, as it was made."""
+    """Its Deployment, as it would be made now."""
     view: ServerView | None
     server: Server
     waits: Verdict | None
@@ -98,6 +110,7 @@ class _Found:
     canary: Canary
     undone: Verdict | None
     alone: bool
+    yields: bool
 
     @property
     def name(self) -> str:
@@ -108,16 +121,17 @@ class _Found:
     def facts(self) -> Facts:
         """What decides its next move."""
         trial = Trial.GOES_ON if self.canary.goes_on else Trial.HELD if self.canary.holds else Trial.NONE
-        return Facts(self.server, self.measured.figures, trial, self.serves, self.alone, self.undone is not None)
+        undone, figures = self.undone is not None, self.measured.figures
+        return Facts(self.server, figures, trial, self.serves, self.alone, undone, self.yields)
 
 
 def _rollout(context: Context, dump: Dump, target: Attempt) -> Rollout:
     found = _find(context, dump, target)
     move = next_move(found.facts)
     available = availability(context, found.name, found.view, found.waits)
-    blocking = _blocking(found, move)
+    blocking = _blocking(context, found, move)
     return Rollout(
-        available=available if move in FAILED else room.made_way(context, found.view, available),
+        available=available if move in GIVES_BACK else room.made_way(context, found.view, available),
         measured=found.measured.verdict,
         blocking=blocking,
         stalled=move in FAILED,
@@ -141,12 +155,17 @@ def _find(context: Context, dump: Dump, target: Attempt) -> _Found:
     soaked = soak.soak(context, successor="" if serves or barred or state is Server.UNWANTED else name)
     undone = barred if not serves else soaked.verdict if soaked.back_to else None
     trial = canary.release(context, "" if undone else name)
-    enough = view is not None and room.is_enough(context, view)
+    enough = view is not None and (room.is_enough(context, view) or (serves and view.answers))
     # Another one's canary still has the preview Service, through which the target is measured.
     held = trial.holds is not None
     measured = measure(context, dump, target, waits=not enough, held=held, serves=serves)
+    idle = measured.figures is Figures.MISSING and not measured.runs
+    if idle and state is Server.READY and room.is_spent(context, view):
+        words = f"the measurement of Deployment {name} did not begin in the time for which {context.serving} made room"
+        message = f"{words}: {measured.verdict.message}"
+        state, waits = Server.LATE, Verdict("Available", False, Reason.PROGRESS_DEADLINE_EXCEEDED, message)
     found = _Found(
-        body=as_made(body, view),
+        body=body,
         view=view,
         server=state,
         waits=waits,
@@ -156,6 +175,7 @@ def _find(context: Context, dump: Dump, target: Attempt) -> _Found:
         canary=trial,
         undone=undone,
         alone=context.serving is None,
+        yields=idle and room.yields(context, view),
     )
     may_serve = measured.figures is Figures.PASSED or (measured.figures is Figures.MISSED and found.alone)
     if view is None or serves or not may_serve or state is Server.LATE or undone or held:
@@ -164,13 +184,14 @@ def _find(context: Context, dump: Dump, target: Attempt) -> _Found:
     return replace(found, canary=trial, undone=trial.verdict if trial.holds else None)
 
 
-def _blocking(found: _Found, move: Move) -> Verdict | None:
+def _blocking(context: Context, found: _Found, move: Move) -> Verdict | None:
     """What the target waits for or failed at; None: nothing."""
     measured = found.measured.verdict
     by_move = {
         Move.UNDO: found.undone,
         Move.SHARE: found.canary.verdict,
         Move.SETTLE: measured,
+        Move.YIELD: _suspended(context, found),
         Move.GIVE_UP: measured if found.measured.figures in (Figures.MISSED, Figures.FAILED) else found.waits,
         Move.STOP: found.waits,
         Move.START: found.waits,
@@ -179,19 +200,28 @@ def _blocking(found: _Found, move: Move) -> Verdict | None:
     return by_move.get(move)
 
 
+def _suspended(context: Context, found: _Found) -> Verdict:
+    words = f"spec.suspend is true, so Deployment {found.name} waits, and {context.serving} has the GPUs again"
+    return Verdict("PerformanceMeasured", False, Reason.SUSPENDED, words)
+
+
 def _effects(context: Context, found: _Found, move: Move) -> Effects:
     """What the move asks of the cluster."""
-    name, failed = found.name, move in FAILED
-    spec = found.body["spec"] | {"replicas": room.replicas(context, found.view, failed)}
+    name, failed = found.name, move in GIVES_BACK
+    done = move is Move.YIELD or found.measured.figures in (Figures.MISSED, Figures.FAILED)
+    replicas = room.replicas(context, found.view, failed=failed, done=done)
+    body = as_made(found.body, found.view, notes(context, found.view, replicas))
     # Without replicas no target is kept, so that its deadline begins anew with them.
     stays = move is not Move.UNDO and (found.serves or context.spec.serving.replicas > 0)
-    objects = [found.body | {"spec": spec}] if stays else []
+    objects = [body | {"spec": body["spec"] | {"replicas": replicas}}] if stays else []
     objects.append(preview_service(context, found.canary.holds or name))
     effects = Effects(tuple(objects)) + found.measured.effects + found.canary.effects
     effects += room.old_server(context, found.view, failed)
+    if found.server is Server.LATE and found.waits is not None:
+        effects += remembered(context, name, found.view, found.waits)
     points_to = found.soak.back_to or (name if move in TAKES_OVER else context.serving)
     if points_to is not None:
-        effects += Effects((service(context, points_to),))
+        effects += Effects((service(context, points_to),)) + pointed(context, points_to)
     if found.view is not None and points_to == name and not found.serves:
         effects += soak.moved(context, found.view)
     return effects
@@ -220,5 +250,5 @@ def keep_serving(context: Context, soaked: Soaking, trial: Canary) -> Effects:
     if context.serving is None:
         return Effects()
     points_to = soaked.back_to or context.serving
-    effects = Effects((service(context, points_to),)) + trial.effects
+    effects = Effects((service(context, points_to),)) + pointed(context, points_to) + trial.effects
     return effects + room.old_server(context, None, failed=True)

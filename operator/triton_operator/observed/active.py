@@ -1,0 +1,25 @@
+"""Which Deployment is active, as recorded in the results ConfigMap before the Service moves to it. Pure.
+
+The Service's selector alone does not tell: somebody may have edited it by hand.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from triton_converters.contract.document import Document
+
+
+@dataclass(frozen=True)
+class Active(Document):
+    """The active revision's Deployment."""
+
+    server: str
+    """Its name."""
+    uid: str
+    revision: str
+    """Key of its revision."""
+    model: str
+    """The name under which it serves the model, which an edit of the spec may change before it is replaced."""
+    deployment: Mapping[str, Any]
+    """What it was made as, without replicas, for the case that somebody deletes it."""

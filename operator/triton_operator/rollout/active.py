@@ -1,0 +1,42 @@
+"""The record of what is active: written before the Service moves, and read where somebody changed the cluster. Pure."""
+
+from typing import Any
+
+from triton_operator.context import Context
+from triton_operator.effects import Effects
+from triton_operator.observed.active import Active
+from triton_operator.observed.snapshot import ServerView
+from triton_operator.resources.as_made import as_made, scaled
+
+
+def pointed(context: Context, name: str) -> Effects:
+    """The wish to record that the Service points to a Deployment; one that is not seen yet is recorded once it is."""
+    view, known = context.observed.servers.get(name), context.observed.active
+    if view is None or (known is not None and (known.server, known.uid) == (name, view.uid)):
+        return Effects()
+    made = _as_made(view)
+    # What was active before there were records, or comes back, has the name that is known of it; a target the spec's.
+    model = context.served_name if name == context.serving else context.spec.served_name
+    return Effects(active=Active(name, view.uid, view.revision_key, model, made)) if made else Effects()
+
+
+def restored(context: Context) -> Effects:
+    """The active revision's Deployment as it was made, if somebody deleted it; empty otherwise."""
+    known = context.observed.active
+    if known is None or known.server != context.serving or known.server in context.observed.servers:
+        return Effects()
+    made = as_made(dict(known.deployment), None)
+    return Effects((made | {"spec": made["spec"] | {"replicas": context.spec.serving.replicas}},))
+
+
+def _as_made(view: ServerView) -> dict[str, Any] | None:
+    """The Deployment without replicas and annotations; None if no annotation keeps its template."""
+    body = scaled(view, 0)
+    if body is None:
+        return None
+    metadata, spec = body["metadata"], body["spec"]
+    return {
+        **body,
+        "metadata": {name: value for name, value in metadata.items() if name != "annotations"},
+        "spec": {name: value for name, value in spec.items() if name != "replicas"},
+    }

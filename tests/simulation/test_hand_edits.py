@@ -1,0 +1,115 @@
+"""What somebody changes by hand is put back, and what serves is not deleted for it."""
+
+import pytest
+
+from tests.simulation.answers import Fate, when
+from tests.simulation.cluster import Cluster
+from tests.simulation.deployments import a_model, a_spec
+from tests.simulation.test_remeasuring import OTHER_SOURCE
+from tests.simulation.test_rollout import answering
+from triton_operator import names
+
+MANUAL = {"approval": "Manual"}
+
+
+@pytest.fixture
+def serving() -> Cluster:
+    cluster = Cluster(a_spec())
+    cluster.settle()
+    return cluster
+
+
+def point(cluster: Cluster, name: str) -> None:
+    """Somebody edits the Service's selector."""
+    cluster.objects["Service", "digits"]["spec"]["selector"][names.REVISION_LABEL] = name
+
+
+def test_a_selector_that_points_to_nothing_is_put_back(serving: Cluster) -> None:
+    """While another revision is the target, the active one is known by its record alone."""
+    active = serving.serving()
+    serving.fates = when("convert", Fate(hangs=True))
+    serving.edit(source=OTHER_SOURCE)
+    serving.run(5)
+    point(serving, "digits-nobody")
+    serving.run(5)
+    assert (serving.serving(), answering(serving)) == (active, 1)
+
+
+def undone(cluster: Cluster) -> tuple[str, str]:
+    """What is active again after a soak failed, and what was undone."""
+    good = cluster.serving() or ""
+    cluster.edit(source=OTHER_SOURCE)
+    for _ in range(300):
+        cluster.act()
+        cluster.step()
+        if cluster.serving() != good:
+            break
+    bad = cluster.serving() or ""
+    cluster.restart(cluster.pods_of(bad)[0]["metadata"]["name"])
+    cluster.run(5)
+    assert cluster.serving() == good
+    return good, bad
+
+
+def test_a_selector_that_points_to_an_undone_revision_is_put_back() -> None:
+    cluster = Cluster(a_spec(serving={"soak": {"seconds": 600}}))
+    cluster.settle()
+    good, bad = undone(cluster)
+    point(cluster, bad)
+    cluster.run(5)
+    assert (cluster.serving(), answering(cluster)) == (good, 1)
+
+
+@pytest.mark.parametrize("moment", ["while another one is converted", "while another one waits for approval"])
+def test_a_deployment_that_somebody_deletes_is_made_again(serving: Cluster, moment: str) -> None:
+    active = serving.serving() or ""
+    template = serving.objects["Deployment", active]["spec"]["template"]
+    if moment == "while another one is converted":
+        serving.fates = when("convert", Fate(hangs=True))
+        serving.edit(source=OTHER_SOURCE)
+        serving.run(5)
+    else:
+        serving.edit(source=OTHER_SOURCE, selection=MANUAL)
+        serving.settle()
+    serving.delete("Deployment", active)
+    serving.run(10)
+    assert serving.objects["Deployment", active]["spec"]["template"] == template
+    assert (serving.serving(), answering(serving)) == (active, 1)
+
+
+def test_a_service_and_a_deployment_that_somebody_deletes_are_made_again(serving: Cluster) -> None:
+    active = serving.serving() or ""
+    serving.fates = when("convert", Fate(hangs=True))
+    serving.edit(source=OTHER_SOURCE)
+    serving.run(5)
+    serving.delete("Deployment", active)
+    serving.delete("Service", "digits")
+    serving.run(10)
+    assert (serving.serving(), answering(serving)) == (active, 1)
+
+
+def test_what_an_older_operator_made_active_is_active() -> None:
+    """It writes no record, and moves the Service and the status."""
+    cluster = Cluster(a_spec())
+    cluster.settle()
+    old = cluster.serving()
+    before = dict(cluster.objects["ConfigMap", "digits-results"]["data"])
+    cluster.edit(source=OTHER_SOURCE)
+    cluster.settle()
+    new = cluster.serving()
+    assert new != old
+    data = cluster.objects["ConfigMap", "digits-results"]["data"]
+    data["soak.active"] = before["soak.active"]
+    cluster.settle()
+    assert (cluster.serving(), answering(cluster)) == (new, 1)
+
+
+def test_a_renamed_model_is_scaled_by_the_name_that_still_serves() -> None:
+    scaling = {"autoscaling": {"minReplicas": 1, "maxReplicas": 3}}
+    cluster = Cluster(a_spec(serving=scaling), has_keda=True)
+    cluster.settle()
+    cluster.fates = when("convert", Fate(hangs=True))
+    cluster.edit(models=[a_model(name="renamed")])
+    cluster.run(5)
+    (scaled,) = cluster.of_kind("ScaledObject")
+    assert all('model="digits"' in each["metadata"]["query"] for each in scaled["spec"]["triggers"])

@@ -1,0 +1,234 @@
+"""Room on GPUs that are all taken: an outage has an end, and nothing is stopped that frees nothing."""
+
+from typing import Any
+
+import pytest
+
+from tests.simulation.answers import Fate, when
+from tests.simulation.cluster import Cluster
+from tests.simulation.deployments import a_spec
+from tests.simulation.test_rollout import ONE_GPU, OTHER_SERVER, answering, on_gpus, replicas
+from triton_operator import names
+
+DEADLINE = 120
+EDITED = {**OTHER_SERVER, "progressDeadlineSeconds": DEADLINE}
+SHORT = 3 * DEADLINE // 2
+"""Steps in which every deadline of a test has passed."""
+
+
+@pytest.fixture
+def one_gpu() -> Cluster:
+    """Ready on the only GPU."""
+    return on_gpus(1, 1)
+
+
+def longest_outage(cluster: Cluster, steps: int) -> int:
+    """Seconds in a row in which nothing answered."""
+    longest = now = 0
+    for _ in range(steps):
+        cluster.act()
+        cluster.step()
+        now = 0 if answering(cluster) else now + 2
+        longest = max(longest, now)
+    return longest
+
+
+def until_it_made_way(cluster: Cluster) -> str:
+    """Passes and steps until the active server has no replicas; its name."""
+    old = cluster.serving() or ""
+    for _ in range(60):
+        cluster.act()
+        cluster.step()
+        if replicas(cluster).get(old) == 0:
+            return old
+    raise AssertionError("it made no way")
+
+
+def test_a_suspended_roll_out_gives_the_gpu_back_and_goes_on_later(one_gpu: Cluster) -> None:
+    one_gpu.edit(serving=EDITED)
+    old = until_it_made_way(one_gpu)
+    one_gpu.edit(suspend=True)
+    assert longest_outage(one_gpu, 100) < 30
+    assert (one_gpu.serving(), answering(one_gpu)) == (old, 1)
+    assert one_gpu.condition("Ready")["reason"] == "Suspended"
+    assert f"{old} has the GPUs again" in one_gpu.condition("Ready")["message"]
+    one_gpu.edit(suspend=False)
+    one_gpu.settle()
+    assert one_gpu.condition("Ready")["status"] == "True"
+    assert one_gpu.serving() != old
+
+
+def test_a_suspended_roll_out_stops_no_server(one_gpu: Cluster) -> None:
+    one_gpu.edit(serving=EDITED)
+    one_gpu.act()
+    one_gpu.edit(suspend=True)
+    assert longest_outage(one_gpu, 100) == 0
+
+
+def test_a_measurement_that_no_node_takes_ends_the_outage(one_gpu: Cluster) -> None:
+    words = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes are available"}
+    one_gpu.fates = when("measure", Fate(pending={"phase": "Pending", "conditions": [words]}))
+    one_gpu.edit(serving=EDITED)
+    old = one_gpu.serving()
+    assert longest_outage(one_gpu, 3 * SHORT) < 2 * DEADLINE
+    assert (one_gpu.serving(), answering(one_gpu)) == (old, 1)
+    assert one_gpu.condition("Stalled")["reason"] == "ProgressDeadlineExceeded"
+    assert "did not begin in the time for which" in one_gpu.condition("Stalled")["message"]
+
+
+def test_a_full_queue_ends_the_outage() -> None:
+    cluster = Cluster(a_spec(gpu=ONE_GPU, conversion={"pod": {"labels": {names.QUEUE_LABEL: "gpus"}}}), gpus=1, quota=9)
+    cluster.settle()
+    cluster.quota = 0
+    cluster.edit(serving=EDITED)
+    old = cluster.serving()
+    assert longest_outage(cluster, 3 * SHORT) < 2 * DEADLINE
+    assert (cluster.serving(), answering(cluster)) == (old, 1)
+
+
+def test_a_target_that_was_ready_once_and_fails_ends_the_outage(one_gpu: Cluster) -> None:
+    old = one_gpu.serving()
+    one_gpu.fates = when("measure", Fate(hangs=True))
+    one_gpu.edit(serving=EDITED)
+    until_it_made_way(one_gpu)
+    one_gpu.run(10)
+    one_gpu.starts = lambda name: name == old
+    assert longest_outage(one_gpu, 3 * SHORT) < 2 * DEADLINE
+    assert (one_gpu.serving(), answering(one_gpu)) == (old, 1)
+    assert one_gpu.condition("Stalled")["status"] == "True"
+
+
+def too_slow(cluster: Cluster) -> str:
+    """Roll out what is too slow through the preview; the name of what serves."""
+    old = cluster.serving() or ""
+    cluster.fates = when("measure", Fate(p99=20_000))
+    cluster.edit(serving=EDITED)
+    cluster.settle()
+    assert (cluster.serving(), cluster.condition("Stalled")["reason"]) == (old, "ConstraintsNotMet")
+    return old
+
+
+def test_a_retry_after_a_broken_constraint_gets_room_again(one_gpu: Cluster) -> None:
+    old = too_slow(one_gpu)
+    one_gpu.fates = lambda *_: Fate()
+    one_gpu.retry()
+    one_gpu.settle()
+    assert one_gpu.serving() != old
+    assert one_gpu.condition("Ready")["status"] == "True"
+
+
+def test_a_relaxed_constraint_lets_the_target_start_again(one_gpu: Cluster) -> None:
+    old = too_slow(one_gpu)
+    one_gpu.edit(selection={"constraints": {"maxP99Milliseconds": 50}})
+    one_gpu.settle()
+    assert one_gpu.serving() != old
+    assert one_gpu.condition("Ready")["status"] == "True"
+
+
+def late(cluster: Cluster) -> str:
+    """Roll out what never gets ready; the name of what serves."""
+    old = cluster.serving() or ""
+    cluster.starts = lambda name: name == old
+    cluster.edit(serving=EDITED)
+    cluster.settle()
+    assert (cluster.serving(), replicas(cluster)[old]) == (old, 1)
+    assert cluster.condition("Stalled")["status"] == "True"
+    return old
+
+
+@pytest.mark.parametrize("how", ["a retry", "a longer deadline"])
+def test_a_late_target_is_tried_again_when_asked(one_gpu: Cluster, how: str) -> None:
+    old = late(one_gpu)
+    one_gpu.starts = lambda name: True
+    if how == "a retry":
+        one_gpu.retry()
+    else:
+        one_gpu.edit(serving={**EDITED, "progressDeadlineSeconds": 2 * DEADLINE})
+    one_gpu.settle()
+    assert one_gpu.serving() != old
+    assert one_gpu.condition("Ready")["status"] == "True"
+
+
+def test_a_late_target_stays_down_without_being_asked_for(one_gpu: Cluster) -> None:
+    old = late(one_gpu)
+    one_gpu.starts = lambda name: True
+    assert longest_outage(one_gpu, SHORT) == 0
+    assert one_gpu.serving() == old
+
+
+def test_a_short_deadline_makes_room_in_time(one_gpu: Cluster) -> None:
+    old = one_gpu.serving()
+    one_gpu.edit(serving={**OTHER_SERVER, "progressDeadlineSeconds": 30})
+    one_gpu.settle()
+    assert one_gpu.serving() != old
+
+
+@pytest.mark.parametrize(
+    "gpu",
+    [{"resourceName": "nvidia.com/mig-1g.5gb", "count": 1}, {**ONE_GPU, "product": "NVIDIA-H100"}],
+    ids=["another resource", "another product"],
+)
+def test_no_server_stops_for_a_target_that_its_gpu_does_not_help(gpu: dict[str, Any]) -> None:
+    cluster = Cluster(a_spec(gpu={**ONE_GPU, "product": "NVIDIA-A100"}), gpus=1)
+    cluster.settle()
+    cluster.edit(gpu=gpu, serving={"progressDeadlineSeconds": DEADLINE})
+    cluster.gpus = 0
+    cluster.lacks = gpu.get("resourceName", "nvidia.com/gpu")
+    assert longest_outage(cluster, SHORT) == 0
+
+
+def test_no_server_stops_for_a_target_while_a_node_comes(one_gpu: Cluster) -> None:
+    one_gpu.edit(serving={**OTHER_SERVER, "progressDeadlineSeconds": 1200})
+    one_gpu.announces = True
+    assert longest_outage(one_gpu, 60) == 0
+    one_gpu.gpus = 2
+    assert longest_outage(one_gpu, 60) == 0
+    one_gpu.settle()
+    assert one_gpu.condition("Ready")["status"] == "True"
+
+
+def test_half_of_those_that_run_make_way_where_more_are_wanted_than_fit() -> None:
+    cluster = Cluster(a_spec(gpu=ONE_GPU, serving={"replicas": 4}), gpus=4)
+    cluster.settle()
+    old = cluster.serving() or ""
+    cluster.gpus = 2
+    for pod in cluster.pods_of(old)[2:]:
+        pod["status"] = {"phase": "Pending"}
+    cluster.run(3)
+    cluster.edit(serving={**EDITED, "replicas": 4})
+    assert longest_outage(cluster, SHORT) == 0
+    assert cluster.serving() != old
+    assert answering(cluster) == 2
+
+
+def test_a_quota_on_gpus_makes_room() -> None:
+    cluster = on_gpus(1, 1)
+    old = cluster.serving()
+    cluster.gpu_quota = True
+    cluster.edit(serving=EDITED)
+    cluster.settle()
+    assert cluster.serving() != old
+    assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_fewer_replicas_in_the_middle_of_an_exchange_end_no_last_server() -> None:
+    cluster = on_gpus(3, 3)
+    old = cluster.serving() or ""
+    cluster.starts = lambda name: name == old
+    cluster.edit(serving={**EDITED, "replicas": 3})
+    for _ in range(60):
+        cluster.act()
+        cluster.step()
+        if replicas(cluster)[old] == 1:
+            break
+    cluster.edit(serving={**EDITED, "replicas": 1})
+    assert longest_outage(cluster, SHORT) == 0
+
+
+def test_an_active_revision_is_measured_with_the_pods_that_it_has() -> None:
+    """An autoscaler that asks for more than fit must not keep the object from its measurement for ever."""
+    cluster = on_gpus(2, 2)
+    cluster.edit(performance={"online": {"concurrency": {"start": 1, "end": 2}}}, serving={"replicas": 3})
+    cluster.settle()
+    assert answering(cluster) == 2
+    assert cluster.condition("PerformanceMeasured")["status"] == "True"
