@@ -23,7 +23,7 @@ from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import CandidateStatus, Condition, TritonDeploymentStatus
 from triton_operator.observed.failures import Failure
-from triton_operator.observed.job import Record
+from triton_operator.observed.record import Record
 from triton_operator.observed.snapshot import observe
 
 

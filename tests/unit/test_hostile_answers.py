@@ -39,6 +39,7 @@ from triton_converters.contract.results import (
 from triton_operator.api.status import CONDITION_MESSAGE_BYTES, condition
 from triton_operator.observed.history import History, State
 from triton_operator.observed.job import JobView, job_view
+from triton_operator.observed.pod import pod_view
 from triton_operator.observed.snapshot import observe
 from triton_plugin.subject import printable
 
@@ -162,7 +163,7 @@ def ended(stage: str, container: str, message: bytes, code: int) -> JobView:
         "spec": {"initContainers": [{"name": each["name"]} for each in initial]},
         "status": {"phase": "Failed", "initContainerStatuses": initial, "containerStatuses": main},
     }
-    return job_view(job, [pod], [])
+    return job_view(job, [pod_view(pod)], [])
 
 
 @pytest.mark.parametrize("stage", sorted(VALID))

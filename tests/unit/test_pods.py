@@ -1,17 +1,35 @@
 """What keeps a pod from running, read from real pods' statuses and Events (Kubernetes 1.34)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import pytest
 
 from triton_converters.contract.reasons import Reason
-from triton_operator.observed.job import job_view
-from triton_operator.observed.pod import Trouble, pod_trouble, revision_trouble, server_crash
+from triton_operator.observed.ending import revision_trouble, server_crash
+from triton_operator.observed.job import JobView, job_view
+from triton_operator.observed.pod import pod_view
 from triton_operator.observed.snapshot import observe
+from triton_operator.observed.trouble import Trouble, pod_trouble
 
 Body = dict[str, Any]
+
+
+def job_of(job: Body, pods: list[Body], events: Sequence[Mapping[str, Any]]) -> JobView:
+    return job_view(job, [pod_view(pod) for pod in pods], events)
+
+
+def trouble_of(pod: Body, events: list[Body]) -> Trouble | None:
+    return pod_trouble(pod_view(pod), events)
+
+
+def crash_of(pod: Body) -> Trouble | None:
+    return server_crash(pod_view(pod))
+
+
+def check_of(pod: Body, revision: str) -> Trouble | None:
+    return revision_trouble(pod_view(pod), revision)
 
 
 def a_pod(phase: str = "Pending", **status: Any) -> Body:
@@ -86,7 +104,7 @@ def crashed(words: str) -> Body:
     ],
 )
 def test_why_a_server_refuses_a_model_is_read_from_its_own_words(words: str, reason: Reason, advice: str) -> None:
-    trouble = server_crash(crashed(words))
+    trouble = crash_of(crashed(words))
     assert trouble is not None
     assert trouble.reason is reason
     assert trouble.message.endswith(advice)
@@ -96,7 +114,7 @@ def test_what_decides_in_a_servers_log_comes_first() -> None:
     sentence = "failed to load 'm' version 1: Internal: ModuleNotFoundError: No module named 'torchvision'"
     frames = "".join(f"  <frozen importlib._bootstrap>({number}): _call_with_frames_removed\n" for number in range(20))
     end = "error: creating server: Internal - failed to load all models"
-    crash = server_crash(crashed(f"E1122 16:02:42.1 1 model_lifecycle.cc:654] {sentence}\n\nAt:\n{frames}{end}\n"))
+    crash = crash_of(crashed(f"E1122 16:02:42.1 1 model_lifecycle.cc:654] {sentence}\n\nAt:\n{frames}{end}\n"))
     assert crash is not None
     assert crash.reason is Reason.MODEL_LOAD_FAILED
     assert crash.message.startswith(f"{sentence}; pod p, container tritonserver ended with exit code 1: ")
@@ -107,7 +125,7 @@ def test_a_server_that_a_signal_ended_is_not_told_by_its_warnings() -> None:
     warning = 'W1124 15:36:37.432073 1 pinned_memory_manager.cc:273] "Unable to allocate pinned system memory: no CUDA"'
     pod = crashed(f"{warning}\nI1124 15:36:37.5 1 cuda_memory_manager.cc:117] CUDA memory pool disabled\n")
     pod["status"]["initContainerStatuses"][0]["lastState"]["terminated"]["exitCode"] = 139
-    crash = server_crash(pod)
+    crash = crash_of(pod)
     assert crash is not None
     assert crash.message == (
         "pod p, container tritonserver ended with exit code 139 (SIGSEGV) and left no message; see its log"
@@ -115,7 +133,7 @@ def test_a_server_that_a_signal_ended_is_not_told_by_its_warnings() -> None:
 
 
 def test_a_log_without_the_sentence_is_quoted_without_what_a_terminal_would_obey() -> None:
-    crash = server_crash(crashed("\x1b[2Jsomething\nSignal (11) received."))
+    crash = crash_of(crashed("\x1b[2Jsomething\nSignal (11) received."))
     assert crash is not None
     assert crash.message == "pod p, container tritonserver ended with exit code 1: [2Jsomething | Signal (11) received."
 
@@ -126,7 +144,7 @@ def test_a_pod_that_wrote_more_than_it_may_says_so() -> None:
     pod = a_pod("Failed", containerStatuses=[killed])
     pod["status"] |= {"reason": "Evicted", "message": 'Usage of EmptyDir volume "tmp" exceeds the limit "10Gi". '}
     failed = {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"}
-    view = job_view(a_job(failed), [pod], [])
+    view = job_of(a_job(failed), [pod], [])
     assert view.failure is not None
     words = 'the kubelet ended pod p: Usage of EmptyDir volume "tmp" exceeds the limit "10Gi"'
     assert (view.failure.reason, view.failure.message) == (Reason.EVICTED, words)
@@ -135,7 +153,7 @@ def test_a_pod_that_wrote_more_than_it_may_says_so() -> None:
 def test_user_code_that_wrote_more_than_fits_onto_the_claim_is_told_what_to_enlarge() -> None:
     pod = in_three({"terminated": {"exitCode": 137, "reason": "Error"}}, "Failed")
     pod["status"] |= {"reason": "Evicted", "message": 'Usage of EmptyDir volume "incoming" exceeds the limit "2Gi". '}
-    view = job_view(a_job(FAILED_JOB), [pod], [])
+    view = job_of(a_job(FAILED_JOB), [pod], [])
     assert view.failure is not None
     assert view.failure.message == (
         'the kubelet ended pod p: Usage of EmptyDir volume "incoming" exceeds the limit "2Gi"'
@@ -158,7 +176,7 @@ def evicted(name: str, *conditions: Body) -> Body:
 @pytest.mark.parametrize("conditions", [(), (PRESSURE,)], ids=["its own limit", "the node's pressure"])
 def test_three_pods_in_a_row_that_the_kubelet_ended_are_a_failure(conditions: tuple[Body, ...]) -> None:
     pods = [evicted(f"p{number}", *conditions) for number in (1, 2, 3)]
-    view = job_view(a_job(), pods, [])
+    view = job_of(a_job(), pods, [])
     assert view.failure is not None
     assert view.failure.reason is Reason.EVICTED
     assert view.failure.message.startswith("the kubelet ended pod p3: The node was low on resource: ephemeral-storage;")
@@ -168,7 +186,7 @@ def test_three_pods_in_a_row_that_the_kubelet_ended_are_a_failure(conditions: tu
 
 def test_fewer_evictions_say_why_the_job_tries_again_also_while_it_runs() -> None:
     pods = [evicted("p1", PRESSURE), evicted("p2", PRESSURE)]
-    waits = job_view(a_job(), pods, [])
+    waits = job_of(a_job(), pods, [])
     assert waits.failure is None
     assert waits.pending is not None
     assert waits.pending.reason is Reason.EVICTED
@@ -176,7 +194,7 @@ def test_fewer_evictions_say_why_the_job_tries_again_also_while_it_runs() -> Non
     assert "(now 2)" in waits.pending.message
     running = a_pod("Running", containerStatuses=[{"name": "convert", "state": {"running": {}}}])
     running["metadata"] |= {"name": "p3", "creationTimestamp": "2026-11-21T00:00:03Z"}
-    goes_on = job_view(a_job(), [*pods, running], [])
+    goes_on = job_of(a_job(), [*pods, running], [])
     assert goes_on.failure is None
     assert goes_on.pending is not None
     assert goes_on.pending.reason is Reason.RUNNING
@@ -187,10 +205,10 @@ def test_only_evictions_in_a_row_count_and_a_drain_is_none() -> None:
     drained = evicted("p2", EVICTED)
     drained["status"] |= {"reason": "", "message": ""}
     pods = [evicted("p1", PRESSURE), drained, evicted("p3"), evicted("p4", PRESSURE)]
-    assert job_view(a_job(), pods, []).failure is None
+    assert job_of(a_job(), pods, []).failure is None
     later = [*pods, evicted("p5"), a_pod("Running", containerStatuses=[{"name": "convert", "state": {"running": {}}}])]
     later[-1]["metadata"] |= {"name": "p6", "creationTimestamp": "2026-11-21T00:00:06Z"}
-    assert job_view(a_job(), later, []).failure is not None, "also if the next pod runs before it is seen"
+    assert job_of(a_job(), later, []).failure is not None, "also if the next pod runs before it is seen"
 
 
 def test_a_node_that_shuts_down_ends_its_pods_and_no_job() -> None:
@@ -201,7 +219,7 @@ def test_a_node_that_shuts_down_ends_its_pods_and_no_job() -> None:
             "reason": "Terminated",
             "message": "Pod was terminated in response to imminent node shutdown.",
         }
-    view = job_view(a_job(), pods, [])
+    view = job_of(a_job(), pods, [])
     assert view.failure is None
     assert view.pending is not None
     assert view.pending.reason is Reason.EVICTED
@@ -216,7 +234,7 @@ def test_a_container_before_the_server_says_why_the_job_failed() -> None:
         {"name": "tritonserver", "state": {"waiting": {"reason": "PodInitializing"}}},
     ]
     failed = {"type": "Failed", "status": "True", "reason": "PodFailurePolicy"}
-    view = job_view(a_job(failed), [pod], [])
+    view = job_of(a_job(failed), [pod], [])
     assert view.failure is not None
     assert (view.failure.reason, view.failure.message) == (Reason.TENSORRT_VERSION_MISMATCH, "10.9 is not 10.8")
 
@@ -237,12 +255,12 @@ FAILED = {"terminated": {"exitCode": 1, "message": GONE}}
 )
 def test_a_server_does_not_start_on_a_revision_that_is_gone(status: Body, said: str) -> None:
     pod = a_pod(initContainerStatuses=[{"name": "revision", **status}])
-    assert revision_trouble(pod, "0a1b") == (Trouble(Reason.RESULT_MISSING, said) if said else None)
+    assert check_of(pod, "0a1b") == (Trouble(Reason.RESULT_MISSING, said) if said else None)
 
 
 def test_what_is_said_of_another_revision_is_only_quoted() -> None:
     pod = a_pod(initContainerStatuses=[{"name": "revision", "state": FAILED}])
-    found = revision_trouble(pod, "ffff")
+    found = check_of(pod, "ffff")
     assert found is not None
     assert found.reason is Reason.CRASHED
 
@@ -250,7 +268,7 @@ def test_what_is_said_of_another_revision_is_only_quoted() -> None:
 def test_a_directory_that_the_kubelet_cannot_make_is_a_revision_that_is_gone() -> None:
     words = 'failed to create subPath directory for volumeMount "repository" of container "revision"'
     state = {"waiting": {"reason": "CreateContainerConfigError", "message": words}}
-    found = revision_trouble(a_pod(initContainerStatuses=[{"name": "revision", "state": state}]), "0a1b")
+    found = check_of(a_pod(initContainerStatuses=[{"name": "revision", "state": state}]), "0a1b")
     assert found is not None
     assert found.reason is Reason.RESULT_MISSING
     assert words in found.message
@@ -259,9 +277,9 @@ def test_a_directory_that_the_kubelet_cannot_make_is_a_revision_that_is_gone() -
 def test_since_when_no_node_takes_a_pod() -> None:
     condition = unschedulable("0/1 nodes are available")
     for told, expected in (({}, "00:00:00"), ({"lastTransitionTime": "2026-11-21T00:00:05Z"}, "00:00:05")):
-        view = job_view(a_job(), [a_pod(conditions=[condition | told])], [])
+        view = job_of(a_job(), [a_pod(conditions=[condition | told])], [])
         assert view.unschedulable_since == datetime.fromisoformat(f"2026-11-21T{expected}+00:00")
-    assert job_view(a_job(), [a_pod("Running")], []).unschedulable_since is None
+    assert job_of(a_job(), [a_pod("Running")], []).unschedulable_since is None
 
 
 def an_event(uid: str, reason: str, message: str) -> Body:
@@ -277,7 +295,7 @@ def an_event(uid: str, reason: str, message: str) -> Body:
     ],
 )
 def test_the_scheduler_is_quoted_with_what_to_do_next(message: str, advice: str) -> None:
-    trouble = pod_trouble(a_pod(conditions=[unschedulable(message)]), [])
+    trouble = trouble_of(a_pod(conditions=[unschedulable(message)]), [])
     assert trouble is not None
     assert trouble.reason is Reason.UNSCHEDULABLE
     assert message in trouble.message
@@ -295,7 +313,7 @@ def test_the_scheduler_is_quoted_with_what_to_do_next(message: str, advice: str)
     ],
 )
 def test_the_kubelet_is_quoted(reason: str, expected: Reason) -> None:
-    trouble = pod_trouble(a_pod(containerStatuses=waiting(reason, "the kubelet's words")), [])
+    trouble = trouble_of(a_pod(containerStatuses=waiting(reason, "the kubelet's words")), [])
     assert trouble is not None
     assert trouble.reason is expected
     assert "the kubelet's words" in trouble.message
@@ -311,7 +329,7 @@ def test_the_kubelet_is_quoted(reason: str, expected: Reason) -> None:
 )
 def test_events_tell_what_a_pods_status_does_not(reason: str, expected: Reason) -> None:
     events = [an_event("other", reason, "of another pod"), an_event("pod-1", reason, 'configmap "model" not found')]
-    trouble = pod_trouble(a_pod(containerStatuses=waiting("ContainerCreating")), events)
+    trouble = trouble_of(a_pod(containerStatuses=waiting("ContainerCreating")), events)
     assert trouble is not None
     assert trouble.reason is expected
     assert 'configmap "model" not found' in trouble.message
@@ -328,31 +346,31 @@ def test_events_tell_what_a_pods_status_does_not(reason: str, expected: Reason) 
     ],
 )
 def test_a_pod_that_is_only_slow_is_in_no_trouble(pod: Body) -> None:
-    assert pod_trouble(pod, [an_event("pod-1", "Pulling", "Pulling image")]) is None
+    assert trouble_of(pod, [an_event("pod-1", "Pulling", "Pulling image")]) is None
 
 
 def test_what_was_tried_in_vain_at_once_may_yet_succeed() -> None:
     pod = a_pod(containerStatuses=waiting("ContainerCreating"))
     pod["metadata"]["creationTimestamp"] = "2026-11-21T10:00:00Z"
     event = an_event("pod-1", "FailedMount", "timed out waiting for the cache")
-    assert pod_trouble(pod, [event | {"lastTimestamp": "2026-11-21T10:00:02Z"}]) is None
-    assert pod_trouble(pod, [event | {"lastTimestamp": "2026-11-21T10:00:03Z"}]) is not None
+    assert trouble_of(pod, [event | {"lastTimestamp": "2026-11-21T10:00:02Z"}]) is None
+    assert trouble_of(pod, [event | {"lastTimestamp": "2026-11-21T10:00:03Z"}]) is not None
 
 
 def test_an_event_of_a_pod_that_runs_is_history() -> None:
-    assert pod_trouble(a_pod("Running"), [an_event("pod-1", "FailedMount", "timed out")]) is None
+    assert trouble_of(a_pod("Running"), [an_event("pod-1", "FailedMount", "timed out")]) is None
 
 
 @pytest.mark.parametrize("state", [{"terminated": {"exitCode": 137}}, {"running": {}}])
 def test_a_server_that_was_not_started_again_did_not_crash(state: Body) -> None:
     sidecar = {"name": "tritonserver", "state": state, "lastState": {}, "restartCount": 0}
-    assert server_crash(a_pod("Running", initContainerStatuses=[sidecar])) is None
+    assert crash_of(a_pod("Running", initContainerStatuses=[sidecar])) is None
 
 
 def test_a_server_killed_for_memory_names_its_limit_and_field() -> None:
     last = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
     sidecar = {"name": "tritonserver", "state": {"running": {}}, "lastState": last, "restartCount": 1}
-    crash = server_crash(a_pod(initContainerStatuses=[sidecar]))
+    crash = crash_of(a_pod(initContainerStatuses=[sidecar]))
     assert crash is not None
     assert crash.reason is Reason.OUT_OF_MEMORY
     assert "limit of 64Mi" in crash.message
@@ -360,7 +378,7 @@ def test_a_server_killed_for_memory_names_its_limit_and_field() -> None:
 
 
 def test_a_try_that_failed_is_shown_while_the_job_tries_again() -> None:
-    view = job_view(a_job(), [a_pod("Failed", containerStatuses=ended(137, reason="OOMKilled"))], [])
+    view = job_of(a_job(), [a_pod("Failed", containerStatuses=ended(137, reason="OOMKilled"))], [])
     assert (view.state, view.failure) == ("Active", None)
     assert view.pending is not None
     assert view.pending.reason is Reason.OUT_OF_MEMORY
@@ -381,7 +399,7 @@ def test_a_crash_of_the_sidecar_is_its_end_only_where_starting_again_does_not_he
 ) -> None:
     last = {"terminated": {"exitCode": 139, "message": words}}
     sidecar = {"name": "tritonserver", "state": {"running": {}}, "lastState": last, "restartCount": restarts}
-    view = job_view(a_job(), [a_pod(initContainerStatuses=[sidecar])], [])
+    view = job_of(a_job(), [a_pod(initContainerStatuses=[sidecar])], [])
     assert (view.failure is not None, view.active, view.ended) == (failed, not failed, False)
     assert view.pending is not None
     assert words in view.pending.message
@@ -397,7 +415,7 @@ EVICTED = {
 
 @pytest.mark.parametrize("phase", ["Running", "Failed"])
 def test_an_eviction_is_told_and_no_failure_of_the_job(phase: str) -> None:
-    view = job_view(a_job(), [a_pod(phase, containerStatuses=ended(137), conditions=[EVICTED])], [])
+    view = job_of(a_job(), [a_pod(phase, containerStatuses=ended(137), conditions=[EVICTED])], [])
     assert (view.state, view.failure) == ("Active", None)
     assert view.pending is not None
     assert view.pending.reason is Reason.EVICTED
@@ -425,7 +443,7 @@ def test_a_node_that_does_not_answer_is_named() -> None:
     ready = [{"type": "ContainersReady", "status": "True"}, {"type": "Ready", "status": "False"}]
     pod = a_pod("Running", containerStatuses=[{"name": "convert", "state": {"running": {}}}], conditions=ready)
     pod["spec"]["nodeName"] = "gpu-7"
-    trouble = pod_trouble(pod, [])
+    trouble = trouble_of(pod, [])
     assert trouble is not None
     assert trouble.reason is Reason.NODE_NOT_READY
     assert "gpu-7" in trouble.message
@@ -439,7 +457,7 @@ def test_the_pod_of_a_job_on_a_lost_node_is_not_replaced_before_the_node_is_back
     pod = a_pod("Running", containerStatuses=[{"name": "convert", "state": {"running": {}}}], conditions=[*lost, told])
     pod["spec"]["nodeName"] = "gpu-7"
     pod["metadata"]["labels"] = {"triton-operator.dev/stage": "convert"}
-    pending = job_view(a_job(), [pod], []).pending
+    pending = job_of(a_job(), [pod], []).pending
     assert pending is not None
     assert pending.reason is Reason.NODE_NOT_READY
     assert "kubectl delete node gpu-7" in pending.message
@@ -452,7 +470,7 @@ def test_a_pod_of_a_job_that_was_being_initialized_on_a_lost_node_says_what_to_d
     pod["spec"]["nodeName"] = "gpu-7"
     for labels, says in (({}, False), ({"triton-operator.dev/stage": "convert"}, True)):
         pod["metadata"]["labels"] = labels
-        trouble = pod_trouble(pod, [])
+        trouble = trouble_of(pod, [])
         assert trouble is not None
         assert trouble.reason is Reason.EVICTED
         assert ("kubectl delete node gpu-7" in trouble.message) is says
@@ -461,7 +479,7 @@ def test_a_pod_of_a_job_that_was_being_initialized_on_a_lost_node_says_what_to_d
 def test_a_missing_secret_of_the_registry_is_named() -> None:
     words = "Unable to retrieve some image pull secrets (absent); attempting to pull the image may not succeed."
     events = [an_event("pod-1", "FailedToRetrieveImagePullSecret", words)]
-    trouble = pod_trouble(a_pod(containerStatuses=waiting("ErrImagePull", "not authorized")), events)
+    trouble = trouble_of(a_pod(containerStatuses=waiting("ErrImagePull", "not authorized")), events)
     assert trouble is not None
     assert trouble.reason is Reason.IMAGE_PULL_FAILED
     assert words in trouble.message
@@ -477,7 +495,7 @@ def test_a_search_may_try_what_its_server_ends_under(restarts: int, client: dict
     own = {"name": "search", "state": client}
     job = a_job()
     job["metadata"]["labels"]["triton-operator.dev/stage"] = "search"
-    view = job_view(job, [a_pod(initContainerStatuses=[sidecar], containerStatuses=[own])], [])
+    view = job_of(job, [a_pod(initContainerStatuses=[sidecar], containerStatuses=[own])], [])
     assert (view.failure is not None, view.pending is not None, view.active) == (failed, failed, not failed)
 
 
@@ -495,7 +513,7 @@ def test_a_search_ends_if_its_server_does_not_even_start(words: str, failed: boo
     job = a_job()
     job["metadata"]["labels"]["triton-operator.dev/stage"] = "search"
     own = {"name": "search", "state": {"running": {}}}
-    view = job_view(job, [a_pod("Running", initContainerStatuses=[sidecar], containerStatuses=[own])], [])
+    view = job_of(job, [a_pod("Running", initContainerStatuses=[sidecar], containerStatuses=[own])], [])
     assert (view.failure is not None) is failed
 
 
@@ -519,7 +537,7 @@ def test_a_pod_past_its_deadline_tells_what_it_did_or_waited_for(statuses: list[
         an_event("pod-1", "FailedScheduling", "0/1 nodes are available"),
         an_event("pod-1", "Unhealthy", "Startup probe failed: HTTP probe failed with statuscode: 400"),
     ]
-    view = job_view(a_job(), [a_pod("Failed", **LATE, containerStatuses=statuses)], events)
+    view = job_of(a_job(), [a_pod("Failed", **LATE, containerStatuses=statuses)], events)
     assert view.failure is not None
     assert view.failure.reason is Reason.DEADLINE_EXCEEDED
     start = "Job digits-convert-1 ran for more than 60 s; raise spec.conversion.activeDeadlineSeconds; last seen: "
@@ -539,7 +557,7 @@ def a_cleaning_job() -> Body:
 
 def test_a_result_that_came_before_the_deadline_counts() -> None:
     own = ended(0, CLEANED, "Completed")[0] | {"name": "clean"}
-    view = job_view(a_cleaning_job(), [a_pod("Failed", **LATE, containerStatuses=[own])], [])
+    view = job_of(a_cleaning_job(), [a_pod("Failed", **LATE, containerStatuses=[own])], [])
     assert view.record is not None
     assert (view.state, view.failure) == ("Succeeded", None)
 
@@ -554,7 +572,7 @@ PROXY = {"name": "istio-proxy", "state": {"running": {}}}
 def test_a_container_that_a_webhook_added_does_not_hide_how_the_jobs_own_one_ended(
     code: int, failure: Reason | None, pending: Reason | None, ends: bool
 ) -> None:
-    view = job_view(a_job(), [a_pod("Running", containerStatuses=[PROXY, *ended(code, "Killed.")])], [])
+    view = job_of(a_job(), [a_pod("Running", containerStatuses=[PROXY, *ended(code, "Killed.")])], [])
     assert (view.failure and view.failure.reason, view.pending and view.pending.reason) == (failure, pending)
     assert view.lingers_since == datetime.fromisoformat("2026-11-21T00:00:09+00:00")
     assert view.ended is ends
@@ -562,7 +580,7 @@ def test_a_container_that_a_webhook_added_does_not_hide_how_the_jobs_own_one_end
 
 def test_a_result_counts_beside_a_container_that_goes_on() -> None:
     own = ended(0, CLEANED, "Completed")[0] | {"name": "clean"}
-    view = job_view(a_cleaning_job(), [a_pod("Running", containerStatuses=[PROXY, own])], [])
+    view = job_of(a_cleaning_job(), [a_pod("Running", containerStatuses=[PROXY, own])], [])
     assert (view.state, view.record is not None, view.lingers_since is not None) == ("Succeeded", True, True)
 
 
@@ -575,7 +593,7 @@ def test_a_result_counts_beside_a_container_that_goes_on() -> None:
     ],
 )
 def test_a_pod_that_ends_by_itself_does_not_linger(phase: str, others: list[Body]) -> None:
-    view = job_view(a_job(), [a_pod(phase, containerStatuses=[*others, *ended(1)])], [])
+    view = job_of(a_job(), [a_pod(phase, containerStatuses=[*others, *ended(1)])], [])
     assert view.lingers_since is None
 
 
@@ -585,24 +603,24 @@ def test_only_the_jobs_own_container_says_what_became_of_it() -> None:
     answers = {"name": "proxy", "state": {"terminated": {"exitCode": 0, "message": CLEANED}}}
     fails = {"name": "proxy", "state": {"terminated": {"exitCode": 42}}}
     for other in (answers, fails):
-        view = job_view(a_cleaning_job(), [a_pod("Running", containerStatuses=[other, own])], [])
+        view = job_of(a_cleaning_job(), [a_pod("Running", containerStatuses=[other, own])], [])
         assert (view.active, view.ended, view.record) == (True, False, None)
     pod = a_pod("Failed", containerStatuses=ended(1, "Killed."), initContainerStatuses=[fails])
     pod["spec"]["initContainers"].append({"name": "proxy", "restartPolicy": "Always"})
-    view = job_view(a_job(), [pod], [])
+    view = job_of(a_job(), [pod], [])
     assert view.pending is not None
     assert view.pending.message == "pod p, container convert ended with exit code 1: Killed.; the Job tries again"
 
 
 def test_a_job_that_gets_no_pod_says_who_refuses_it() -> None:
-    view = job_view(a_job(), [], [an_event("job-1", "FailedCreate", "exceeded quota: gpus")])
+    view = job_of(a_job(), [], [an_event("job-1", "FailedCreate", "exceeded quota: gpus")])
     assert view.pending is not None
     assert view.pending.reason is Reason.APPLY_REFUSED
     assert "exceeded quota: gpus" in view.pending.message
 
 
 def test_a_job_that_succeeded_and_lost_its_pod_has_no_result_and_no_failure() -> None:
-    view = job_view(a_job({"type": "Complete", "status": "True"}), [], [])
+    view = job_of(a_job({"type": "Complete", "status": "True"}), [], [])
     assert (view.state, view.record, view.failure) == ("Succeeded", None, None)
 
 
@@ -633,7 +651,7 @@ FAILED_JOB = {"type": "Failed", "status": "True", "reason": "BackoffLimitExceede
 
 def test_user_code_that_the_kernel_killed_with_its_container_is_out_of_memory() -> None:
     killed = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
-    view = job_view(a_job(FAILED_JOB), [in_three(killed, "Failed")], [])
+    view = job_of(a_job(FAILED_JOB), [in_three(killed, "Failed")], [])
     assert view.failure is not None
     assert (view.failure.reason, view.failure.message) == (
         Reason.OUT_OF_MEMORY,
@@ -643,7 +661,7 @@ def test_user_code_that_the_kernel_killed_with_its_container_is_out_of_memory() 
 
 def test_an_image_of_the_users_that_cannot_be_pulled_is_named() -> None:
     pull = {"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image example/torch:1"}}
-    view = job_view(a_job(), [in_three(pull)], [])
+    view = job_of(a_job(), [in_three(pull)], [])
     assert view.pending is not None
     assert view.pending.reason is Reason.IMAGE_PULL_FAILED
     assert view.pending.message.startswith("pod p, container run: Back-off pulling image example/torch:1; check")
@@ -653,7 +671,7 @@ def test_an_input_that_is_missing_is_what_the_stage_said() -> None:
     outcome = '{"stage":"convert","key":"k","reason":"ResultMissing","message":"references/r is gone"}'
     pod = in_three({"waiting": {"reason": "PodInitializing"}}, "Failed")
     pod["status"]["initContainerStatuses"][0]["state"] = {"terminated": {"exitCode": 42, "message": outcome}}
-    view = job_view(a_job(FAILED_JOB), [pod], [])
+    view = job_of(a_job(FAILED_JOB), [pod], [])
     assert view.failure is not None
     assert (view.failure.reason, view.failure.message) == (Reason.RESULT_MISSING, "references/r is gone")
 
@@ -662,7 +680,7 @@ def test_user_code_that_ran_past_the_deadline_is_quoted() -> None:
     stopped = {"terminated": {"exitCode": 143, "message": "batch 7 of 64", "reason": "Error"}}
     pod = in_three(stopped, "Failed")
     pod["status"]["reason"] = "DeadlineExceeded"
-    view = job_view(a_job(FAILED_JOB), [pod], [])
+    view = job_of(a_job(FAILED_JOB), [pod], [])
     assert view.failure is not None
     assert view.failure.reason is Reason.DEADLINE_EXCEEDED
     assert view.failure.message.endswith(
@@ -675,7 +693,7 @@ def test_a_result_of_the_users_own_is_no_record() -> None:
     forged = '{"stage":"convert","key":"k","result":{"file_sha256":"0"}}'
     pod = in_three({"terminated": {"exitCode": 0, "message": forged}}, "Running")
     pod["status"]["containerStatuses"] = [{"name": "convert", "state": {"running": {}}}]
-    view = job_view(a_job(), [pod], [])
+    view = job_of(a_job(), [pod], [])
     assert (view.record, view.failure, view.pending, view.state) == (None, None, None, "Active")
 
 
@@ -688,9 +706,9 @@ def test_a_volume_that_was_late_is_no_trouble_once_user_code_runs() -> None:
         "lastTimestamp": "2026-11-21T00:00:10Z",
         "involvedObject": {"uid": "pod-1"},
     }
-    assert pod_trouble(in_three({"running": {}}), [late]) is None
+    assert trouble_of(in_three({"running": {}}), [late]) is None
     waits = in_three({"waiting": {"reason": "PodInitializing"}})
     waits["status"]["initContainerStatuses"][0]["state"] = {"waiting": {"reason": "PodInitializing"}}
-    trouble = pod_trouble(waits, [late])
+    trouble = trouble_of(waits, [late])
     assert trouble is not None
     assert trouble.reason is Reason.MOUNT_FAILED

@@ -8,7 +8,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ConvertResult, ProfileResult
 from triton_operator.api.status import CandidateState
 from triton_operator.candidates.combination import Combination
-from triton_operator.observed.pod import Trouble
+from triton_operator.observed.trouble import Trouble
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from triton_operator import names
 from triton_operator.context import Context
 from triton_operator.effects import Effects
 from triton_operator.observed.failures import Failure
-from triton_operator.observed.pod import Trouble
+from triton_operator.observed.trouble import Trouble
 
 
 def measured_keys(context: Context, stage: str, request: Document, *others: Any) -> tuple[str, ...]:

@@ -8,8 +8,10 @@ from triton_converters.contract.records import record_name
 from triton_operator.context import Context
 from triton_operator.effects import Effects
 from triton_operator.observed.failures import Failure
-from triton_operator.observed.job import JobView, Record
-from triton_operator.observed.pod import RUN, Trouble
+from triton_operator.observed.job import JobView
+from triton_operator.observed.pod import RUN
+from triton_operator.observed.record import Record
+from triton_operator.observed.trouble import Trouble
 from triton_operator.resources.job import earlier_name, job
 from triton_operator.resources.work import Work, reader
 

@@ -5,8 +5,8 @@ from triton_converters.contract.upkeep_requests import ServerPod, SnapshotReques
 from triton_operator import names
 from triton_operator.context import Context
 from triton_operator.jobs.run import Run, run
-from triton_operator.observed.job import Record
-from triton_operator.observed.snapshot import ServerView
+from triton_operator.observed.record import Record
+from triton_operator.observed.server import ServerView
 from triton_operator.resources.server import METRICS_PORT
 from triton_operator.resources.work import Work
 

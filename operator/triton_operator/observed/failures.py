@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from triton_converters.contract.document import Document
 from triton_converters.contract.reasons import Reason
-from triton_operator.observed.pod import Trouble
+from triton_operator.observed.trouble import Trouble
 
 
 @dataclass(frozen=True)

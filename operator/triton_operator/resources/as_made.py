@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from triton_operator.names import TEMPLATE_ANNOTATION
-from triton_operator.observed.snapshot import ServerView
+from triton_operator.observed.server import ServerView
 
 NO_NOTES: Mapping[str, str] = MappingProxyType({})
 

@@ -20,7 +20,7 @@ from triton_operator.api.quantity import amount
 from triton_operator.candidates import server_image
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
-from triton_operator.observed.job import BACKOFF_LIMIT
+from triton_operator.observed.job_rules import BACKOFF_LIMIT
 from triton_operator.observed.pod import CHECK, RUN
 from triton_operator.resources import pod
 from triton_operator.resources.claim import claim_size

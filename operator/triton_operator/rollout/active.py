@@ -5,7 +5,7 @@ from typing import Any
 from triton_operator.context import Context
 from triton_operator.effects import Effects
 from triton_operator.observed.active import Active
-from triton_operator.observed.snapshot import ServerView
+from triton_operator.observed.server import ServerView
 from triton_operator.resources.as_made import as_made, scaled
 
 

@@ -5,7 +5,7 @@ from triton_operator.context import Context
 from triton_operator.effects import Effects, Verdict
 from triton_operator.names import WAITS_ANNOTATION, WAS_READY_ANNOTATION
 from triton_operator.observed.failures import Failure
-from triton_operator.observed.snapshot import ServerView
+from triton_operator.observed.server import ServerView
 from triton_operator.resources.claim import shared_by_nodes
 from triton_operator.rollout import room
 from triton_operator.rollout.decision import Server

@@ -16,7 +16,7 @@ from triton_operator.context import Context
 from triton_operator.effects import Effects, Verdict
 from triton_operator.jobs.snapshot import counters, read
 from triton_operator.observed.flips import Flip
-from triton_operator.observed.snapshot import ServerView
+from triton_operator.observed.server import ServerView
 from triton_operator.rollout.counting import restarted, unread
 from triton_operator.rollout.room import makes_way
 from triton_operator.rollout.soak import intent, kept

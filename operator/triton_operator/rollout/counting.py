@@ -5,7 +5,7 @@ from datetime import datetime
 from triton_converters.contract.reasons import Reason
 from triton_operator.context import Context
 from triton_operator.jobs.run import Run
-from triton_operator.observed.snapshot import ServerView
+from triton_operator.observed.server import ServerView
 from triton_operator.rollout.traffic import Judgement
 
 PATIENCE_SECONDS = 300.0

@@ -13,8 +13,8 @@ from triton_operator.jobs.measure import measure_work
 from triton_operator.jobs.reference import Dump
 from triton_operator.jobs.remeasuring import unmet
 from triton_operator.jobs.run import Run, run, waiting
-from triton_operator.observed.job import Record
-from triton_operator.observed.pod import Trouble
+from triton_operator.observed.record import Record
+from triton_operator.observed.trouble import Trouble
 from triton_operator.resources.work import Work
 from triton_operator.rollout.decision import Figures
 from triton_operator.rollout.regression import compared

@@ -18,7 +18,7 @@ from triton_operator.api.quantity import amount
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Verdict
 from triton_operator.observed.pod import SERVER
-from triton_operator.observed.snapshot import ServerView
+from triton_operator.observed.server import ServerView
 from triton_operator.resources.as_made import scaled
 
 ROOM_AFTER_SECONDS = 30.0

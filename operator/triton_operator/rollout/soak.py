@@ -18,8 +18,8 @@ from triton_operator.effects import Effects, Verdict
 from triton_operator.jobs import snapshot
 from triton_operator.jobs.run import Run
 from triton_operator.observed.flips import Flip
-from triton_operator.observed.job import Record
-from triton_operator.observed.snapshot import ServerView
+from triton_operator.observed.record import Record
+from triton_operator.observed.server import ServerView
 from triton_operator.resources.as_made import scaled
 from triton_operator.rollout.counting import PATIENCE_SECONDS, restarted, unread
 from triton_operator.rollout.room import makes_way

@@ -15,7 +15,7 @@ from triton_operator.effects import Effects, Verdict
 from triton_operator.jobs.convert import work_and_damages
 from triton_operator.jobs.reference import Dump
 from triton_operator.jobs.run import run, waiting
-from triton_operator.observed.pod import Trouble
+from triton_operator.observed.trouble import Trouble
 from triton_operator.resources.work import Work
 from triton_operator.stages.progress import Round
 from triton_operator.stages.reference import Referred, rehearsal_refused

@@ -18,8 +18,8 @@ from triton_operator.jobs.metrics import metrics_work
 from triton_operator.jobs.profile import profile_work
 from triton_operator.jobs.reference import Dump
 from triton_operator.jobs.run import run, waiting
-from triton_operator.observed.job import Record
-from triton_operator.observed.pod import Trouble
+from triton_operator.observed.record import Record
+from triton_operator.observed.trouble import Trouble
 from triton_operator.stages.progress import Round
 from triton_operator.stages.reference import Referred
 from triton_operator.stages.repairing import damage

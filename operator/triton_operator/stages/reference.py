@@ -11,7 +11,7 @@ from triton_operator.context import Context
 from triton_operator.effects import Verdict
 from triton_operator.jobs.reference import Dump, reference_work
 from triton_operator.jobs.run import run, waiting
-from triton_operator.observed.pod import Trouble
+from triton_operator.observed.trouble import Trouble
 from triton_operator.resources.pod import servers_have_gpu
 from triton_operator.stages.source import Sourced
 

@@ -11,7 +11,7 @@ from triton_converters.contract.reasons import Reason
 from triton_operator.context import Context
 from triton_operator.effects import Effects
 from triton_operator.observed.failures import Damage
-from triton_operator.observed.pod import Trouble
+from triton_operator.observed.trouble import Trouble
 
 REPAIRS = 2
 """How often a revision is published anew. If that does not help, something goes on writing to the claim."""

@@ -23,7 +23,7 @@ from triton_operator.jobs.convert import configuration
 from triton_operator.jobs.reference import Dump
 from triton_operator.jobs.run import run, waiting
 from triton_operator.jobs.search import Budget, search_work
-from triton_operator.observed.pod import Trouble
+from triton_operator.observed.trouble import Trouble
 from triton_operator.stages.contenders import ranked
 from triton_operator.stages.convert import converted
 from triton_operator.stages.profile import is_measuring, profiled

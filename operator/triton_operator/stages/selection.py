@@ -12,7 +12,7 @@ from triton_operator.candidates.ranking import Choice, comparison, improvement, 
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Verdict
 from triton_operator.jobs.remeasuring import unmet
-from triton_operator.observed.pod import Trouble
+from triton_operator.observed.trouble import Trouble
 from triton_operator.stages.search import Searched
 
 NAMED = 3

@@ -12,8 +12,8 @@ from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Verdict
 from triton_operator.jobs.reference import Dump
-from triton_operator.observed.job import Record
-from triton_operator.observed.snapshot import ServerView
+from triton_operator.observed.record import Record
+from triton_operator.observed.server import ServerView
 from triton_operator.resources.as_made import as_made
 from triton_operator.resources.server import server
 from triton_operator.resources.services import preview_service, service

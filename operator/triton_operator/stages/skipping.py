@@ -10,7 +10,7 @@ from triton_operator.candidates.combination import Combination, combinations
 from triton_operator.candidates.defaults import takes_defaults
 from triton_operator.context import Context
 from triton_operator.effects import Verdict
-from triton_operator.observed.pod import Trouble
+from triton_operator.observed.trouble import Trouble
 from triton_operator.stages.source import Sourced
 
 

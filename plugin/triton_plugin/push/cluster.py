@@ -12,7 +12,8 @@ from kubernetes.client.exceptions import ApiException
 
 from triton_converters.contract.reasons import Reason
 from triton_operator.kube.kinds import TRITON_DEPLOYMENT
-from triton_operator.observed.pod import pod_trouble
+from triton_operator.observed.pod import pod_view
+from triton_operator.observed.trouble import pod_trouble
 from triton_plugin.push.objects import CONTAINER, MOUNT, PushError, Target, claim, pod
 from triton_plugin.push.sending import Remote
 from triton_plugin.source import TIMEOUT_SECONDS, Cluster, answered
@@ -113,7 +114,7 @@ class Claims:
                     return
                 about = f"involvedObject.uid={found['metadata']['uid']}"
                 events = _as_json(self._core.list_namespaced_event, self.namespace, field_selector=about)["items"]
-            trouble = pod_trouble(found, events)
+            trouble = pod_trouble(pod_view(found), events)
             words = trouble.message if trouble else f"pod {name} is {found['status'].get('phase', 'Pending')}"
             ended = found["status"].get("phase") in ("Succeeded", "Failed")
             if ended or (trouble and trouble.reason in LASTING):

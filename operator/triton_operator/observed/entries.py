@@ -1,0 +1,90 @@
+"""What the results ConfigMap holds: records, failures, and what an object needs to remember besides. Pure."""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from triton_converters.contract.document import Document, DocumentError
+from triton_converters.contract.records import (
+    ACTIVE,
+    CLAIM,
+    DAMAGED,
+    FAILURE,
+    FINISHED,
+    HISTORY,
+    IMAGE,
+    SOAK,
+    is_record,
+    read_record,
+)
+from triton_operator.observed.active import Active
+from triton_operator.observed.failures import Damage, Failure
+from triton_operator.observed.flips import Flip
+from triton_operator.observed.history import History
+from triton_operator.observed.record import Record
+
+D = TypeVar("D", bound=Document)
+
+
+@dataclass(frozen=True)
+class Entries:
+    """The entries of the ConfigMap, as far as they can be read. `Observed` says what each is."""
+
+    records: Mapping[str, Record] = field(default_factory=dict)
+    failures: Mapping[str, Failure] = field(default_factory=dict)
+    damaged: Mapping[str, Damage] = field(default_factory=dict)
+    flips: Mapping[str, Flip] = field(default_factory=dict)
+    active: Active | None = None
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    claim: str = ""
+    history: History = field(default_factory=History)
+
+    def on_another_claim(self) -> "Entries":
+        """Return what still holds once another claim is used, which has none of the results."""
+        return Entries(flips=self.flips, active=self.active, claim=self.claim)
+
+
+def read_entries(entries: Mapping[str, str]) -> Entries:
+    """Read the data of the ConfigMap.
+
+    An unreadable record counts as absent, so its Job runs again and replays the result. So does a failure, and a
+    revision that is damaged is found again when a server starts on it. Without the record of a change, a revision stays
+    active and is not soaked; without that of the active one, the Service's selector tells.
+    """
+    records, unreadable = _records(entries)
+    history = History.from_json(entries.get(HISTORY, ""))
+    if entries.get(HISTORY) and not history.served:
+        unreadable[HISTORY] = entries[HISTORY]
+    return Entries(
+        records=records,
+        failures=dict(_documents(entries, FAILURE, Failure)),
+        damaged=dict(_documents(entries, DAMAGED, Damage)),
+        flips=dict(_documents({name: text for name, text in entries.items() if name != ACTIVE}, SOAK, Flip)),
+        active=dict(_documents(entries, ACTIVE, Active)).get(""),
+        unreadable=unreadable,
+        claim=entries.get(CLAIM, ""),
+        history=history,
+    )
+
+
+def _records(entries: Mapping[str, str]) -> tuple[dict[str, Record], dict[str, str]]:
+    """Return the records, and the texts of those that cannot be read."""
+    records, unreadable = {}, {}
+    for name in filter(is_record, entries):
+        text = entries[name]
+        try:
+            outcome = read_record(name, text)
+        except DocumentError:
+            unreadable[name] = text
+        else:
+            records[name] = Record(outcome, text, entries.get(FINISHED + name, ""), entries.get(IMAGE + name, ""))
+    return records, unreadable
+
+
+def _documents(entries: Mapping[str, str], prefix: str, kind: type[D]) -> Iterator[tuple[str, D]]:
+    """Yield the readable ones by what follows the prefix."""
+    for name, text in entries.items():
+        if name.startswith(prefix):
+            with contextlib.suppress(DocumentError):
+                yield name.removeprefix(prefix), kind.from_json(text)

@@ -1,0 +1,233 @@
+"""What the facts of a Job mean: ordered rules, of which the first that applies decides. Pure."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from triton_converters.contract.reasons import Reason
+from triton_operator import names
+from triton_operator.observed.ending import ended_as_it_started, eviction_words, last_seen, server_crash
+from triton_operator.observed.job_facts import EVICTIONS, JobFacts
+from triton_operator.observed.pod import RUN, PodView
+from triton_operator.observed.record import failure_of
+from triton_operator.observed.trouble import Trouble, eviction, no_pod, pod_trouble
+
+BACKOFF_LIMIT = 2
+"""Two more tries for a Job's pod, and for a sidecar that crashes, which never fails its Job by itself."""
+SEARCH_RESTARTS = 6
+"""Restarts of a search's sidecar once the search runs. The search refuses a configuration under which the server ended
+twice; three such configurations leave time for others, though the kubelet waits longer with each start."""
+TRIES_USED_UP = "BackoffLimitExceeded"
+"""The reason of a Job that failed because its pods failed more often than BACKOFF_LIMIT."""
+_MEASURING = ("profile", "search", "measure")
+"""Stages whose deadline is in spec.performance; that of the others is in spec.conversion."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a rule found."""
+
+    failure: Trouble | None = None
+    """`JobView.failure`."""
+    pending: Trouble | None = None
+    """`JobView.pending`."""
+
+
+def answered(job: JobFacts) -> Finding | None:
+    """It left a result, and what else its pods say does not matter."""
+    return Finding() if job.record is not None else None
+
+
+def answer_cut(job: JobFacts) -> Finding | None:
+    """The kubelet cut its answer."""
+    return Finding(failure=_cut_short(job, job.cut)) if job.cut is not None else None
+
+
+def succeeded_without_result(job: JobFacts) -> Finding | None:
+    """It succeeded, and no result is seen. A pod that is gone may have left one."""
+    if job.state != "Succeeded":
+        return None
+    return Finding(failure=_no_result(job)) if job.pods else Finding()
+
+
+def ran_late(job: JobFacts) -> Finding | None:
+    """A pod ran past its deadline."""
+    return Finding(failure=_late(job, job.late)) if job.late is not None else None
+
+
+def evicted_in_a_row(job: JobFacts) -> Finding | None:
+    """The kubelet ended so many of its pods that another would end so too."""
+    return Finding(failure=_evicted(job)) if len(job.evictions) == EVICTIONS else None
+
+
+def queued(job: JobFacts) -> Finding | None:
+    """It is suspended, or failed only because it was suspended too often: each time, its pod counts as a failed try."""
+    says = (job.condition.get("type"), job.condition.get("reason"))
+    is_worn_out = job.body["spec"].get("suspend") and says == ("Failed", TRIES_USED_UP)
+    return Finding(pending=_queued(job)) if job.is_queued or is_worn_out else None
+
+
+def failed(job: JobFacts) -> Finding | None:
+    """The Job controller gave it up."""
+    return Finding(failure=_failure(job)) if job.state == "Failed" else None
+
+
+def without_pod(job: JobFacts) -> Finding | None:
+    """It has no pod yet, or can get none."""
+    return Finding(pending=no_pod(job.body, job.events)) if job.newest is None else None
+
+
+def tries_again(job: JobFacts) -> Finding | None:
+    """Its newest pod has ended, and another one follows, or the Job is about to end."""
+    pod = job.newest
+    if pod is None or not pod.has_ended:
+        return None
+    return Finding(pending=_replaced(job) or _again(job, pod))
+
+
+def lingers(job: JobFacts) -> Finding | None:
+    """Its own container has ended without a result, and others keep its pod from ending."""
+    pod = job.newest
+    if pod is None or job.lingers_since is None:
+        return None
+    end = failure_of(pod, job.stage, job.key) or _no_result(job)
+    return Finding(failure=end) if job.is_final else Finding(pending=_kept_up(job, pod, end))
+
+
+def runs(job: JobFacts) -> Finding | None:
+    """Its newest pod goes on. Its server may have crashed, so often that another start would not help."""
+    pod = job.newest
+    if pod is None:
+        return None
+    crash, searches = server_crash(pod), _searches(job, pod)
+    lasting = crash if crash is not None and _lasts(crash, pod, searches) else None
+    pending = (lasting if searches else crash) or pod_trouble(pod, job.events) or _runs_again(job)
+    return Finding(failure=lasting, pending=pending)
+
+
+RULES: tuple[Callable[[JobFacts], Finding | None], ...] = (
+    answered,
+    answer_cut,
+    succeeded_without_result,
+    ran_late,
+    evicted_in_a_row,
+    queued,
+    failed,
+    without_pod,
+    tries_again,
+    lingers,
+    runs,
+)
+"""The first that applies decides; one always does, because a Job without a pod and one with a pod have their rules."""
+
+
+def finding(job: JobFacts) -> Finding:
+    """Return what the first rule that applies found."""
+    return next(found for rule in RULES if (found := rule(job)) is not None)
+
+
+def _searches(job: JobFacts, pod: PodView) -> bool:
+    """Whether a search runs, and its server has started with the spec's configuration or may have.
+
+    A crash may then be the fault of the configuration that it tries; it goes on with another.
+    """
+    asks = [each for each in pod.in_turn(job.stage) if each.name in (RUN, job.stage)]
+    has_begun = bool(asks) and asks[0].waiting is None
+    return job.stage == "search" and has_begun and not ended_as_it_started(pod)
+
+
+def _lasts(crash: Trouble, pod: PodView, searches: bool) -> bool:
+    """Whether another start would not help: a refused model stays refused, but a crash may be the node's fault."""
+    if searches:
+        return pod.restarts > SEARCH_RESTARTS
+    return crash.reason is not Reason.SERVER_CRASHED or pod.restarts > BACKOFF_LIMIT
+
+
+def _kept_up(job: JobFacts, pod: PodView, end: Trouble) -> Trouble:
+    """Return how the Job's own container ended, and why the Job does not try again."""
+    others = ", ".join(pod.kept_by(job.stage))
+    message = (
+        f"{end.message}; container {others} goes on in its pod, so the Job cannot try again; keep that container out of"
+        " the Jobs' pods by labels or annotations in spec.pod"
+    )
+    return Trouble(end.reason, message)
+
+
+def _no_result(job: JobFacts) -> Trouble:
+    return Trouble(Reason.RESULT_MISSING, f"Job {job.name} succeeded without a valid result; see its log")
+
+
+def _cut_short(job: JobFacts, pod: PodView) -> Trouble:
+    message = f"the kubelet cut the answer of Job {job.name}, because all containers of a pod share one limit"
+    template = job.body["spec"].get("template", {}).get("spec", {})
+    own = {each["name"] for group in ("initContainers", "containers") for each in template.get(group, [])}
+    if added := [name for name in pod.names if name not in own]:
+        message += (
+            f", and something in the cluster added {', '.join(added)}; keep that out of the Jobs' pods by labels or"
+            " annotations in spec.pod"
+        )
+    return Trouble(Reason.RESULT_MISSING, message)
+
+
+def _again(job: JobFacts, pod: PodView) -> Trouble | None:
+    """Return the failure of a pod whose Job tries again; None if the Job is about to end with it."""
+    if pod.is_disrupted:
+        return eviction(pod)
+    failure = None if job.is_final else failure_of(pod, job.stage, job.key)
+    return Trouble(failure.reason, f"{failure.message}; the Job tries again") if failure else None
+
+
+def _evicted(job: JobFacts) -> Trouble:
+    message = (
+        f"{eviction_words(job.evictions[-1])}; so ended {EVICTIONS} pods of Job {job.name} in a row; let it need less"
+        " of that, or give it more, and try again"
+    )
+    return Trouble(Reason.EVICTED, message)
+
+
+def _replaced(job: JobFacts) -> Trouble | None:
+    """Return why another pod is about to be made, if the kubelet ended the last one."""
+    if not job.evictions:
+        return None
+    message = (
+        f"{eviction_words(job.evictions[-1])}; another pod takes its place, unless {EVICTIONS} in a row end so (now"
+        f" {len(job.evictions)})"
+    )
+    return Trouble(Reason.EVICTED, message)
+
+
+def _runs_again(job: JobFacts) -> Trouble | None:
+    """Return why a pod that runs well is not the Job's first."""
+    if not job.evictions:
+        return None
+    number = f"(eviction {len(job.evictions)} of at most {EVICTIONS})"
+    return Trouble(Reason.RUNNING, f"{eviction_words(job.evictions[-1])}; its Job runs again {number}")
+
+
+def _queued(job: JobFacts) -> Trouble:
+    metadata = job.body["metadata"]
+    queue = metadata["labels"].get(names.QUEUE_LABEL)
+    if queue is None:
+        words = f"Job {job.name} is suspended; it goes on once its spec.suspend is false, so ask the one who set that"
+        return Trouble(Reason.QUEUED, words)
+    message = (
+        f"Job {job.name} waits in queue {queue} until Kueue admits it; to see what it waits for, type: kubectl describe"
+        f" workloads --namespace {metadata.get('namespace', 'default')} --selector kueue.x-k8s.io/job-uid={job.uid}"
+    )
+    return Trouble(Reason.QUEUED, message)
+
+
+def _late(job: JobFacts, pod: PodView) -> Trouble:
+    section = "performance" if job.stage in _MEASURING else "conversion"
+    advice = f"; raise spec.{section}.activeDeadlineSeconds" if job.stage != "snapshot" else ""
+    seen = last_seen(pod, job.stage, job.events)
+    message = (
+        f"Job {job.name} ran for more than {pod.deadline_seconds} s{advice}{'; last seen: ' if seen else ''}{seen}"
+    )
+    return Trouble(Reason.DEADLINE_EXCEEDED, message)
+
+
+def _failure(job: JobFacts) -> Trouble:
+    for pod in reversed(job.pods):
+        if found := failure_of(pod, job.stage, job.key):
+            return found
+    return Trouble(Reason.CRASHED, f"Job {job.name} failed: {job.condition.get('message', 'its pods are gone')}")

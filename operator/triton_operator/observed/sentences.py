@@ -1,0 +1,39 @@
+"""What the scheduler, the kubelet and the API server say in prose alone, read in this one place. Pure.
+
+Their reasons do not tell what is missing; only these sentences of theirs do. tritonserver's are read in `refusal`.
+"""
+
+import re
+
+_INSUFFICIENT = re.compile(r"Insufficient ([\w./-]*\w)")
+_QUOTA = re.compile(r"requests\.([\w./-]+)=")
+_HINTS = (
+    ("Insufficient", " Request less, or add a node that has it."),
+    ("persistentvolumeclaim", " Create the claim or correct its name; the pod then starts by itself."),
+    *(
+        (words, " Check spec.gpu.product and the pod's nodeSelector and affinity against the nodes' labels.")
+        for words in ("node selector", "affinity")
+    ),
+)
+"""What the scheduler says if it finds no node, and what to do; the first that it says counts."""
+
+
+def lacking(message: str) -> frozenset[str]:
+    """Return the resources that the scheduler, or the API server for a quota, says it has too few of."""
+    asked = message.partition("exceeded quota:")[2].partition("requested:")[2].partition(", used:")[0]
+    return frozenset(_INSUFFICIENT.findall(message)) | frozenset(_QUOTA.findall(asked))
+
+
+def hint(message: str) -> str:
+    """Return what to do about a pod for which the scheduler found no node, as the end of a message; it may be empty."""
+    return next((advice for words, advice in _HINTS if words in message), "")
+
+
+def lacks_directory(message: str) -> bool:
+    """Whether the kubelet found a directory missing on a read-only volume. On another one it makes it."""
+    return "failed to create subPath directory" in message
+
+
+def is_of_incoming(message: str) -> bool:
+    """Whether the kubelet names the volume that user code writes to."""
+    return '"incoming"' in message

@@ -1,0 +1,141 @@
+"""A revision's Deployment as one pass sees it, with what its pods report. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from triton_converters.contract.reasons import Reason
+from triton_operator import names
+from triton_operator.observed.ending import revision_trouble, server_crash
+from triton_operator.observed.events import node_is_coming
+from triton_operator.observed.pod import PodView
+from triton_operator.observed.sentences import lacking
+from triton_operator.observed.trouble import Trouble, pod_trouble
+
+DAMAGES = (Reason.REPOSITORY_DAMAGED, Reason.RESULT_MISSING)
+"""Reasons for which a revision is published anew if a server cannot start on it."""
+
+
+@dataclass(frozen=True)
+class ServerView:
+    """A revision's Deployment and what its pods report."""
+
+    name: str
+    uid: str
+    replicas: int
+    """How many replicas it should have."""
+    pods: int
+    """How many pods it has."""
+    ready_pods: int
+    """How many of them are ready."""
+    ready: bool
+    """Whether all wanted pods, and at least one, are ready with the newest template."""
+    was_ready: bool
+    """Whether that was noted since it last had no replicas; if it is not so now, pods were added or have failed."""
+    waits_note: str
+    """Since when its pods are waited for, as noted; empty: since it was made."""
+    trouble: Trouble | None
+    damage: Trouble | None
+    """What is wrong with its revision on the claim, as a pod that starts found."""
+    image_id: str
+    """The server image's ID, as the kubelet reports it."""
+    created_at: datetime
+    revision_key: str
+    """Key of its revision on the claim."""
+    makes_way_for: str
+    """Name of the Deployment for which it has fewer replicas than wanted; empty: there is none."""
+    makes_way_since: datetime | None
+    """When it made way; None: it does not, or an earlier version of the operator did not note it."""
+    makes_way_pods: int | None
+    """How many pods it gave up; None likewise."""
+    node_is_coming: bool
+    """Whether an autoscaler makes a node for one of its pods."""
+    progress_deadline_exceeded: bool
+    addresses: Mapping[str, str]
+    """The IP addresses of the pods that run, by the pods' names."""
+    restarts: Mapping[str, datetime]
+    """When tritonserver last ended before the kubelet started it again, by the names of the pods where it did."""
+    body: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def answers(self) -> bool:
+        """Whether at least one pod is ready and should go on."""
+        return self.replicas > 0 and self.ready_pods > 0
+
+    def waited(self, now: datetime) -> float:
+        """Seconds since its pods are waited for."""
+        since = datetime.fromisoformat(self.waits_note) if self.waits_note else self.created_at
+        return (now - since).total_seconds()
+
+
+def server_view(body: Mapping[str, Any], pods: Iterable[PodView], events: Sequence[Mapping[str, Any]]) -> ServerView:
+    """Read a revision's Deployment, its pods among `pods`, and Events about them."""
+    metadata, status = body["metadata"], body.get("status", {})
+    name, notes = metadata["name"], metadata.get("annotations", {})
+    revision = metadata.get("labels", {}).get(names.KEY_LABEL, "")
+    # The trouble of an evicted pod's successor says more than the eviction.
+    own = sorted((pod for pod in pods if pod.revision == name), key=lambda pod: pod.is_disrupted)
+    damages = (found for pod in own if (found := revision_trouble(pod, revision)) and found.reason in DAMAGES)
+    since = _time(notes.get(names.MAKES_WAY_SINCE_ANNOTATION, ""))
+    gives = notes.get(names.MAKES_WAY_PODS_ANNOTATION, "")
+    return ServerView(
+        name=name,
+        uid=metadata["uid"],
+        replicas=_wanted(body),
+        pods=status.get("replicas", 0),
+        ready_pods=status.get("readyReplicas", 0),
+        ready=_is_ready(body),
+        was_ready=names.WAS_READY_ANNOTATION in notes,
+        waits_note=_time(notes.get(names.WAITS_ANNOTATION, "")),
+        trouble=next(_troubles(body, revision, own, events), None),
+        damage=next(damages, None),
+        image_id=min(filter(None, (pod.server_image_id for pod in own)), default=""),
+        created_at=datetime.fromisoformat(metadata["creationTimestamp"]),
+        revision_key=revision,
+        makes_way_for=notes.get(names.MAKES_WAY_ANNOTATION, ""),
+        makes_way_since=datetime.fromisoformat(since) if since else None,
+        makes_way_pods=int(gives) if gives.isdecimal() else None,
+        node_is_coming=any(node_is_coming(pod.uid, events) for pod in own),
+        progress_deadline_exceeded=_condition(body, "Progressing").get("reason") == "ProgressDeadlineExceeded",
+        addresses={pod.name: pod.address for pod in own if pod.address},
+        restarts={pod.name: at for pod in own if (at := pod.restarted_at) is not None},
+        body=body,
+    )
+
+
+def _troubles(
+    body: Mapping[str, Any], revision: str, pods: Iterable[PodView], events: Sequence[Mapping[str, Any]]
+) -> Iterator[Trouble]:
+    """Yield what keeps the pods from serving, what says most first."""
+    refused = _condition(body, "ReplicaFailure")
+    if refused.get("status") == "True":
+        words = refused.get("message", "")
+        message = f"Deployment {body['metadata']['name']} gets no pod: {words}"
+        yield Trouble(Reason.APPLY_REFUSED, message, lacking(words))
+    for pod in pods:
+        if found := revision_trouble(pod, revision) or server_crash(pod) or pod_trouble(pod, events):
+            yield found
+
+
+def _is_ready(body: Mapping[str, Any]) -> bool:
+    wanted, status = _wanted(body), body.get("status", {})
+    is_current = status.get("observedGeneration") == body["metadata"].get("generation")
+    return bool(is_current and 0 < wanted <= min(status.get("updatedReplicas", 0), status.get("readyReplicas", 0)))
+
+
+def _wanted(body: Mapping[str, Any]) -> int:
+    return int(body["spec"].get("replicas", 1))
+
+
+def _condition(body: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    conditions = body.get("status", {}).get("conditions", [])
+    return next((each for each in conditions if each["type"] == kind), {})
+
+
+def _time(note: str) -> str:
+    """Return a note that is a time with its zone; empty for any other, which somebody wrote by hand."""
+    try:
+        return note if note and datetime.fromisoformat(note).tzinfo else ""
+    except ValueError:
+        return ""
