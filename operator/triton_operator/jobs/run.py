@@ -1,12 +1,14 @@
 """The one way in which any step runs a Job. Pure."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
 from triton_operator.context import Context
 from triton_operator.effects import Effects
+from triton_operator.jobs.fate import Facts, Fate, Known, Reading, State, next_fate
 from triton_operator.observed.failures import Failure
 from triton_operator.observed.job import JobView
 from triton_operator.observed.pod import RUN
@@ -59,56 +61,159 @@ def run(
     return replace(known, effects=known.effects + Effects(needed=frozenset(replaced), failures=failures))
 
 
+@dataclass(frozen=True)
+class _Found:
+    """A piece of work, and all that is known of it."""
+
+    body: dict[str, Any]
+    """Its Job, as it would be made now."""
+    name: str
+    """Name of its Job, which an earlier version of the operator may have made."""
+    same: Sequence[JobView]
+    """The Jobs of its key."""
+    job: JobView | None
+    record: Record | None
+    known: Failure | None
+    """The recorded failure of that Job."""
+    reading: Run | None
+    """What became of the Job that reads its answer from the claim; None: none is needed."""
+    failure: Trouble | None
+    """How the Job failed, or why it is given up."""
+
+
 def _run(context: Context, work: Work, start: bool, patience: float | None, repeats: Collection[Reason]) -> Run:
-    body = job(context, work)
-    name = body["metadata"]["name"]
-    record = record_name(work.stage, work.key)
-    needed = frozenset({record})
-    same = [each for each in context.observed.jobs.values() if (each.stage, each.key) == (work.stage, work.key)]
-    if record in context.observed.records:
-        jobs = frozenset({name, *(each.name for each in same if not each.active)})
-        jobs -= {each.name for each in same if each.suspended or _overstays(context, each)}
-        return Run(Effects(needed=needed, jobs=jobs), record=context.observed.records[record])
-    earlier = earlier_name(context, work) if context.observed.failures else ""
-    failed_earlier = context.observed.failures.get(earlier)
-    if failed_earlier is not None and failed_earlier.retry == context.deployment.retry:
-        name = earlier
-    observed, known, jobs = context.observed.jobs.get(name), context.observed.failures.get(name), frozenset({name})
-    if known is not None and (observed is None or observed.uid == known.uid):
-        again = known.retry != context.deployment.retry
-        if not again and (observed is not None or known.reason not in repeats):
-            stays = jobs if observed is not None and _stays(context, observed) else frozenset()
-            return Run(Effects(needed=needed, jobs=stays, failures={name: known}), failure=known.trouble)
-        if observed is not None:
-            # Until the failed Job is gone, the record tells it from the next one.
-            return Run(Effects(needed=needed, failures={name: known}), active=True)
-    # Without another Job of the key, none reads; so no Job is built in vain.
-    may_read = not work.reads and (
-        (observed is not None and observed.cut) or any(each is not observed for each in same)
+    found = _find(context, work, patience)
+    facts = Facts(
+        recorded=found.record is not None,
+        known=_known(context, found, repeats),
+        job=_state(context, found),
+        reading=_reading_of(found),
+        may_start=start and not context.spec.suspend,
     )
-    reading = _reading(context, work, observed) if may_read else None
-    if reading is not None and reading.failure is None:
-        return reading
-    if reading is not None and reading.failure is not None:
-        uid = observed.uid if observed is not None else ""
-        failed = Failure(uid, reading.failure.reason, reading.failure.message, context.deployment.retry)
-        return Run(Effects(needed=needed, failures={name: failed}), failure=reading.failure)
-    if observed is None:
-        if not start or context.spec.suspend:
-            return Run(Effects(needed=needed))
-        return Run(Effects((body,), needed, jobs), active=True)
-    if is_unseen(context, observed):
-        return Run(Effects((body,), needed, jobs), pending=observed.pending, active=True)
-    failure = observed.failure or _given_up(context, observed, patience)
-    if failure is not None:
-        stays = jobs if _stays(context, observed) else frozenset()
-        failed = Failure(observed.uid, failure.reason, failure.message, context.deployment.retry)
-        return Run(Effects(needed=needed, jobs=stays, failures={name: failed}), failure=failure)
-    if observed.state != "Active":
-        # Its pod is gone with the answer, or it was suspended too often: without the Job another one starts, and
-        # replays an answer from the claim.
-        return Run(Effects(needed=needed), pending=observed.pending, active=True)
-    return Run(Effects((body,), needed, jobs), pending=observed.pending, active=True)
+    outcome = _BECOMES[next_fate(facts)](context, found)
+    return replace(outcome, effects=outcome.effects + Effects(needed=frozenset({record_name(work.stage, work.key)})))
+
+
+def _find(context: Context, work: Work, patience: float | None) -> _Found:
+    """Return all that is known of the work."""
+    observed, body = context.observed, job(context, work)
+    name = body["metadata"]["name"]
+    same = [each for each in observed.jobs.values() if (each.stage, each.key) == (work.stage, work.key)]
+    earlier = earlier_name(context, work) if observed.failures else ""
+    if earlier in observed.failures and observed.failures[earlier].retry == context.deployment.retry:
+        name = earlier
+    own, known = observed.jobs.get(name), observed.failures.get(name)
+    record = observed.records.get(record_name(work.stage, work.key))
+    # Without another Job of the key, none reads; so no Job is built in vain.
+    may_read = not work.reads and ((own is not None and own.cut) or any(each is not own for each in same))
+    return _Found(
+        body=body,
+        name=name,
+        same=same,
+        job=own,
+        record=record,
+        known=None if known is None or (own is not None and own.uid != known.uid) else known,
+        reading=_reading(context, work, own) if may_read and record is None else None,
+        failure=(own.failure or _given_up(context, own, patience)) if own is not None else None,
+    )
+
+
+def _known(context: Context, found: _Found, repeats: Collection[Reason]) -> Known:
+    if found.known is None:
+        return Known.NOTHING
+    is_asked_again = found.known.retry != context.deployment.retry
+    ends_with_job = found.job is None and found.known.reason in repeats
+    return Known.REPEATS if is_asked_again or ends_with_job else Known.STANDS
+
+
+def _state(context: Context, found: _Found) -> State:
+    if found.job is None:
+        return State.ABSENT
+    if is_unseen(context, found.job):
+        return State.ACTIVE
+    if found.failure is not None:
+        return State.FAILED
+    return State.ACTIVE if found.job.state == "Active" else State.ENDED
+
+
+def _reading_of(found: _Found) -> Reading:
+    if found.reading is None:
+        return Reading.NONE
+    return Reading.GOES_ON if found.reading.failure is None else Reading.FAILED
+
+
+def _recorded(context: Context, found: _Found) -> Run:
+    stay = {found.name, *(each.name for each in found.same if not each.active)}
+    go = {each.name for each in found.same if each.suspended or _overstays(context, each)}
+    return Run(Effects(jobs=frozenset(stay - go)), record=found.record)
+
+
+def _failed_before(context: Context, found: _Found) -> Run:
+    assert found.known is not None
+    return _failed(context, found, found.known, found.known.trouble)
+
+
+def _makes_way(context: Context, found: _Found) -> Run:
+    # Until the failed Job is gone, the record tells it from the next one.
+    assert found.known is not None
+    return Run(Effects(failures={found.name: found.known}), active=True)
+
+
+def _reads(context: Context, found: _Found) -> Run:
+    assert found.reading is not None
+    return found.reading
+
+
+def _unreadable(context: Context, found: _Found) -> Run:
+    assert found.reading is not None
+    assert found.reading.failure is not None
+    return Run(Effects(failures=_noted(context, found, found.reading.failure)), failure=found.reading.failure)
+
+
+def _waits(context: Context, found: _Found) -> Run:
+    return Run(Effects())
+
+
+def _runs(context: Context, found: _Found) -> Run:
+    pending = found.job.pending if found.job is not None else None
+    return Run(Effects((found.body,), jobs=frozenset({found.name})), pending=pending, active=True)
+
+
+def _fails(context: Context, found: _Found) -> Run:
+    assert found.failure is not None
+    return _failed(context, found, _noted(context, found, found.failure)[found.name], found.failure)
+
+
+def _repeats(context: Context, found: _Found) -> Run:
+    # Its pod is gone with the answer, or it was suspended too often: without the Job another one starts, and replays an
+    # answer from the claim.
+    return Run(Effects(), pending=found.job.pending if found.job is not None else None, active=True)
+
+
+_BECOMES: Mapping[Fate, Callable[[Context, _Found], Run]] = {
+    Fate.RECORDED: _recorded,
+    Fate.FAILED_BEFORE: _failed_before,
+    Fate.MAKES_WAY: _makes_way,
+    Fate.READS: _reads,
+    Fate.UNREADABLE: _unreadable,
+    Fate.WAITS: _waits,
+    Fate.RUNS: _runs,
+    Fate.FAILS: _fails,
+    Fate.REPEATS: _repeats,
+}
+"""What each fate asks of the cluster, and what it says."""
+
+
+def _noted(context: Context, found: _Found, failure: Trouble) -> Mapping[str, Failure]:
+    uid = found.job.uid if found.job is not None else ""
+    return {found.name: Failure(uid, failure.reason, failure.message, context.deployment.retry)}
+
+
+def _failed(context: Context, found: _Found, noted: Failure, failure: Trouble) -> Run:
+    """Return a failure that is recorded. Its Job is kept, for its log, if it ended by itself."""
+    stays = found.job is not None and found.job.ended and not _overstays(context, found.job)
+    jobs = frozenset({found.name}) if stays else frozenset()
+    return Run(Effects(jobs=jobs, failures={found.name: noted}), failure=failure)
 
 
 def _reading(context: Context, work: Work, observed: JobView | None) -> Run | None:
@@ -145,9 +250,8 @@ def waiting(work: str, run: Run, context: Context) -> tuple[Reason, str]:
 
 def _where_from(context: Context, pending: Trouble) -> str:
     """What to do about the image of TensorFlow: an installation may lack it, because no other model needs it."""
-    lacks_image = pending.reason is Reason.IMAGE_PULL_FAILED and f"container {RUN}:" in pending.message
     if (
-        not lacks_image
+        (pending.reason, pending.container) != (Reason.IMAGE_PULL_FAILED, RUN)
         or context.spec.conversion.image
         or context.framework_image != context.images.converter_tensorflow
     ):
@@ -157,11 +261,6 @@ def _where_from(context: Context, pending: Trouble) -> str:
         " says how to build it. The object goes on by itself once its nodes can pull the image. If you change the"
         " value, change spec.source.revision too, because an object keeps its images"
     )
-
-
-def _stays(context: Context, failed: JobView) -> bool:
-    """Whether a Job that failed is kept, for its log: it has to end by itself."""
-    return failed.ended and not _overstays(context, failed)
 
 
 def _overstays(context: Context, job: JobView) -> bool:

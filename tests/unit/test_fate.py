@@ -1,0 +1,49 @@
+"""What becomes of a piece of work: the whole table of facts, and what the runner does with each fate elsewhere."""
+
+from itertools import product
+
+import pytest
+
+from triton_operator.jobs.fate import Facts, Fate, Known, Reading, State, next_fate
+
+NOTHING = Facts(recorded=False, known=Known.NOTHING, job=State.ABSENT, reading=Reading.NONE, may_start=True)
+"""Facts of work that nobody has done: its Job starts."""
+
+
+def facts(**others: object) -> Facts:
+    return Facts(**{**vars(NOTHING), **others})
+
+
+@pytest.mark.parametrize(
+    ("seen", "fate"),
+    [
+        (facts(), Fate.RUNS),
+        (facts(may_start=False), Fate.WAITS),
+        # A Job that exists goes on, whether another one may start or not.
+        (facts(job=State.ACTIVE, may_start=False), Fate.RUNS),
+        (facts(job=State.FAILED, may_start=False), Fate.FAILS),
+        (facts(job=State.ENDED, may_start=False), Fate.REPEATS),
+        (facts(recorded=True), Fate.RECORDED),
+        (facts(recorded=True, job=State.FAILED, known=Known.STANDS), Fate.RECORDED),
+        (facts(recorded=True, reading=Reading.FAILED), Fate.RECORDED),
+        (facts(known=Known.STANDS), Fate.FAILED_BEFORE),
+        (facts(known=Known.STANDS, job=State.FAILED), Fate.FAILED_BEFORE),
+        (facts(known=Known.STANDS, reading=Reading.GOES_ON), Fate.FAILED_BEFORE),
+        # The failed Job goes first: its name is that of the next one.
+        (facts(known=Known.REPEATS, job=State.FAILED), Fate.MAKES_WAY),
+        (facts(known=Known.REPEATS), Fate.RUNS),
+        (facts(known=Known.REPEATS, may_start=False), Fate.WAITS),
+        (facts(known=Known.REPEATS, reading=Reading.FAILED), Fate.UNREADABLE),
+        (facts(job=State.FAILED, reading=Reading.GOES_ON), Fate.READS),
+        (facts(job=State.FAILED, reading=Reading.FAILED), Fate.UNREADABLE),
+        (facts(job=State.ENDED, reading=Reading.GOES_ON), Fate.READS),
+        (facts(reading=Reading.GOES_ON, may_start=False), Fate.READS),
+    ],
+)
+def test_the_first_line_that_applies_decides(seen: Facts, fate: Fate) -> None:
+    assert next_fate(seen) is fate
+
+
+def test_every_fact_has_a_fate_and_every_fate_a_fact() -> None:
+    every = product((False, True), Known, State, Reading, (False, True))
+    assert {next_fate(Facts(*each)) for each in every} == set(Fate)
