@@ -1,7 +1,7 @@
 """Convert: one Job for each candidate, `parallelism` at a time, in the spec's order. A failure stops no other Job."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.reasons import Reason
@@ -14,7 +14,8 @@ from triton_operator.context import Context
 from triton_operator.effects import Effects, Verdict
 from triton_operator.jobs.convert import work_and_damages
 from triton_operator.jobs.reference import Dump
-from triton_operator.jobs.run import run, waiting
+from triton_operator.jobs.run import Run, run, waiting
+from triton_operator.observed.failures import Damage
 from triton_operator.observed.trouble import Trouble
 from triton_operator.resources.work import Work
 from triton_operator.stages.progress import Round
@@ -28,49 +29,76 @@ def convert(context: Context, progress: Referred) -> Referred:
     return progress.after(converted(context, progress.dump, combinations(context.spec)))
 
 
+@dataclass(frozen=True)
+class _Conversion:
+    """A candidate and its conversion."""
+
+    candidate: Combination
+    work: Work
+    damages: Mapping[str, Damage]
+    """What became of the revision under earlier keys."""
+
+    @property
+    def files(self) -> frozenset[str]:
+        """Keys of the files that other candidates of an ensemble may share."""
+        return frozenset(member.conversion_key for member in self.request.members)
+
+    @property
+    def request(self) -> ConvertRequest:
+        """What its Job is asked."""
+        assert isinstance(self.work.request, ConvertRequest)
+        return self.work.request
+
+
 def converted(context: Context, dump: Dump, candidates: Sequence[Combination]) -> Round:
     """Return what became of the candidates' conversions."""
-    pairs = [work_and_damages(context, dump, candidate) for candidate in candidates]
-    works = [work for work, _ in pairs]
-    free = context.spec.conversion.parallelism - sum(_is_active(context, work) for work in works)
+    every = [_Conversion(each, *work_and_damages(context, dump, each)) for each in candidates]
+    free = context.spec.conversion.parallelism - sum(_is_active(context, each.work) for each in every)
     attempts, effects = [], Effects()
-    # Keys of the files that candidates of an ensemble share: `made` exist, `making` are being made by a running Job.
-    made = {key for work in works if _is_done(context, work) for key in _files(work)}
-    making = {key for work in works if _is_active(context, work) for key in _files(work)} - made
-    for candidate, (work, damages) in zip(candidates, pairs, strict=True):
-        if refusal := refused(context, candidate):
-            attempts.append(Attempt(candidate).now("Skipped", refusal))
+    # The files that exist, and those that a running Job makes.
+    made = {key for each in every if _is_done(context, each.work) for key in each.files}
+    making = {key for each in every if _is_active(context, each.work) for key in each.files} - made
+    for each in every:
+        if barred := _barred(context, each):
+            attempts.append(barred)
             continue
-        if lost := given_up(context, damages):
-            attempts.append(Attempt(candidate, work.key).now("Failed", lost))
-            continue
-        active, absent = _is_active(context, work), no_product(context, candidate)
-        shared = bool(_files(work) & making)
-        start = free > 0 and absent is None and not shared
-        this = run(context, work, start=start, patience=patience(context, candidate))
+        may_start = free > 0 and no_product(context, each.candidate) is None and not each.files & making
+        this = run(context, each.work, start=may_start, patience=patience(context, each.candidate))
         effects += this.effects
-        if this.active and not active:
+        if this.active and not _is_active(context, each.work):
             free -= 1
-            making |= _files(work) - made
-        assert isinstance(work.request, ConvertRequest)
-        attempt = Attempt(candidate, work.key, replaces=tuple(damages), engine_cache=work.request.engine_cache)
-        if this.record is not None:
-            result = this.record.outcome.result
-            assert isinstance(result, ConvertResult)
-            if refusal := rehearsal_refused(context, result):
-                attempts.append(attempt.now("Failed", refusal))
-            else:
-                attempts.append(replace(attempt, conversion=result).now("Converted"))
-        elif this.failure is not None:
-            skipped = this.failure.reason is Reason.UNSCHEDULABLE
-            attempts.append(attempt.now("Skipped" if skipped else "Failed", _advised(context, this.failure)))
-        elif absent is not None and not this.active:
-            attempts.append(attempt.now("Skipped", absent))
-        else:
-            reason, words = waiting(f"the conversion of candidate {candidate.name}", this, context)
-            state = "Converting" if this.active else "Pending"
-            attempts.append(attempt.now(state, Trouble(reason, words)))  # type: ignore[arg-type]
+            making |= each.files - made
+        attempts.append(_attempt(context, each, this))
     return Round(_verdict(attempts), effects, tuple(attempts))
+
+
+def _barred(context: Context, conversion: _Conversion) -> Attempt | None:
+    """Return the candidate if it is not tried; None if it is."""
+    attempt = Attempt(conversion.candidate)
+    if refusal := refused(context, conversion.candidate):
+        return attempt.now("Skipped", refusal)
+    if lost := given_up(context, conversion.damages):
+        return replace(attempt, key=conversion.work.key).now("Failed", lost)
+    return None
+
+
+def _attempt(context: Context, conversion: _Conversion, this: Run) -> Attempt:
+    """Return the candidate as its Job left it."""
+    candidate, cache = conversion.candidate, conversion.request.engine_cache
+    attempt = Attempt(candidate, conversion.work.key, replaces=tuple(conversion.damages), engine_cache=cache)
+    if this.record is not None:
+        result = this.record.outcome.result
+        assert isinstance(result, ConvertResult)
+        if refusal := rehearsal_refused(context, result):
+            return attempt.now("Failed", refusal)
+        return replace(attempt, conversion=result).now("Converted")
+    if this.failure is not None:
+        is_skipped = this.failure.reason is Reason.UNSCHEDULABLE
+        return attempt.now("Skipped" if is_skipped else "Failed", _advised(context, this.failure))
+    if not this.active and (absent := no_product(context, candidate)):
+        return attempt.now("Skipped", absent)
+    trouble = Trouble(*waiting(f"the conversion of candidate {candidate.name}", this, context))
+    return attempt.now("Converting" if this.active else "Pending", trouble)
 
 
 def _advised(context: Context, failure: Trouble) -> Trouble:
@@ -85,12 +113,6 @@ def _advised(context: Context, failure: Trouble) -> Trouble:
         else f"or ask the administrator who installed the operator to set {value}, and {again}"
     )
     return Trouble(failure.reason, f"{failure.message}; {advice}")
-
-
-def _files(work: Work) -> frozenset[str]:
-    """Keys of the conversions that other candidates of an ensemble may share."""
-    assert isinstance(work.request, ConvertRequest)
-    return frozenset(member.conversion_key for member in work.request.members)
 
 
 def _is_done(context: Context, work: Work) -> bool:

@@ -1,11 +1,16 @@
 """What a step of the flow returns. Pure."""
 
-from dataclasses import dataclass, field, replace
-from typing import Self
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Self, TypeVar
 
 from triton_converters.contract.reasons import Reason
 from triton_operator.candidates.attempt import Attempt
+from triton_operator.context import Context
 from triton_operator.effects import Effects, Verdict
+
+P = TypeVar("P", bound="Progress")
+T = TypeVar("T", bound="Progress")
 
 
 @dataclass(frozen=True)
@@ -35,14 +40,29 @@ class Progress:
 
     def waiting(self, verdict: Verdict, effects: Effects | None = None, *, stalled: bool = False) -> Self:
         """Return the progress of a step that cannot go on, with the condition that says why."""
-        return replace(self._with(verdict, effects), waits=True, stalled=stalled)
+        return replace(self.noting(verdict, effects), waits=True, stalled=stalled)
 
     def after(self, round: Round) -> Self:
         """Return the progress of a step that took the candidates through a stage."""
-        reached = replace(self._with(round.verdict, round.effects), attempts=round.attempts)
+        reached = replace(self.noting(round.verdict, round.effects), attempts=round.attempts)
         if round.verdict.status:
             return reached
         return replace(reached, waits=True, stalled=round.verdict.reason is Reason.ALL_CANDIDATES_FAILED)
 
-    def _with(self, verdict: Verdict, effects: Effects | None) -> Self:
+    def noting(self, verdict: Verdict, effects: Effects | None = None) -> Self:
+        """Return the progress with one more condition."""
         return replace(self, verdicts=(*self.verdicts, verdict), effects=self.effects + (effects or Effects()))
+
+    def reached(self, kind: type[T], **found: Any) -> T:
+        """Return the progress of a step that found out what ``kind`` holds besides; ``found``: that, by its fields."""
+        return kind(**{each.name: getattr(self, each.name) for each in fields(self)} | found)
+
+
+def step(takes: type[P], go: Callable[[Context, P], Progress]) -> Callable[[Context, Progress], Progress]:
+    """Return a step of the flow, which takes what the steps before it have found out."""
+
+    def taken(context: Context, progress: Progress) -> Progress:
+        assert isinstance(progress, takes)
+        return go(context, progress)
+
+    return taken

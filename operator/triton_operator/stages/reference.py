@@ -36,13 +36,8 @@ def refer(context: Context, progress: Sourced) -> Sourced:
         if refusal := rehearsal_refused(context, result):
             verdict = Verdict("Converted", False, refusal.reason, f"reference: {refusal.message}")
             return progress.waiting(verdict, this.effects, stalled=True)
-        return Referred(
-            attempts=progress.attempts,
-            verdicts=progress.verdicts,
-            effects=progress.effects + this.effects,
-            source=progress.source,
-            dump=Dump(progress.source, work.key, result, this.record.image_id),
-        )
+        dump = Dump(progress.source, work.key, result, this.record.image_id)
+        return progress.reached(Referred, effects=progress.effects + this.effects, dump=dump)
     if this.failure is not None:
         verdict = Verdict("Converted", False, this.failure.reason, f"reference: {this.failure.message}")
         return progress.waiting(verdict, this.effects, stalled=True)

@@ -105,12 +105,10 @@ class Searched(Referred):
 def search(context: Context, progress: Referred) -> Searched:
     """Go on once every search has ended, and what it found has passed the gates or failed at one."""
     found = _found(context, progress.dump, progress.attempts)
-    searched = Searched(
+    searched = progress.reached(
+        Searched,
         attempts=found.attempts,
-        verdicts=progress.verdicts,
         effects=progress.effects + found.effects,
-        source=progress.source,
-        dump=progress.dump,
         searches=found.searches,
         ranking=tuple(ranked(context, found.attempts)),
     )

@@ -78,16 +78,8 @@ def choose(context: Context, progress: Searched) -> Searched:
     if decision.taken is None:
         stalled = decision.reason is not Reason.AWAITING_APPROVAL
         return replace(progress, attempts=judged).waiting(verdict, _unmet(context, judged, decision), stalled=stalled)
-    return Chosen(
-        attempts=judged,
-        verdicts=(*progress.verdicts, verdict),
-        effects=progress.effects,
-        source=progress.source,
-        dump=progress.dump,
-        searches=progress.searches,
-        ranking=choices,
-        target=next(attempt for attempt in judged if attempt.state == "Selected"),
-    )
+    target = next(attempt for attempt in judged if attempt.state == "Selected")
+    return progress.noting(verdict).reached(Chosen, attempts=judged, target=target)
 
 
 def _unmet(context: Context, attempts: Sequence[Attempt], decision: _Decision) -> Effects:

@@ -80,18 +80,8 @@ class RolledOut(Chosen):
 def serve(context: Context, progress: Chosen) -> RolledOut:
     """Roll the target revision out as far as it may go now."""
     rollout = _rollout(context, progress.dump, progress.target)
-    return RolledOut(
-        attempts=progress.attempts,
-        verdicts=(*progress.verdicts, rollout.available, rollout.measured),
-        effects=progress.effects + rollout.effects,
-        stalled=rollout.stalled,
-        source=progress.source,
-        dump=progress.dump,
-        searches=progress.searches,
-        ranking=progress.ranking,
-        target=progress.target,
-        rollout=rollout,
-    )
+    noted = progress.noting(rollout.available).noting(rollout.measured, rollout.effects)
+    return noted.reached(RolledOut, stalled=rollout.stalled, rollout=rollout)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from triton_operator.api.model import Model
 from triton_operator.api.resolved import ModelOfRepository
 from triton_operator.api.status import Condition
 from triton_operator.context import Context
-from triton_operator.effects import Verdict
+from triton_operator.effects import Effects, Verdict
 from triton_operator.jobs.run import Run, run, waiting
 from triton_operator.jobs.source import works
 from triton_operator.resources.job import job
@@ -53,12 +53,7 @@ def resolve(context: Context, progress: Progress) -> Progress:
             return _waiting(context, progress, work, _renamed(this, field))
     messages, (result, *_) = zip(*(_published(work, this) for _, work, this in runs), strict=True)
     verdict = Verdict("SourceResolved", True, Reason.RESOLVED, "; ".join([*messages, *_found(context, result)]))
-    return Sourced(
-        attempts=progress.attempts,
-        verdicts=(*progress.verdicts, verdict),
-        effects=sum((this.effects for *_, this in runs), progress.effects),
-        source=result,
-    )
+    return progress.noting(verdict, sum((this.effects for *_, this in runs), Effects())).reached(Sourced, source=result)
 
 
 def _found(context: Context, result: SourceResult) -> Iterator[str]:
