@@ -1,11 +1,10 @@
 """From a snapshot to the whole intent: objects, deletions, status, events. Pure; the flow of data is told here."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from triton_converters.contract.records import HISTORY, record_name
 from triton_operator import names
 from triton_operator.api.deployment import TritonDeployment
 from triton_operator.api.status import TritonDeploymentStatus
@@ -13,35 +12,30 @@ from triton_operator.context import Context
 from triton_operator.effects import Effects
 from triton_operator.jobs.run import is_unseen
 from triton_operator.jobs.source import works as source_works
-from triton_operator.observed.history import State
 from triton_operator.observed.snapshot import Observed
 from triton_operator.planning import conditions
+from triton_operator.planning.always import ALWAYS, Intent, begun
 from triton_operator.planning.pins import pinned
 from triton_operator.planning.resolving import resolved
 from triton_operator.planning.status import status_of
 from triton_operator.resources.claim import claim
-from triton_operator.resources.disruptions import disruption_budget
 from triton_operator.resources.network_policy import jobs_policy, server_policies, sources_policy
 from triton_operator.resources.results import results
-from triton_operator.rollout import route, scale
-from triton_operator.rollout.active import restored
 from triton_operator.settings import Settings
 from triton_operator.stages import (
-    clean,
     convert,
     fitting,
     packages,
     permission,
     profile,
     reference,
-    repairing,
     search,
     selection,
     serve,
     skipping,
     source,
 )
-from triton_operator.stages.progress import Progress
+from triton_operator.stages.progress import Progress, step
 from triton_operator.stages.serve import RolledOut
 
 DEADLINE_SECONDS = 5.0
@@ -51,20 +45,20 @@ NODES_AGAIN_SECONDS = 60.0
 """The pause, in seconds, before the next pass while no node has the GPU product; nodes are not watched."""
 
 
-STEPS: tuple[Callable[[Context, Any], Progress], ...] = (
+STEPS: tuple[Callable[[Context, Progress], Progress], ...] = (
     permission.permit,
     source.resolve,
-    fitting.check,
-    skipping.refuse,
-    packages.install,
-    reference.refer,
-    convert.convert,
-    profile.profile,
-    search.search,
-    selection.choose,
-    serve.serve,
+    step(source.Sourced, fitting.check),
+    step(source.Sourced, skipping.refuse),
+    step(source.Sourced, packages.install),
+    step(source.Sourced, reference.refer),
+    step(reference.Referred, convert.convert),
+    step(reference.Referred, profile.profile),
+    step(reference.Referred, search.search),
+    step(search.Searched, selection.choose),
+    step(selection.Chosen, serve.serve),
 )
-"""The flow. Each step takes what the step before it returned, by its type."""
+"""The flow. Each step takes what the steps before it have found out, as its type says."""
 
 
 @dataclass(frozen=True)
@@ -103,59 +97,37 @@ class Plan:
 def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, now: datetime) -> Plan:
     """Compute the whole intent for one TritonDeployment. ``now``: aware, UTC."""
     context = resolved(Context(deployment, observed, settings, now, pinned(deployment, observed.history, settings)))
-    progress = _walk(context)
-    effects, history = Effects(failures=context.followed) + progress.effects, observed.history
-    effects += repairing.noticed(context)
-    if all(each["metadata"]["name"] != context.serving for each in effects.objects if each["kind"] == "Deployment"):
-        effects += restored(context)
-    soak, canary = serve.soak_of(context, progress), serve.canary_of(context, progress)
-    if not isinstance(progress, RolledOut):
-        effects += serve.keep_serving(context, soak, canary)
-    elif progress.rollout.is_complete and not soak.goes_on and canary.holds is None:
-        profiled = record_name("profile", progress.target.profile_key)
-        if HISTORY not in observed.unreadable:
-            images, chosen = (
-                each.model_dump(mode="json", by_alias=True, exclude_defaults=True) if each else {}
-                for each in (context.pins, context.resolved)
-            )
-            state = State(tuple(sorted(effects.needed)), profiled, images, chosen)
-            history = history.advanced(state, deployment.spec.repository.revision_history_limit)
-        effects += clean.clean(context, history)
-    # Only now: the counters are not what the active revision is made of, so its state in the history is without them.
-    effects += soak.effects
-    objects = [body for body in (claim(context), jobs_policy(context)) if body is not None]
-    if deployment.spec.conversion.requirements or any(work.downloads for work in source_works(context).values()):
-        objects.append(sources_policy(context))
-    if observed.servers or any(each["kind"] == "Deployment" for each in effects.objects):
-        objects += server_policies(context)
-    noted = (effects.failures, effects.damaged, effects.flips, effects.active)
-    objects.append(results(context, set(effects.needed), *noted, history))
-    scaled = scale.scale(context, serve.measures_active(context, progress), canary.share)
-    if scaled.scaled_object is not None:
-        effects += Effects((scaled.scaled_object,))
-    routed = route.route(context, canary.share)
-    if routed.http_route is not None:
-        effects += Effects((routed.http_route,))
-    budget = disruption_budget(context)
-    if budget is not None:
-        effects += Effects((budget,))
-    asked = tuple(each for each in (scaled.verdict, routed.verdict, soak.verdict) if each is not None)
-    status = status_of(context, progress, soak, asked)
-    again = (scaled.again_after, soak.again_after, canary.again_after)
+    intent = begun(context, _walk(context))
+    for do in ALWAYS:
+        intent = do(context, intent)
+    status = status_of(context, intent.progress, intent.soak, intent.asked)
+    own = _requeue(context, intent.progress, status)
     return Plan(
-        objects=(*objects, *effects.objects),
-        deletions=_deletions(context, effects),
+        objects=(*_surroundings(context, intent), *intent.effects.objects),
+        deletions=_deletions(context, intent.effects),
         status=status,
         events=tuple(Event(*each) for each in conditions.transitions(deployment.status, status)),
-        requeue_after=min(filter(None, (_requeue(context, progress, status), *again)), default=None),
+        requeue_after=min((*intent.again, *filter(None, [own])), default=None),
     )
+
+
+def _surroundings(context: Context, intent: Intent) -> Iterator[dict[str, Any]]:
+    """Yield what Jobs and servers need to be there first: the claim, the NetworkPolicies, and the records."""
+    effects = intent.effects
+    yield from (body for body in (claim(context), jobs_policy(context)) if body is not None)
+    if context.spec.conversion.requirements or any(work.downloads for work in source_works(context).values()):
+        yield sources_policy(context)
+    if context.observed.servers or any(each["kind"] == "Deployment" for each in effects.objects):
+        yield from server_policies(context)
+    noted = (effects.failures, effects.damaged, effects.flips, effects.active)
+    yield results(context, set(effects.needed), *noted, intent.history)
 
 
 def _walk(context: Context) -> Progress:
     """Take the steps in order, as far as they go on."""
     progress = Progress(attempts=skipping.first_attempts(context))
-    for step in STEPS:
-        progress = step(context, progress)
+    for take in STEPS:
+        progress = take(context, progress)
         if progress.waits:
             break
     return progress

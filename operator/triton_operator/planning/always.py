@@ -1,0 +1,135 @@
+"""What each pass does however far the flow came: what serves is kept, followed, scaled, routed and spared. Pure."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from triton_converters.contract.records import HISTORY, record_name
+from triton_operator.context import Context
+from triton_operator.effects import Effects, Verdict
+from triton_operator.observed.history import History, State
+from triton_operator.resources.disruptions import disruption_budget
+from triton_operator.rollout import route, scale
+from triton_operator.rollout.active import restored
+from triton_operator.rollout.canary import Canary
+from triton_operator.rollout.soak import Soaking
+from triton_operator.stages import clean, repairing, serve
+from triton_operator.stages.progress import Progress
+from triton_operator.stages.serve import RolledOut
+
+
+@dataclass(frozen=True)
+class Intent:
+    """What a pass wants, as far as it is known."""
+
+    progress: Progress
+    effects: Effects
+    soak: Soaking
+    """The soak of the active revision."""
+    canary: Canary
+    """The canary of the target revision, or what is left of another one's."""
+    history: History
+    verdicts: tuple[Verdict, ...] = ()
+    """The conditions of scaling and of the route, if the spec asks for them."""
+    again: tuple[float, ...] = ()
+    """Seconds after which time alone changes something."""
+
+    @property
+    def asked(self) -> tuple[Verdict, ...]:
+        """The conditions of all that the spec may ask for besides a server."""
+        return (*self.verdicts, self.soak.verdict) if self.soak.verdict else self.verdicts
+
+    def plus(self, effects: Effects, verdict: Verdict | None = None, again: float | None = None) -> "Intent":
+        """Return the intent with more of all."""
+        return replace(
+            self,
+            effects=self.effects + effects,
+            verdicts=(*self.verdicts, verdict) if verdict else self.verdicts,
+            again=(*self.again, again) if again else self.again,
+        )
+
+
+def begun(context: Context, progress: Progress) -> Intent:
+    """Return what the flow wants."""
+    soak, canary = serve.soak_of(context, progress), serve.canary_of(context, progress)
+    effects = Effects(failures=context.followed) + progress.effects
+    return Intent(progress, effects, soak, canary, context.observed.history)
+
+
+def note_damages(context: Context, intent: Intent) -> Intent:
+    """Remember what servers that start have found."""
+    return intent.plus(repairing.noticed(context))
+
+
+def restore_active(context: Context, intent: Intent) -> Intent:
+    """Make the active revision's Deployment again, unless the flow does."""
+    made = [each["metadata"]["name"] for each in intent.effects.objects if each["kind"] == "Deployment"]
+    return intent if context.serving in made else intent.plus(restored(context))
+
+
+def keep_serving(context: Context, intent: Intent) -> Intent:
+    """Keep the Service of the active revision while the target is not known yet."""
+    if isinstance(intent.progress, RolledOut):
+        return intent
+    return intent.plus(serve.keep_serving(context, intent.soak, intent.canary))
+
+
+def remember_state(context: Context, intent: Intent) -> Intent:
+    """Once a target serves and nothing tries it any more, add its state to the history, and clean what that drops."""
+    progress = intent.progress
+    is_tried = intent.soak.goes_on or intent.canary.holds is not None
+    if not isinstance(progress, RolledOut) or not progress.rollout.is_complete or is_tried:
+        return intent
+    history = intent.history
+    if HISTORY not in context.observed.unreadable:
+        images, chosen = (
+            each.model_dump(mode="json", by_alias=True, exclude_defaults=True) if each else {}
+            for each in (context.pins, context.resolved)
+        )
+        profile = record_name("profile", progress.target.profile_key)
+        state = State(tuple(sorted(intent.effects.needed)), profile, images, chosen)
+        history = history.advanced(state, context.spec.repository.revision_history_limit)
+    return replace(intent, history=history).plus(clean.clean(context, history))
+
+
+def try_active(context: Context, intent: Intent) -> Intent:
+    """Go on with soak and canary.
+
+    Only after the history: the counters are not what the active revision is made of, so its state is without them.
+    """
+    soaked = intent.plus(intent.soak.effects, again=intent.soak.again_after)
+    return soaked.plus(Effects(), again=intent.canary.again_after)
+
+
+def follow_load(context: Context, intent: Intent) -> Intent:
+    """Have KEDA scale the active revision."""
+    scaled = scale.scale(context, serve.measures_active(context, intent.progress), intent.canary.share)
+    return intent.plus(_object(scaled.scaled_object), scaled.verdict, scaled.again_after)
+
+
+def lead_requests(context: Context, intent: Intent) -> Intent:
+    """Have the Gateway API lead requests to the Services."""
+    routed = route.route(context, intent.canary.share)
+    return intent.plus(_object(routed.http_route), routed.verdict)
+
+
+def spare_servers(context: Context, intent: Intent) -> Intent:
+    """Let a drain end one of several servers at a time."""
+    return intent.plus(_object(disruption_budget(context)))
+
+
+ALWAYS: tuple[Callable[[Context, Intent], Intent], ...] = (
+    note_damages,
+    restore_active,
+    keep_serving,
+    remember_state,
+    try_active,
+    follow_load,
+    lead_requests,
+    spare_servers,
+)
+"""What is done after the flow, in this order."""
+
+
+def _object(body: dict[str, Any] | None) -> Effects:
+    return Effects((body,)) if body is not None else Effects()
