@@ -9,6 +9,7 @@ from typing import Any
 from triton_converters.contract.formats import CONVERTER_TENSORFLOW, SOURCES
 from triton_operator import names
 from triton_operator.api.deployment import TritonDeployment
+from triton_operator.api.model import Model
 from triton_operator.api.pod import Pod
 from triton_operator.api.quantity import amount
 from triton_operator.api.resolved import Resolved
@@ -70,18 +71,16 @@ class Context:
         return f"kubectl triton retry {self.name} --namespace {self.deployment.namespace}"
 
     @property
-    def sought(self) -> tuple[str, ...]:
-        """Paths of the models whose format the source shows, in the spec's order, whether it was found yet or not."""
+    def sought(self) -> tuple[Model, ...]:
+        """The models whose format the source shows, in the spec's order, whether it was found yet or not."""
         found = {each.name for each in self.resolved.models if each.format} if self.resolved else set()
-        models = self.spec.models
-        return tuple(each.path or "" for each in models if each.is_sought or each.name in found)
+        return tuple(each for each in self.spec.models if each.is_sought or each.name in found)
 
     @property
-    def graphs(self) -> tuple[str, ...]:
-        """Paths of the models whose `maxBatchSize` their graphs show, in the spec's order, found yet or not."""
+    def graphs(self) -> tuple[Model, ...]:
+        """The models whose `maxBatchSize` their graphs show, in the spec's order, found yet or not."""
         found = {each.name for each in self.resolved.models if each.max_batch_size is not None} if self.resolved else ()
-        models = self.spec.models
-        return tuple(each.path or "" for each in models if self.spec.follows_graph(each) or each.name in found)
+        return tuple(each for each in self.spec.models if self.spec.follows_graph(each) or each.name in found)
 
     @property
     def images(self) -> Images:

@@ -1,17 +1,61 @@
 """The Jobs that read or download spec.source, spec.weights and spec.data."""
 
-from dataclasses import replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from triton_converters.contract import layout, uris
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.records import record_name
-from triton_converters.contract.results import SourceResult
+from triton_converters.contract.results import RepositoryModel, SourceResult
 from triton_operator import names
 from triton_operator.api.source import Source
 from triton_operator.context import Context
 from triton_operator.resources.job import claim_volume, secret_volume
 from triton_operator.resources.work import Work
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class FoundGraph:
+    """What a model's graph shows."""
+
+    batched: bool | None
+    """Whether it has a batch dimension; None: the Job did not tell."""
+    length: bool
+    """Whether that dimension seems to be a length."""
+
+
+@dataclass(frozen=True)
+class FoundModel:
+    """What the source Job told of one model."""
+
+    format: str | None = None
+    """None: it was not asked, or did not tell."""
+    repository: RepositoryModel | None = None
+    """What its Triton repository says; None: it is in none."""
+    graph: FoundGraph | None = None
+    """None: its graph was not asked."""
+
+
+def found_models(context: Context, told: SourceResult) -> dict[str, FoundModel]:
+    """Return what the Job told of the models that it was asked about, by their names.
+
+    Its result has parallel tuples, of which an older Job leaves out what it does not know.
+    """
+    found = {
+        model.name: FoundModel(_at(told.formats, number), _at(told.repositories, number))
+        for number, model in enumerate(context.sought)
+    }
+    for number, model in enumerate(context.graphs):
+        graph = FoundGraph(_at(told.batched, number), bool(_at(told.lengths, number)))
+        found[model.name] = replace(found.get(model.name, FoundModel()), graph=graph)
+    return found
+
+
+def _at(told: Sequence[T], number: int) -> T | None:
+    return told[number] if number < len(told) else None
 
 
 def works(context: Context) -> dict[str, Work]:
@@ -26,7 +70,8 @@ def works(context: Context) -> dict[str, Work]:
 def source_work(context: Context) -> Work:
     """The work of the source's Job, which also finds formats and batch dimensions."""
     requirements = context.spec.conversion.requirements
-    return _work(context, context.spec.source, context.sought, context.graphs, requirements)
+    sought, graphs = (tuple(each.path or "" for each in models) for models in (context.sought, context.graphs))
+    return _work(context, context.spec.source, sought, graphs, requirements)
 
 
 def weights_digest(context: Context) -> str:

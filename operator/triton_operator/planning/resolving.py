@@ -6,9 +6,8 @@ again once, if the framework's run shows that samples must not share a batch: it
 first dimension, whatever that counts.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import zip_longest
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
 
@@ -18,11 +17,12 @@ from triton_converters.contract.results import SourceResult
 from triton_operator import names
 from triton_operator.api.model import Candidate, Model, SourceFormat
 from triton_operator.api.resolved import FromRepository, ModelOfRepository, Resolved, ResolvedModel
+from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.candidates.defaults import default_candidates, takes_defaults
 from triton_operator.context import Context
 from triton_operator.jobs.reference import reference_work
 from triton_operator.jobs.run import run
-from triton_operator.jobs.source import source_work
+from triton_operator.jobs.source import FoundModel, found_models, source_work
 from triton_operator.jobs.source import told as told_by
 from triton_operator.observed.failures import Failure
 from triton_operator.stages import fitting
@@ -34,91 +34,112 @@ BATCH = 4
 completes, and as many samples as the default online sweep has in flight."""
 
 
+@dataclass(frozen=True)
+class _Known:
+    """What is known of what the spec leaves out."""
+
+    digest: str
+    """`Resolved.spec_digest`."""
+    spec: TritonDeploymentSpec
+    """The spec with the formats that were found."""
+    found: Mapping[str, FoundModel]
+    """What the source shows of the models, by their names."""
+    formats: Mapping[str, SourceFormat]
+    repositories: Mapping[str, FromRepository]
+    kept: Mapping[str, ResolvedModel]
+    """What was chosen for the models before, by their names."""
+
+    @property
+    def has_batches(self) -> bool:
+        """Whether any graph has a batch dimension."""
+        return any(each.graph is not None and each.graph.batched for each in self.found.values())
+
+
 def resolved(context: Context) -> Context:
     """Return the context with the spec that everything downstream reads: nothing is left out in it.
 
     Until the source's record tells what is sought there, that is missing, and no candidates are chosen.
     """
-    if not context.sought and not context.graphs and not any(map(takes_defaults, context.spec.models)):
+    asks_source = bool(context.sought or context.graphs)
+    if not asks_source and not any(map(takes_defaults, context.spec.models)):
         return context
     digest = names.digest([context.pins.spec_digest, context.images.server], 16)
     pinned, told = _pinned(context, digest), told_by(context, source_work(context))
-    if told is None and (context.sought or context.graphs):
+    if told is None and asks_source:
         return replace(context, resolved=pinned)
-    repositories = _repositories(context, told)
-    formats, batched = _formats(context, told, repositories), _told_of_graphs(context, told.batched if told else ())
-    lengths = _told_of_graphs(context, told.lengths if told else ())
-    found = Resolved(
-        models=[
-            ResolvedModel(name=name, format=form, repository=repositories.get(name)) for name, form in formats.items()
-        ]
-    )
-    spec = found.applied_to(context.spec)
-    if any(model.is_sought for model in spec.models):
+    known = _known(context, digest, pinned, found_models(context, told) if told else {})
+    if any(model.is_sought for model in known.spec.models):
         return replace(context, resolved=pinned)
-    asks = fitting.asks_for_batches(spec)
-    kept = {each.name: each for each in pinned.models if each.format == formats.get(each.name)} if pinned else {}
-
-    def filled(model: Model, mixes: bool) -> ResolvedModel:
-        old = kept.get(model.name, ResolvedModel(name=model.name))
-        candidates: list[Candidate] = []
-        if takes_defaults(model):
-            candidates = old.candidates or list(default_candidates(spec, model, context.images))
-        largest = 0 if mixes else _largest(old.max_batch_size, bool(lengths.get(model.name)), asks)
-        batch = _batch(model, batched[model.name], largest) if model.name in batched else None
-        return ResolvedModel(
-            name=model.name,
-            format=formats.get(model.name),
-            max_batch_size=batch,
-            candidates=candidates,
-            repository=repositories.get(model.name),
-        )
-
-    def chosen(mixes: bool = False) -> Context:
-        every = (filled(model, mixes) for model in spec.models)
-        models = [each for each in every if each != ResolvedModel(name=each.name)]
-        if not models:
-            return context
-        choice = Resolved(models=models, spec_digest=digest)
-        return replace(context, deployment=replace(context.deployment, spec=choice.applied_to(spec)), resolved=choice)
-
-    with_batches = chosen()
-    if told is None or asks or not any(batched.values()):
+    with_batches = _chosen(context, known)
+    if told is None or fitting.asks_for_batches(known.spec) or not known.has_batches:
         return with_batches
     failed = _batches_failed(with_batches, told)
     # The Job that failed is deleted before the status says what follows from it.
-    return replace(chosen(mixes=True), followed=failed) if failed else with_batches
+    return replace(_chosen(context, known, mixes=True), followed=failed) if failed else with_batches
+
+
+def _known(context: Context, digest: str, pinned: Resolved | None, found: Mapping[str, FoundModel]) -> _Known:
+    repositories = _repositories(found)
+    formats = _formats(context, found, repositories)
+    shown = [ResolvedModel(name=name, format=form, repository=repositories.get(name)) for name, form in formats.items()]
+    chosen = pinned.models if pinned else ()
+    return _Known(
+        digest=digest,
+        spec=Resolved(models=shown).applied_to(context.spec),
+        found=found,
+        formats=formats,
+        repositories=repositories,
+        kept={each.name: each for each in chosen if each.format == formats.get(each.name)},
+    )
+
+
+def _chosen(context: Context, known: _Known, mixes: bool = False) -> Context:
+    """Return the context with all that is found or chosen. ``mixes``: samples must not share a batch."""
+    every = (_filled(context, known, model, mixes) for model in known.spec.models)
+    models = [each for each in every if each != ResolvedModel(name=each.name)]
+    if not models:
+        return context
+    choice = Resolved(models=models, spec_digest=known.digest)
+    spec = choice.applied_to(known.spec)
+    return replace(context, deployment=replace(context.deployment, spec=spec), resolved=choice)
+
+
+def _filled(context: Context, known: _Known, model: Model, mixes: bool) -> ResolvedModel:
+    """Return what is found or chosen for a model."""
+    old = known.kept.get(model.name, ResolvedModel(name=model.name))
+    candidates: list[Candidate] = []
+    if takes_defaults(model):
+        candidates = old.candidates or list(default_candidates(known.spec, model, context.images))
+    graph = known.found.get(model.name, FoundModel()).graph
+    batch = None
+    if graph is not None:
+        asks = fitting.asks_for_batches(known.spec)
+        batch = _batch(model, graph.batched, 0 if mixes else _largest(old.max_batch_size, graph.length, asks))
+    return ResolvedModel(
+        name=model.name,
+        format=known.formats.get(model.name),
+        max_batch_size=batch,
+        candidates=candidates,
+        repository=known.repositories.get(model.name),
+    )
 
 
 def _formats(
-    context: Context, told: SourceResult | None, repositories: Mapping[str, FromRepository]
+    context: Context, found: Mapping[str, FoundModel], repositories: Mapping[str, FromRepository]
 ) -> Mapping[str, SourceFormat]:
     """Return the formats that were found, by the names of the models whose format the source shows."""
-    sought = [model for model in context.spec.models if model.is_sought]
-    found = zip(sought, told.formats if told else (), strict=False)
-    return {
-        model.name: known
-        for model, form in found
-        for known in FOUND
-        if known == form and (model.format is None or model.name in repositories)
-    }
+    shown = [model for model in context.sought if model.format is None or model.name in repositories]
+    return {model.name: known for model in shown for known in FOUND if known == found[model.name].format}
 
 
-def _repositories(context: Context, told: SourceResult | None) -> Mapping[str, FromRepository]:
+def _repositories(found: Mapping[str, FoundModel]) -> Mapping[str, FromRepository]:
     """Return what the Triton repositories say, by the names of the models that lie in one."""
-    sought = [model.name for model in context.spec.models if model.is_sought]
-    pairs = zip(sought, told.repositories if told else (), strict=False)
+    told = ((name, each.repository) for name, each in found.items())
     try:
-        return {name: FromRepository.of(each) for name, each in pairs if each is not None}
+        return {name: FromRepository.of(said) for name, said in told if said is not None}
     except ValidationError:
         # No Job of ours tells what a spec could not say.
         return {}
-
-
-def _told_of_graphs(context: Context, told: Sequence[bool]) -> Mapping[str, bool | None]:
-    """Return what the source told of each graph, by the names of the models whose graphs are asked; None: nothing."""
-    sought = [model.name for model in context.spec.models if context.spec.follows_graph(model)]
-    return dict(zip_longest(sought, told[: len(sought)]))
 
 
 def _largest(old: int | None, length: bool, asks: bool) -> int:

@@ -6,7 +6,6 @@ Others do the same for spec.weights, and for spec.data unless it is on a claim, 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import zip_longest
 
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.formats import DECLARING
@@ -18,7 +17,7 @@ from triton_operator.api.status import Condition
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Verdict
 from triton_operator.jobs.run import Run, run, waiting
-from triton_operator.jobs.source import works
+from triton_operator.jobs.source import FoundGraph, FoundModel, found_models, works
 from triton_operator.resources.job import job
 from triton_operator.resources.work import Work
 from triton_operator.stages.progress import Progress
@@ -58,25 +57,28 @@ def resolve(context: Context, progress: Progress) -> Progress:
 
 def _found(context: Context, result: SourceResult) -> Iterator[str]:
     """Yield what the files of the models show, in words."""
-    for path, form in zip(context.sought, result.formats, strict=False):
-        yield f"{path} is of format {form}"
-    pairs = zip_longest(result.batched, result.lengths, fillvalue=False)
-    shown = dict(zip(context.graphs, pairs, strict=False))
+    found = found_models(context, result)
+    for model in context.sought:
+        if (form := found[model.name].format) is not None:
+            yield f"{model.path} is of format {form}"
     for model in context.spec.models:
+        graph = found.get(model.name, FoundModel()).graph
         if isinstance(model, ModelOfRepository):
             taken = ", ".join(model.repository.config.model_dump(by_alias=True, exclude_unset=True)) or "nothing"
             yield f"config.pbtxt in {model.path} sets {taken}"
-        if model.path in shown and model.format in DECLARING and not _says_batch(model):
-            yield f"{model.path} {_words(model.config.largest_batch, *shown[model.path])}"
+        if graph is None or graph.batched is None or _says_batch(model):
+            continue
+        if model.format in DECLARING:
+            yield f"{model.path} {_words(model.config.largest_batch, graph)}"
 
 
-def _words(batch: int, batched: bool, length: bool) -> str:
+def _words(batch: int, graph: FoundGraph) -> str:
     """Return what a model's graph and the framework's run showed; ``batch``: the `maxBatchSize` that followed."""
-    if not batched:
+    if not graph.batched:
         return f"shows no batch dimension, so maxBatchSize is {batch}; if it has one, set config.maxBatchSize"
     if batch > 1:
         return f"has a batch dimension, so maxBatchSize is {batch}"
-    if batch == 0 and length:
+    if batch == 0 and graph.length:
         words = "has an open first dimension that seems to be a length, so maxBatchSize is 0"
         return f"{words}; if it counts samples, set config.maxBatchSize"
     return f"has an open first dimension, but {MIXES}, so maxBatchSize is {batch}"
