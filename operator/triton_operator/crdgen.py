@@ -46,31 +46,39 @@ def structural(schema: Schema, definitions: Schema, path: str = "") -> Schema:
     """
     if "$ref" in schema:
         target = definitions[schema["$ref"].removeprefix("#/$defs/")]
-        return structural({**target, **{k: v for k, v in schema.items() if k != "$ref"}}, definitions, path)
+        return structural(target | _without(schema, "$ref"), definitions, path)
     if "anyOf" in schema:
         options = [option for option in schema["anyOf"] if option != {"type": "null"}]
         if len(options) != 1:
             raise NotStructuralError(f"{path} is a union; give the field one type")
-        return structural({**options[0], **{k: v for k, v in schema.items() if k != "anyOf"}}, definitions, path)
+        return structural(options[0] | _without(schema, "anyOf"), definitions, path)
+    if schema.get("x-kubernetes-preserve-unknown-fields") and schema.get("additionalProperties") is True:
+        schema = _without(schema, "additionalProperties")
     result: Schema = {}
-    for keyword, value in schema.items():
-        if keyword in KEPT or keyword.startswith("x-kubernetes-"):
-            result[keyword] = _folded(value) if keyword == "description" else value
-        elif keyword == "const":
-            result["enum"] = [value]
-        elif keyword == "properties":
-            result[keyword] = {name: structural(field, definitions, f"{path}.{name}") for name, field in value.items()}
-        elif keyword == "items":
-            result[keyword] = structural(value, definitions, f"{path}[]")
-        elif keyword == "additionalProperties" and isinstance(value, dict):
-            result[keyword] = structural(value, definitions, f"{path}.*")
-        elif keyword == "additionalProperties" and schema.get("x-kubernetes-preserve-unknown-fields"):
-            continue
-        elif keyword not in DROPPED:
-            raise NotStructuralError(f"{path}: {keyword} is not allowed in a structural schema")
+    for keyword in (each for each in schema if each not in DROPPED):
+        result |= _translated(keyword, schema[keyword], definitions, path)
     if "type" not in result and not result.get("x-kubernetes-int-or-string"):
         raise NotStructuralError(f"{path} has no type")
     return result
+
+
+def _translated(keyword: str, value: Any, definitions: Schema, path: str) -> Schema:
+    """Return a keyword as a structural schema has it."""
+    if keyword in KEPT or keyword.startswith("x-kubernetes-"):
+        return {keyword: _folded(value) if keyword == "description" else value}
+    if keyword == "const":
+        return {"enum": [value]}
+    if keyword == "properties":
+        return {keyword: {name: structural(field, definitions, f"{path}.{name}") for name, field in value.items()}}
+    if keyword == "items":
+        return {keyword: structural(value, definitions, f"{path}[]")}
+    if keyword == "additionalProperties" and isinstance(value, dict):
+        return {keyword: structural(value, definitions, f"{path}.*")}
+    raise NotStructuralError(f"{path}: {keyword} is not allowed in a structural schema")
+
+
+def _without(schema: Schema, keyword: str) -> Schema:
+    return {name: value for name, value in schema.items() if name != keyword}
 
 
 def crd() -> dict[str, Any]:

@@ -50,11 +50,9 @@ def advance(context: Context, target: ServerView, is_ready: bool) -> Canary:
 
     ``is_ready``: whether it may begin.
     """
-    route, soak = context.spec.serving.route, context.spec.serving.soak
-    active, observed = context.observed.servers.get(context.serving or ""), context.observed.http_route
-    if route is None or soak is None or not route.canary or not context.observed.has_gateway_api:
-        return Canary()
-    if context.spec.serving.replicas == 0:
+    serving, observed = context.spec.serving, context.observed.http_route
+    route, soak, active = serving.route, serving.soak, context.observed.servers.get(context.serving or "")
+    if route is None or soak is None or not _is_possible(context, route):
         return Canary()
     if active is None or not active.answers or makes_way(context, target):
         # Nothing answers with which it could be compared, so the Service moves. Until then the share stays.
@@ -81,6 +79,11 @@ def advance(context: Context, target: ServerView, is_ready: bool) -> Canary:
     words = "passed" if found.reason is Reason.SOAK_PASSED else f"inconclusive, {found.words}"
     flip = replace(flip, at=context.now.isoformat(), steps=(*flip.steps, f"{share} %: {words}"))
     return _going_on(context, route, soak, target, flip, effects + Effects(flips={target.uid: flip}))
+
+
+def _is_possible(context: Context, route: Route) -> bool:
+    """Whether the route has steps, and the cluster what leads requests to a pod."""
+    return bool(route.canary) and context.observed.has_gateway_api and context.spec.serving.replicas > 0
 
 
 def release(context: Context, target: str = "") -> Canary:

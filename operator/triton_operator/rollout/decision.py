@@ -82,7 +82,9 @@ FAILED = frozenset({Move.UNDO, Move.GIVE_UP, Move.SETTLE})
 """The moves after which only a change brings the target further."""
 GIVES_BACK = FAILED | {Move.YIELD}
 """The moves with which nothing makes way for the target."""
-TAKES_OVER = frozenset({Move.SETTLE, Move.TAKE_OVER, Move.SERVE})
+MOVES_TO = frozenset({Move.SETTLE, Move.TAKE_OVER})
+"""The moves with which the Service moves to the target."""
+TAKES_OVER = MOVES_TO | {Move.SERVE}
 """The moves with which the Service points to the target."""
 
 

@@ -40,7 +40,7 @@ from triton_operator.kube.kinds import (
     kind_of,
 )
 from triton_operator.names import GPU_PRODUCT_LABEL
-from triton_operator.observed.snapshot import observe
+from triton_operator.observed.snapshot import Observed, observe
 from triton_operator.planning.plan import Event, Plan, plan
 from triton_operator.runtime import log_fields
 from triton_operator.runtime.metrics import Metrics
@@ -131,12 +131,19 @@ class Reconciler:
             return Result()
         self._metrics.objects.seen(key, deployment.spec, deployment.status)
         events = [body for body in known if kind_of(body) is EVENT]
+        observed = self._observe(key, deployment, [*children, *events, *self._named_claim(deployment)])
+        for ended in self._metrics.stages.seen(key, observed.jobs.values(), now):
+            words, job = "%s: Job %s ended after %.0f s: %s", ended.job
+            log.info(words, key, job.name, ended.seconds, ended.reason, extra={"stage": job.stage})
+        return self._carry_out(key, owner, by_key(children), plan(deployment, observed, self._settings, now), now)
+
+    def _observe(self, key: Key, deployment: TritonDeployment, children: Iterable[Body]) -> Observed:
+        """Return the snapshot that the pass decides by."""
         product = product_asked(deployment.spec)
-        exists = self._cluster.has_node(GPU_PRODUCT_LABEL, product) if product else None
         observed = observe(
             deployment.name,
-            [*children, *events, *self._named_claim(deployment)],
-            exists,
+            children,
+            self._cluster.has_node(GPU_PRODUCT_LABEL, product) if product else None,
             self._store.others_on_claim(key),
             deployment.claim_name,
             has_keda=SCALED_OBJECT in self._optional,
@@ -145,12 +152,11 @@ class Reconciler:
         if observed.unreadable:
             entries = f"{names.results(deployment.name)}: {', '.join(observed.unreadable)}"
             log.warning("%s: nothing is removed from the claim: unreadable entries in ConfigMap %s", key, entries)
-        for ended in self._metrics.stages.seen(key, observed.jobs.values(), now):
-            words, job = "%s: Job %s ended after %.0f s: %s", ended.job
-            log.info(words, key, job.name, ended.seconds, ended.reason, extra={"stage": job.stage})
-        intent = plan(deployment, observed, self._settings, now)
+        return observed
+
+    def _carry_out(self, key: Key, owner: Body, by_name: Children, intent: Plan, now: datetime) -> Result:
+        """Make the cluster what the plan says, and report that. ``by_name``: the children as they are."""
         refusals = Refusals()
-        by_name = by_key(children)
         if self._make_room(owner, by_name, intent, refusals) or self._start_work(owner, by_name, intent, refusals):
             return self._again(key)
         others = [each for each in intent.objects if kind_of(each) not in {*STARTS_WORK, *OPTIONAL}]

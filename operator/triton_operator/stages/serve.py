@@ -24,6 +24,7 @@ from triton_operator.rollout.canary import Canary
 from triton_operator.rollout.decision import (
     FAILED,
     GIVES_BACK,
+    MOVES_TO,
     TAKES_OVER,
     Facts,
     Figures,
@@ -167,8 +168,8 @@ def _find(context: Context, dump: Dump, target: Attempt) -> _Found:
         alone=context.serving is None,
         yields=idle and room.yields(context, view),
     )
-    may_serve = measured.figures is Figures.PASSED or (measured.figures is Figures.MISSED and found.alone)
-    if view is None or serves or not may_serve or state is Server.LATE or undone or held:
+    # A canary that has begun goes on while no pod is ready, so it counts what would come next if one were.
+    if view is None or state is Server.LATE or next_move(replace(found.facts, server=Server.READY)) not in MOVES_TO:
         return found
     trial = canary.advance(context, view, is_ready=state is Server.READY)
     return replace(found, canary=trial, undone=trial.verdict if trial.holds else None)
