@@ -301,8 +301,7 @@ def _translated() -> Iterator[None]:
         yield
     except AnswerError as error:
         message = str(error)
-        if message.startswith("HTTP 404"):
-            # The answer is no Status: the API server does not know the path.
+        if error.status == 404 and not error.is_status:
             message = (
                 f"the API server does not know the kind ({message}): install the CRD first"
                 " (crds/, or the chart's crds.install)"

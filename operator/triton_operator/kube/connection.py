@@ -26,13 +26,17 @@ class ConfigurationError(Exception):
 class AnswerError(Exception):
     """The API server answered with a status other than 2xx."""
 
-    def __init__(self, status: int, message: str, retry_after: float = 0.0, causes: Sequence[str] = ()) -> None:
+    def __init__(
+        self, status: int, message: str, retry_after: float = 0.0, causes: Sequence[str] = (), is_status: bool = True
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.retry_after = retry_after
         """Seconds to wait, by Retry-After; 0: the API server did not say."""
         self.causes = causes
         """The reasons in the Status, such as NamespaceTerminating."""
+        self.is_status = is_status
+        """Whether the answer was a Status, as it is for every path that the API server knows."""
 
 
 def configuration(kubeconfig: str | None = None) -> client.Configuration:
@@ -125,4 +129,4 @@ def _error(status: int, answer: bytes, retry_after: float) -> AnswerError:
         return AnswerError(status, str(said["message"]), retry_after, [cause.get("reason", "") for cause in causes])
     except (ValueError, KeyError, TypeError, AttributeError):
         message = f"HTTP {status} {answer[:200].decode(errors='replace').strip()}"
-        return AnswerError(status, message, retry_after)
+        return AnswerError(status, message, retry_after, is_status=False)

@@ -11,7 +11,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import printable
 from triton_operator.observed.events import about
 from triton_operator.observed.pod import CHECK, SERVE, SERVER, End, PodView
-from triton_operator.observed.refusal import NOT_CREATED, is_warning, refusal
+from triton_operator.observed.refusal import could_not_start, is_warning, refusal
 from triton_operator.observed.sentences import is_of_incoming, lacks_directory
 from triton_operator.observed.trouble import Trouble, waits
 
@@ -73,7 +73,7 @@ def server_crash(pod: PodView) -> Trouble | None:
 
 def ended_as_it_started(pod: PodView) -> bool:
     """Whether tritonserver ended before it was ready, as its last words before a restart say."""
-    return any(each.last_end is not None and NOT_CREATED in each.last_end.message for each in pod.servers)
+    return any(each.last_end is not None and could_not_start(each.last_end.message) for each in pod.servers)
 
 
 def revision_trouble(pod: PodView, revision: str) -> Trouble | None:

@@ -33,9 +33,9 @@ _KINDS = (
 """What tritonserver and TensorRT say, the most specific first; its reason; what to do."""
 _PREAMBLE = re.compile(r"^(?:[-\dT:]+Z )?([EWI])(?:\d{4})? [^\]\n]*\] ", re.MULTILINE)
 """The beginning of a line of tritonserver's log, in both of its formats, with the level."""
-NOT_CREATED = "error: creating server"
+_NOT_CREATED = "error: creating server"
 """tritonserver's last words if it ends because it cannot start."""
-_ENDS = ("At:", "+--", NOT_CREATED)
+_ENDS = ("At:", "+--", _NOT_CREATED)
 """The beginnings of what follows a sentence: a Python backend's frames, a table, the server's last words."""
 _UNAVAILABLE = "UNAVAILABLE: "
 _TRACEBACK = "Traceback (most recent call last):"
@@ -61,6 +61,11 @@ def refusal(log: str) -> Refusal | None:
         if said is not None or words in text:
             return Refusal(reason, _sentence(said or ""), advice)
     return None
+
+
+def could_not_start(log: str) -> bool:
+    """Whether tritonserver ended before it was ready."""
+    return _NOT_CREATED in log
 
 
 def is_warning(line: str) -> bool:

@@ -148,8 +148,8 @@ def _summary(context: Context, progress: Progress, stages: Sequence[Verdict]) ->
     return [ready, Verdict("Reconciling", True, Reason.PROGRESSING, first.message), clear]
 
 
-def transitions(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str]]:
-    """Type, reason and message of an Event for each condition, candidate and revision that changed."""
+def transitions(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str, str]]:
+    """Type, reason, message and condition of an Event for each condition, candidate and revision that changed."""
     yield from _switch(old, new)
     known = {each.type: (each.status, each.reason) for each in old.conditions}
     for each in new.conditions:
@@ -159,16 +159,16 @@ def transitions(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Ite
             continue
         bad = each.type == "Stalled" or (each.status != "True" and each.reason not in QUIET)
         bad |= each.type in RISKS or each.reason == Reason.PERFORMANCE_REGRESSED
-        yield "Warning" if bad else "Normal", each.reason, f"{each.type}: {each.message}"
+        yield "Warning" if bad else "Normal", each.reason, f"{each.type}: {each.message}", each.type
     states = {each.name: each.state for each in old.candidates}
     for candidate in new.candidates:
         if candidate.state in ("Failed", "Skipped") and states.get(candidate.name) != candidate.state:
             kind = "Warning" if candidate.state == "Failed" else "Normal"
-            yield kind, candidate.reason, f"candidate {candidate.name}: {candidate.message}"
+            yield kind, candidate.reason, f"candidate {candidate.name}: {candidate.message}", ""
     yield from _start(old, new)
 
 
-def _start(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str]]:
+def _start(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str, str]]:
     """The start of a target revision's server, of which no condition tells while another revision serves."""
     target, active = new.target, new.active
     if target is not None and active is not None and target != old.target:
@@ -176,10 +176,10 @@ def _start(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator
             f"Available: revision {target.revision} (candidate {target.candidate}) starts; revision {active.revision}"
             " serves until it was measured"
         )
-        yield "Normal", Reason.ROLLING_OUT, message
+        yield "Normal", Reason.ROLLING_OUT, message, ""
 
 
-def _switch(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str]]:
+def _switch(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str, str]]:
     """The change of the active revision, which the condition Available outlives."""
     before, after = old.active, new.active
     if before is not None and after is not None and before.revision != after.revision:
@@ -187,4 +187,4 @@ def _switch(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterato
             f"Available: revision {after.revision} (candidate {after.candidate}) replaces revision {before.revision},"
             " and is the active one"
         )
-        yield "Normal", Reason.AVAILABLE, message
+        yield "Normal", Reason.AVAILABLE, message, ""

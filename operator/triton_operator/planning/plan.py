@@ -78,6 +78,8 @@ class Event:
     """Normal or Warning."""
     reason: str
     message: str
+    condition: str = ""
+    """The condition that it tells of; empty: none."""
 
 
 @dataclass(frozen=True)

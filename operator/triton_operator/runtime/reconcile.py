@@ -205,7 +205,7 @@ class Reconciler:
         """Report the plan's status, except that the API server refused objects that nothing else needs."""
         old = parse_status(owner)
         # The plan took them for granted.
-        events = [each for each in intent.events if not each.message.startswith(tuple(f"{name}: " for name in without))]
+        events = [each for each in intent.events if each.condition not in without]
         known = {each.type for each in old.conditions if each.reason == Reason.APPLY_REFUSED}
         for name, message in without.items():
             if name not in known:
