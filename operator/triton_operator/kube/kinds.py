@@ -25,8 +25,10 @@ class Kind:
     apply removes fields of it. Two of these kinds need no removal: a Job is never changed, because its name changes
     with its content, and the lists of a NetworkPolicy are replaced whole."""
     merged: bool = False
-    """Whether a change is a merge patch instead of an apply. It removes what the body sets to an empty list, such as
-    the owner of a claim that is to be retained."""
+    """Whether a change is a merge patch instead of an apply. An apply removes only what an apply has set, so it would
+    leave the owner that a claim was created with, and the claim would go with its object although `whenDeleted` says
+    Retain. A merge patch removes what the body sets to an empty list. Claims are not applied from their beginning
+    instead, because those that earlier versions created would stay as they are."""
 
     @property
     def group(self) -> str:

@@ -296,11 +296,6 @@ def _configuration(candidate: CandidateStatus | None) -> str:
 def _parameters(shown: CandidateStatus | None, subject: Subject) -> list[Parameter]:
     members = [each.rsplit("-", 2) for each in shown.members] if shown else []
     spec, models = subject.spec, subject.spec.models
-    performance, environment = spec.performance, None
-    if subject.status.performance is not None:
-        environment = subject.status.performance.environment
-    product = spec.gpu.product if spec.gpu else ""
-    device = environment.gpu_product or environment.device if environment else product
     tuned = shown.configuration if shown else None
     lines = {
         "Ensemble of": " + ".join(each.name for each in models) if spec.ensemble else "",
@@ -309,15 +304,23 @@ def _parameters(shown: CandidateStatus | None, subject: Subject) -> list[Paramet
         "Precision": " + ".join(each[1].upper() for each in members),
         "Backend Accelerator": " + ".join(each[2] for each in members),
         "Input and output precision": _joined(each.io_precision.upper() for each in models),
-        "GPU" if spec.gpu_count else "Device Kind": device,
+        "GPU" if spec.gpu_count else "Device Kind": _device(subject),
         "Configuration found by": f"{spec.selection.search.mode} search" if tuned else "",
         **(_found(tuned) if tuned else _given(subject)),
         "Overrides of config.pbtxt": _joined(" ".join(each.config.overrides.split()) for each in models),
-        "Protocol": performance.protocol,
-        "Shared memory (offline)": performance.shared_memory,
+        "Protocol": spec.performance.protocol,
+        "Shared memory (offline)": spec.performance.shared_memory,
         "Measurement": _measurement(subject),
     }
     return [Parameter(name=name, value=value) for name, value in lines.items() if value]
+
+
+def _device(subject: Subject) -> str:
+    """Return what was measured on; else the GPU product that the spec asks for."""
+    measured = subject.status.performance
+    if measured is not None and measured.environment is not None:
+        return measured.environment.gpu_product or measured.environment.device
+    return subject.spec.gpu.product if subject.spec.gpu else ""
 
 
 def _given(subject: Subject) -> dict[str, str]:

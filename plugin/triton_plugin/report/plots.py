@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from math import ceil
 from typing import Any
 
@@ -153,7 +154,7 @@ def tradeoff(report: Report) -> list[Plot]:
     if not found:
         return []
     searched = [(each.status.candidate, each.rows) for each in report.searches if each.rows]
-    rows = [row for each in found for row in each.rows] + [row for _, found_rows in searched for row in found_rows]
+    rows = chain.from_iterable([*(each.rows for each in found), *(found_rows for _, found_rows in searched)])
     points = [Point(row.p99, float(row.throughput)) for row in rows]
 
     def draw(axes: Axes) -> None:
