@@ -8,10 +8,12 @@ whole template: a Job with more memory is another Job, and so a retry.
 import hashlib
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import is_dataclass
-from typing import Any
+from dataclasses import is_dataclass, replace
+from typing import Any, TypeVar
 
 from triton_converters.contract.document import Document, given
+
+D = TypeVar("D", bound=Document)
 
 GROUP = "triton-operator.dev"
 API_VERSION = f"{GROUP}/v1alpha1"
@@ -122,6 +124,12 @@ def result_key(stage: str, request: Document, *others: Any, without: Collection[
     """
     fields = {name: value for name, value in given(request).items() if name != "key" and name not in without}
     return digest([stage, fields, *others], 16)
+
+
+def keyed(stage: str, request: D, *others: Any, without: Collection[str] = ()) -> D:
+    """Return the request with the key of its result, which is made as `result_key` says."""
+    key: dict[str, Any] = {"key": result_key(stage, request, *others, without=without)}
+    return replace(request, **key)
 
 
 def job(deployment: str, stage: str, template: Any) -> str:

@@ -35,7 +35,7 @@ from triton_operator.observed.snapshot import observe
 from triton_operator.planning.pins import pinned
 from triton_operator.resources.job import job
 from triton_operator.resources.server import server
-from triton_operator.resources.work import Work
+from triton_operator.resources.work import AnyWork
 from triton_operator.settings import Settings
 
 Body = dict[str, Any]
@@ -162,7 +162,7 @@ def _put(place: Any, path: list[str], value: Any) -> None:
     place[path[-1]] = value
 
 
-def works(context: Context) -> Iterator[Work]:
+def works(context: Context) -> Iterator[AnyWork]:
     """The work of every stage, as if each went well."""
     requirements = context.spec.conversion.requirements.encode().hex()
     source = SourceResult(
@@ -179,7 +179,7 @@ def works(context: Context) -> Iterator[Work]:
         yield convert
         version = TENSORRT if each.format == "trt" else ""
         conversion = ConvertResult("e" * 64, 1000, ("FP32",), 1.0, (), version, 1e-6)
-        cache = convert.request.engine_cache  # type: ignore[attr-defined]
+        cache = convert.request.engine_cache
         attempt = Attempt(each, convert.key, conversion=conversion, engine_cache=cache)
         profile = profile_work(context, dump, attempt)
         yield profile
@@ -206,20 +206,20 @@ def jobs(spec: Body, installation: Settings) -> list[Given]:
     return given_to + [each for one in given_to if one.stage == "convert" for each in _files(one)]
 
 
-def _request(work: Work) -> Body:
+def _request(work: AnyWork) -> Body:
     asked: Body = json.loads(work.request.to_json())
     del asked["key"]
     return asked
 
 
-def _dump(context: Context, reference: Work) -> list[Any]:
+def _dump(context: Context, reference: AnyWork) -> list[Any]:
     """What the batches of a reference are made from. Labels are kept where there are any, whoever needs them."""
     data, gpu = context.spec.data, context.spec.gpu
     device = [gpu.product, gpu.resource_name] if gpu is not None and gpu.count else []
     return [_request(reference) | {"needs_labels": None}, data and data.model_dump(), device]
 
 
-def _given(context: Context, work: Work, dumps: Mapping[str, Any]) -> Given:
+def _given(context: Context, work: AnyWork, dumps: Mapping[str, Any]) -> Given:
     asked, template = _request(work), job(context, work)["spec"]["template"]
     pod = template["spec"]
     own, others = pod["containers"][0], pod.get("initContainers", [])

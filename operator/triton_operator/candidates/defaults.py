@@ -1,6 +1,7 @@
 """The candidates of a model whose spec lists none: from the spec, the source's format and the images. Pure."""
 
 from collections.abc import Iterator
+from itertools import islice
 
 from triton_converters.contract.formats import CONVERTER_TENSORFLOW, FORMATS, HPS, SOURCES
 from triton_operator.api.model import Candidate, Model
@@ -38,7 +39,7 @@ def default_candidates(spec: TritonDeploymentSpec, model: Model, images: Images)
         assert model.format is not None
         return (_candidate(model.format, "fp32", "none"),)
     ways = (way for way in _ways(spec, model, images) if _is_served(images.server, model, *way))
-    return tuple(_candidate(*way) for way, _ in zip(ways, range(1 if spec.ensemble else MOST), strict=False))
+    return tuple(_candidate(*way) for way in islice(ways, 1 if spec.ensemble else MOST))
 
 
 def _ways(spec: TritonDeploymentSpec, model: Model, images: Images) -> Iterator[tuple[str, str, str]]:

@@ -1,8 +1,7 @@
 """The Job that removes from the claim what no record names any more."""
 
-from dataclasses import replace
-
 from triton_converters.contract import layout
+from triton_converters.contract.results import CleanResult
 from triton_converters.contract.upkeep_requests import CleanRequest
 from triton_operator import names
 from triton_operator.context import Context
@@ -15,15 +14,15 @@ MINIMUM_TEMPORARY_AGE_SECONDS = 86400
 DEADLINE_SECONDS = 3600
 
 
-def clean_work(context: Context, dropped: int) -> Work:
+def clean_work(context: Context, dropped: int) -> Work[CleanRequest, CleanResult]:
     """The work for the drop of that number. It is done once, whoever else uses the claim by then."""
     request = CleanRequest("", MINIMUM_AGE_SECONDS, MINIMUM_TEMPORARY_AGE_SECONDS)
-    key = names.result_key("clean", request, dropped, context.deployment.uid)
+    request = names.keyed("clean", request, dropped, context.deployment.uid)
     marked = (context.name, *context.observed.neighbours)
     return Work(
         stage="clean",
-        key=key,
-        request=replace(request, key=key),
+        request=request,
+        result=CleanResult,
         deadline_seconds=DEADLINE_SECONDS,
         volumes=tuple(
             {"name": f"marks-{number}", "configMap": {"name": names.results(name)}}

@@ -6,7 +6,7 @@ from dataclasses import replace
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ConvertRequest, HpsOptions, ModelConfig, TensorRtOptions
 from triton_converters.contract.formats import ENSEMBLE, FORMATS, HPS, THROUGH
-from triton_converters.contract.results import Tuning
+from triton_converters.contract.results import ConvertResult, Tuning
 from triton_operator import names
 from triton_operator.api.model import DEFAULT_OPSET, DynamicBatching, Model, OnnxOptions
 from triton_operator.api.model import TensorRtOptions as TensorRt
@@ -25,12 +25,14 @@ SERVED = ("accelerator", "config", "engine_cache", "hps", "gpu_count")
 ``tensorrt`` is one of them too."""
 
 
-def convert_work(context: Context, dump: Dump, candidate: Combination) -> Work:
+def convert_work(context: Context, dump: Dump, candidate: Combination) -> Work[ConvertRequest, ConvertResult]:
     """The Job's work. The conversion key covers what changes the file; the revision key covers config.pbtxt too."""
     return work_and_damages(context, dump, candidate)[0]
 
 
-def work_and_damages(context: Context, dump: Dump, candidate: Combination) -> tuple[Work, Mapping[str, Damage]]:
+def work_and_damages(
+    context: Context, dump: Dump, candidate: Combination
+) -> tuple[Work[ConvertRequest, ConvertResult], Mapping[str, Damage]]:
     """The Job's work, and what became of the revision under earlier keys."""
     request = _request(context, dump, candidate)
     key, damages = revision_key(context, request)
@@ -48,8 +50,8 @@ def work_and_damages(context: Context, dump: Dump, candidate: Combination) -> tu
     volumes, mounts = user_volumes(context, dump.source)
     work = Work(
         stage="convert",
-        key=request.key,
         request=request,
+        result=ConvertResult,
         deadline_seconds=context.spec.conversion.active_deadline_seconds,
         candidate=candidate.name,
         volumes=volumes,
@@ -205,5 +207,5 @@ def revision_key(context: Context, request: ConvertRequest) -> tuple[str, Mappin
     key, damages = names.result_key("convert", request), {}
     while (damage := context.observed.damaged.get(key)) is not None:
         damages[key] = damage
-        key = names.result_key("convert", request, len(damages))
+        request = names.keyed("convert", request, len(damages))
     return key, damages

@@ -1,20 +1,21 @@
 """The Job that measures a revision through the preview Service."""
 
-from dataclasses import replace
-
 from triton_converters.contract import layout
 from triton_converters.contract.measurement_requests import MeasureRequest
+from triton_converters.contract.results import MeasureResult
 from triton_operator import names
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.jobs.profile import load, measured_online
 from triton_operator.jobs.reference import Dump
-from triton_operator.jobs.remeasuring import measured_keys
+from triton_operator.jobs.remeasuring import measured
 from triton_operator.resources.server import serving_inputs
 from triton_operator.resources.work import Work
 
+MeasureWork = Work[MeasureRequest, MeasureResult]
 
-def measure_work(context: Context, dump: Dump, target: Attempt) -> Work:
+
+def measure_work(context: Context, dump: Dump, target: Attempt) -> MeasureWork:
     """The Job's work. Its key covers the request, the client, and the server's whole pod, which is this object's."""
     request = MeasureRequest(
         key="",
@@ -26,15 +27,15 @@ def measure_work(context: Context, dump: Dump, target: Attempt) -> Work:
         online=measured_online(context, target),
     )
     others = (serving_inputs(context), context.client, context.deployment.uid)
-    *replaced, key = measured_keys(context, "measure", request, *others)
+    replaced, request = measured(context, "measure", request, *others)
     return Work(
         stage="measure",
-        key=key,
-        request=replace(request, key=key),
+        request=request,
+        result=MeasureResult,
         deadline_seconds=context.spec.performance.active_deadline_seconds,
         candidate=target.name,
         boxed=context.boxes_clients,
         inputs=(layout.reference_directory(dump.key),),
         tensorrt_version=target.tensorrt_version,
-        replaces=tuple(replaced),
+        replaces=replaced,
     )

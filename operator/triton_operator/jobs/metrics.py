@@ -1,13 +1,13 @@
 """The Job that computes the metrics of candidates and of the framework."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from triton_converters.contract import layout
 from triton_converters.contract.measurement_requests import (
     KeptOutputs,
     MetricsRequest,
 )
+from triton_converters.contract.results import MetricsResult
 from triton_operator import names
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
@@ -17,7 +17,7 @@ from triton_operator.jobs.source import data_digest, weights_digest
 from triton_operator.resources.work import Work
 
 
-def metrics_work(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> Work:
+def metrics_work(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> Work[MetricsRequest, MetricsResult]:
     """The work of the Job that computes the metrics of all these candidates, and the framework's once."""
     spec = context.spec
     assert spec.metrics is not None
@@ -39,13 +39,13 @@ def metrics_work(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> W
         ),
         required=tuple(sorted(each.metric for each in spec.accuracy.thresholds)),
     )
-    key = names.result_key("metrics", request, *surroundings(context))
+    request = names.keyed("metrics", request, *surroundings(context))
     # A metric's arguments may name $(DATA) and $(WEIGHTS) too.
     volumes, mounts = user_volumes(context, dump.source)
     return Work(
         stage="metrics",
-        key=key,
-        request=replace(request, key=key),
+        request=request,
+        result=MetricsResult,
         deadline_seconds=spec.conversion.active_deadline_seconds,
         volumes=volumes,
         mounts=mounts,

@@ -1,9 +1,7 @@
 """The Job that installs the Python packages that spec.conversion.requirements names."""
 
-from dataclasses import replace
-
 from triton_converters.contract.conversion_requests import PackagesRequest
-from triton_converters.contract.results import SourceResult
+from triton_converters.contract.results import PackagesResult, SourceResult
 from triton_operator import names
 from triton_operator.context import Context
 from triton_operator.resources.job import secret_volume
@@ -18,7 +16,7 @@ def packages_key(context: Context, source: SourceResult) -> str:
     return packages_work(context, source).key if context.spec.conversion.requirements else ""
 
 
-def packages_work(context: Context, source: SourceResult) -> Work:
+def packages_work(context: Context, source: SourceResult) -> Work[PackagesRequest, PackagesResult]:
     """The Job's work. Its key covers the file, the image, and the Secret that names an index.
 
     It does not cover the installation's index: another mirror of the same packages converts nothing again.
@@ -29,12 +27,12 @@ def packages_work(context: Context, source: SourceResult) -> Work:
     conversion, image = context.spec.conversion, context.own_framework_image
     secret = conversion.index_secret_ref
     request = PackagesRequest(key="", source=source.digest, path=conversion.requirements, sha256=source.requirements)
-    key = names.result_key("packages", request, image, secret.name if secret else "", without=PLACE)
+    request = names.keyed("packages", request, image, secret.name if secret else "", without=PLACE)
     pairs = [secret_volume(secret.name)] if secret else []
     return Work(
         stage="packages",
-        key=key,
-        request=replace(request, key=key),
+        request=request,
+        result=PackagesResult,
         deadline_seconds=conversion.active_deadline_seconds,
         volumes=tuple(volume for volume, _ in pairs),
         mounts=tuple(mount for _, mount in pairs),

@@ -15,19 +15,20 @@ from triton_converters.contract.measurement_requests import (
     Sweep,
     Tolerance,
 )
+from triton_converters.contract.results import ProfileResult
 from triton_converters.contract.saturation import latency_bounds
 from triton_operator.api.performance import ConcurrencyRange, OfflineSweep, OnlineSweep
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.combination import Combination
 from triton_operator.context import Context
 from triton_operator.jobs.reference import Dump
-from triton_operator.jobs.remeasuring import measured_keys
+from triton_operator.jobs.remeasuring import measured
 from triton_operator.resources.job import LOOPBACK, sidecar
 from triton_operator.resources.server import GRPC_PORT, HTTP_PORT, private_inputs
 from triton_operator.resources.work import Work
 
 
-def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
+def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work[ProfileRequest, ProfileResult]:
     """The Job's work. Its key covers the request, the client, and the server's whole pod."""
     spec = context.spec
     request = ProfileRequest(
@@ -51,11 +52,11 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
         else (),
         content=attempt.conversion.content if attempt.conversion else "",
     )
-    *replaced, key = measured_keys(context, "profile", request, private_inputs(context), context.client)
+    replaced, request = measured(context, "profile", request, private_inputs(context), context.client)
     return Work(
         stage="profile",
-        key=key,
-        request=replace(request, key=key),
+        request=request,
+        result=ProfileResult,
         deadline_seconds=spec.performance.active_deadline_seconds,
         candidate=attempt.name,
         boxed=context.boxes_clients,
@@ -63,7 +64,7 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work:
         sidecar=sidecar(context, attempt),
         served=attempt,
         tensorrt_version=attempt.tensorrt_version,
-        replaces=tuple(replaced),
+        replaces=replaced,
     )
 
 

@@ -34,15 +34,14 @@ class Dump:
     """ID of the image that the framework ran in; empty: not known."""
 
 
-def reference_work(context: Context, source: SourceResult) -> Work:
+def reference_work(context: Context, source: SourceResult) -> Work[ReferenceRequest, ReferenceResult]:
     """The Job's work. Its key covers everything that can change the framework's outputs."""
-    request = _full_request(context, source)
-    key = names.result_key("reference", request, *surroundings(context))
+    request = names.keyed("reference", _full_request(context, source), *surroundings(context))
     volumes, mounts = user_volumes(context, source)
     return Work(
         stage="reference",
-        key=key,
-        request=replace(request, key=key),
+        request=request,
+        result=ReferenceResult,
         deadline_seconds=context.spec.conversion.active_deadline_seconds,
         volumes=volumes,
         mounts=mounts,

@@ -5,7 +5,7 @@ that time, the work has the next key, so it is done as if for the first time. Wh
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from triton_converters.contract.document import Document
 from triton_converters.contract.records import record_name
@@ -15,17 +15,20 @@ from triton_operator.effects import Effects
 from triton_operator.observed.failures import Failure
 from triton_operator.observed.trouble import Trouble
 
+D = TypeVar("D", bound=Document)
 
-def measured_keys(context: Context, stage: str, request: Document, *others: Any) -> tuple[str, ...]:
-    """The keys that figures were or are measured under, oldest first; the last ones count."""
-    keys = [names.result_key(stage, request, *others)]
+
+def measured(context: Context, stage: str, request: D, *others: Any) -> tuple[tuple[str, ...], D]:
+    """Return the keys that figures were measured under, oldest first, and the request with the one that counts."""
+    keys, repeats = [names.result_key(stage, request, *others)], list[int]()
     while (known := context.observed.failures.get(record_name(stage, keys[-1]))) is not None:
         following = names.result_key(stage, request, *others, len(keys))
         # An annotation that is taken back does not bring back what was measured before.
         if known.retry == context.deployment.retry and record_name(stage, following) not in context.observed.records:
             break
+        repeats = [len(keys)]
         keys.append(following)
-    return tuple(keys)
+    return tuple(keys[:-1]), names.keyed(stage, request, *others, *repeats)
 
 
 def unmet(context: Context, figures: Mapping[str, Trouble]) -> Effects:

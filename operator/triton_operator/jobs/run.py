@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Generic
 
+from triton_converters.contract.document import Document
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
 from triton_operator.context import Context
@@ -15,7 +16,7 @@ from triton_operator.observed.pod import RUN
 from triton_operator.observed.record import Record
 from triton_operator.observed.trouble import Trouble
 from triton_operator.resources.job import earlier_name, job
-from triton_operator.resources.work import Work, reader
+from triton_operator.resources.work import Answered, AnyWork, Asked, Work, reader
 
 UNSEEN_SECONDS = 10.0
 """Jobs and pods come over different watches: of a Job that has just ended, the pod with the answer may be to come."""
@@ -25,25 +26,37 @@ LINGER_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(Generic[Answered]):
     """What became of a piece of work."""
 
     effects: Effects
     record: Record | None = None
+    result: Answered | None = None
+    """What the record holds."""
     failure: Trouble | None = None
     pending: Trouble | None = None
     """What keeps the Job's pod from running."""
     active: bool = False
     """A Job for it exists and has not ended, or is created in this pass."""
 
+    @property
+    def finished_at(self) -> str:
+        """When its Job finished, in RFC 3339, UTC; empty: it has not."""
+        return self.record.finished_at if self.record is not None else ""
+
+    @property
+    def image_id(self) -> str:
+        """`Record.image_id` of its record; empty also without one."""
+        return self.record.image_id if self.record is not None else ""
+
 
 def run(
     context: Context,
-    work: Work,
+    work: Work[Asked, Answered],
     start: bool = True,
     patience: float | None = None,
     repeats: Collection[Reason] = (),
-) -> Run:
+) -> Run[Answered]:
     """Look for the work's record; else for its failure; else for its Job; else start one, if ``start`` allows it.
 
     A Job that has ended stays with its record, for its log, also where a newer operator would write it otherwise. One
@@ -67,6 +80,8 @@ class _Found:
 
     body: dict[str, Any]
     """Its Job, as it would be made now."""
+    expects: type[Document]
+    """What it answers."""
     name: str
     """Name of its Job, which an earlier version of the operator may have made."""
     same: Sequence[JobView]
@@ -75,13 +90,13 @@ class _Found:
     record: Record | None
     known: Failure | None
     """The recorded failure of that Job."""
-    reading: Run | None
+    reading: Run[Any] | None
     """What became of the Job that reads its answer from the claim; None: none is needed."""
     failure: Trouble | None
     """How the Job failed, or why it is given up."""
 
 
-def _run(context: Context, work: Work, start: bool, patience: float | None, repeats: Collection[Reason]) -> Run:
+def _run(context: Context, work: AnyWork, start: bool, patience: float | None, repeats: Collection[Reason]) -> Run[Any]:
     found = _find(context, work, patience)
     facts = Facts(
         recorded=found.record is not None,
@@ -94,7 +109,7 @@ def _run(context: Context, work: Work, start: bool, patience: float | None, repe
     return replace(outcome, effects=outcome.effects + Effects(needed=frozenset({record_name(work.stage, work.key)})))
 
 
-def _find(context: Context, work: Work, patience: float | None) -> _Found:
+def _find(context: Context, work: AnyWork, patience: float | None) -> _Found:
     """Return all that is known of the work."""
     observed, body = context.observed, job(context, work)
     name = body["metadata"]["name"]
@@ -108,6 +123,7 @@ def _find(context: Context, work: Work, patience: float | None) -> _Found:
     may_read = not work.reads and ((own is not None and own.cut) or any(each is not own for each in same))
     return _Found(
         body=body,
+        expects=work.result,
         name=name,
         same=same,
         job=own,
@@ -142,55 +158,59 @@ def _reading_of(found: _Found) -> Reading:
     return Reading.GOES_ON if found.reading.failure is None else Reading.FAILED
 
 
-def _recorded(context: Context, found: _Found) -> Run:
+def _recorded(context: Context, found: _Found) -> Run[Any]:
+    assert found.record is not None
+    result = found.record.outcome.result
+    # It was read by the type that its stage answers.
+    assert isinstance(result, found.expects)
     stay = {found.name, *(each.name for each in found.same if not each.active)}
     go = {each.name for each in found.same if each.suspended or _overstays(context, each)}
-    return Run(Effects(jobs=frozenset(stay - go)), record=found.record)
+    return Run(Effects(jobs=frozenset(stay - go)), record=found.record, result=result)
 
 
-def _failed_before(context: Context, found: _Found) -> Run:
+def _failed_before(context: Context, found: _Found) -> Run[Any]:
     assert found.known is not None
     return _failed(context, found, found.known, found.known.trouble)
 
 
-def _makes_way(context: Context, found: _Found) -> Run:
+def _makes_way(context: Context, found: _Found) -> Run[Any]:
     # Until the failed Job is gone, the record tells it from the next one.
     assert found.known is not None
     return Run(Effects(failures={found.name: found.known}), active=True)
 
 
-def _reads(context: Context, found: _Found) -> Run:
+def _reads(context: Context, found: _Found) -> Run[Any]:
     assert found.reading is not None
     return found.reading
 
 
-def _unreadable(context: Context, found: _Found) -> Run:
+def _unreadable(context: Context, found: _Found) -> Run[Any]:
     assert found.reading is not None
     assert found.reading.failure is not None
     return Run(Effects(failures=_noted(context, found, found.reading.failure)), failure=found.reading.failure)
 
 
-def _waits(context: Context, found: _Found) -> Run:
+def _waits(context: Context, found: _Found) -> Run[Any]:
     return Run(Effects())
 
 
-def _runs(context: Context, found: _Found) -> Run:
+def _runs(context: Context, found: _Found) -> Run[Any]:
     pending = found.job.pending if found.job is not None else None
     return Run(Effects((found.body,), jobs=frozenset({found.name})), pending=pending, active=True)
 
 
-def _fails(context: Context, found: _Found) -> Run:
+def _fails(context: Context, found: _Found) -> Run[Any]:
     assert found.failure is not None
     return _failed(context, found, _noted(context, found, found.failure)[found.name], found.failure)
 
 
-def _repeats(context: Context, found: _Found) -> Run:
+def _repeats(context: Context, found: _Found) -> Run[Any]:
     # Its pod is gone with the answer, or it was suspended too often: without the Job another one starts, and replays an
     # answer from the claim.
     return Run(Effects(), pending=found.job.pending if found.job is not None else None, active=True)
 
 
-_BECOMES: Mapping[Fate, Callable[[Context, _Found], Run]] = {
+_BECOMES: Mapping[Fate, Callable[[Context, _Found], Run[Any]]] = {
     Fate.RECORDED: _recorded,
     Fate.FAILED_BEFORE: _failed_before,
     Fate.MAKES_WAY: _makes_way,
@@ -209,14 +229,14 @@ def _noted(context: Context, found: _Found, failure: Trouble) -> Mapping[str, Fa
     return {found.name: Failure(uid, failure.reason, failure.message, context.deployment.retry)}
 
 
-def _failed(context: Context, found: _Found, noted: Failure, failure: Trouble) -> Run:
+def _failed(context: Context, found: _Found, noted: Failure, failure: Trouble) -> Run[Any]:
     """Return a failure that is recorded. Its Job is kept, for its log, if it ended by itself."""
     stays = found.job is not None and found.job.ended and not _overstays(context, found.job)
     jobs = frozenset({found.name}) if stays else frozenset()
     return Run(Effects(jobs=jobs, failures={found.name: noted}), failure=failure)
 
 
-def _reading(context: Context, work: Work, observed: JobView | None) -> Run | None:
+def _reading(context: Context, work: AnyWork, observed: JobView | None) -> Run[Any] | None:
     """What became of the Job that reads the work's answer from the claim; None if no such Job is needed.
 
     It is needed once the kubelet has cut the answer. Until it is there, the Job that was cut tells so; afterwards a pod
@@ -239,7 +259,7 @@ def is_unseen(context: Context, job: JobView) -> bool:
     return job.ended_unseen is not None and (context.now - job.ended_unseen).total_seconds() < UNSEEN_SECONDS
 
 
-def waiting(work: str, run: Run, context: Context) -> tuple[Reason, str]:
+def waiting(work: str, run: Run[Any], context: Context) -> tuple[Reason, str]:
     """Reason and message of work that has neither a record nor a failure yet."""
     if run.pending is not None:
         return run.pending.reason, f"{run.pending.message}{_where_from(context, run.pending)}"

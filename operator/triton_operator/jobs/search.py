@@ -5,6 +5,7 @@ from math import ceil
 
 from triton_converters.contract import layout
 from triton_converters.contract.measurement_requests import SearchRequest
+from triton_converters.contract.results import SearchResult
 from triton_operator import names
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
@@ -40,7 +41,9 @@ class Budget:
         return Budget(self.measurements - measurements, self.seconds - ceil(seconds))
 
 
-def search_work(context: Context, dump: Dump, attempt: Attempt, budget: Budget, part: int) -> Work:
+def search_work(
+    context: Context, dump: Dump, attempt: Attempt, budget: Budget, part: int
+) -> Work[SearchRequest, SearchResult]:
     """The work of one part. The name of its file of points depends only on what changes a point's figures.
 
     So no point is measured again after a change of budget, mode or objective.
@@ -76,11 +79,11 @@ def search_work(context: Context, dump: Dump, attempt: Attempt, budget: Budget, 
     # A line of the file says which load its point was measured with.
     point = replace(request, sweep=replace(sweep, batch_sizes=(), concurrencies=()))
     request = replace(request, search=names.result_key("points", point, *where, without=PATH))
-    key = names.result_key("search", request, *where)
+    request = names.keyed("search", request, *where)
     return Work(
         stage="search",
-        key=key,
-        request=replace(request, key=key),
+        request=request,
+        result=SearchResult,
         # The server has to start first, and a point that runs when the time is spent is still finished.
         deadline_seconds=budget.seconds + spec.performance.active_deadline_seconds,
         candidate=attempt.name,

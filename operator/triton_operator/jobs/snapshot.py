@@ -26,15 +26,17 @@ def key(uid: str, moment: str, since: str) -> str:
     return names.digest([STAGE, uid, since, moment], 16)
 
 
-def counters(context: Context, server: ServerView, moment: str, since: str, previous: ServerView | None = None) -> Run:
+def counters(
+    context: Context, server: ServerView, moment: str, since: str, previous: ServerView | None = None
+) -> Run[SnapshotResult]:
     """Run the Job that reads the counters of a revision, and of the previous one if that is given."""
     name = key(server.uid, moment, since)
     model = context.served_name if server.name == context.serving else context.spec.served_name
     request = SnapshotRequest(name, model, _pods(server), _pods(previous) if previous else ())
     work = Work(
         stage=STAGE,
-        key=name,
         request=request,
+        result=SnapshotResult,
         deadline_seconds=DEADLINE_SECONDS,
         # No result that is kept depends on it, and the image that the object is pinned to may not know the stage.
         image=context.settings.converter_image,

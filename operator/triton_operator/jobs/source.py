@@ -11,10 +11,14 @@ from triton_converters.contract.results import RepositoryModel, SourceResult
 from triton_operator import names
 from triton_operator.api.source import Source
 from triton_operator.context import Context
+from triton_operator.jobs.run import Run
 from triton_operator.resources.job import claim_volume, secret_volume
 from triton_operator.resources.work import Work
 
 T = TypeVar("T")
+
+SourceWork = Work[SourceRequest, SourceResult]
+SourceRun = Run[SourceResult]
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ def _at(told: Sequence[T], number: int) -> T | None:
     return told[number] if number < len(told) else None
 
 
-def works(context: Context) -> dict[str, Work]:
+def works(context: Context) -> dict[str, SourceWork]:
     """The work of each Job by the field of the spec that it reads; the same files are read once."""
     found = {"spec.source": source_work(context)}
     for field, files in (("spec.weights", context.spec.weights), ("spec.data", context.spec.published_data)):
@@ -67,7 +71,7 @@ def works(context: Context) -> dict[str, Work]:
     return found
 
 
-def source_work(context: Context) -> Work:
+def source_work(context: Context) -> SourceWork:
     """The work of the source's Job, which also finds formats and batch dimensions."""
     requirements = context.spec.conversion.requirements
     sought, graphs = (tuple(each.path or "" for each in models) for models in (context.sought, context.graphs))
@@ -89,7 +93,7 @@ def _digest(context: Context, files: Source | None) -> str:
     return result.digest if result is not None else ""
 
 
-def told(context: Context, work: Work) -> SourceResult | None:
+def told(context: Context, work: SourceWork) -> SourceResult | None:
     """What the record of such a Job tells; None: it has not ended yet."""
     record = context.observed.records.get(record_name(work.stage, work.key))
     result = record.outcome.result if record is not None else None
@@ -102,7 +106,7 @@ def _work(
     models: tuple[str, ...] = (),
     graphs: tuple[str, ...] = (),
     requirements: str = "",
-) -> Work:
+) -> SourceWork:
     """A Job's work. Its key says nothing of the content; the user's ``revision`` says when to look again."""
     uri = uris.split(source.uri)
     request = SourceRequest(
@@ -116,12 +120,12 @@ def _work(
         graphs=graphs,
         requirements=requirements,
     )
-    key = names.result_key("source", request, source.revision, context.deployment.uid)
+    request = names.keyed("source", request, source.revision, context.deployment.uid)
     volumes, mounts = _volumes(source)
     return Work(
         stage="source",
-        key=key,
-        request=replace(request, key=key),
+        request=request,
+        result=SourceResult,
         deadline_seconds=context.spec.conversion.active_deadline_seconds,
         volumes=volumes,
         mounts=mounts,

@@ -171,14 +171,12 @@ def _of_what_serves(
     ``server``: name of its Deployment after this pass, because the pass that undoes a revision moves the Service back.
     """
     old = _told(context, server)
-    rollout = progress.rollout if isinstance(progress, RolledOut) else None
-    if rollout is None or not rollout.serves or rollout.undone is not None or rollout.record is None:
+    if not isinstance(progress, RolledOut):
         return old.serving, old.accuracy, old.performance
-    assert isinstance(progress, RolledOut)
-    attempt = progress.target
-    measured = rollout.record.outcome.result
-    profile = attempt.profile
-    assert isinstance(measured, MeasureResult)
+    rollout, attempt = progress.rollout, progress.target
+    measured, profile = rollout.measured.result, attempt.profile
+    if not rollout.serves or rollout.undone is not None or measured is None:
+        return old.serving, old.accuracy, old.performance
     assert profile is not None
     best = best_row(measured.online, context.spec.selection.objectives, context.spec.selection.constraints.asked())
     serving = ServingStatus(
@@ -196,7 +194,7 @@ def _of_what_serves(
         request_rate=_rows(context, attempt, profile.request_rate),
         saturation=saturation_status(profile.online, profile.request_rate, context.spec.selection.constraints.asked()),
         environment=_environment(context, rollout.server, profile, measured),
-        measured_at=rollout.record.finished_at,
+        measured_at=rollout.measured.finished_at,
     )
     return serving, accuracy_status(_decisive_first(attempt.accuracy), profile.samples), performance
 

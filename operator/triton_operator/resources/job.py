@@ -25,7 +25,7 @@ from triton_operator.observed.pod import CHECK, RUN
 from triton_operator.resources import pod
 from triton_operator.resources.claim import claim_size
 from triton_operator.resources.server import FIXED_MODELS, check_container, server_container
-from triton_operator.resources.work import Work
+from triton_operator.resources.work import AnyWork
 from triton_operator.settings import Settings
 
 LOOPBACK = "127.0.0.1"
@@ -50,7 +50,7 @@ SAFE_PATH = {"PYTHONSAFEPATH": "1"}
 """Keeps Python from importing modules of the working directory, which in our images is /tmp."""
 
 
-def job(context: Context, work: Work) -> dict[str, Any]:
+def job(context: Context, work: AnyWork) -> dict[str, Any]:
     """The Job that does the work. Its name contains a hash of its whole template."""
     settings = _unqueued(context.job_pod) if work.stage == "snapshot" else context.job_pod
     labels = {names.STAGE_LABEL: work.stage, names.KEY_LABEL: work.key}
@@ -84,7 +84,7 @@ def _unqueued(settings: Pod) -> Pod:
     return settings.model_copy(update={"labels": labels})
 
 
-def earlier_name(context: Context, work: Work) -> str:
+def earlier_name(context: Context, work: AnyWork) -> str:
     """The name under which an operator that had the client share the server's /tmp recorded a failure of the work."""
     if work.boxed or work.sidecar is None:
         return ""
@@ -133,7 +133,7 @@ def secret_volume(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     return volume, {"name": "credentials", "mountPath": str(layout.CREDENTIALS_MOUNT), "readOnly": True}
 
 
-def _metadata(context: Context, work: Work, settings: Pod, labels: dict[str, str]) -> dict[str, Any]:
+def _metadata(context: Context, work: AnyWork, settings: Pod, labels: dict[str, str]) -> dict[str, Any]:
     metadata = pod.pod_metadata(context, settings, work.stage, **labels)
     if _in_a_box(work):
         # What a user looks for in a Job's log is the user's own traceback, or the figures.
@@ -141,7 +141,7 @@ def _metadata(context: Context, work: Work, settings: Pod, labels: dict[str, str
     return metadata
 
 
-def _failure_policy(work: Work) -> dict[str, Any]:
+def _failure_policy(work: AnyWork) -> dict[str, Any]:
     engine = [TENSORRT_CHECK] if _checks_engine(work) else []
     if _in_a_box(work):
         containers = [PREPARE, *engine, work.stage]
@@ -159,7 +159,7 @@ def _failure_policy(work: Work) -> dict[str, Any]:
     }
 
 
-def _pod(context: Context, work: Work) -> dict[str, Any]:
+def _pod(context: Context, work: AnyWork) -> dict[str, Any]:
     init, container, volumes = _in_three(context, work) if _in_a_box(work) else _in_one(context, work)
     spec = pod.pod_spec(context, _placement(context, work), work.stage, gpu=work.gpu or work.sidecar is not None)
     if work.user_code:
@@ -183,11 +183,11 @@ def _pod(context: Context, work: Work) -> dict[str, Any]:
     return pod.finished(context, spec | {"initContainers": init} if init else spec)
 
 
-def _in_a_box(work: Work) -> bool:
+def _in_a_box(work: AnyWork) -> bool:
     return work.boxed and not work.reads
 
 
-def _checks_engine(work: Work) -> bool:
+def _checks_engine(work: AnyWork) -> bool:
     return bool(work.tensorrt_version) and (work.sidecar is not None or not work.boxed)
 
 
@@ -202,7 +202,7 @@ Containers = tuple[list[dict[str, Any]], dict[str, Any], list[dict[str, Any]]]
 """The init containers, the main container, and the volumes that they need."""
 
 
-def _in_one(context: Context, work: Work) -> Containers:
+def _in_one(context: Context, work: AnyWork) -> Containers:
     """One container of ours; beside a private server, in an object whose images are older than the box for that."""
     own = pod.TEMPORARY if work.sidecar is None or work.shares_tmp else CLIENT_TEMPORARY
     mounts = [pod.repository_mount(read_only=False), own, *work.mounts]
@@ -222,7 +222,7 @@ def _in_one(context: Context, work: Work) -> Containers:
     return init, _container(context, work, work.stage, arguments, mounts), volumes
 
 
-def _in_three(context: Context, work: Work) -> Containers:
+def _in_three(context: Context, work: AnyWork) -> Containers:
     """The container `run`, between one that prepares and one that publishes.
 
     `prepare` fails if an input is missing. So the kubelet never makes an empty directory in its place.
@@ -258,7 +258,7 @@ def _in_three(context: Context, work: Work) -> Containers:
 
 
 def _container(
-    context: Context, work: Work, name: str, arguments: list[str], mounts: list[dict[str, Any]]
+    context: Context, work: AnyWork, name: str, arguments: list[str], mounts: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """A container that runs the converters."""
     runs = name == RUN
@@ -278,7 +278,7 @@ def _container(
     }
 
 
-def _image(context: Context, work: Work, runs: bool) -> str:
+def _image(context: Context, work: AnyWork, runs: bool) -> str:
     """The image; the framework's by its digest if that is known, also where ours is the same.
 
     pip runs in the image that will import the packages, but never in the user's. A client runs in the converter's.
@@ -292,17 +292,17 @@ def _read_only(mount: dict[str, Any]) -> dict[str, Any]:
     return mount | {"readOnly": True}
 
 
-def _runs_framework(work: Work) -> bool:
+def _runs_framework(work: AnyWork) -> bool:
     """Whether the container `run` has the framework's image: for the user's code, or for packages that it imports."""
     return work.user_code or (work.boxed and work.downloads)
 
 
-def _copies_converters(context: Context, work: Work) -> bool:
+def _copies_converters(context: Context, work: AnyWork) -> bool:
     """Whether `run` has our converters from `prepare`: the user's image has none, an older release's has older ones."""
     return _runs_framework(work) and (bool(context.spec.conversion.image) or not work.user_code)
 
 
-def _meets_strangers(work: Work) -> bool:
+def _meets_strangers(work: AnyWork) -> bool:
     """Whether containers of ours, and no code of the user's, run beside a server or read what strangers send."""
     return not work.user_code and not work.shares_tmp and (work.boxed or work.sidecar is not None)
 
@@ -315,7 +315,7 @@ def _converters_volume() -> dict[str, Any]:
     return {"name": "converters", "emptyDir": {"sizeLimit": pod.CONVERTERS_COPY}}
 
 
-def _placement(context: Context, work: Work) -> Pod:
+def _placement(context: Context, work: AnyWork) -> Pod:
     """The settings for the pod's node. A pod with a server runs where servers run, so that its figures hold there."""
     own, serving = context.job_pod, context.server_pod
     if work.sidecar is None:
@@ -335,7 +335,7 @@ def _copy(context: Context) -> dict[str, Any]:
     }
 
 
-def _tensorrt_check(context: Context, work: Work) -> dict[str, Any]:
+def _tensorrt_check(context: Context, work: AnyWork) -> dict[str, Any]:
     """The container that ends with EXIT_FINAL if the server's TensorRT is not the one that built the engine."""
     return {
         "name": TENSORRT_CHECK,
@@ -350,7 +350,7 @@ def _tensorrt_check(context: Context, work: Work) -> dict[str, Any]:
     }
 
 
-def _check(context: Context, work: Work, served: Attempt) -> dict[str, Any]:
+def _check(context: Context, work: AnyWork, served: Attempt) -> dict[str, Any]:
     """The container that looks at the revision, and makes the directory that the server writes to.
 
     It sees the whole claim, so that the kubelet makes neither directory in its place.
@@ -360,12 +360,12 @@ def _check(context: Context, work: Work, served: Attempt) -> dict[str, Any]:
     )
 
 
-def _check_request(work: Work, served: Attempt) -> CheckRequest:
+def _check_request(work: AnyWork, served: Attempt) -> CheckRequest:
     content = served.conversion.content if served.conversion else ""
     return CheckRequest(work.stage, work.key, served.key, served.engine_cache, content)
 
 
-def _environment(context: Context, work: Work, runs: bool) -> list[dict[str, str]]:
+def _environment(context: Context, work: AnyWork, runs: bool) -> list[dict[str, str]]:
     """The variables of a container; the user's reach only the one that ``runs`` the user's code.
 
     What a download needs reaches only the container that makes it.

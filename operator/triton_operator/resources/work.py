@@ -2,19 +2,35 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from triton_converters.contract.document import Document
 from triton_operator.candidates.attempt import Attempt
 
 
+class Request(Protocol):
+    """What a Job is asked."""
+
+    @property
+    def key(self) -> str:
+        """The key of its result."""
+
+    def to_json(self) -> str:
+        """Return it as the Job's argument."""
+
+
+Asked = TypeVar("Asked", bound=Request, covariant=True)
+Answered = TypeVar("Answered", bound=Document, covariant=True)
+
+
 @dataclass(frozen=True)
-class Work:
+class Work(Generic[Asked, Answered]):
     """What a Job does: its stage, its request and what its pod needs besides the claim."""
 
     stage: str
-    key: str
-    request: Document
+    request: Asked
+    result: type[Answered]
+    """What it answers."""
     deadline_seconds: int
     """How long a pod of it may take, from when a node takes the pod."""
     candidate: str = ""
@@ -51,8 +67,17 @@ class Work:
     replaces: tuple[str, ...] = ()
     """Keys of the results that this work measures again; they are kept with its own."""
 
+    @property
+    def key(self) -> str:
+        """The key of its result."""
+        return self.request.key
 
-def reader(work: Work) -> Work:
+
+AnyWork = Work[Request, Document]
+"""The work of any stage."""
+
+
+def reader(work: AnyWork) -> AnyWork:
     """The work of a Job that answers once more what the work's own Job has published, from one container."""
-    first = (work.stage, work.key, work.request, work.deadline_seconds, work.candidate)
+    first = (work.stage, work.request, work.result, work.deadline_seconds, work.candidate)
     return Work(*first, boxed=work.boxed, image=work.image, reads=True)

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.results import SnapshotResult
 from triton_operator.context import Context
 from triton_operator.jobs.run import Run
 from triton_operator.observed.server import ServerView
@@ -12,7 +13,7 @@ PATIENCE_SECONDS = 300.0
 """How long after the end of a soak its counters are waited for. Until then both revisions take room."""
 
 
-def unread(context: Context, known: Run, when: str, end: datetime) -> Judgement | None:
+def unread(context: Context, known: Run[SnapshotResult], when: str, end: datetime) -> Judgement | None:
     """The verdict if counters were not read and are not waited for any longer; None if they are there or waited for.
 
     What is suspended or queued says nothing of a revision, so it is waited for however long that takes.

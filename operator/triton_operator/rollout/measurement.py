@@ -9,13 +9,11 @@ from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.ranking import best_row
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Verdict
-from triton_operator.jobs.measure import measure_work
+from triton_operator.jobs.measure import MeasureWork, measure_work
 from triton_operator.jobs.reference import Dump
 from triton_operator.jobs.remeasuring import unmet
 from triton_operator.jobs.run import Run, run, waiting
-from triton_operator.observed.record import Record
 from triton_operator.observed.trouble import Trouble
-from triton_operator.resources.work import Work
 from triton_operator.rollout.decision import Figures
 from triton_operator.rollout.regression import compared
 
@@ -28,8 +26,10 @@ class Measured:
     verdict: Verdict
     """The condition of its measurement."""
     effects: Effects
-    record: Record | None = None
-    """The record of the online sweep through the preview Service; None: not measured yet."""
+    result: MeasureResult | None = None
+    """The online sweep through the preview Service; None: not measured yet."""
+    finished_at: str = ""
+    """When it ended, in RFC 3339, UTC."""
     runs: bool = False
     """Whether a pod measures now."""
 
@@ -45,40 +45,36 @@ def measure(context: Context, dump: Dump, target: Attempt, *, waits: bool, held:
     if known.failure is not None:
         verdict = Verdict("PerformanceMeasured", False, known.failure.reason, known.failure.message)
         return Measured(Figures.FAILED, verdict, known.effects)
-    if known.record is None:
+    result = known.result
+    if result is None:
         verdict = Verdict("PerformanceMeasured", None, Reason.WAITING, f"the server of {target.name} is not ready yet")
         if not waits or known.active:
             reason, message = waiting("the online sweep through the preview Service", known, context)
             verdict = Verdict("PerformanceMeasured", False, reason, message)
         return Measured(Figures.MISSING, verdict, known.effects, runs=known.active and known.pending is None)
-    result = known.record.outcome.result
-    assert isinstance(result, MeasureResult)
-    verdict = _judged(context, dump, target, result, serves)
+    verdict, at = _judged(context, dump, target, result, serves), known.finished_at
     if verdict.status:
-        return Measured(Figures.PASSED, verdict, known.effects, known.record)
+        return Measured(Figures.PASSED, verdict, known.effects, result, at)
     trouble = Trouble(verdict.reason, verdict.message)
     effects = known.effects + unmet(context, dict.fromkeys(_judged_by(context, work, target), trouble))
-    return Measured(Figures.MISSED, verdict, effects, known.record)
+    return Measured(Figures.MISSED, verdict, effects, result, at)
 
 
-def _sweep(context: Context, work: Work, ready: bool) -> Run:
+def _sweep(context: Context, work: MeasureWork, ready: bool) -> Run[MeasureResult]:
     """The online sweep; it is cancelled when no replicas are wanted, because it would fail without a server."""
     known = run(context, work, start=ready)
-    if known.record is not None:
-        result = known.record.outcome.result
-        assert isinstance(result, MeasureResult)
-        if not result.online:
-            # An earlier version's publisher let a client answer anything.
-            message = f"the Job measured nothing; type: {context.retry_command}"
-            trouble = Trouble(Reason.MEASUREMENT_FAILED, message)
-            remembered = unmet(context, {record_name(work.stage, work.key): trouble})
-            return replace(known, record=None, failure=trouble, effects=known.effects + remembered)
+    if known.result is not None and not known.result.online:
+        # An earlier version's publisher let a client answer anything.
+        message = f"the Job measured nothing; type: {context.retry_command}"
+        trouble = Trouble(Reason.MEASUREMENT_FAILED, message)
+        remembered = unmet(context, {record_name(work.stage, work.key): trouble})
+        return replace(known, record=None, result=None, failure=trouble, effects=known.effects + remembered)
     if context.spec.serving.replicas or not known.active:
         return known
     return replace(known, effects=replace(known.effects, objects=(), jobs=frozenset()), active=False)
 
 
-def _judged_by(context: Context, work: Work, target: Attempt) -> list[str]:
+def _judged_by(context: Context, work: MeasureWork, target: Attempt) -> list[str]:
     """Names of the records with the figures that the target is judged by before it may serve."""
     judged = [record_name(work.stage, work.key)]
     if context.spec.selection.scenario != "Online":

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
+from triton_converters.contract.results import SnapshotResult
 from triton_operator import names
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
@@ -210,7 +211,7 @@ def _progress(context: Context, flip: Flip, end: datetime) -> str:
 
 def _counters(
     context: Context, server: ServerView, moment: str, flip: Flip | None, previous: ServerView | None = None
-) -> Run:
+) -> Run[SnapshotResult]:
     """The Job that reads the counters of a revision, and of the previous one if that is given."""
     return snapshot.counters(context, server, moment, flip.at if flip is not None else "", previous)
 

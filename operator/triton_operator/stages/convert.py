@@ -17,7 +17,7 @@ from triton_operator.jobs.reference import Dump
 from triton_operator.jobs.run import Run, run, waiting
 from triton_operator.observed.failures import Damage
 from triton_operator.observed.trouble import Trouble
-from triton_operator.resources.work import Work
+from triton_operator.resources.work import AnyWork, Work
 from triton_operator.stages.progress import Round
 from triton_operator.stages.reference import Referred, rehearsal_refused
 from triton_operator.stages.repairing import given_up
@@ -34,20 +34,14 @@ class _Conversion:
     """A candidate and its conversion."""
 
     candidate: Combination
-    work: Work
+    work: Work[ConvertRequest, ConvertResult]
     damages: Mapping[str, Damage]
     """What became of the revision under earlier keys."""
 
     @property
     def files(self) -> frozenset[str]:
         """Keys of the files that other candidates of an ensemble may share."""
-        return frozenset(member.conversion_key for member in self.request.members)
-
-    @property
-    def request(self) -> ConvertRequest:
-        """What its Job is asked."""
-        assert isinstance(self.work.request, ConvertRequest)
-        return self.work.request
+        return frozenset(member.conversion_key for member in self.work.request.members)
 
 
 def converted(context: Context, dump: Dump, candidates: Sequence[Combination]) -> Round:
@@ -82,16 +76,14 @@ def _barred(context: Context, conversion: _Conversion) -> Attempt | None:
     return None
 
 
-def _attempt(context: Context, conversion: _Conversion, this: Run) -> Attempt:
+def _attempt(context: Context, conversion: _Conversion, this: Run[ConvertResult]) -> Attempt:
     """Return the candidate as its Job left it."""
-    candidate, cache = conversion.candidate, conversion.request.engine_cache
+    candidate, cache = conversion.candidate, conversion.work.request.engine_cache
     attempt = Attempt(candidate, conversion.work.key, replaces=tuple(conversion.damages), engine_cache=cache)
-    if this.record is not None:
-        result = this.record.outcome.result
-        assert isinstance(result, ConvertResult)
-        if refusal := rehearsal_refused(context, result):
+    if this.result is not None:
+        if refusal := rehearsal_refused(context, this.result):
             return attempt.now("Failed", refusal)
-        return replace(attempt, conversion=result).now("Converted")
+        return replace(attempt, conversion=this.result).now("Converted")
     if this.failure is not None:
         is_skipped = this.failure.reason is Reason.UNSCHEDULABLE
         return attempt.now("Skipped" if is_skipped else "Failed", _advised(context, this.failure))
@@ -115,11 +107,11 @@ def _advised(context: Context, failure: Trouble) -> Trouble:
     return Trouble(failure.reason, f"{failure.message}; {advice}")
 
 
-def _is_done(context: Context, work: Work) -> bool:
+def _is_done(context: Context, work: AnyWork) -> bool:
     return record_name(work.stage, work.key) in context.observed.records
 
 
-def _is_active(context: Context, work: Work) -> bool:
+def _is_active(context: Context, work: AnyWork) -> bool:
     """Whether a Job for the work exists that has not ended."""
     return any(job.stage == work.stage and job.key == work.key and job.active for job in context.observed.jobs.values())
 

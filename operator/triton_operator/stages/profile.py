@@ -18,7 +18,6 @@ from triton_operator.jobs.metrics import metrics_work
 from triton_operator.jobs.profile import profile_work
 from triton_operator.jobs.reference import Dump
 from triton_operator.jobs.run import run, waiting
-from triton_operator.observed.record import Record
 from triton_operator.observed.trouble import Trouble
 from triton_operator.stages.progress import Round
 from triton_operator.stages.reference import Referred
@@ -45,8 +44,9 @@ def profiled(context: Context, dump: Dump, converted: Sequence[Attempt]) -> Roun
         this = run(context, work, start=not busy)
         effects += this.effects
         busy = busy or this.active
-        if this.record is not None:
-            attempts.append(_judged(context, attempt, work.key, this.record))
+        if this.result is not None:
+            known = replace(attempt, profile=this.result, profile_key=work.key, image_id=this.image_id)
+            attempts.append(_judged(context, known, this.result))
         elif this.failure is not None and this.failure.reason is Reason.REPOSITORY_DAMAGED:
             effects += damage(context, attempt.key, this.failure)
             attempts.append(attempt.now("Converted", this.failure))
@@ -72,15 +72,12 @@ def is_measuring(context: Context) -> bool:
     return any(job.active or job.lingers_since is not None for job in private)
 
 
-def _judged(context: Context, attempt: Attempt, key: str, record: Record) -> Attempt:
-    result = record.outcome.result
-    assert isinstance(result, ProfileResult)
-    judged = replace(attempt, profile=result, profile_key=key, image_id=record.image_id)
+def _judged(context: Context, attempt: Attempt, result: ProfileResult) -> Attempt:
     if result.passed and context.spec.metrics is not None:
-        return judged.now("Profiled", Trouble(Reason.WAITING, "the candidate waits for its metrics"))
+        return attempt.now("Profiled", Trouble(Reason.WAITING, "the candidate waits for its metrics"))
     reasons = {str(reason): reason for reason in Reason}
     trouble = Trouble(reasons.get(result.reason, Reason.CRASHED), result.message)
-    return judged.now("Passed" if result.passed else "Failed", trouble)
+    return attempt.now("Passed" if result.passed else "Failed", trouble)
 
 
 def _with_metrics(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> tuple[list[Attempt], Effects]:
@@ -93,10 +90,8 @@ def _with_metrics(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> 
     words = f"the Job that computes the metrics of {', '.join(each.name for each in waits)}"
 
     def reached(attempt: Attempt) -> Attempt:
-        if this.record is not None:
-            result = this.record.outcome.result
-            assert isinstance(result, MetricsResult)
-            return _accurate(context, attempt, work.key, result)
+        if this.result is not None:
+            return _accurate(context, attempt, work.key, this.result)
         if this.failure is not None:
             return attempt.now("Failed", this.failure)
         return attempt.now("Profiled", Trouble(*waiting(words, this, context)))

@@ -30,13 +30,12 @@ def refer(context: Context, progress: Sourced) -> Sourced:
     """
     work = reference_work(context, progress.source)
     this = run(context, work)
-    if this.record is not None:
-        result = this.record.outcome.result
-        assert isinstance(result, ReferenceResult)
+    result = this.result
+    if result is not None:
         if refusal := rehearsal_refused(context, result):
             verdict = Verdict("Converted", False, refusal.reason, f"reference: {refusal.message}")
             return progress.waiting(verdict, this.effects, stalled=True)
-        dump = Dump(progress.source, work.key, result, this.record.image_id)
+        dump = Dump(progress.source, work.key, result, this.image_id)
         return progress.reached(Referred, effects=progress.effects + this.effects, dump=dump)
     if this.failure is not None:
         verdict = Verdict("Converted", False, this.failure.reason, f"reference: {this.failure.message}")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from triton_converters.contract import scoring
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import SearchPoint, SearchResult, Tuning
+from triton_converters.contract.results import SearchPoint, Tuning
 from triton_converters.contract.search_parts import LEAST_MEASUREMENTS, LONGEST_OVERRUN_SECONDS, excess
 from triton_converters.contract.text import shortened
 from triton_operator import names
@@ -135,7 +135,7 @@ def _found(context: Context, dump: Dump, profiled: tuple[Attempt, ...]) -> Found
         budget = budget.without(found.measurements, found.seconds)
     better = [
         candidate
-        for found, leader in zip(searches, leaders, strict=False)
+        for found, leader in zip(searches, leaders[: len(searches)], strict=True)
         if (candidate := _tuned(context, by_name[leader.name], leader, found))
     ]
     return _proved(context, dump, Found(profiled, effects, tuple(searches)), better)
@@ -153,14 +153,13 @@ def _search(context: Context, dump: Dump, attempt: Attempt, budget: Budget) -> t
             effects += damage(context, attempt.key, this.failure)
         if this.failure is not None:
             return _with_best(context, replace(known, ended=FAILED, failure=this.failure)), effects
-        if this.record is None:
+        result = this.result
+        if result is None:
             pending = Trouble(Reason.WAITING, "the search waits for its turn")
             if this.active or context.spec.suspend:
                 pending = Trouble(*waiting("the search", this, context))
             job = next(iter(this.effects.jobs), "") if this.active else ""
             return _with_best(context, replace(known, pending=pending, job=job)), effects
-        result = this.record.outcome.result
-        assert isinstance(result, SearchResult)
         # An earlier version's publisher let a client answer anything. What is beyond the bounds is not even looked at.
         if beyond := excess(result, known.measurements, budget.measurements):
             message = f"a Job of the search answered {beyond}; change spec.selection.search, and it is searched anew"

@@ -12,7 +12,6 @@ from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Verdict
 from triton_operator.jobs.reference import Dump
-from triton_operator.observed.record import Record
 from triton_operator.observed.server import ServerView
 from triton_operator.resources.as_made import as_made
 from triton_operator.resources.server import server
@@ -45,8 +44,8 @@ class Rollout:
 
     available: Verdict
     """The condition of what the Service points to."""
-    measured: Verdict
-    """The condition of the target's measurement."""
+    measured: Measured
+    """The target's measurement."""
     blocking: Verdict | None
     """What the target waits for or failed at; None: nothing."""
     stalled: bool
@@ -56,8 +55,6 @@ class Rollout:
     """Name of the target's Deployment."""
     serves: bool
     """Whether the Service points to the target, as observed."""
-    record: Record | None
-    """The record of the online sweep through the preview Service; None: not measured yet."""
     soak: Soaking
     """The soak of the active revision, which may not be the target."""
     canary: Canary
@@ -81,7 +78,7 @@ class RolledOut(Chosen):
 def serve(context: Context, progress: Chosen) -> RolledOut:
     """Roll the target revision out as far as it may go now."""
     rollout = _rollout(context, progress.dump, progress.target)
-    noted = progress.noting(rollout.available).noting(rollout.measured, rollout.effects)
+    noted = progress.noting(rollout.available).noting(rollout.measured.verdict, rollout.effects)
     return noted.reached(RolledOut, stalled=rollout.stalled, rollout=rollout)
 
 
@@ -123,13 +120,12 @@ def _rollout(context: Context, dump: Dump, target: Attempt) -> Rollout:
     blocking = _blocking(context, found, move)
     return Rollout(
         available=available if move in GIVES_BACK else room.made_way(context, found.view, available),
-        measured=found.measured.verdict,
+        measured=found.measured,
         blocking=blocking,
         stalled=move in FAILED,
         effects=_effects(context, found, move),
         server=found.name,
         serves=found.serves,
-        record=found.measured.record,
         soak=replace(found.soak, verdict=blocking) if move in (Move.UNDO, Move.SHARE) else found.soak,
         canary=found.canary,
         undone=found.undone,
@@ -233,7 +229,7 @@ def measures_active(context: Context, progress: Progress) -> bool:
     active = context.deployment.status.active
     if not isinstance(progress, RolledOut) or active is None:
         return False
-    return progress.target.key == active.revision and progress.rollout.record is None
+    return progress.target.key == active.revision and progress.rollout.measured.result is None
 
 
 def keep_serving(context: Context, soaked: Soaking, trial: Canary) -> Effects:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.formats import DECLARING
 from triton_converters.contract.reasons import Reason, reason_of
 from triton_converters.contract.results import SourceResult
@@ -16,10 +15,9 @@ from triton_operator.api.resolved import ModelOfRepository
 from triton_operator.api.status import Condition
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Verdict
-from triton_operator.jobs.run import Run, run, waiting
-from triton_operator.jobs.source import FoundGraph, FoundModel, found_models, works
+from triton_operator.jobs.run import run, waiting
+from triton_operator.jobs.source import FoundGraph, FoundModel, SourceRun, SourceWork, found_models, works
 from triton_operator.resources.job import job
-from triton_operator.resources.work import Work
 from triton_operator.stages.progress import Progress
 
 PASSING = (Reason.SOURCE_NOT_FOUND, Reason.SOURCE_UNREACHABLE, Reason.SOURCE_TRUNCATED)
@@ -46,11 +44,13 @@ def resolve(context: Context, progress: Progress) -> Progress:
         return progress.waiting(lost, stalled=True)
     runs = [(field, work, run(context, work, repeats=PASSING)) for field, work in works(context).items()]
     for field, work, this in runs:
-        if this.record is None:
+        if this.result is None:
             others = (each.effects for _, _, each in runs if each is not this)
             progress = replace(progress, effects=sum(others, progress.effects))
             return _waiting(context, progress, work, _renamed(this, field))
-    messages, (result, *_) = zip(*(_published(work, this) for _, work, this in runs), strict=True)
+    results = [this.result for *_, this in runs if this.result is not None]
+    messages = [_published(work, found) for (_, work, _), found in zip(runs, results, strict=True)]
+    result = results[0]
     verdict = Verdict("SourceResolved", True, Reason.RESOLVED, "; ".join([*messages, *_found(context, result)]))
     return progress.noting(verdict, sum((this.effects for *_, this in runs), Effects())).reached(Sourced, source=result)
 
@@ -88,26 +88,21 @@ def _says_batch(model: Model) -> bool:
     return isinstance(model, ModelOfRepository) and model.repository.config.max_batch_size is not None
 
 
-def _published(work: Work, this: Run) -> tuple[str, SourceResult]:
-    """The words for what a Job published, and its result."""
-    assert this.record is not None
-    assert isinstance(work.request, SourceRequest)
-    result = this.record.outcome.result
-    assert isinstance(result, SourceResult)
+def _published(work: SourceWork, result: SourceResult) -> str:
+    """The words for what a Job published."""
     version = f" (version {result.resolved})" if result.resolved else ""
-    return f"{work.request.uri}{version} is published as sha256:{result.digest}", result
+    return f"{work.request.uri}{version} is published as sha256:{result.digest}"
 
 
-def _renamed(this: Run, field: str) -> Run:
+def _renamed(this: SourceRun, field: str) -> SourceRun:
     """What became of a Job, whose messages name the fields of spec.source, with the ones that the user has to edit."""
     if this.failure is None:
         return this
     return replace(this, failure=replace(this.failure, message=this.failure.message.replace("spec.source", field)))
 
 
-def _waiting(context: Context, progress: Progress, work: Work, this: Run) -> Progress:
+def _waiting(context: Context, progress: Progress, work: SourceWork, this: SourceRun) -> Progress:
     """The progress while a Job has not published its files."""
-    assert isinstance(work.request, SourceRequest)
     old = _condition(context)
     missing = old is not None and old.reason in PASSING
     age = (context.now - datetime.fromisoformat(old.last_transition_time)).total_seconds() if old else 0.0
@@ -146,7 +141,7 @@ def _condition(context: Context) -> Condition | None:
     return None
 
 
-def _is_due(context: Context, work: Work, missing_seconds: float) -> bool:
+def _is_due(context: Context, work: SourceWork, missing_seconds: float) -> bool:
     """Whether the failed Job is old enough for another try."""
     observed = context.observed.jobs[job(context, work)["metadata"]["name"]]
     created = datetime.fromisoformat(observed.body["metadata"]["creationTimestamp"])
