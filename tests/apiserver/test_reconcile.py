@@ -14,6 +14,7 @@ from tests.apiserver.kubectl import Kubectl
 from tests.apiserver.test_operator import children, condition
 from triton_operator.kube.cluster import Cluster, UnavailableError
 from triton_operator.kube.connection import Connection
+from triton_operator.kube.drift import FIELD_MANAGER
 from triton_operator.kube.kinds import ALL, TRITON_DEPLOYMENT, Kind
 from triton_operator.planning.plan import plan
 from triton_operator.runtime import reconcile as reconcile_module
@@ -141,6 +142,25 @@ def test_the_retention_of_a_claim_can_be_changed(bench: Bench, kubectl: Kubectl,
     assert retain(second) is (second == "Retain")
     assert retain(first) is (first == "Retain")
     assert kubectl.get("pvc", claim)["metadata"]["labels"]["team"] == "vision"
+
+
+def test_a_created_claim_outlives_its_object_by_a_merge_patch_alone(bench: Bench, kubectl: Kubectl) -> None:
+    """Claims of every version were created, and an apply removes nothing that a create has set."""
+    claim = "digits-repository"
+    while bench.reconcile().again_after == 0.0:
+        pass
+    without = {"name": claim, "namespace": kubectl.namespace, "ownerReferences": []}
+    body = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": without}
+    manager = f"--field-manager={FIELD_MANAGER}"
+    kubectl("apply", "--server-side", "--force-conflicts", manager, "-f", "-", body=body)
+    assert "ownerReferences" in kubectl.get("pvc", claim)["metadata"], "an apply would do as well"
+    spec = {"repository": {"retentionPolicy": {"whenDeleted": "Retain"}}}
+    kubectl("patch", "td", "digits", "--type=merge", "-p", json.dumps({"spec": spec}))
+    bench.look()
+    while bench.reconcile().again_after == 0.0:
+        pass
+    kubectl("delete", "td", "digits")
+    assert "ownerReferences" not in kubectl.get("pvc", claim)["metadata"], "the garbage collector would delete it"
 
 
 def test_an_operator_that_starts_anew_asks_nothing_about_what_is_settled(
