@@ -18,70 +18,24 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType, ModuleType
 
 from triton_converters.claim_store import revision, root
 from triton_converters.claim_store.replay import find_result, has_result, write_result
 from triton_converters.contract import layout
-from triton_converters.contract.conversion_requests import (
-    ConvertRequest,
-    PackagesRequest,
-    ReferenceRequest,
-    SourceRequest,
-)
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.envelope import EXIT_FINAL, EXIT_RETRY, Outcome
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.measurement_requests import (
-    MeasureRequest,
-    MetricsRequest,
-    ProfileRequest,
-    SearchRequest,
-)
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.upkeep_requests import CheckRequest, CleanRequest, SnapshotRequest
+from triton_converters.contract.stages import STAGES
+from triton_converters.contract.upkeep_requests import CheckRequest
 from triton_converters.failures import failure_of
 from triton_converters.incoming import documents, wrapper
 from triton_converters.incoming.wrapper import EXIT_TERMINATED
 
 PACKAGE = Path(__file__).parent
-
-
-@dataclass(frozen=True)
-class Stage:
-    """What runs for a stage's name: ``module.run(request) -> result``, imported only when needed."""
-
-    request: type[Document]
-    module: str
-    directory: Callable[[str], Path] | None
-    """Returns the directory of a key's result; None: the stage looks at its input every time."""
-    boxed: bool = False
-    """Whether the module is a package of ``prepare``, ``produce`` and ``publish``, for three containers."""
-
-    def result(self, name: str, key: str) -> Document | None:
-        """Return the valid result of the key on the claim, or None."""
-        return find_result(self.directory(key), name, key) if self.directory else None
-
-    def part(self, name: str = "") -> ModuleType:
-        """Import the module, or a part of it."""
-        return importlib.import_module(f"{self.module}.{name}" if name else self.module)
-
-
-STAGES = {
-    "source": Stage(SourceRequest, "triton_converters.stages.source", None),
-    "packages": Stage(PackagesRequest, "triton_converters.stages.packages", layout.packages_directory, True),
-    "reference": Stage(ReferenceRequest, "triton_converters.stages.reference", layout.reference_directory, True),
-    "convert": Stage(ConvertRequest, "triton_converters.stages.convert", layout.revision_directory, True),
-    "profile": Stage(ProfileRequest, "triton_converters.stages.profile", layout.measurement_directory, True),
-    "metrics": Stage(MetricsRequest, "triton_converters.stages.metrics", layout.measurement_directory, True),
-    "search": Stage(SearchRequest, "triton_converters.stages.search", layout.measurement_directory, True),
-    "measure": Stage(MeasureRequest, "triton_converters.stages.measure", layout.measurement_directory, True),
-    "snapshot": Stage(SnapshotRequest, "triton_converters.stages.snapshot", None),
-    "clean": Stage(CleanRequest, "triton_converters.stages.clean", None),
-}
 PREPARE, RUN, PRODUCE, PUBLISH = "prepare", "run", "produce", "publish"
 
 
@@ -151,28 +105,28 @@ def _parse(arguments: Sequence[str]) -> tuple[str, str, Document, CheckRequest |
 
 def _prepare(name: str, key: str, request: Document, check: CheckRequest | None) -> None:
     """Look for the inputs and a server's revision, and leave for the next container what it needs besides them."""
-    stage, incoming = STAGES[name], layout.INCOMING_MOUNT
+    incoming = layout.INCOMING_MOUNT
     if layout.CONVERTERS_MOUNT.is_dir():
         target = layout.CONVERTERS_MOUNT / PACKAGE.name
         shutil.copytree(PACKAGE, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     root.check()
     if check is not None:
         revision.admit(check)
-    replayed = stage.result(name, key) is not None
-    missing: tuple[str, ...] = () if replayed else stage.part(PREPARE).run(request, incoming)
+    replayed = _published(name, key) is not None
+    missing: tuple[str, ...] = () if replayed else _module(name, PREPARE).run(request, incoming)
     documents.write(incoming, documents.ORDER, documents.order_for(request, missing))
 
 
 def _produce(name: str) -> int:
     """Do the stage's work; however it ends, write down how, and end with 0."""
-    stage, incoming = STAGES[name], layout.INCOMING_MOUNT
+    incoming = layout.INCOMING_MOUNT
     try:
         order = documents.read(incoming, documents.ORDER, documents.Order)
-        request = stage.request.from_value(order.request)
+        request = STAGES[name].request.from_value(order.request)
         if getattr(request, "packages", ""):
             # Last, so that they replace nothing of the image or of Python itself; and no .pth file in there is read.
             sys.path.append(str(layout.PACKAGES_MOUNT))
-        stage.part(PRODUCE).run(request, order.missing, incoming)
+        _module(name, PRODUCE).run(request, order.missing, incoming)
         end = documents.End()
     except (Exception, SystemExit) as error:
         failure = failure_of(error, incoming)
@@ -186,17 +140,28 @@ def _run(name: str, key: str, request: Document) -> Document:
     stage = STAGES[name]
     root.ensure()
     directory = stage.directory(key) if stage.directory else None
-    if directory is not None and (found := stage.result(name, key)) is not None:
+    if directory is not None and (found := _published(name, key)) is not None:
         # A running clean Job leaves alone what was just used; what it has just removed is made again.
         with contextlib.suppress(FileNotFoundError):
             os.utime(directory)
             return found
     result: Document = (
-        stage.part(PUBLISH).run(request, layout.INCOMING_MOUNT) if stage.boxed else stage.part().run(request)
+        _module(name, PUBLISH).run(request, layout.INCOMING_MOUNT) if stage.boxed else _module(name).run(request)
     )
     if directory is not None and not has_result(directory, name, key):
         write_result(directory, name, key, result)
     return result
+
+
+def _published(name: str, key: str) -> Document | None:
+    """Return the valid result of the key on the claim, or None."""
+    directory = STAGES[name].directory
+    return find_result(directory(key), name, key) if directory else None
+
+
+def _module(name: str, *part: str) -> ModuleType:
+    """Import the stage's module, or a part of it; not before, because it may need a framework."""
+    return importlib.import_module(".".join(("triton_converters.stages", name, *part)))
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:

@@ -12,12 +12,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_converters.__main__ import STAGES
 from triton_converters.claim_store.root import mark
 from triton_converters.contract import layout
 from triton_converters.contract.document import Document
 from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.measurement_requests import Load, Measurement
+from triton_converters.contract.stages import STAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 IN_IMAGE = [sys.executable, "-m", "hack.imagebuild", "run"]

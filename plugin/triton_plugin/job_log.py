@@ -1,16 +1,10 @@
 """Reads a Job's progress from its log. Pure."""
 
+from triton_converters.contract.stages import STAGES
 from triton_plugin.subject import printable
 
-LINES = {
-    "source": ("download ",),
-    "packages": ("download ", "resolve "),
-    "profile": ("gates: ", "offline ", "online ", "request rate "),
-    "search": ("search ",),
-    "measure": ("online ",),
-}
-"""How the lines begin that a Job writes for each gate, point or part of a download, by stage. Its log contains users'
-words too."""
+TOLD = tuple(name for name, stage in STAGES.items() if stage.log_lines)
+"""The stages whose logs have lines to show."""
 ANNOUNCED = "so this point takes"
 """What a line has that announces a point, and is no result."""
 LONGEST = 300
@@ -18,10 +12,11 @@ LONGEST = 300
 
 
 def latest(stage: str, log: str) -> str:
-    """Return the last such line, fit for a terminal; empty if there is none yet.
+    """Return the last line that the stage itself wrote, fit for a terminal; empty if there is none yet.
 
-    A line that announces a point would hide the result before it, which is not looked at in between: both are returned.
+    Users' words in the log are left out. A line that announces a point would hide the result before it, which is not
+    looked at in between: both are returned.
     """
-    lines = [line.strip() for line in log.splitlines() if line.strip().startswith(LINES[stage])]
+    lines = [line.strip() for line in log.splitlines() if line.strip().startswith(STAGES[stage].log_lines)]
     found = lines[-2:] if lines and ANNOUNCED in lines[-1] else lines[-1:]
     return "; then ".join(str(printable(line))[:LONGEST] for line in found)

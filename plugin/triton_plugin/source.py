@@ -15,7 +15,7 @@ from urllib3.exceptions import HTTPError
 
 from triton_operator import names
 from triton_operator.kube.kinds import TRITON_DEPLOYMENT
-from triton_plugin.job_log import LINES, latest
+from triton_plugin.job_log import TOLD, latest
 from triton_plugin.subject import Subject, SubjectError, parse, pick
 
 TIMEOUT_SECONDS = 20
@@ -83,7 +83,7 @@ class Cluster:
         measures, or if the log cannot be read at the moment. It needs the user's rights to list pods and to read their
         logs; if they are missing, the text says so.
         """
-        stages = f"{names.STAGE_LABEL} in ({','.join(LINES)})"
+        stages = f"{names.STAGE_LABEL} in ({','.join(TOLD)})"
         try:
             pods: Any = self._core.list_namespaced_pod(
                 self.namespace,

@@ -8,13 +8,16 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from triton_converters.__main__ import STAGES
+from triton_converters.claim_store.replay import find_result
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ConvertRequest, PackagesRequest, ReferenceRequest
 from triton_converters.contract.document import Document
 from triton_converters.contract.measurement_requests import MetricsRequest
 from triton_converters.contract.results import ConvertResult, MetricsResult, PackagesResult, ReferenceResult
+from triton_converters.contract.stages import STAGES
 from triton_converters.incoming import documents
+
+PARTS = ("prepare", "produce", "publish")
 
 
 @contextmanager
@@ -31,11 +34,11 @@ def _without_claim() -> Iterator[None]:
 
 def _run(name: str, request: Any, mounts_claim: bool = True) -> Any:
     stage = STAGES[name]
-    if (found := stage.result(name, request.key)) is not None:
+    if stage.directory and (found := find_result(stage.directory(request.key), name, request.key)) is not None:
         return found
     with tempfile.TemporaryDirectory() as folder:
         incoming = Path(folder)
-        parts = {part: importlib.import_module(f"{stage.module}.{part}") for part in ("prepare", "produce", "publish")}
+        parts = {part: importlib.import_module(f"triton_converters.stages.{name}.{part}") for part in PARTS}
         missing = parts["prepare"].run(request, incoming)
         if missing:
             with nullcontext() if mounts_claim else _without_claim():

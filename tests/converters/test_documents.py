@@ -21,26 +21,13 @@ from triton_converters.contract.conversion_requests import (
 )
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.envelope import MESSAGE_LIMIT_BYTES, MessageTooLongError, Outcome
-from triton_converters.contract.measurement_requests import (
-    MeasureRequest,
-    MetricsRequest,
-    ProfileRequest,
-    SearchRequest,
-)
 from triton_converters.contract.reasons import FAILURES, Reason
 from triton_converters.contract.results import Row
 from triton_converters.contract.search_parts import PART_POINTS, REPEATS
+from triton_converters.contract.stages import STAGES
 
-REQUESTS = (
-    SourceRequest,
-    ReferenceRequest,
-    ConvertRequest,
-    ProfileRequest,
-    MetricsRequest,
-    SearchRequest,
-    MeasureRequest,
-)
-RESULTS = tuple(results.RESULTS.items())
+REQUESTS = tuple(stage.request for stage in STAGES.values())
+RESULTS = tuple((name, stage.result) for name, stage in STAGES.items())
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 words = st.text(max_size=12)

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.hostile_text import HOSTILE, obeyed
-from triton_converters.__main__ import STAGES
 from triton_converters.contract.envelope import MESSAGE_LIMIT_BYTES, Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Counters, SnapshotResult
+from triton_converters.contract.stages import STAGES
 from triton_converters.contract.upkeep_requests import ServerPod, SnapshotRequest
 from triton_converters.measuring.counters import LARGEST, counters
 from triton_converters.stages import snapshot

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from hashlib import sha512
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -23,6 +24,7 @@ from triton_converters.contract.envelope import EXIT_FINAL, MESSAGE_LIMIT_BYTES,
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ReferenceResult, Signature
+from triton_converters.contract.stages import STAGES
 
 KEY = "0123456789abcdef"
 RESULT = ReferenceResult(Signature((), (), 1), samples=3, batches=1, seconds=0.5)
@@ -55,6 +57,15 @@ def raising(error: BaseException) -> Answer:
         raise error
 
     return answer
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_every_stage_has_a_module_of_its_name_and_a_boxed_one_its_three_parts(name: str) -> None:
+    parts = {"prepare", "produce", "publish"}
+    spec = find_spec(f"triton_converters.stages.{name}")
+    assert spec is not None
+    found = {part for part in parts if spec.submodule_search_locations and find_spec(f"{spec.name}.{part}")}
+    assert found == (parts if STAGES[name].boxed else set())
 
 
 Run = Callable[..., tuple[int, Outcome]]
@@ -260,6 +271,7 @@ def test_threads_and_exit_handlers_of_user_code_change_nothing(tmp_path: Path) -
     body = """
 import atexit, os, threading, time
 from triton_converters.contract.results import ReferenceResult, Signature
+from triton_converters.contract.stages import STAGES
 def run(request, incoming):
     threading.Thread(target=time.sleep, args=(600,)).start()
     atexit.register(os._exit, 7)

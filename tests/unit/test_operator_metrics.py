@@ -9,11 +9,12 @@ from tests.simulation.answers import FINAL, REQUESTS, Fate, when
 from tests.simulation.cluster import STEP, Cluster
 from tests.simulation.deployments import a_spec
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.stages import STAGES
 from triton_operator.api.deployment import parse
 from triton_operator.observed.snapshot import observe
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.object_metrics import FAMILIES, samples
-from triton_operator.runtime.stage_metrics import STAGES, StageMetrics
+from triton_operator.runtime.stage_metrics import StageMetrics
 from triton_operator.runtime.store import Key
 
 DIGITS = Key("vision", "digits")

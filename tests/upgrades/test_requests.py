@@ -12,14 +12,13 @@ from tests.golden.moments import MOMENTS
 from tests.golden.passes import planned, reached
 from tests.simulation.cluster import Cluster, pulled
 from tests.upgrades.stored import HERE, STORED, state
+from triton_converters.contract.stages import STAGES
 
 Body = dict[str, Any]
 Request = tuple[str, str]
 """The stage's name, and JSON."""
-STAGES = {
-    *("source", "packages", "reference", "convert", "profile", "metrics", "search", "measure", "snapshot", "clean"),
-    "check",
-}
+ASKED = {*STAGES, "check"}
+"""What a container may be asked: a stage, or the check before a server."""
 NEW_IMAGES_ONLY: dict[str, str] = {}
 """Stages whose requests have a shape that 2bb6dae5 does not know: why they reach no image of that version."""
 PINNED = {"example/converter:1", "example/converter-gpu:1", "example/converter-tensorflow:1"}
@@ -90,7 +89,7 @@ def test_what_objects_of_that_version_ask_their_pinned_images_is_understood(made
     found = requests(made)
     # The stored objects have their source Jobs already, and nothing to clean. The newest image takes snapshots, and
     # installs packages.
-    assert {stage for stage, _ in found} == STAGES - {"source", "clean", "snapshot", "packages"}
+    assert {stage for stage, _ in found} == ASKED - {"source", "clean", "snapshot", "packages"}
     assert refused(found) == []
 
 
@@ -98,7 +97,7 @@ def test_what_objects_of_today_ask_is_understood_where_it_may_reach_those_images
     """Of every golden moment: what is there, and what its pass makes."""
     bodies = [each for name in MOMENTS for each in (*reached(name).objects.values(), *planned(name).objects)]
     found = {request for request in requests(bodies) if request[0] not in NEW_IMAGES_ONLY}
-    assert {stage for stage, _ in found} == STAGES - NEW_IMAGES_ONLY.keys()
+    assert {stage for stage, _ in found} == ASKED - NEW_IMAGES_ONLY.keys()
     assert refused(found) == []
 
 

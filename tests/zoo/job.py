@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.converters.run_stage import run_convert, run_reference
-from triton_converters.__main__ import STAGES
 from triton_converters.claim_store.root import mark
 from triton_converters.contract import layout
 from triton_converters.contract.document import Document
 from triton_converters.contract.envelope import Outcome
+from triton_converters.contract.stages import STAGES
 from triton_converters.failures import failure_of
 from triton_converters.stages import source
 

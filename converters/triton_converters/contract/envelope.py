@@ -18,8 +18,9 @@ from typing import Any, Self
 
 from triton_converters.contract.document import LARGEST_INTEGER, Document, DocumentError, decode, given, wrong_type
 from triton_converters.contract.reasons import FAILURES, Reason
-from triton_converters.contract.results import RESULTS, SCENARIOS, CandidateMetrics, Row, SearchPoint, Tuning
+from triton_converters.contract.results import SCENARIOS, CandidateMetrics, Row, SearchPoint, Tuning
 from triton_converters.contract.search_parts import PART_POINTS, REPEATS
+from triton_converters.contract.stages import STAGES
 from triton_converters.contract.text import printable, shortened
 
 MESSAGE_LIMIT_BYTES = 4000
@@ -91,9 +92,9 @@ class Outcome:
         envelope = _Envelope.from_json(text)
         packed = envelope.result if envelope.deflated is None else decode(_inflate(envelope.deflated), _cut)
         if packed is not None:
-            if envelope.stage not in RESULTS:
+            if envelope.stage not in STAGES:
                 raise DocumentError("the message names a stage that has no results")
-            return cls(envelope.stage, envelope.key, RESULTS[envelope.stage].from_value(_unpack(packed)))
+            return cls(envelope.stage, envelope.key, STAGES[envelope.stage].result.from_value(_unpack(packed)))
         if envelope.reason is None or envelope.message is None:
             raise DocumentError("the message holds neither a result nor a reason with a message")
         if envelope.reason not in FAILURES:

@@ -307,18 +307,3 @@ class CleanResult(Document):
 
     directories: int
     temporary: int
-
-
-RESULTS: dict[str, type[Document]] = {
-    "source": SourceResult,
-    "packages": PackagesResult,
-    "reference": ReferenceResult,
-    "convert": ConvertResult,
-    "profile": ProfileResult,
-    "metrics": MetricsResult,
-    "search": SearchResult,
-    "measure": MeasureResult,
-    "snapshot": SnapshotResult,
-    "clean": CleanResult,
-}
-"""The type of result of each stage."""

@@ -30,30 +30,26 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import HISTORY, is_record, read_record
 from triton_converters.contract.results import CleanResult, SearchResult, SourceResult
+from triton_converters.contract.stages import STAGES
 from triton_converters.contract.upkeep_requests import CleanRequest
 from triton_converters.search.journal import is_journal
 
-MARKED = {
-    "source": layout.source_directory,
-    "packages": layout.packages_directory,
-    "reference": layout.reference_directory,
-    "convert": layout.revision_directory,
-    "profile": layout.measurement_directory,
-    "metrics": layout.measurement_directory,
-    "search": layout.measurement_directory,
-    "measure": layout.measurement_directory,
-}
+REPLAYED = {name: stage.directory for name, stage in STAGES.items() if stage.directory is not None}
+"""Directory of a result by its key, for each stage whose Jobs find it there."""
+MARKED = {"source": layout.source_directory} | REPLAYED
 """Directory of a record's result by stage: by digest for a source, by the record's key for all others."""
 
+
+def _holds_result(directory: Path) -> bool:
+    """Whether it holds the result, under its own name, of a stage whose results lie in its folder."""
+    stages = (name for name, place in REPLAYED.items() if place(directory.name).parent.name == directory.parent.name)
+    return any(has_result(directory, stage, directory.name) for stage in stages)
+
+
 IS_OURS: dict[str, Callable[[Path], bool]] = {
+    **{place("").name: _holds_result for place in REPLAYED.values()},
     "sources": is_published,
-    "packages": lambda directory: has_result(directory, "packages", directory.name),
-    "references": lambda directory: has_result(directory, "reference", directory.name),
     "candidates": lambda directory: find_conversion(directory, directory.name) is not None,
-    "revisions": lambda directory: has_result(directory, "convert", directory.name),
-    "measurements": lambda directory: any(
-        has_result(directory, stage, directory.name) for stage in ("profile", "metrics", "search", "measure")
-    ),
     "searches": is_journal,
 }
 """Tells for each folder of the claim whether a directory in it holds what a Job publishes under that name."""

@@ -57,7 +57,6 @@ def work_and_damages(
         volumes=volumes,
         mounts=mounts,
         boxed=True,
-        user_code=True,
         image_id=dump.image_id,
         gpu=True,
         inputs=(layout.source_directory(dump.source.digest), layout.reference_directory(dump.key)),

@@ -50,7 +50,6 @@ def metrics_work(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> W
         volumes=volumes,
         mounts=mounts,
         boxed=True,
-        user_code=True,
         image_id=dump.image_id,
         inputs=(
             layout.source_directory(dump.source.digest),

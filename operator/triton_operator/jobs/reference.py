@@ -46,7 +46,6 @@ def reference_work(context: Context, source: SourceResult) -> Work[ReferenceRequ
         volumes=volumes,
         mounts=mounts,
         boxed=True,
-        user_code=True,
         gpu=True,
         inputs=(layout.source_directory(source.digest),),
     )

@@ -5,14 +5,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from triton_converters.contract.stages import STAGES
 from triton_operator.observed.job_facts import JobState, job_facts
 from triton_operator.observed.job_rules import finding
 from triton_operator.observed.pod import PodView
 from triton_operator.observed.record import Record, image_id
 from triton_operator.observed.trouble import Trouble
-
-_LOOKS_EVERY_TIME = ("source", "snapshot", "clean")
-"""Stages whose answer is not on the claim, so that no other Job can read it there."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,7 @@ def job_view(job: Mapping[str, Any], pods: Iterable[PodView], events: Sequence[M
         suspended=facts.is_suspended,
         lingers_since=facts.lingers_since,
         ended=bool(facts.condition) or facts.is_final,
-        cut=facts.cut is not None and facts.stage not in _LOOKS_EVERY_TIME,
+        cut=facts.cut is not None and facts.stage in STAGES and STAGES[facts.stage].directory is not None,
         image_id="" if facts.cut is None else image_id(facts.cut, facts.stage),
         ended_unseen=facts.ended_unseen,
         body=job,

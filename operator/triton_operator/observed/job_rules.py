@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.stages import STAGES
 from triton_operator import names
 from triton_operator.observed.ending import ended_as_it_started, eviction_words, last_seen, server_crash
 from triton_operator.observed.job_facts import EVICTIONS, JobFacts
@@ -18,8 +19,6 @@ SEARCH_RESTARTS = 6
 twice; three such configurations leave time for others, though the kubelet waits longer with each start."""
 TRIES_USED_UP = "BackoffLimitExceeded"
 """The reason of a Job that failed because its pods failed more often than BACKOFF_LIMIT."""
-_MEASURING = ("profile", "search", "measure")
-"""Stages whose deadline is in spec.performance; that of the others is in spec.conversion."""
 
 
 @dataclass(frozen=True)
@@ -217,8 +216,8 @@ def _queued(job: JobFacts) -> Trouble:
 
 
 def _late(job: JobFacts, pod: PodView) -> Trouble:
-    section = "performance" if job.stage in _MEASURING else "conversion"
-    advice = f"; raise spec.{section}.activeDeadlineSeconds" if job.stage != "snapshot" else ""
+    bound = STAGES[job.stage].deadline if job.stage in STAGES else ""
+    advice = f"; raise {bound}" if bound else ""
     seen = last_seen(pod, job.stage, job.events)
     message = (
         f"Job {job.name} ran for more than {pod.deadline_seconds} s{advice}{'; last seen: ' if seen else ''}{seen}"

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from triton_converters.contract.document import Document
+from triton_converters.contract.stages import STAGES
 from triton_operator.candidates.attempt import Attempt
 
 
@@ -38,8 +39,6 @@ class Work(Generic[Asked, Answered]):
     mounts: tuple[dict[str, Any], ...] = ()
     boxed: bool = False
     """Whether what it runs is kept apart from the claim, and from what publishes."""
-    user_code: bool = False
-    """Whether that is the user's code: in the framework's image, isolated, and with the user's variables."""
     gpu: bool = False
     """Whether the user's code runs the model, and so has the GPU."""
     image_id: str = ""
@@ -71,6 +70,11 @@ class Work(Generic[Asked, Answered]):
     def key(self) -> str:
         """The key of its result."""
         return self.request.key
+
+    @property
+    def user_code(self) -> bool:
+        """Whether it runs the user's code: in the framework's image, isolated, and with the user's variables."""
+        return STAGES[self.stage].user_code and not self.reads
 
 
 AnyWork = Work[Request, Document]

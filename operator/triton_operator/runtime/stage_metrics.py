@@ -6,11 +6,10 @@ from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
+from triton_converters.contract.stages import STAGES
 from triton_operator.observed.job import JobView
 from triton_operator.runtime.store import Key
 
-STAGES = ("source", "packages", "reference", "convert", "profile", "metrics", "search", "measure", "snapshot", "clean")
-"""The stages that have Jobs. A label of a Job that says something else is not the operator's, and is not counted."""
 SUCCEEDED = "Succeeded"
 """The reason of a Job that ended with a result. Every other reason is one of contract/reasons.py."""
 SECONDS = (1, 5, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400)
@@ -50,7 +49,10 @@ class StageMetrics:
         self._running: dict[Key, frozenset[str]] = {}
 
     def seen(self, key: Key, jobs: Collection[JobView], now: datetime) -> list[Ended]:
-        """Count the Jobs of a TritonDeployment that ended since the last time; return them."""
+        """Count the Jobs of a TritonDeployment that ended since the last time; return them.
+
+        A Job whose label names no stage is not the operator's, and is not counted.
+        """
         before = self._running.get(key, frozenset())
         ended = [
             Ended(job, reason, _seconds(job, now))

@@ -1,0 +1,125 @@
+"""The stages that have Jobs, one record each; what else is said of a stage by its name is said here.
+
+The module or package of a stage in ``triton_converters.stages`` bears its name. The Jobs, the operator and the plugin
+read this table; standard library only.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import (
+    ConvertRequest,
+    PackagesRequest,
+    ReferenceRequest,
+    SourceRequest,
+)
+from triton_converters.contract.document import Document
+from triton_converters.contract.measurement_requests import (
+    MeasureRequest,
+    MetricsRequest,
+    ProfileRequest,
+    SearchRequest,
+)
+from triton_converters.contract.results import (
+    CleanResult,
+    ConvertResult,
+    MeasureResult,
+    MetricsResult,
+    PackagesResult,
+    ProfileResult,
+    ReferenceResult,
+    SearchResult,
+    SnapshotResult,
+    SourceResult,
+)
+from triton_converters.contract.upkeep_requests import CleanRequest, SnapshotRequest
+
+CONVERSION = "spec.conversion.activeDeadlineSeconds"
+PERFORMANCE = "spec.performance.activeDeadlineSeconds"
+"""The fields that bound how long a pod may take."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a stage asks, answers and leaves behind."""
+
+    request: type[Document]
+    result: type[Document]
+    directory: Callable[..., Path] | None = None
+    """Returns the directory on the claim that holds the result of a key, so that no second Job computes it. None: the
+    stage looks at its input every time."""
+    boxed: bool = False
+    """Whether it meets code, files or answers of strangers, and so is a package of ``prepare``, ``produce`` and
+    ``publish``, for three containers."""
+    user_code: bool = False
+    """Whether it runs the user's code."""
+    deadline: str = ""
+    """The field that bounds how long a pod of it may take; empty: no field does."""
+    log_lines: tuple[str, ...] = ()
+    """How the lines of its log begin that tell of a gate, a point or a part of a download."""
+
+
+STAGES: Mapping[str, Stage] = {
+    "source": Stage(SourceRequest, SourceResult, deadline=CONVERSION, log_lines=("download ",)),
+    "packages": Stage(
+        PackagesRequest,
+        PackagesResult,
+        layout.packages_directory,
+        boxed=True,
+        deadline=CONVERSION,
+        log_lines=("download ", "resolve "),
+    ),
+    "reference": Stage(
+        ReferenceRequest,
+        ReferenceResult,
+        layout.reference_directory,
+        boxed=True,
+        user_code=True,
+        deadline=CONVERSION,
+    ),
+    "convert": Stage(
+        ConvertRequest,
+        ConvertResult,
+        layout.revision_directory,
+        boxed=True,
+        user_code=True,
+        deadline=CONVERSION,
+    ),
+    "profile": Stage(
+        ProfileRequest,
+        ProfileResult,
+        layout.measurement_directory,
+        boxed=True,
+        deadline=PERFORMANCE,
+        log_lines=("gates: ", "offline ", "online ", "request rate "),
+    ),
+    "metrics": Stage(
+        MetricsRequest,
+        MetricsResult,
+        layout.measurement_directory,
+        boxed=True,
+        user_code=True,
+        deadline=CONVERSION,
+    ),
+    "search": Stage(
+        SearchRequest,
+        SearchResult,
+        layout.measurement_directory,
+        boxed=True,
+        deadline=PERFORMANCE,
+        log_lines=("search ",),
+    ),
+    "measure": Stage(
+        MeasureRequest,
+        MeasureResult,
+        layout.measurement_directory,
+        boxed=True,
+        deadline=PERFORMANCE,
+        log_lines=("online ",),
+    ),
+    "snapshot": Stage(SnapshotRequest, SnapshotResult),
+    "clean": Stage(CleanRequest, CleanResult),
+}
+"""The stages by their names, in the order of the flow."""
