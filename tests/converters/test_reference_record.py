@@ -14,10 +14,10 @@ from triton_converters.contract.conversion_requests import Entrypoint, ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
-from triton_converters.gates.soundness import check_alone, check_joined, disagreement
 from triton_converters.incoming.documents import Names
 from triton_converters.measuring.perf_input import PerfInput
 from triton_converters.stages.reference import produce, publish
+from triton_converters.stages.reference.soundness import check_alone, check_joined, disagreement
 
 LOADER = """
 import numpy as np

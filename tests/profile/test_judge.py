@@ -1,5 +1,6 @@
-"""A profile holds requests of other sizes against the scale of the whole reference."""
+"""The gates in turn; a profile holds requests of other sizes against the scale of the whole reference."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,8 +10,12 @@ import pytest
 
 from triton_converters.claim_store.dump import SIZES, Batch, write_batch
 from triton_converters.contract import layout
+from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import DEFAULT_TOLERANCES
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
+from triton_converters.gates import candidate
+from triton_converters.gates.candidate import Trial
 from triton_converters.stages.profile import produce
 
 RANDOM = numpy.random.default_rng(4)
@@ -32,7 +37,52 @@ def test_one_scale_judges_requests_of_every_size(tmp_path: Path, monkeypatch: py
         tolerance=DEFAULT_TOLERANCES["fp16"], keep_outputs=False,
     )  # fmt: skip
     monkeypatch.setattr(produce, "model_file", lambda *_: Path())
-    monkeypatch.setattr(produce, "check_precision", lambda *_: None)
-    verdict = produce._judge(request, server, SimpleNamespace(signature=SIGNATURE, samples=2))  # type: ignore[arg-type]
-    assert ("agree in 3 requests" in verdict.message) is (off < 1), verdict.message
-    assert verdict.served is not None
+    monkeypatch.setattr(candidate, "check_precision", lambda *_: None)
+    trial = produce._trial(request, server, SimpleNamespace(signature=SIGNATURE, samples=2))  # type: ignore[arg-type]
+    failed = candidate.judge(trial)
+    assert (failed is None) is (off < 1), failed
+    assert trial.answers is not None
+    assert trial.answers.requests == 3
+
+
+def a_trial(**changes: Any) -> Trial:
+    """A trial that passes."""
+    x = numpy.ones((1, 10), numpy.float32)
+    facts: dict[str, Any] = {
+        "declared": lambda: SIGNATURE,
+        "infer": lambda inputs, outputs: {"Y": inputs["X"]},
+        "signature": SIGNATURE,
+        "precision": "fp32",
+        "tolerance": DEFAULT_TOLERANCES["fp32"],
+        "scales": dict,
+        "batches": [Batch(numpy.arange(1), {"X": x}, {}, {"Y": x})],
+    }
+    return Trial(**facts | changes)
+
+
+def test_the_first_gate_that_fails_decides() -> None:
+    wrong: dict[str, Any] = {"infer": lambda inputs, outputs: {"Y": inputs["X"] + 1}}
+    assert candidate.judge(a_trial()) is None
+    for changes, reason in (
+        (wrong, Reason.OUTPUTS_DIFFER),
+        (wrong | {"declared": lambda: replace(SIGNATURE, inputs=())}, Reason.SIGNATURE_MISMATCH),
+    ):
+        failed = candidate.judge(a_trial(**changes))
+        assert failed is not None
+        assert failed.reason is reason
+
+
+def test_what_says_nothing_of_the_candidate_ends_the_job() -> None:
+    def gone(inputs: object, outputs: object) -> Any:
+        raise StageError(Reason.SERVER_CRASHED, "the server ended", final=False)
+
+    with pytest.raises(StageError, match="the server ended"):
+        candidate.judge(a_trial(infer=gone))
+
+
+def test_a_reference_that_lacks_samples_ends_the_job(tmp_path: Path) -> None:
+    x = numpy.ones((1, 10), numpy.float32)
+    write_batch(tmp_path, 0, Batch(numpy.arange(1), {"X": x}, {}, {"Y": x}))
+    with pytest.raises(StageError, match="holds 1 samples, but its result says 2") as error:
+        candidate.judge(a_trial(batches=produce._complete(tmp_path, False, 2)))
+    assert error.value.reason is Reason.RESULT_MISSING

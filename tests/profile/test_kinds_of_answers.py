@@ -12,8 +12,9 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import Tolerance
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
+from triton_converters.gates.answers import scales_of, serve
+from triton_converters.gates.outputs import check_outputs
 from triton_converters.gates.variation import Variation
-from triton_converters.gates.verify import check, serve
 from triton_converters.model_config.data_types import triton_type
 
 DEFAULT = {"fp32": Tolerance(1e-4, 1e-4), "fp16": Tolerance(1e-2, 1e-2)}
@@ -49,9 +50,10 @@ def verdict(case: Case, batch_size: int = 8) -> str:
         return {"OUT": case.served[inputs["X"][:, 0]]}
 
     tolerance = case.tolerance or DEFAULT[case.precision]
-    answered = serve(infer, batches(), signature, tolerance, precision=case.precision)
+    scales = scales_of(batches(), True, tolerance, case.precision)
+    answered = serve(infer, batches(), signature, tolerance, scales)
     try:
-        check(answered, case.precision, tolerance)
+        check_outputs(answered, case.precision, tolerance)
     except StageError as error:
         return error.message if error.reason is Reason.OUTPUTS_DIFFER else str(error.reason)
     return ""

@@ -1,6 +1,6 @@
 """The numerical gate over a whole reference, and the mutants it must catch."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import numpy
@@ -12,16 +12,28 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import Tolerance
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
-from triton_converters.gates.verify import Infer, check, check_signature, serve
+from triton_converters.gates import answers
+from triton_converters.gates.answers import Answers, Infer
+from triton_converters.gates.outputs import check_outputs
+from triton_converters.gates.signature import check_signature
 
 FP32 = Tolerance(1e-4, 1e-4)
 FP16 = Tolerance(1e-2, 1e-2)
 
 
+def serve(
+    infer: Infer, reference: Iterable[Batch], signature: Signature, tolerance: Tolerance, keep_outputs: bool = False
+) -> Answers:
+    """What is answered to the whole reference."""
+    reference = list(reference)
+    scales = answers.scales_of(reference, signature.max_batch_size > 0, tolerance, "")
+    return answers.serve(infer, reference, signature, tolerance, scales, keep_outputs)
+
+
 def gate(infer: Infer, precision: str = "fp32", tolerance: Tolerance = FP32) -> StageError | None:
     """The gate's verdict on the linear model's reference."""
     try:
-        check(serve(infer, batches(), SIGNATURE, tolerance), precision, tolerance)
+        check_outputs(serve(infer, batches(), SIGNATURE, tolerance), precision, tolerance)
     except StageError as error:
         return error
     return None
@@ -48,7 +60,7 @@ def frozen_at_eight(inputs: Arrays, answer: dict[str, Array]) -> dict[str, Array
 def test_the_model_itself_passes_with_every_sample_and_size() -> None:
     model = Linear()
     served = serve(model, batches(samples=40), SIGNATURE, FP32)
-    check(served, "fp32", FP32)
+    check_outputs(served, "fp32", FP32)
     assert served.samples == 40
     assert served.sizes >= {1, 5, 8}
     assert sum(model.sizes) >= 40
@@ -102,7 +114,7 @@ def test_the_message_names_the_other_outputs_that_are_outside() -> None:
 
 def test_an_empty_reference_is_never_a_pass() -> None:
     with pytest.raises(StageError, match="nothing was compared"):
-        check(serve(Linear(), [], SIGNATURE, FP32), "fp32", FP32)
+        check_outputs(serve(Linear(), [], SIGNATURE, FP32), "fp32", FP32)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +157,7 @@ def test_a_tensor_that_is_nothing_but_the_batch_is_served_with_one_dimension_mor
     x = numpy.arange(1, 7, dtype=numpy.float32)
     reference = [Batch(numpy.arange(6), {"X": x}, {}, {"Y": x * 2})]
     served = serve(double, reference, SCALAR, FP32, keep_outputs=True)
-    check(served, "fp32", FP32)
+    check_outputs(served, "fp32", FP32)
     assert [float(each["Y"]) for each in served.outputs] == [2, 4, 6, 8, 10, 12]
 
 
@@ -162,7 +174,7 @@ def test_a_model_without_batch_dimension_is_served_request_by_request() -> None:
     xs = [numpy.random.default_rng(rows).normal(size=(rows, 3)).astype(numpy.float32) for rows in (2, 5, 3)]
     reference = [Batch(numpy.arange(len(x)), {"X": x}, {}, {"Y": x.sum(axis=1)}) for x in xs]
     served = serve(total, reference, WHOLE, FP32)
-    check(served, "fp32", FP32)
+    check_outputs(served, "fp32", FP32)
     assert (served.samples, sizes) == (3, [(2, 3), (5, 3), (3, 3)])
     assert served.output_bytes == {"Y": 20}
 
@@ -175,9 +187,9 @@ def test_samples_of_different_lengths_are_compared_each_in_its_own() -> None:
     def cut_short(inputs: Arrays, outputs: tuple[str, ...]) -> dict[str, Array]:
         return {"Y": (inputs["X"] + 1)[:, :4]}
 
-    check(serve(lambda i, o: {"Y": i["X"] + 1}, reference, signature, FP32), "fp32", FP32)
+    check_outputs(serve(lambda i, o: {"Y": i["X"] + 1}, reference, signature, FP32), "fp32", FP32)
     with pytest.raises(StageError, match="samples have another length") as error:
-        check(serve(cut_short, reference, signature, FP32), "fp32", FP32)
+        check_outputs(serve(cut_short, reference, signature, FP32), "fp32", FP32)
     assert error.value.reason is Reason.OUTPUTS_DIFFER
 
 
@@ -189,11 +201,11 @@ def test_a_number_of_detections_that_varies_is_compared_request_by_request() -> 
     def found(threshold: float) -> Infer:
         return lambda inputs, outputs: {"BOXES": inputs["X"][inputs["X"] > threshold]}
 
-    check(serve(found(0), reference, signature, FP32), "fp32", FP32)
+    check_outputs(serve(found(0), reference, signature, FP32), "fp32", FP32)
     for threshold in (-1, 3):
         served = serve(found(threshold), reference, signature, FP32)
         with pytest.raises(StageError, match="elements are outside") as error:
-            check(served, "fp32", FP32)
+            check_outputs(served, "fp32", FP32)
         assert error.value.reason is Reason.OUTPUTS_DIFFER
         assert "tolerances" not in error.value.message
 
@@ -203,7 +215,7 @@ def test_what_nothing_was_compared_of_is_named_next_to_what_agrees() -> None:
     x = numpy.ones((4, 2), numpy.float32)
     reference = [Batch(numpy.arange(4), {"X": x}, {}, {"Y": x, "BOXES": x[:, :0]})]
     served = serve(lambda inputs, _: {"Y": inputs["X"], "BOXES": inputs["X"][:, :0]}, reference, signature, FP32)
-    check(served, "fp32", FP32)
+    check_outputs(served, "fp32", FP32)
     assert served.describe().endswith("; nothing was found, and so nothing compared, in BOXES")
 
 
@@ -242,5 +254,5 @@ def test_the_longest_text_of_a_sample_counts_not_the_average_of_its_request() ->
         return {"WORDS": words[inputs["X"][:, 0]]}
 
     served = serve(infer, [batch], signature, FP32)
-    check(served, "fp32", FP32)
+    check_outputs(served, "fp32", FP32)
     assert served.output_bytes == {"WORDS": 4 + 10 * len("größer".encode())}

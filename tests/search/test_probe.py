@@ -60,7 +60,7 @@ def test_the_first_samples_are_held_against_the_whole_references_scale(
 ) -> None:
     measured: list[bool] = []
     monkeypatch.setattr(
-        "triton_converters.gates.verify.measure",
+        "triton_converters.gates.answers.measure",
         lambda *arguments: measured.append(True) or scale.measure(*arguments),  # type: ignore[func-returns-value]
     )
     assert refusals([SMALL, LARGE, LARGE, LARGE], 0.15, 8, 4) == ["", ""]

@@ -1,16 +1,50 @@
-"""The signature of a model, derived from its inputs and outputs."""
+"""The signature that a candidate serves, against the reference's."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from triton_converters.claim_store.dump import Array
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
-from triton_converters.incoming.documents import Names
-from triton_converters.model_config.data_types import triton_type
+from triton_converters.model_config.model import served_dims
+
+
+def check_signature(declared: Signature, expected: Signature, max_batch_size: int) -> None:
+    """Compare the server's signature with the reference's; the order of tensors does not matter.
+
+    Raises StageError(SignatureMismatch), which names the first difference.
+    """
+    if declared.max_batch_size != max_batch_size:
+        raise mismatch(f"max_batch_size is {declared.max_batch_size}, not {max_batch_size}")
+    for kind, got, wanted in (
+        ("input", declared.inputs, expected.inputs),
+        ("output", declared.outputs, expected.outputs),
+    ):
+        by_name = {tensor.name: tensor for tensor in got}
+        if sorted(by_name) != sorted(tensor.name for tensor in wanted):
+            names = [tensor.name for tensor in wanted]
+            raise mismatch(f"the {kind}s are {', '.join(sorted(by_name))}, not {', '.join(sorted(names))}")
+        for tensor in wanted:
+            found = by_name[tensor.name]
+            shape = served_dims(tensor.dims)
+            if found.data_type != tensor.data_type or not _serves(found.dims, shape, kind):
+                served = f"{found.data_type}{list(found.dims)}"
+                raise mismatch(f"{kind} {tensor.name} is {served}, not {tensor.data_type}{list(shape)}")
+
+
+def _serves(found: tuple[int, ...], wanted: tuple[int, ...], kind: str) -> bool:
+    """Whether the dimensions agree; an output's may be open if the served file leaves it open."""
+    return len(found) == len(wanted) and all(
+        size == want or (kind == "output" and size == -1) for size, want in zip(found, wanted, strict=True)
+    )
+
+
+def fits(declared: Tensor, actual: Tensor) -> bool:
+    """Whether a tensor has the declared type and sizes; -1: any size."""
+    return (declared.data_type, len(declared.dims)) == (actual.data_type, len(actual.dims)) and all(
+        wanted in (-1, size) for wanted, size in zip(declared.dims, actual.dims, strict=True)
+    )
 
 
 def as_served(signature: Signature, path: Path, format_name: str) -> Signature:
@@ -37,68 +71,8 @@ def _opened(tensor: Tensor, kind: Any, skipped: int) -> Tensor:
     return replace(tensor, dims=tuple(dim if size.HasField("dim_value") else -1 for dim, size in sizes))
 
 
-def observed_signature(
-    names: Names, observed: Mapping[str, "Observed"], max_batch_size: int, declared: Signature | None
-) -> Signature:
-    """Return what every candidate serves: the tensors as they were observed or, if it fits them, as it is declared.
-
-    ``declared``: by the user's config.pbtxt; None: there is none. Raises ValueError if a tensor changes its type or
-    rank, StageError(ModelConfigMismatch) if the declaration does not fit.
-    """
-    inputs, outputs = (
-        tuple(observed[name].tensor(names.open_axes.get(name, ())) for name in side)
-        for side in (names.inputs, names.outputs)
+def mismatch(message: str) -> StageError:
+    """Return the error of a server that declares or answers something else."""
+    return StageError(
+        Reason.SIGNATURE_MISMATCH, f"{message}; compare the model's config.pbtxt with the file's own signature"
     )
-    if declared is None:
-        return Signature(inputs, outputs, max_batch_size)
-    known = {each.name: each for each in (*declared.inputs, *declared.outputs)}
-    for name in (*names.inputs, *names.outputs):
-        actual = observed[name].tensor()
-        if name not in known or not fits(known[name], actual):
-            was = f"{actual.data_type}{list(actual.dims)}"
-            said = f"{known[name].data_type}{list(known[name].dims)}" if name in known else "nothing"
-            message = f"config.pbtxt declares {name} as {said}, but the model has {was} there: correct config.pbtxt"
-            raise StageError(Reason.MODEL_CONFIG_MISMATCH, message)
-    inputs, outputs = (tuple(known[each.name] for each in side) for side in (inputs, outputs))
-    return Signature(inputs, outputs, max_batch_size)
-
-
-def fits(declared: Tensor, actual: Tensor) -> bool:
-    """Whether a tensor has the declared type and sizes; -1: any size."""
-    return (declared.data_type, len(declared.dims)) == (actual.data_type, len(actual.dims)) and all(
-        wanted in (-1, size) for wanted, size in zip(declared.dims, actual.dims, strict=True)
-    )
-
-
-@dataclass
-class Observed:
-    """The types and shapes of one tensor over all batches."""
-
-    name: str
-    batch_dimension: bool
-    types: set[str] = field(default_factory=set)
-    shapes: set[tuple[int, ...]] = field(default_factory=set)
-    """The shapes without the batch dimension."""
-
-    def add(self, array: Array) -> None:
-        """Add the tensor of one more batch."""
-        self.types.add(triton_type(array.dtype) or array.dtype.name)
-        self.shapes.add(array.shape[1:] if self.batch_dimension else array.shape)
-
-    def tensor(self, open_axes: Collection[int] = ()) -> Tensor:
-        """Return what config.pbtxt declares: a dimension that never changed is static, any other is -1.
-
-        One that was always 0 is -1 too: Triton takes no size of 0, and where nothing was found, something may be.
-
-        ``open_axes``: axes of the whole tensor that are -1 all the same, because the model's graph says so.
-        Raises ValueError if type or rank changed between batches.
-        """
-        shapes = sorted(self.shapes)
-        if len(self.types) != 1 or len({len(shape) for shape in shapes}) != 1:
-            raise ValueError(f"{self.name} changes type or rank: {sorted(self.types)}, shapes {shapes[:4]}")
-        first = 1 if self.batch_dimension else 0
-        dims = tuple(
-            sizes[0] if len(set(sizes)) == 1 and sizes[0] and axis not in open_axes else -1
-            for axis, sizes in enumerate(zip(*shapes, strict=True), start=first)
-        )
-        return Tensor(self.name, next(iter(self.types)), dims)

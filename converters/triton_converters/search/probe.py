@@ -9,9 +9,9 @@ from triton_converters.claim_store.dump import read_all, read_batches
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import Measurement, SearchRequest, Sweep
-from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Row, Signature, Tuning
-from triton_converters.gates import verify
+from triton_converters.gates.answers import scales_of
+from triton_converters.gates.candidate import Trial, judge
 from triton_converters.gates.scale import Scale
 from triton_converters.measuring.bench import Bench
 from triton_converters.measuring.server import Server
@@ -22,10 +22,6 @@ from triton_converters.user.dataloader import head
 REPEAT_SECONDS = 2
 """Shortest window of a repeat. Its three windows are also at least twice as long as the spec's; those of a first
 measurement last a second or less."""
-WRONG = frozenset(
-    {Reason.SIGNATURE_MISMATCH, Reason.INFERENCE_FAILED, Reason.OUTPUTS_NOT_FINITE, Reason.OUTPUTS_DIFFER}
-)
-"""Reasons that say that a configuration is served, but does not answer as the reference does."""
 
 
 @dataclass
@@ -55,12 +51,8 @@ class Probe:
         if refusal := self.server.reload(retuned(config.read_text(encoding="utf-8"), tuning)):
             return f"tritonserver says: {refusal}"
         self.server.wait_ready()
-        try:
-            self._verify(tuning)
-        except StageError as error:
-            if error.reason not in WRONG:
-                raise
-            return error.message
+        if failed := self._judge(tuning):
+            return failed.message
         self.loaded = tuning
         return ""
 
@@ -88,18 +80,24 @@ class Probe:
     def _scales(self) -> dict[str, Scale]:
         """The outputs' scales, as the profile's gate measures them."""
         batched, tolerance = self.request.max_batch_size > 0, self.request.tolerance
-        return verify.scales_of(read_all(self._reference), batched, tolerance, self.request.precision)
+        return scales_of(read_all(self._reference), batched, tolerance, self.request.precision)
 
-    def _verify(self, tuning: Tuning) -> None:
-        """Compare the loaded configuration's answers with the reference's first samples, in requests of each size."""
-        served = replace(self.signature, max_batch_size=tuning.max_batch_size)
-        verify.check_signature(self.server.signature(), served, tuning.max_batch_size)
+    def _judge(self, tuning: Tuning) -> StageError | None:
+        """Return why a loaded configuration fails on the reference's first samples, in requests of each size."""
         batch = next(read_batches(self._reference))
-        some = head(batch, tuning.max_batch_size) if tuning.max_batch_size else batch
-        tolerance = self.request.tolerance
-        answered = verify.serve(self.server.infer, [some], served, tolerance, scales=self._scales)
-        verify.check(answered, self.request.precision, tolerance)
-        self.output_bytes = max(self.output_bytes, *answered.output_bytes.values())
+        trial = Trial(
+            declared=self.server.signature,
+            infer=self.server.infer,
+            signature=replace(self.signature, max_batch_size=tuning.max_batch_size),
+            precision=self.request.precision,
+            tolerance=self.request.tolerance,
+            scales=lambda: self._scales,
+            batches=[head(batch, tuning.max_batch_size) if tuning.max_batch_size else batch],
+        )
+        failed = judge(trial)
+        if failed is None and trial.answers is not None:
+            self.output_bytes = max(self.output_bytes, *trial.answers.output_bytes.values())
+        return failed
 
 
 def _longer(measurement: Measurement, row: Row) -> Measurement:

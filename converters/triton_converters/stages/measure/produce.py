@@ -6,7 +6,7 @@ from triton_converters.claim_store.replay import read_reference
 from triton_converters.contract import layout
 from triton_converters.contract.measurement_requests import MeasureRequest
 from triton_converters.contract.results import MeasureResult
-from triton_converters.gates.verify import check_signature
+from triton_converters.gates.signature import check_signature
 from triton_converters.incoming import documents, measured
 from triton_converters.measuring.bench import Bench
 from triton_converters.measuring.environment import observe

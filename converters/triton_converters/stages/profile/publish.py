@@ -10,11 +10,11 @@ from triton_converters.claim_store.replay import read_reference
 from triton_converters.contract.measurement_requests import ProfileRequest
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ProfileResult, ReferenceResult, Tensor
+from triton_converters.gates.candidate import VERDICTS
 from triton_converters.gates.signature import fits
 from triton_converters.incoming import arrays, documents, measured, plausible
 from triton_converters.incoming.files import refused
 from triton_converters.model_config.data_types import triton_type
-from triton_converters.stages.profile import GATES
 
 STAGE = "profile"
 _SEEN = re.compile("([0-9a-f]{32})?")
@@ -34,7 +34,7 @@ def run(request: ProfileRequest, incoming: Path) -> ProfileResult:
 
 def _check(request: ProfileRequest, reference: ReferenceResult, result: ProfileResult, what: Path) -> None:
     """Raise StageError(Crashed) if the verdict contradicts itself, or the rows are not those that were asked for."""
-    if result.reason not in (GATES, {Reason.PASSED})[result.passed]:
+    if result.reason not in (VERDICTS, {Reason.PASSED})[result.passed]:
         raise refused(what, f"it says {result.reason[:100]!r}, which is no verdict of a gate")
     fewest = reference.samples if result.passed else 0
     if not fewest <= result.samples <= reference.samples or result.max_absolute_error < 0:

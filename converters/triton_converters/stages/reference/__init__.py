@@ -1,4 +1,4 @@
 """Stage ``reference``: run the framework in fp32 once over the dataloader and store its inputs and outputs.
 
-The gates later compare candidates with these outputs, so ``publish`` judges them (``gates.soundness``).
+The gates later compare candidates with these outputs, so ``publish`` judges them (``soundness``).
 """

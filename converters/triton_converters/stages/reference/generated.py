@@ -11,10 +11,10 @@ from triton_converters.contract.conversion_requests import ReferenceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.found import axes
-from triton_converters.gates import soundness
 from triton_converters.load.framework import Framework
 from triton_converters.load.graph_inputs import DeclaresInputs, GraphInput
 from triton_converters.model_config.data_types import is_served
+from triton_converters.stages.reference import soundness
 
 BATCHES = 8
 SIZES = (224, 128, 256, 64, 32, 320, 512, 640, 1024, 16, 8, 4, 3, 2, 1, 16000)

@@ -14,11 +14,12 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.layout import member_key
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ReferenceResult, Signature
-from triton_converters.gates.signature import Observed, fits, observed_signature
+from triton_converters.gates.signature import fits
 from triton_converters.incoming import arrays, documents
 from triton_converters.incoming.documents import Names
 from triton_converters.incoming.files import refused
 from triton_converters.stages.reference import evidence
+from triton_converters.stages.reference.observed_signature import Observed, observed_signature
 
 
 def record(request: ReferenceRequest, members: tuple[Names, ...], incoming: Path, directory: Path) -> None:

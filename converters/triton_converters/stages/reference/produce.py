@@ -12,14 +12,13 @@ from triton_converters.claim_store.replay import published_source
 from triton_converters.contract.conversion_requests import ReferenceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.gates import soundness
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import Dump, Names
 from triton_converters.load import framework
 from triton_converters.load.ensemble import Ensemble, Passage
 from triton_converters.load.framework import Framework
 from triton_converters.load.graph_inputs import DeclaresInputs
-from triton_converters.stages.reference import evidence, generated
+from triton_converters.stages.reference import evidence, generated, soundness
 from triton_converters.user import dataloader, rehearsal
 
 

@@ -11,15 +11,14 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ReferenceResult, Signature
 from triton_converters.contract.text import shortened
-from triton_converters.gates import soundness
-from triton_converters.gates.signature import Observed, observed_signature
-from triton_converters.gates.soundness import Variety
 from triton_converters.incoming import arrays, documents
 from triton_converters.incoming.documents import Dump, Names
 from triton_converters.incoming.files import refused
 from triton_converters.measuring.perf_input import PerfInput, file_name
 from triton_converters.model_config.data_types import is_served
-from triton_converters.stages.reference import evidence, members
+from triton_converters.stages.reference import evidence, members, soundness
+from triton_converters.stages.reference.observed_signature import Observed, observed_signature
+from triton_converters.stages.reference.soundness import Variety
 
 STAGE = "reference"
 WARNING_BYTES = 160

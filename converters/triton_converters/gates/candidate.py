@@ -1,0 +1,92 @@
+"""The gates, in order, the cheap ones first: what a candidate on its server must pass.
+
+A profile tries a candidate on the whole reference, a search each of its configurations on the first samples.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_converters.claim_store.dump import Batch
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.measurement_requests import ServedModel, Tolerance
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.results import Signature
+from triton_converters.gates.answers import Answers, Infer, serve
+from triton_converters.gates.outputs import check_outputs
+from triton_converters.gates.precision import check_precision
+from triton_converters.gates.scale import Scale
+from triton_converters.gates.signature import check_signature
+
+
+@dataclass
+class Trial:
+    """A candidate on its server, and the part of the reference that it must answer."""
+
+    declared: Callable[[], Signature]
+    """Asks the server for its signature."""
+    infer: Infer
+    signature: Signature
+    """What it must serve."""
+    precision: str
+    tolerance: Tolerance
+    scales: Callable[[], Mapping[str, Scale]]
+    """Returns the scales of the whole reference, which takes long to read."""
+    batches: Iterable[Batch]
+    sizes: Iterable[Batch] = ()
+    """Requests of other sizes, whose samples do not count."""
+    files: Iterable[tuple[Path, ServedModel]] = ()
+    """The files to look into, and what they must be."""
+    keep_outputs: bool = False
+    answers: Answers | None = None
+    """What the server answered to ``batches``; None until it did."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A check, and the reasons that are a verdict on the candidate; any other ends the Job, which may run again."""
+
+    check: Callable[[Trial], None]
+    reasons: frozenset[Reason]
+
+
+def _precision(trial: Trial) -> None:
+    for path, model in trial.files:
+        check_precision(path, model.format, model.precision)
+
+
+def _signature(trial: Trial) -> None:
+    check_signature(trial.declared(), trial.signature, trial.signature.max_batch_size)
+
+
+def _outputs(trial: Trial) -> None:
+    asked = trial.signature, trial.tolerance, trial.scales()
+    trial.answers = serve(trial.infer, trial.batches, *asked, trial.keep_outputs)
+    trial.answers.include(serve(trial.infer, trial.sizes, *asked))
+    check_outputs(trial.answers, trial.precision, trial.tolerance)
+
+
+GATES = (
+    Gate(_precision, frozenset({Reason.PRECISION_MISMATCH, Reason.MODEL_LOAD_FAILED})),
+    Gate(_signature, frozenset({Reason.SIGNATURE_MISMATCH})),
+    Gate(
+        _outputs,
+        frozenset(
+            {Reason.INFERENCE_FAILED, Reason.SIGNATURE_MISMATCH, Reason.OUTPUTS_NOT_FINITE, Reason.OUTPUTS_DIFFER}
+        ),
+    ),
+)
+VERDICTS = frozenset[Reason]().union(*(gate.reasons for gate in GATES))
+"""The reasons for which a candidate fails."""
+
+
+def judge(trial: Trial) -> StageError | None:
+    """Run the gates in turn; return why the candidate fails, or None if it passes them all."""
+    for gate in GATES:
+        try:
+            gate.check(trial)
+        except StageError as error:
+            if error.reason not in gate.reasons:
+                raise
+            return error
+    return None

@@ -1,0 +1,122 @@
+"""The numerical gate: what the answers of a server must be worth."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.measurement_requests import Tolerance
+from triton_converters.contract.reasons import Reason
+from triton_converters.gates.agreement import EQUAL_FRACTION, ERROR_SHARE, Agreement, describe
+from triton_converters.gates.answers import Answers
+
+
+@dataclass(frozen=True)
+class Failed:
+    """An output that does not pass."""
+
+    agreement: Agreement
+    complaint: str
+    """In words, that it does not vary as the framework's does; empty: it does."""
+
+    @property
+    def share(self) -> float:
+        """How much of it does not agree."""
+        return self.agreement.outside / max(1, self.agreement.elements)
+
+    @property
+    def a_tolerance_helps(self) -> bool:
+        """Whether it would pass with a wider tolerance."""
+        return self.agreement.is_floating and not self.agreement.other_lengths and not self.complaint
+
+
+@dataclass(frozen=True)
+class Judged:
+    """All that failed, and by which rule."""
+
+    answers: Answers
+    precision: str
+    tolerance: Tolerance
+    failed: tuple[Failed, ...]
+
+    def described(self, worst: Failed) -> str:
+        """Return how much of the worst output disagrees."""
+        return describe(worst.agreement, self.tolerance, EQUAL_FRACTION[self.precision])
+
+    def range_of_halves(self) -> str:
+        """Return what may have made values infinite."""
+        return " (a float16 holds at most 65504)" if self.precision == "fp16" else ""
+
+    def wider(self) -> str:
+        """Return the tolerance by which all floating point outputs agree; empty if there is none that helps."""
+        needed = max(each.needed for each in self.answers.agreements.values())
+        if not math.isfinite(needed) or not all(each.a_tolerance_helps for each in self.failed):
+            return ""
+        precision, tolerance = self.precision, self.tolerance
+        wider = replace(tolerance, absolute=_rounded_up(needed))
+        if wider.is_default(precision):
+            wider = replace(wider, absolute=_rounded_up(1.01 * wider.absolute))
+        words = f"[{{precision: {precision}, absolute: {wider.absolute:g}, relative: {wider.relative:g}}}]"
+        advice = f". If this error is acceptable for {precision}, set spec.conversion.tolerances to {words}"
+        if not tolerance.is_default(precision):
+            return advice
+        return f"{advice}: it is not scaled, and ends the rule for the size of the whole output's errors"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A way to fail; the message tells of the worst output that failed so."""
+
+    is_broken: Callable[[Failed], bool]
+    reason: Reason
+    words: Callable[[Judged, Failed], str]
+    advice: Callable[[Judged], str]
+
+
+RULES = (
+    Rule(
+        lambda each: each.agreement.not_finite > 0, Reason.OUTPUTS_NOT_FINITE, Judged.described, Judged.range_of_halves
+    ),
+    Rule(
+        lambda each: bool(each.complaint),
+        Reason.OUTPUTS_DIFFER,
+        lambda _, worst: f"output {worst.agreement.output} {worst.complaint}",
+        lambda _: "",
+    ),
+    Rule(lambda _: True, Reason.OUTPUTS_DIFFER, Judged.described, Judged.wider),
+)
+"""The first that is broken decides the reason and the words."""
+
+
+def check_outputs(answers: Answers, precision: str, tolerance: Tolerance) -> None:
+    """Check that the outputs agree, that none is constant that should not be, and that there was a sample.
+
+    Raises StageError: OutputsNotFinite, OutputsDiffer. The message describes the worst output and names the others.
+    """
+    if not answers.agreements or not answers.requests:
+        raise StageError(Reason.OUTPUTS_DIFFER, "nothing was compared: the reference holds no sample")
+    judged = Judged(answers, precision, tolerance, tuple(_failed(answers, precision)))
+    for rule in RULES:
+        if broken := [each for each in judged.failed if rule.is_broken(each)]:
+            worst = max(broken, key=lambda each: each.share)
+            others = ", ".join(each.agreement.output for each in judged.failed if each is not worst)
+            also = f"; these outputs do not agree either: {others}" if others else ""
+            raise StageError(rule.reason, f"{rule.words(judged, worst)}{also}{rule.advice(judged)}")
+
+
+def _failed(answers: Answers, precision: str) -> Iterator[Failed]:
+    for name, agreement in answers.agreements.items():
+        holds = agreement.holds(EQUAL_FRACTION[precision], ERROR_SHARE[precision])
+        # All that varies of an integer output may be within the share that need not be equal.
+        judges_variation = agreement.is_floating or not holds
+        complaint = answers.variations[name].complaint(precision) if judges_variation else ""
+        if complaint or not holds:
+            yield Failed(agreement, complaint)
+
+
+def _rounded_up(value: float) -> float:
+    """Return a number of two digits that is no less."""
+    if value <= 0:
+        return 0.0
+    step = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return float(f"{math.ceil(value * (1 + 1e-9) / step) * step:.3g}")

@@ -1,0 +1,72 @@
+"""The signature of a model, derived from its inputs and outputs."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from triton_converters.claim_store.dump import Array
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.results import Signature, Tensor
+from triton_converters.gates.signature import fits
+from triton_converters.incoming.documents import Names
+from triton_converters.model_config.data_types import triton_type
+
+
+def observed_signature(
+    names: Names, observed: Mapping[str, "Observed"], max_batch_size: int, declared: Signature | None
+) -> Signature:
+    """Return what every candidate serves: the tensors as they were observed or, if it fits them, as it is declared.
+
+    ``declared``: by the user's config.pbtxt; None: there is none. Raises ValueError if a tensor changes its type or
+    rank, StageError(ModelConfigMismatch) if the declaration does not fit.
+    """
+    inputs, outputs = (
+        tuple(observed[name].tensor(names.open_axes.get(name, ())) for name in side)
+        for side in (names.inputs, names.outputs)
+    )
+    if declared is None:
+        return Signature(inputs, outputs, max_batch_size)
+    known = {each.name: each for each in (*declared.inputs, *declared.outputs)}
+    for name in (*names.inputs, *names.outputs):
+        actual = observed[name].tensor()
+        if name not in known or not fits(known[name], actual):
+            was = f"{actual.data_type}{list(actual.dims)}"
+            said = f"{known[name].data_type}{list(known[name].dims)}" if name in known else "nothing"
+            message = f"config.pbtxt declares {name} as {said}, but the model has {was} there: correct config.pbtxt"
+            raise StageError(Reason.MODEL_CONFIG_MISMATCH, message)
+    inputs, outputs = (tuple(known[each.name] for each in side) for side in (inputs, outputs))
+    return Signature(inputs, outputs, max_batch_size)
+
+
+@dataclass
+class Observed:
+    """The types and shapes of one tensor over all batches."""
+
+    name: str
+    batch_dimension: bool
+    types: set[str] = field(default_factory=set)
+    shapes: set[tuple[int, ...]] = field(default_factory=set)
+    """The shapes without the batch dimension."""
+
+    def add(self, array: Array) -> None:
+        """Add the tensor of one more batch."""
+        self.types.add(triton_type(array.dtype) or array.dtype.name)
+        self.shapes.add(array.shape[1:] if self.batch_dimension else array.shape)
+
+    def tensor(self, open_axes: Collection[int] = ()) -> Tensor:
+        """Return what config.pbtxt declares: a dimension that never changed is static, any other is -1.
+
+        One that was always 0 is -1 too: Triton takes no size of 0, and where nothing was found, something may be.
+
+        ``open_axes``: axes of the whole tensor that are -1 all the same, because the model's graph says so.
+        Raises ValueError if type or rank changed between batches.
+        """
+        shapes = sorted(self.shapes)
+        if len(self.types) != 1 or len({len(shape) for shape in shapes}) != 1:
+            raise ValueError(f"{self.name} changes type or rank: {sorted(self.types)}, shapes {shapes[:4]}")
+        first = 1 if self.batch_dimension else 0
+        dims = tuple(
+            sizes[0] if len(set(sizes)) == 1 and sizes[0] and axis not in open_axes else -1
+            for axis, sizes in enumerate(zip(*shapes, strict=True), start=first)
+        )
+        return Tensor(self.name, next(iter(self.types)), dims)
