@@ -112,36 +112,66 @@ def _shape(kind: type[Any]) -> tuple[frozenset[str], Mapping[str, Any]]:
 def _build(kind: Any, value: Any, place: str) -> Any:
     """Turn decoded JSON into ``kind``: dataclasses by field, tuples by element, scalars by type."""
     # Most values are numbers and strings: a pass reads tens of thousands.
-    if type(value) is kind:
-        return value
-    origin = get_origin(kind)
-    if origin in (Union, UnionType):
-        return None if value is None else _build(next(k for k in get_args(kind) if k is not type(None)), value, place)
-    if is_dataclass(kind):
-        assert isinstance(kind, type)
-        if not isinstance(value, dict):
-            raise wrong_type(place, "an object", value)
-        needed, hints = _shape(kind)
-        if not needed <= value.keys() <= hints.keys():
-            raise DocumentError(
-                f"{place} lacks a field or has an unknown one; its fields are {', '.join(sorted(hints))}"
-            )
-        return kind(**{name: _build(hints[name], each, f"{place}.{name}") for name, each in value.items()})
-    if origin is tuple:
-        if not isinstance(value, list | tuple):
-            raise wrong_type(place, "a list", value)
-        return tuple(_build(get_args(kind)[0], each, f"{place}[{index}]") for index, each in enumerate(value))
-    if origin is not None:
-        if not isinstance(value, dict):
-            raise wrong_type(place, "an object", value)
-        return value
-    if isinstance(kind, type) and issubclass(kind, StrEnum):
-        try:
-            return kind(value)
-        except ValueError:
-            raise DocumentError(f"{place} is no {kind.__name__} that this version knows") from None
-    if kind is float and type(value) is int:
-        return float(value)
-    if kind is not Any and type(value) is not kind:
-        raise wrong_type(place, kind.__name__, value)
+    return value if type(value) is kind else _builder(kind)(kind, value, place)
+
+
+@cache
+def _builder(kind: Any) -> Callable[[Any, Any, str], Any]:
+    """Return what builds values of a type. Kept, because to look into types is slow."""
+    return next(builder for fits, builder in _BUILDERS if fits(kind))
+
+
+def _optional(kind: Any, value: Any, place: str) -> Any:
+    return None if value is None else _build(next(k for k in get_args(kind) if k is not type(None)), value, place)
+
+
+def _dataclass(kind: Any, value: Any, place: str) -> Any:
+    needed, hints = _shape(kind)
+    names = _expect(dict, "an object", value, place).keys()
+    if not needed <= names <= hints.keys():
+        raise DocumentError(f"{place} lacks a field or has an unknown one; its fields are {', '.join(sorted(hints))}")
+    return kind(**{name: _build(hints[name], each, f"{place}.{name}") for name, each in value.items()})
+
+
+def _tuple(kind: Any, value: Any, place: str) -> Any:
+    values = _expect((list, tuple), "a list", value, place)
+    return tuple(_build(get_args(kind)[0], each, f"{place}[{index}]") for index, each in enumerate(values))
+
+
+def _mapping(kind: Any, value: Any, place: str) -> Any:
+    return _expect(dict, "an object", value, place)
+
+
+def _member(kind: Any, value: Any, place: str) -> Any:
+    try:
+        return kind(value)
+    except ValueError:
+        raise DocumentError(f"{place} is no {kind.__name__} that this version knows") from None
+
+
+def _float(kind: Any, value: Any, place: str) -> Any:
+    return float(value) if type(value) is int else _scalar(kind, value, place)
+
+
+def _scalar(kind: Any, value: Any, place: str) -> Any:
+    # Its type is not the wanted one, or it would have been returned as it is.
+    raise wrong_type(place, kind.__name__, value)
+
+
+def _expect(kind: type | tuple[type, ...], wanted: str, value: Any, place: str) -> Any:
+    if not isinstance(value, kind):
+        raise wrong_type(place, wanted, value)
     return value
+
+
+_BUILDERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, Any, str], Any]], ...] = (
+    (lambda kind: get_origin(kind) in (Union, UnionType), _optional),
+    (is_dataclass, _dataclass),
+    (lambda kind: get_origin(kind) is tuple, _tuple),
+    (lambda kind: get_origin(kind) is not None, _mapping),
+    (lambda kind: isinstance(kind, type) and issubclass(kind, StrEnum), _member),
+    (lambda kind: kind is Any, lambda kind, value, place: value),
+    (lambda kind: kind is float, _float),
+    (lambda kind: True, _scalar),
+)
+"""What builds the values of a type; the first that fits."""

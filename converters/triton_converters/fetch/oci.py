@@ -7,7 +7,7 @@ compare what it downloads with its digest, and sends the account wherever the re
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,33 +45,44 @@ def fetch(remote: Remote, place: Path) -> Fetched:
     assert found is not None
     name, reference = found.groups()
     repository = Repository(remote.uri.host, name, account(remote.credentials, remote.uri.host, name))
-    manifest = repository.manifest(reference)
-    version = f"sha256:{hashlib.sha256(manifest).hexdigest()}"
+    manifest, version = _manifest(repository, reference, f"{remote.uri.host}/{name}")
     what = f"{remote.uri.host}/{name} at {version}"
-    if _DIGEST.fullmatch(reference) and reference != version:
-        raise _other(f"the manifest of {remote.uri.host}/{name}")
     layers = [each for each in _read(manifest, what) if each.is_folder or wanted(each.name, remote.include)]
-    files = [each for each in layers if not each.is_folder]
     if not layers:
         raise nothing_chosen(what)
+    files, folders = ([each for each in layers if each.is_folder is kind] for kind in (False, True))
     hashes = {each.name: each.sha256 for each in files}
-    if len(files) == len(layers) and (digest := sources.find(hashes, single=False)):
+    if not folders and (digest := sources.find(hashes, single=False)):
         return Fetched(version, single=False, hashes=hashes, published=digest)
-    targets = {place / FILES / each.name: each for each in missing(place, version, files, what)}
-    archives = {place / ARCHIVES / each.sha256 / each.name: each for each in layers if each.is_folder}
-    targets |= {path: each for path, each in archives.items() if not path.exists()}
-    for target, each in targets.items():
+    archives = {place / ARCHIVES / each.sha256 / each.name: each for each in folders}
+    lacking = {place / FILES / each.name: each for each in missing(place, version, files, what)}
+    lacking |= {path: each for path, each in archives.items() if not path.exists()}
+    for target, each in lacking.items():
         download(repository.blob(f"sha256:{each.sha256}"), place, target, repository.header, each.bytes)
-    names = set(hashes)
+    names = _unpacked(archives, set(hashes), place, remote, what)
+    if not names:
+        raise nothing_chosen(what)
+    return Fetched(version, single=False, files=frozenset(names), hashes=hashes)
+
+
+def _manifest(repository: Repository, reference: str, what: str) -> tuple[bytes, str]:
+    """Return a manifest and its digest, which is the one that was asked for if the reference is a digest."""
+    manifest = repository.manifest(reference)
+    version = f"sha256:{hashlib.sha256(manifest).hexdigest()}"
+    if _DIGEST.fullmatch(reference) and reference != version:
+        raise _other(f"the manifest of {what}")
+    return manifest, version
+
+
+def _unpacked(archives: Mapping[Path, Layer], names: set[str], place: Path, remote: Remote, what: str) -> set[str]:
+    """Unpack the wanted files of folders; return their names with those of the files that are there."""
     for archive, folder in archives.items():
         if sha256_of(SourceFile(folder.name, archive)) != folder.sha256:
             raise _other(f"{folder.name} of {what}")
         names |= unpack(archive, place / FILES, folder.name, remote.include)
         if len(names) > MOST_FILES:
             raise StageError(Reason.SOURCE_INVALID, f"{what} holds more than {MOST_FILES} files; push fewer")
-    if not names:
-        raise nothing_chosen(what)
-    return Fetched(version, single=False, files=frozenset(names), hashes=hashes)
+    return names
 
 
 def _other(what: str) -> StageError:

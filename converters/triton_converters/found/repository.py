@@ -49,17 +49,7 @@ def model_file(source: Path, path: str, backend: str, name: str, allowed: Collec
     the file's name that it sets; empty: the backend's default. ``allowed``: the versions that may be served; empty:
     all. Raises StageError: ModelConfigRefused (no such version or file, or a file of another kind).
     """
-    versions = [each for each in _versions(source / path) if not allowed or each in allowed]
-    if not versions:
-        wanted = f" of {', '.join(map(str, sorted(allowed)[:NAMED]))}" if allowed else ""
-        raise refused(path, f"the folder has no version{wanted}: add a folder such as {path}/1 with the model's file")
-    folder = source / path / str(versions[-1])
-    names = [name] if name else [BACKENDS[backend]] if backend else DEFAULTS
-    place = next((folder / each for each in names if (folder / each).exists()), None)
-    if place is None:
-        there = ", ".join(sorted(each.name for each in folder.iterdir())[:NAMED])
-        message = f"version {versions[-1]} has no {' or '.join(names)}; it has: {there}"
-        raise refused(path, f"{message}; {PYTHON_BACKEND}" if (folder / "model.py").exists() and not name else message)
+    place = _place(source, path, backend, name, allowed)
     # A graph with weights in other files may come as a folder that bears its name.
     if place.is_dir() and (place / place.name).is_file():
         place /= place.name
@@ -70,6 +60,22 @@ def model_file(source: Path, path: str, backend: str, name: str, allowed: Collec
     if backend and FORMATS[form].backend != backend:
         raise refused(path, f"{place.relative_to(source)} is {kind.value}, but the backend is {backend}: correct one")
     return str(place.relative_to(source)), form
+
+
+def _place(source: Path, path: str, backend: str, name: str, allowed: Collection[int]) -> Path:
+    """Return the model's file or directory in the newest version."""
+    names = [name] if name else [BACKENDS[backend]] if backend else DEFAULTS
+    versions = [each for each in _versions(source / path) if not allowed or each in allowed]
+    if not versions:
+        wanted = f" of {', '.join(map(str, sorted(allowed)[:NAMED]))}" if allowed else ""
+        raise refused(path, f"the folder has no version{wanted}: add a folder such as {path}/1 with the model's file")
+    folder = source / path / str(versions[-1])
+    place = next((folder / each for each in names if (folder / each).exists()), None)
+    if place is None:
+        there = ", ".join(sorted(each.name for each in folder.iterdir())[:NAMED])
+        message = f"version {versions[-1]} has no {' or '.join(names)}; it has: {there}"
+        raise refused(path, f"{message}; {PYTHON_BACKEND}" if (folder / "model.py").exists() and not name else message)
+    return place
 
 
 def refused(path: str, why: str) -> StageError:

@@ -3,7 +3,7 @@
 Pure. All errors are ValueErrors that tell both orders and what to do.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from inspect import Parameter
 from typing import Any
 
@@ -29,28 +29,31 @@ def keywords(names: Sequence[str], parameters: Sequence[Parameter], what: str = 
 
     ``parameters``: the function's own, in its order. Raises ValueError if neither is right.
     """
-    positional = [each.name for each in parameters if each.kind in POSITIONAL]
-    by_name = [each.name for each in parameters if each.kind in (*POSITIONAL, Parameter.KEYWORD_ONLY)]
-    kinds = {each.kind for each in parameters}
+    wanted, kinds = set(names), {each.kind for each in parameters}
+    named = [each for each in parameters if each.kind in (*POSITIONAL, Parameter.KEYWORD_ONLY)]
+    own, positional = [each.name for each in named], [each.name for each in named if each.kind in POSITIONAL]
     if list(names) == positional[: len(names)]:
         return False
-    if not set(names) <= set(by_name):
-        if Parameter.VAR_KEYWORD in kinds and Parameter.VAR_POSITIONAL not in kinds and len(names) > len(positional):
+    if not wanted <= set(own):
+        takes_any = Parameter.VAR_KEYWORD in kinds and Parameter.VAR_POSITIONAL not in kinds
+        if takes_any and len(names) > len(positional):
             return True
-        places(names, by_name, what)
+        places(names, own, what)
         return False
-    fixed = [each.name for each in parameters if each.kind is Parameter.POSITIONAL_ONLY and each.name in names]
-    if fixed:
-        raise _ambiguous(names, by_name, what, f"{fixed[0]} can be passed by position alone")
-    missing = [
-        each.name
-        for each in parameters
-        if each.kind in (*POSITIONAL, Parameter.KEYWORD_ONLY) and each.default is Parameter.empty
-        if each.name not in names
-    ]
-    if missing:
-        raise _ambiguous(names, by_name, what, f"{missing[0]}, which has no default, is not among them")
+    if why := _not_by_name(wanted, named):
+        raise _ambiguous(names, own, what, why)
     return True
+
+
+def _not_by_name(names: Collection[str], parameters: Sequence[Parameter]) -> str:
+    """Return why a function cannot be called with these parameters by name; empty if it can."""
+    for each in parameters:
+        if each.kind is Parameter.POSITIONAL_ONLY and each.name in names:
+            return f"{each.name} can be passed by position alone"
+    for each in parameters:
+        if each.default is Parameter.empty and each.name not in names:
+            return f"{each.name}, which has no default, is not among them"
+    return ""
 
 
 def items(result: Sequence[Any], names: Sequence[str]) -> list[Any]:

@@ -9,6 +9,7 @@ import torch
 from triton_converters.contract.conversion_requests import ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.results import Tensor
 from triton_converters.load.declared import mismatch
 from triton_converters.load.torch_framework import TorchFramework, exact_device
 from triton_converters.model_config.torch_names import positions
@@ -23,9 +24,33 @@ def load(source: Path, model: ModelCode, output_format: str) -> TorchFramework:
     changes nothing. Raises StageError: EntrypointMissing, CheckpointInvalid (no TorchScript file), EntrypointInvalid
     (forward takes or returns something other than tensors), ModelInTrainingMode, ModelConfigMismatch.
     """
-    path = model.entrypoint.path
-    file = locate(source, path, pattern="*.pt")
-    device = exact_device()
+    path, device = model.entrypoint.path, exact_device()
+    module, schema = _module_and_schema(locate(source, path, pattern="*.pt"), path, device)
+    arguments = schema.arguments[1:]
+    returned = _elements(schema.returns[0].type)
+    for kind, types in (("takes", [each.type for each in arguments]), ("returns", returned)):
+        wrong = [str(each) for each in types if each.kind() != "TensorType"]
+        if wrong or not types:
+            message = f"{path}: forward {kind} {wrong[0] if wrong else 'nothing'}; only tensors can be served"
+            raise StageError(Reason.ENTRYPOINT_INVALID, message)
+    for parameter in module.parameters():
+        parameter.requires_grad_(False)
+    inputs, outputs = (model.declared.inputs, model.declared.outputs) if model.declared else ((), ())
+    return TorchFramework(
+        module,
+        _in_order("INPUT", inputs, len(arguments), [each.name for each in arguments]),
+        _in_order("OUTPUT", outputs, len(returned)),
+        source,
+        path,
+        device,
+    )
+
+
+def _module_and_schema(file: Path, path: str, device: Any) -> tuple[Any, Any]:
+    """Return the module that a file holds, and the schema of its forward.
+
+    Raises StageError: CheckpointInvalid, ModelInTrainingMode.
+    """
     try:
         module = torch.jit.load(str(file), map_location=device)
         schema = module.forward.schema
@@ -35,36 +60,19 @@ def load(source: Path, model: ModelCode, output_format: str) -> TorchFramework:
     if any(getattr(submodule, "training", False) for submodule in module.modules()):
         message = f"{path}: the module was saved in training mode; call model.eval() before torch.jit.trace or script"
         raise StageError(Reason.MODEL_IN_TRAINING_MODE, message)
-    inputs = [argument.type for argument in schema.arguments[1:]]
-    outputs = _elements(schema.returns[0].type)
-    for kind, types in (("takes", inputs), ("returns", outputs)):
-        wrong = [str(each) for each in types if each.kind() != "TensorType"]
-        if wrong or not types:
-            message = f"{path}: forward {kind} {wrong[0] if wrong else 'nothing'}; only tensors can be served"
-            raise StageError(Reason.ENTRYPOINT_INVALID, message)
-    for parameter in module.parameters():
-        parameter.requires_grad_(False)
-    arguments = [argument.name for argument in schema.arguments[1:]]
-    sides = (model.declared.inputs, model.declared.outputs) if model.declared else ((), ())
-    return TorchFramework(
-        module,
-        _in_order([each.name for each in sides[0]], len(inputs), arguments)
-        or tuple(f"INPUT__{index}" for index in range(len(inputs))),
-        _in_order([each.name for each in sides[1]], len(outputs))
-        or tuple(f"OUTPUT__{index}" for index in range(len(outputs))),
-        source,
-        path,
-        device,
-    )
+    return module, schema
 
 
-def _in_order(names: Sequence[str], count: int, arguments: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return a config.pbtxt's names in the order of the file's ``count`` tensors; empty if there are none.
+def _in_order(side: str, declared: Sequence[Tensor], count: int, arguments: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return a name for each of the file's ``count`` tensors, in its order: a config.pbtxt's, or else made of ``side``.
 
     Raises StageError(ModelConfigMismatch) if Triton would not find one name for each of them.
     """
+    if not declared:
+        return tuple(f"{side}__{index}" for index in range(count))
+    names = [each.name for each in declared]
     places = positions(names, arguments)
-    if names and sorted(places) != list(range(count)):
+    if sorted(places) != list(range(count)):
         words = f"{', '.join(names)} name the positions {', '.join(map(str, places))}"
         raise mismatch(f"{words}, but the model's file has {count}, and each needs one name")
     return tuple(name for _, name in sorted(zip(places, names, strict=True)))

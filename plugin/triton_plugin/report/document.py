@@ -294,15 +294,15 @@ def _configuration(candidate: CandidateStatus | None) -> str:
 
 
 def _parameters(shown: CandidateStatus | None, subject: Subject) -> list[Parameter]:
-    members = [each.rsplit("-", 2) for each in shown.members] if shown else []
+    formats, precisions, accelerators = _of_members(shown)
     spec, models = subject.spec, subject.spec.models
     tuned = shown.configuration if shown else None
     lines = {
         "Ensemble of": " + ".join(each.name for each in models) if spec.ensemble else "",
         "Export Format": _joined(each.format for each in models if each.format),
-        "Model Format": " + ".join(each[0] for each in members),
-        "Precision": " + ".join(each[1].upper() for each in members),
-        "Backend Accelerator": " + ".join(each[2] for each in members),
+        "Model Format": formats,
+        "Precision": precisions.upper(),
+        "Backend Accelerator": accelerators,
         "Input and output precision": _joined(each.io_precision.upper() for each in models),
         "GPU" if spec.gpu_count else "Device Kind": _device(subject),
         "Configuration found by": f"{spec.selection.search.mode} search" if tuned else "",
@@ -315,12 +315,20 @@ def _parameters(shown: CandidateStatus | None, subject: Subject) -> list[Paramet
     return [Parameter(name=name, value=value) for name, value in lines.items() if value]
 
 
+def _of_members(shown: CandidateStatus | None) -> tuple[str, str, str]:
+    """Return the formats, precisions and accelerators of a candidate's models."""
+    members = [each.rsplit("-", 2) for each in shown.members] if shown else []
+    formats, precisions, accelerators = zip(*members, strict=True) if members else ((), (), ())
+    return " + ".join(formats), " + ".join(precisions), " + ".join(accelerators)
+
+
 def _device(subject: Subject) -> str:
-    """Return what was measured on; else the GPU product that the spec asks for."""
-    measured = subject.status.performance
-    if measured is not None and measured.environment is not None:
-        return measured.environment.gpu_product or measured.environment.device
-    return subject.spec.gpu.product if subject.spec.gpu else ""
+    """Return what the active revision was measured on, or else the GPU that the spec wants."""
+    performance, gpu = subject.status.performance, subject.spec.gpu
+    environment = performance.environment if performance else None
+    if environment:
+        return environment.gpu_product or environment.device
+    return gpu.product if gpu else ""
 
 
 def _given(subject: Subject) -> dict[str, str]:

@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from math import ceil
 from typing import Any
 
@@ -14,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
-from triton_operator.api.measured_status import RowStatus
+from triton_operator.api.measured_status import RowStatus, SaturationStatus
 from triton_plugin.columns import COMPONENTS, SWEEPS
 from triton_plugin.report.document import CandidateReport, Report
 from triton_plugin.report.palette import colour, series
@@ -29,6 +28,8 @@ LINEAR_RATIO = 20
 SHORT_CHARACTERS = 26
 """Labels of at most this length are set in two columns."""
 MARKERS = "osD^vPXd"
+HOLLOW = {"markerfacecolor": "none", "linestyle": "none"}
+"""The style of a mark around a point."""
 MARKED = {"Plateau": "saturated", "Constraint": "most within the constraints", "RangeEnd": "most that was measured"}
 """What the marked measurement of a replica is, by what limits it."""
 STYLE = {
@@ -81,7 +82,7 @@ class Series:
 
     name: str
     rows: Sequence[RowStatus]
-    chosen: bool
+    chosen: bool = False
 
 
 def offline(report: Report) -> list[Plot]:
@@ -153,32 +154,17 @@ def tradeoff(report: Report) -> list[Plot]:
     found = _candidates(report, report.scenario)
     if not found:
         return []
-    searched = [(each.status.candidate, each.rows) for each in report.searches if each.rows]
-    rows = chain.from_iterable([*(each.rows for each in found), *(found_rows for _, found_rows in searched)])
-    points = [Point(row.p99, float(row.throughput)) for row in rows]
+    searched = [Series(each.status.candidate, each.rows) for each in report.searches if each.rows]
+    points = [Point(row.p99, float(row.throughput)) for each in (*found, *searched) for row in each.rows]
 
     def draw(axes: Axes) -> None:
         for number, each in enumerate(found):
-            style = _line(number, each) | {"linestyle": "none"}
-            axes.plot([row.p99 for row in each.rows], [float(row.throughput) for row in each.rows], **style)
-        for number, (name, dots) in enumerate(searched):
-            style = {"color": series(len(found) + number), "marker": ".", "markersize": 4, "linestyle": "none"}
-            places = [row.p99 for row in dots], [float(row.throughput) for row in dots]
-            axes.plot(*places, label=f"{name}: searched", zorder=2, **style)
-        best = front(points)
-        axes.plot(
-            [each.latency for each in best],
-            [each.throughput for each in best],
-            color=colour("ink"),
-            linewidth=1,
-            linestyle="--",
-            label="Pareto line",
-            zorder=1,
-        )
-        if _wide([point.latency for point in points]):
-            axes.set_xscale("log")
-        else:
-            axes.set_xlim(0, 1.08 * max(point.latency for point in points))
+            axes.plot(*_by_latency(each.rows), **_line(number, each) | {"linestyle": "none"})
+        for number, each in enumerate(searched, start=len(found)):
+            style: dict[str, Any] = {"color": series(number), "marker": ".", "markersize": 4, "linestyle": "none"}
+            axes.plot(*_by_latency(each.rows), label=f"{each.name}: searched", zorder=2, **style)
+        _pareto(axes, points)
+        _reach(axes, [point.latency for point in points])
         axes.set_ylim(0, 1.08 * max(point.throughput for point in points))
         _constraints(axes, report)
         _label(axes, "P99 latency (µs)", "Throughput (inferences/s)")
@@ -192,35 +178,43 @@ def tradeoff(report: Report) -> list[Plot]:
     return [Plot("tradeoff", f"Throughput against P99 latency ({sweep} sweep)", text, draw)]
 
 
+def _by_latency(rows: Sequence[RowStatus]) -> tuple[list[int], list[float]]:
+    return [row.p99 for row in rows], [float(row.throughput) for row in rows]
+
+
+def _pareto(axes: Axes, points: Sequence[Point]) -> None:
+    best = front(points)
+    latencies, throughputs = [each.latency for each in best], [each.throughput for each in best]
+    style: dict[str, Any] = {"linewidth": 1, "linestyle": "--", "color": colour("ink")}
+    axes.plot(latencies, throughputs, label="Pareto line", zorder=1, **style)
+
+
+def _reach(axes: Axes, latencies: Sequence[float]) -> None:
+    """Show all latencies on the horizontal axis."""
+    if _wide(latencies):
+        axes.set_xscale("log")
+    else:
+        axes.set_xlim(0, 1.08 * max(latencies))
+
+
 def saturation(report: Report) -> list[Plot]:
     """Return p99 latency against throughput of one replica: its concurrencies, its request rates and its saturation."""
     shown = next((each for each in _profiled(report) if each.measured and each.measured.online), None)
     if shown is None or shown.measured is None:
         return []
-    closed, opened, found = shown.measured.online, shown.measured.request_rate, shown.measured.saturation
-    rows = sorted(closed, key=lambda row: row.concurrency or 0)
+    measured, opened = shown.measured, shown.measured.request_rate
+    rows = sorted(measured.online, key=lambda row: row.concurrency or 0)
 
     def draw(axes: Axes) -> None:
-        places = [float(row.throughput) for row in rows], [row.p99 for row in rows]
-        axes.plot(*places, color=series(0), marker="o", markersize=5, linewidth=1.6, label="concurrency", zorder=2)
-        for row in (rows[0], rows[-1]):
-            _name(axes, row, str(row.concurrency))
-        if opened:
-            places = [float(row.throughput) for row in opened], [row.p99 for row in opened]
-            style = {"marker": "D", "markersize": 6, "markerfacecolor": "none", "linestyle": "none"}
-            axes.plot(*places, color=series(1), label="request rate (open loop)", zorder=3, **style)  # type: ignore[arg-type]
-        if found is not None and found.p99_latency_microseconds is not None:
-            place = [float(found.throughput)], [found.p99_latency_microseconds]
-            words = MARKED["RangeEnd" if found.lower_bound else found.ended]
-            style = {"marker": "o", "markersize": 13, "markerfacecolor": "none", "linestyle": "none"}
-            label = f"{words}: concurrency {found.concurrency}"
-            axes.plot(*place, color=colour("ink"), markeredgewidth=1.6, label=label, zorder=4, **style)  # type: ignore[arg-type]
-        drawn = [*rows, *opened]
-        if _wide([row.p99 for row in drawn]):
+        _loads(axes, rows, opened)
+        if measured.saturation is not None:
+            _mark(axes, measured.saturation)
+        latencies, throughputs = _by_latency([*rows, *opened])
+        if _wide(latencies):
             axes.set_yscale("log")
         else:
-            axes.set_ylim(0, 1.12 * max(row.p99 for row in drawn))
-        axes.set_xlim(0, 1.1 * max(float(row.throughput) for row in drawn))
+            axes.set_ylim(0, 1.12 * max(latencies))
+        axes.set_xlim(0, 1.1 * max(throughputs))
         _constraints(axes, report, upright="Throughput")
         _label(axes, "Throughput (inferences/s)", "P99 latency (µs)")
         _legend(axes)
@@ -231,6 +225,29 @@ def saturation(report: Report) -> list[Plot]:
         " with the saturation marked."
     )
     return [Plot("saturation", "P99 latency against throughput of one replica", text, draw)]
+
+
+def _loads(axes: Axes, rows: Sequence[RowStatus], opened: Sequence[RowStatus]) -> None:
+    """Draw the concurrencies, with names at both ends, and the request rates."""
+    latencies, throughputs = _by_latency(rows)
+    style: dict[str, Any] = {"marker": "o", "markersize": 5, "linewidth": 1.6}
+    axes.plot(throughputs, latencies, color=series(0), label="concurrency", zorder=2, **style)
+    for row in (rows[0], rows[-1]):
+        _name(axes, row, str(row.concurrency))
+    if opened:
+        latencies, throughputs = _by_latency(opened)
+        style = {"marker": "D", "markersize": 6, **HOLLOW}
+        axes.plot(throughputs, latencies, color=series(1), label="request rate (open loop)", zorder=3, **style)
+
+
+def _mark(axes: Axes, found: SaturationStatus) -> None:
+    """Draw a ring around the saturation, if its latency is known."""
+    if found.p99_latency_microseconds is None:
+        return
+    place = [float(found.throughput)], [found.p99_latency_microseconds]
+    words = MARKED["RangeEnd" if found.lower_bound else found.ended]
+    style: dict[str, Any] = {"marker": "o", "markersize": 13, "markeredgewidth": 1.6, **HOLLOW}
+    axes.plot(*place, color=colour("ink"), label=f"{words}: concurrency {found.concurrency}", zorder=4, **style)
 
 
 def _profiled(report: Report) -> list[CandidateReport]:
