@@ -10,7 +10,7 @@ from triton_converters.contract.formats import DECLARING, REPOSITORY, SOURCES
 from triton_converters.contract.text import printable
 from triton_operator.crdgen import NAME_PATTERN
 from triton_operator.names import API_VERSION, KIND
-from triton_plugin.found_models import RECEIVER, asked_of
+from triton_plugin.found_models import asked_of
 from triton_plugin.model_folder import ModelFolder
 from triton_plugin.python_files import Entrypoint
 
@@ -23,17 +23,6 @@ MAX_BATCH_SIZE = 8
 RESOURCES = "resources: {requests: {cpu: 100m}}"
 NAMED = 5
 """How many other files a comment names."""
-INPUTS = {
-    "pyt": "those that get_model returns",
-    "tf-keras": "those that get_model returns, or else the Keras model's",
-    "tf-estimator": f"those of {RECEIVER}",
-    "tf-savedmodel": "those of the signature serving_default (saved_model_cli show --dir DIR --all)",
-    "onnx": "those of the graph",
-    "ts-trace": "INPUT__0, INPUT__1, ... in the order of forward's parameters, and OUTPUT__0, ... of what it returns",
-    "ts-script": "INPUT__0, INPUT__1, ... in the order of forward's parameters, and OUTPUT__0, ... of what it returns",
-    REPOSITORY: "those of config.pbtxt or, if it names none, of the graph",
-}
-"""The tensor names that a dataloader must use, by source format."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +108,7 @@ def _user_files(folder: ModelFolder) -> Iterator[str]:
         yield f"  # Inputs are generated from what {what} declares, and accuracy is not judged."
         yield "  # For real inputs, write a dataloader (docs/user-files.md)."
         return
-    yield f"  # Input and label names in the dataloader: {INPUTS[folder.model.format]}."
+    yield f"  # Input and label names in the dataloader: {SOURCES[folder.model.format].tensors}."
     if folder.dataloaders:
         yield "  dataloader:"
         yield from _entrypoint(folder.dataloaders, folder)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_converters.contract.formats import ENSEMBLE, HPS, REPOSITORY, SOURCES
+from triton_converters.contract.formats import ENSEMBLE, HPS, REPOSITORY, SHOWN, SOURCES
 from triton_converters.contract.model_repository import CONFIG
 from triton_plugin.python_files import Entrypoint, FolderError, Modules, below, defined, imports, is_hidden, names
 
@@ -17,8 +17,21 @@ TENSORFLOW = {"tensorflow", "keras", "tf_keras"}
 TRANSFORMERS = "transformers"
 """The package that has models of both; the names of those of TensorFlow begin with TF."""
 RECEIVER = "get_serving_input_receiver_fn"
-TORCHSCRIPT_SUFFIXES = (".pt", ".pth", ".ts", ".torchscript")
-SAVED_MODEL = "saved_model.pb"
+MARKERS = {source.marker: name for name, source in SOURCES.items() if source.marker}
+"""The format of a directory, by the name of the file that makes it such a model."""
+SUFFIXES = {suffix: name for name in SHOWN for suffix in SOURCES[name].suffixes}
+"""The format of a file, by how its name ends."""
+ALONE = {
+    REPOSITORY: (
+        "a model of a Triton repository, but spec.models[].path names a folder below the source; pass the folder that"
+        " contains it"
+    ),
+    "tf-savedmodel": (
+        "a SavedModel, but spec.models[].path names a directory below the source; move it into another folder, next to"
+        " a dataloader, and pass that folder"
+    ),
+}
+"""What a folder is that is itself a model, and what to do, by format."""
 STAGE_ARGUMENTS = frozenset({"batch_size", "precision", "output_format"})
 """Arguments that the operator passes to a function that asks for them."""
 
@@ -75,24 +88,23 @@ def _files(folder: Path) -> Iterator[Model]:
     files = [(path, name) for path, name in below(folder) if not is_hidden(name) and path.is_file()]
     served = {name.parent for _, name in files if name.name == CONFIG}
     for path, name in files:
-        if name.name == CONFIG:
-            if len(name.parts) == 1:
-                message = f"{folder} is itself a model of a Triton repository, but spec.models[].path names a folder"
-                raise FolderError(f"{message} below the source; pass the folder that contains it")
-            yield Model(str(name.parent), REPOSITORY, (REPOSITORY,))
-        elif served & set(name.parents):
+        form = MARKERS.get(name.name)
+        if form != REPOSITORY and served & set(name.parents):
             # It belongs to the model of the repository.
             continue
-        elif path.name == SAVED_MODEL:
+        if form is not None:
             if len(name.parts) == 1:
-                message = f"{folder} is itself a SavedModel, but spec.models[].path names a directory below the source"
-                raise FolderError(f"{message}; move it into another folder, next to a dataloader, and pass that folder")
-            yield Model(str(name.parent), "tf-savedmodel", ("tf-savedmodel",))
-        elif path.suffix == ".onnx":
-            yield Model(str(name), "onnx", ("onnx",))
-        elif path.suffix in TORCHSCRIPT_SUFFIXES and is_torchscript(path):
-            # The file does not say which of the two made it, and the loader does not need to know.
-            yield Model(str(name), "ts-script", ("ts-script", "ts-trace"))
+                raise FolderError(f"{folder} is itself {ALONE[form]}")
+            yield Model(str(name.parent), form, (form,))
+        elif path.suffix in SUFFIXES and _is_what_it_is_called(path):
+            told, suffixes = SUFFIXES[path.suffix], SOURCES[SUFFIXES[path.suffix]].suffixes
+            others = (each for each, source in SOURCES.items() if source.suffixes == suffixes and each != told)
+            yield Model(str(name), told, (told, *others))
+
+
+def _is_what_it_is_called(path: Path) -> bool:
+    """Whether a file has its name's format, if that name is common to other kinds of files too."""
+    return SUFFIXES[path.suffix] != "ts-script" or is_torchscript(path)
 
 
 def is_torchscript(path: Path) -> bool:

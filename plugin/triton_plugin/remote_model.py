@@ -2,13 +2,14 @@
 
 from pathlib import PurePosixPath
 
-from triton_converters.contract.formats import DECLARING
+from triton_converters.contract.formats import DECLARING, SOURCES
 from triton_converters.contract.uris import split
 from triton_plugin.found_models import Model
 from triton_plugin.model_folder import ModelFolder
 from triton_plugin.python_files import FolderError
 
-ONNX = ".onnx"
+SUFFIXES = {suffix: name for name in DECLARING for suffix in SOURCES[name].suffixes}
+"""The formats that a file's name shows, and whose graph declares the inputs."""
 SINGLE_FILES = ("https", "s3", "gs", "azure")
 """Schemes whose URI may name a single file, which keeps the last name of the URI's path."""
 
@@ -30,13 +31,13 @@ def read(uri: str, path: str = "", form: str = "") -> ModelFolder:
         # The URI itself is not quoted: it may hold credentials.
         raise FolderError(str(error)) from None
     last = PurePosixPath(parts.path or parts.host)
-    if not path and parts.scheme in SINGLE_FILES and last.suffix == ONNX:
+    if not path and parts.scheme in SINGLE_FILES and last.suffix in SUFFIXES:
         path = last.name
     if not path:
         raise FolderError(
             f"{uri} does not show which of its files is the model; name it by its path below the URI: --model PATH"
         )
-    form = form or ("onnx" if path.endswith(ONNX) else "")
+    form = form or SUFFIXES.get(PurePosixPath(path).suffix, "")
     if not form:
         choices = " or ".join(f"--format {each}" for each in sorted(DECLARING))
         raise FolderError(f"the name {path} does not show the model's format; choose {choices}")
@@ -47,7 +48,7 @@ def read(uri: str, path: str = "", form: str = "") -> ModelFolder:
         )
     name = last.name.partition(":")[0].partition("@")[0]
     return ModelFolder(
-        name=PurePosixPath(name).stem if name.endswith(ONNX) else name,
+        name=PurePosixPath(name).stem if PurePosixPath(name).suffix in SUFFIXES else name,
         model=Model(path, form, (form,)),
         dataloaders=(),
         metrics=(),

@@ -2,11 +2,24 @@
 
 import importlib.util
 from itertools import product
+from typing import get_args
 
 import pytest
 
-from triton_converters.contract.formats import FORMATS, REPOSITORY, SOURCES, THROUGH, refusal, unserved
+from triton_converters.contract.formats import (
+    ENSEMBLE,
+    FORMATS,
+    HPS,
+    REPOSITORY,
+    SHOWN,
+    SOURCES,
+    THROUGH,
+    refusal,
+    unserved,
+)
 from triton_converters.contract.reasons import Reason
+from triton_converters.found.kinds import Kind
+from triton_operator.api.model import Candidate, SourceFormat
 
 LOADED = [each for name, each in SOURCES.items() if name != REPOSITORY]
 """A model of a repository has another format before it is loaded."""
@@ -23,6 +36,22 @@ def test_every_target_is_a_format_and_what_it_is_made_of_converts_too() -> None:
         for target in source.converters:
             assert target in FORMATS
             assert THROUGH.get(target, target) in source.converters
+
+
+def test_the_formats_that_are_tried_can_be_made() -> None:
+    for source in SOURCES.values():
+        assert set(source.tried) <= set(source.converters)
+
+
+def test_the_api_has_the_sources_of_the_registry_and_all_say_where_names_come_from() -> None:
+    assert set(get_args(SourceFormat)) == set(SOURCES) - {ENSEMBLE}
+    assert all(source.tensors for name, source in SOURCES.items() if name not in (HPS, ENSEMBLE))
+    assert set(get_args(Candidate.model_fields["format"].annotation)) == set(FORMATS) - {HPS}
+
+
+def test_a_file_that_shows_its_format_can_be_told_from_all_others() -> None:
+    assert {Kind(words) for words in SHOWN.values()} <= set(Kind)
+    assert len(set(SHOWN.values())) == len(SHOWN)
 
 
 @pytest.mark.parametrize(("source", "target"), list(product(SOURCES, FORMATS)))

@@ -1,10 +1,12 @@
 """A model whose spec lists no candidates: the operator chooses some once, and keeps to them."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_model, a_spec, an_ensemble, candidate
-from triton_operator.candidates import defaults
+from triton_converters.contract.formats import SOURCES
 
 NOTICE = "NewCandidatesAvailable"
 
@@ -46,7 +48,7 @@ def test_a_field_left_out_and_an_empty_list_are_the_same(cluster: Cluster) -> No
 
 def test_an_operator_that_would_choose_others_only_says_so(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     story = list(cluster.story)
-    monkeypatch.setitem(defaults.TARGETS, "pyt", ("ts-script", "onnx"))
+    monkeypatch.setitem(SOURCES, "pyt", replace(SOURCES["pyt"], tried=("ts-script", "onnx")))
     cluster.settle()
     assert cluster.story == story
     assert notices(cluster) == [
@@ -60,7 +62,7 @@ def test_an_operator_that_would_choose_others_only_says_so(cluster: Cluster, mon
 
 
 def test_listing_the_new_ones_takes_them(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(defaults.TARGETS, "pyt", ("ts-script", "onnx"))
+    monkeypatch.setitem(SOURCES, "pyt", replace(SOURCES["pyt"], tried=("ts-script", "onnx")))
     cluster.edit(models=[a_model(candidates=[candidate("onnx-fp32"), candidate("ts-script-fp32")])])
     cluster.settle()
     assert converted(cluster) == ["onnx-fp32", "ts-trace-fp32", "ts-script-fp32"]
@@ -69,7 +71,7 @@ def test_listing_the_new_ones_takes_them(cluster: Cluster, monkeypatch: pytest.M
 
 
 def test_an_edit_that_converts_everything_chooses_anew(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(defaults.TARGETS, "pyt", ("ts-script", "onnx"))
+    monkeypatch.setitem(SOURCES, "pyt", replace(SOURCES["pyt"], tried=("ts-script", "onnx")))
     cluster.edit(source={"uri": "pvc://models/digits", "revision": "v2"})
     cluster.settle()
     assert [each["name"] for each in cluster.status["candidates"]] == ["ts-script-fp32", "onnx-fp32"]
@@ -80,7 +82,7 @@ def test_going_back_finds_what_was_chosen_then(cluster: Cluster, monkeypatch: py
     first = cluster.spec["source"]
     cluster.edit(source={"uri": "pvc://models/digits", "revision": "v2"})
     cluster.settle()
-    monkeypatch.setitem(defaults.TARGETS, "pyt", ("ts-script", "onnx"))
+    monkeypatch.setitem(SOURCES, "pyt", replace(SOURCES["pyt"], tried=("ts-script", "onnx")))
     before = len(cluster.story)
     cluster.edit(source=first)
     cluster.settle()

@@ -11,7 +11,7 @@ from triton_converters.contract import formats
 from triton_operator.api.format_rules import MODELS
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import Images
-from triton_operator.candidates.defaults import MOST, TARGETS, default_candidates
+from triton_operator.candidates.defaults import MOST, default_candidates
 from triton_operator.candidates.server_image import refusal
 
 CPU = "triton-operator.local/tritonserver-cpu:0.1.0"
@@ -58,7 +58,7 @@ def test_the_choice(source: str, image: str, fields: dict[str, Any], expected: l
 
 
 @given(
-    source=st.sampled_from(sorted(TARGETS)),
+    source=st.sampled_from(sorted(name for name, source in formats.SOURCES.items() if source.tried)),
     image=st.sampled_from([CPU, NVIDIA, WITH_TENSORFLOW, "team/server:1"]),
     gpu=st.sampled_from([None, {}, H100, {"count": 0}]),
     conversion=st.sampled_from([{}, OWN_IMAGE]),
@@ -89,4 +89,4 @@ def test_the_converter_image_for_gpus_builds_engines_of_what_is_not_tensorflows(
 
 
 def test_every_source_format_has_a_choice() -> None:
-    assert set(TARGETS) == set(MODELS) - {formats.HPS, formats.REPOSITORY}
+    assert {name for name in MODELS if formats.SOURCES[name].tried} == set(MODELS) - {formats.HPS, formats.REPOSITORY}

@@ -6,6 +6,7 @@ Shared by the Jobs and the controller; standard library only. docs/converters.md
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from triton_converters.contract.model_repository import CONFIG
 from triton_converters.contract.reasons import Reason
 
 CONVERTER = "converter"
@@ -42,6 +43,18 @@ class Source:
     """Whether the entrypoint is the model itself, a file or directory of the source, and not a Python file."""
     converters: Mapping[str, str]
     """The module that has ``convert(task, directory)``, by target format."""
+    tried: tuple[str, ...] = ()
+    """The target formats of a spec that lists no candidates, the likeliest to work first."""
+    declares: bool = False
+    """Whether its graph or config.pbtxt declares the types and shapes of its inputs, so that they can be generated."""
+    kind: str = ""
+    """What such a file is, in words, if the file itself shows its format (``found.kinds``); empty: it does not."""
+    suffixes: tuple[str, ...] = ()
+    """How the names of such files end."""
+    marker: str = ""
+    """Name of the file that makes a directory such a model; empty: it is a file."""
+    tensors: str = ""
+    """Where the names of its tensors come from, in words."""
 
 
 HPS = "hps"
@@ -82,22 +95,93 @@ _ONNX = {
     "trt": "triton_converters.convert.trt",
 }
 
+_TORCHSCRIPT_SUFFIXES = (".pt", ".pth", ".ts", ".torchscript")
+_BY_ORDER = "INPUT__0, INPUT__1, ... in the order of forward's parameters, and OUTPUT__0, ... of what it returns"
+
 SOURCES: Mapping[str, Source] = {
-    "pyt": Source("triton_converters.load.pyt", CONVERTER, False, _TORCH),
-    "ts-trace": Source("triton_converters.load.torchscript", CONVERTER, True, _TORCH),
-    "ts-script": Source("triton_converters.load.torchscript", CONVERTER, True, _TORCH),
-    "onnx": Source("triton_converters.load.onnx", CONVERTER, True, _ONNX),
-    "tf-keras": Source("triton_converters.load.tf_keras", CONVERTER_TENSORFLOW, False, _TENSORFLOW),
-    "tf-estimator": Source("triton_converters.load.tf_estimator", CONVERTER_TENSORFLOW, False, _TENSORFLOW),
-    "tf-savedmodel": Source("triton_converters.load.tf_savedmodel", CONVERTER_TENSORFLOW, True, _TENSORFLOW),
+    "pyt": Source(
+        "triton_converters.load.pyt",
+        CONVERTER,
+        is_file=False,
+        converters=_TORCH,
+        tried=("onnx", "ts-trace"),
+        tensors="those that get_model returns",
+    ),
+    "ts-trace": Source(
+        "triton_converters.load.torchscript",
+        CONVERTER,
+        is_file=True,
+        converters=_TORCH,
+        tried=("ts-script", "onnx"),
+        suffixes=_TORCHSCRIPT_SUFFIXES,
+        tensors=_BY_ORDER,
+    ),
+    # The file does not say whether it was traced or scripted, and the loader does not need to know.
+    "ts-script": Source(
+        "triton_converters.load.torchscript",
+        CONVERTER,
+        is_file=True,
+        converters=_TORCH,
+        tried=("ts-script", "onnx"),
+        kind="a TorchScript file",
+        suffixes=_TORCHSCRIPT_SUFFIXES,
+        tensors=_BY_ORDER,
+    ),
+    "onnx": Source(
+        "triton_converters.load.onnx",
+        CONVERTER,
+        is_file=True,
+        converters=_ONNX,
+        tried=("onnx",),
+        declares=True,
+        kind="an ONNX graph",
+        suffixes=(".onnx",),
+        tensors="those of the graph",
+    ),
+    "tf-keras": Source(
+        "triton_converters.load.tf_keras",
+        CONVERTER_TENSORFLOW,
+        is_file=False,
+        converters=_TENSORFLOW,
+        tried=("onnx", "tf-savedmodel"),
+        tensors="those that get_model returns, or else the Keras model's",
+    ),
+    "tf-estimator": Source(
+        "triton_converters.load.tf_estimator",
+        CONVERTER_TENSORFLOW,
+        is_file=False,
+        converters=_TENSORFLOW,
+        tried=("onnx", "tf-savedmodel"),
+        tensors="those of get_serving_input_receiver_fn",
+    ),
+    "tf-savedmodel": Source(
+        "triton_converters.load.tf_savedmodel",
+        CONVERTER_TENSORFLOW,
+        is_file=True,
+        converters=_TENSORFLOW,
+        tried=("onnx", "tf-savedmodel"),
+        declares=True,
+        kind="a SavedModel",
+        marker="saved_model.pb",
+        tensors="those of the signature serving_default (saved_model_cli show --dir DIR --all)",
+    ),
     HPS: Source("triton_converters.load.hps", CONVERTER, False, {HPS: "triton_converters.convert.hps"}),
     ENSEMBLE: Source("triton_converters.load.ensemble", CONVERTER, False, {}),
-    REPOSITORY: Source("", CONVERTER, True, _TENSORFLOW | _TORCH | _ONNX),
+    REPOSITORY: Source(
+        "",
+        CONVERTER,
+        is_file=True,
+        converters=_TENSORFLOW | _TORCH | _ONNX,
+        declares=True,
+        marker=CONFIG,
+        tensors="those of config.pbtxt or, if it names none, of the graph",
+    ),
 }
 """The sources by their names in spec.models[]."""
 
-DECLARING = ("onnx", "tf-savedmodel", REPOSITORY)
-"""Sources whose graph or config.pbtxt declares the types and shapes of its inputs, so that inputs can be generated."""
+DECLARING = tuple(name for name, source in SOURCES.items() if source.declares)
+SHOWN = {name: source.kind for name, source in SOURCES.items() if source.kind}
+"""The formats that a file itself shows, with what it is in words."""
 
 THROUGH = {"trt": "onnx"}
 """Formats that are made from another one: ``convert.trt`` first converts the source to ONNX."""

@@ -4,15 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.formats import SHOWN
 from triton_converters.contract.reasons import Reason
 from triton_converters.found.kinds import Kind, kind_of
 
-FORMATS: Mapping[Kind, str] = {
-    # The file does not say whether it was traced or scripted, and the loader does not need to know.
-    Kind.TORCHSCRIPT: "ts-script",
-    Kind.ONNX: "onnx",
-    Kind.SAVED_MODEL: "tf-savedmodel",
-}
+FORMATS: Mapping[Kind, str] = {Kind(words): name for name, words in SHOWN.items()}
 """Values of spec.models[].format."""
 WEIGHTS = {Kind.STATE_DICT, Kind.SAFETENSORS}
 ADVICE: Mapping[Kind, str] = {

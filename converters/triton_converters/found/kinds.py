@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path
 
+from triton_converters.contract.formats import SHOWN, SOURCES
 from triton_converters.found import protobuf
 from triton_converters.found.archive import members
 
-SAVED_MODEL = "saved_model.pb"
+SAVED_MODEL = SOURCES["tf-savedmodel"].marker
 PICKLES = tuple(bytes([0x80, protocol]) for protocol in range(2, 6))
 """The first bytes of a pickle, by its protocol."""
 
@@ -15,9 +16,9 @@ PICKLES = tuple(bytes([0x80, protocol]) for protocol in range(2, 6))
 class Kind(Enum):
     """A kind of model file, with the words that name it in messages."""
 
-    ONNX = "an ONNX graph"
-    TORCHSCRIPT = "a TorchScript file"
-    SAVED_MODEL = "a SavedModel"
+    ONNX = SHOWN["onnx"]
+    TORCHSCRIPT = SHOWN["ts-script"]
+    SAVED_MODEL = SHOWN["tf-savedmodel"]
     STATE_DICT = "a PyTorch checkpoint (torch.save), which holds weights and no model"
     SAFETENSORS = "a safetensors file, which holds weights and no model"
     EXPORTED_PROGRAM = "a program of torch.export"

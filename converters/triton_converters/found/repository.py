@@ -4,14 +4,14 @@ from collections.abc import Collection
 from pathlib import Path
 
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.formats import FORMATS
+from triton_converters.contract.formats import FORMATS, SHOWN
 from triton_converters.contract.model_repository import CONFIG, PYTHON_BACKEND, VERSION
 from triton_converters.contract.reasons import Reason
 from triton_converters.found.formats import ADVICE, WEIGHTS
 from triton_converters.found.formats import FORMATS as FOUND
 from triton_converters.found.kinds import Kind, kind_of
 
-BACKENDS = {form.backend: form.file for form in (FORMATS["onnx"], FORMATS["ts-script"], FORMATS["tf-savedmodel"])}
+BACKENDS = {FORMATS[name].backend: FORMATS[name].file for name in sorted(SHOWN)}
 """The default name of the model's file or directory, by backend."""
 DEFAULTS = (*BACKENDS.values(), FORMATS["trt"].file)
 """The names that tell the backend; an engine is refused with a reason of its own."""

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from triton_converters.contract.formats import DECLARING
+from triton_converters.contract.formats import DECLARING, HPS
 from triton_operator.api.schema import LARGEST_BATCH, ApiType, TensorName, TritonName, cel_list, list_map, rules
 
 Dim = Annotated[int, Field(ge=-1, le=2147483647)]
@@ -142,7 +142,7 @@ COMBINATIONS = 16
 
 def ensemble_rules() -> list[tuple[str, str]]:
     """Return the rules of a spec that keep `models` and `ensemble` consistent."""
-    several = "(self.models.size() > 1 || (has(self.models[0].format) && self.models[0].format == 'hps'))"
+    several = f"(self.models.size() > 1 || (has(self.models[0].format) && self.models[0].format == '{HPS}'))"
     count = " * ".join(
         f"(self.models.size() > {i} && has(self.models[{i}].candidates) && self.models[{i}].candidates.size() > 0"
         f" ? self.models[{i}].candidates.size() : 1)"

@@ -12,16 +12,6 @@ from triton_operator.candidates import server_image
 
 MOST = 3
 """The most candidates of one model; each of them is converted and measured."""
-TARGETS = {
-    "pyt": ("onnx", "ts-trace"),
-    "ts-trace": ("ts-script", "onnx"),
-    "ts-script": ("ts-script", "onnx"),
-    "onnx": ("onnx",),
-    "tf-keras": ("onnx", "tf-savedmodel"),
-    "tf-estimator": ("onnx", "tf-savedmodel"),
-    "tf-savedmodel": ("onnx", "tf-savedmodel"),
-}
-"""The formats to try, the likeliest to work first, by the source's format."""
 
 
 def takes_defaults(model: Model) -> bool:
@@ -44,7 +34,7 @@ def default_candidates(spec: TritonDeploymentSpec, model: Model, images: Images)
 
 def _ways(spec: TritonDeploymentSpec, model: Model, images: Images) -> Iterator[tuple[str, str, str]]:
     """Yield format, precision and accelerator of each way to serve the model, the most promising first."""
-    formats = TARGETS[model.format or ""]
+    formats = SOURCES[model.format or ""].tried
     if spec.gpu_count == 0:
         yield from ((name, "fp32", "none") for name in formats)
         return

@@ -8,10 +8,11 @@ first dimension, whatever that counts.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import get_args
 
 from pydantic import ValidationError
 
-from triton_converters.contract.formats import DECLARING
+from triton_converters.contract.formats import DECLARING, SHOWN
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import SourceResult
 from triton_operator import names
@@ -27,7 +28,7 @@ from triton_operator.jobs.source import told as told_by
 from triton_operator.observed.failures import Failure
 from triton_operator.stages import fitting
 
-FOUND: tuple[SourceFormat, ...] = ("onnx", "ts-script", "tf-savedmodel")
+FOUND: tuple[SourceFormat, ...] = tuple(each for each in get_args(SourceFormat) if each in SHOWN)
 """The formats that the source Job tells."""
 BATCH = 4
 """`maxBatchSize` of a graph with a batch dimension: as Triton itself takes it for a model whose configuration it

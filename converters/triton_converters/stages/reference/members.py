@@ -11,6 +11,7 @@ from triton_converters.claim_store.dump import write_batch
 from triton_converters.claim_store.replay import write_result
 from triton_converters.contract.conversion_requests import EnsembleCode, ReferenceRequest, Step
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.formats import HPS
 from triton_converters.contract.layout import member_key
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ReferenceResult, Signature
@@ -69,7 +70,7 @@ def declared(code: EnsembleCode, found: Signature) -> Signature:
 
 
 def _signature(step: Step, names: Names, observed: dict[str, Observed]) -> Signature:
-    if step.code.format == "hps":
+    if step.code.format == HPS:
         return embedding_tables.signature(step.code.max_batch_size)
     try:
         return observed_signature(names, observed, step.code.max_batch_size, step.code.declared)
