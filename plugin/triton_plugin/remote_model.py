@@ -3,15 +3,13 @@
 from pathlib import PurePosixPath
 
 from triton_converters.contract.formats import DECLARING, SOURCES
-from triton_converters.contract.uris import split
+from triton_converters.contract.uris import SCHEMES, split
 from triton_plugin.found_models import Model
 from triton_plugin.model_folder import ModelFolder
 from triton_plugin.python_files import FolderError
 
 SUFFIXES = {suffix: name for name in DECLARING for suffix in SOURCES[name].suffixes}
 """The formats that a file's name shows, and whose graph declares the inputs."""
-SINGLE_FILES = ("https", "s3", "gs", "azure")
-"""Schemes whose URI may name a single file, which keeps the last name of the URI's path."""
 
 
 def is_uri(text: str) -> bool:
@@ -31,7 +29,7 @@ def read(uri: str, path: str = "", form: str = "") -> ModelFolder:
         # The URI itself is not quoted: it may hold credentials.
         raise FolderError(str(error)) from None
     last = PurePosixPath(parts.path or parts.host)
-    if not path and parts.scheme in SINGLE_FILES and last.suffix in SUFFIXES:
+    if not path and SCHEMES[parts.scheme].may_be_file and last.suffix in SUFFIXES:
         path = last.name
     if not path:
         raise FolderError(

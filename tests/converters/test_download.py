@@ -5,6 +5,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,12 +15,14 @@ from tests.converters.downloaded import with_secret
 from tests.converters.https_server import HOST, TAG, Behaviour, Server, proxying, serving
 from triton_converters.claim_store.digest import is_published
 from triton_converters.claim_store.publish import LOCK
-from triton_converters.contract import layout
+from triton_converters.contract import layout, uris
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch import connection, progress
 from triton_converters.stages import source
+
+DOCUMENTATION = Path(__file__).parents[2] / "docs" / "source.md"
 
 KEY = "0123456789abcdef"
 SECRET = "a-secret-that-nobody-else-may-read"  # noqa: S105 - made up
@@ -382,3 +385,10 @@ def test_a_uri_of_no_scheme_is_refused_without_its_words(mount: Path, uri: str) 
     error = failure(uri)
     assert error.reason is Reason.SOURCE_INVALID
     assert uri not in error.message
+
+
+@pytest.mark.parametrize("name", uris.SCHEMES)
+def test_a_scheme_that_is_downloaded_has_a_module_and_each_is_on_the_page_of_sources(name: str) -> None:
+    scheme = uris.SCHEMES[name]
+    assert (find_spec(f"triton_converters.fetch.{name}") is not None) is scheme.is_remote
+    assert f"`{scheme.shape}`" in DOCUMENTATION.read_text(encoding="utf-8")

@@ -4,6 +4,7 @@ A URI holds no query, no fragment and no credentials: it stands in the spec, in 
 """
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 SEGMENT = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
@@ -13,35 +14,44 @@ UNSPEAKABLE = re.compile(r"[\x00-\x1f\x7f\\]")
 _NAME = r"[a-z0-9][-.a-z0-9]*"
 _HOST = r"[A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?(:[0-9]{1,5})?"
 _FOLDER = r"[A-Za-z0-9_~+,=:%-][A-Za-z0-9._~+,=:%-]*"
-_BUCKET = r"[a-z0-9][-._a-z0-9]*"
 _OBJECT = r"[A-Za-z0-9_~+,=:-][A-Za-z0-9._~+,=:-]*"
+_IN_BUCKET = rf"[a-z0-9][-._a-z0-9]*(/{_OBJECT})*/?"
 _IMAGE = r"[a-z0-9]+(([.]|__?|-+)[a-z0-9]+)*"
-MOUNTED = {
-    "pvc": rf"pvc://{_NAME}(/{SEGMENT})*/?",
-    "configmap": rf"configmap://{_NAME}",
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """What a URI of a scheme names."""
+
+    shape: str
+    """What such a URI looks like, in words."""
+    pattern: str
+    """Regular expression that all of it matches."""
+    is_remote: bool = True
+    """Whether the source Job downloads the files, by the module of the scheme's name in ``fetch``; if not, they are
+    mounted into its pod."""
+    may_be_file: bool = False
+    """Whether a URI may name a single file, by the last name of its path."""
+    has_revisions: bool = False
+    """Whether there are branches, tags or commits to choose from."""
+    knows_accounts: bool = False
+    """Whether the servers know a pod by its ServiceAccount."""
+
+
+SCHEMES: Mapping[str, Scheme] = {
+    "pvc": Scheme("pvc://CLAIM/PATH", rf"pvc://{_NAME}(/{SEGMENT})*/?", is_remote=False),
+    "configmap": Scheme("configmap://NAME", rf"configmap://{_NAME}", is_remote=False),
+    "https": Scheme("https://HOST/PATH/FILE", rf"https://{_HOST}(/{_FOLDER})*/{SEGMENT}", may_be_file=True),
+    "hf": Scheme("hf://OWNER/REPOSITORY", rf"hf://{SEGMENT}/{SEGMENT}", has_revisions=True),
+    "s3": Scheme("s3://BUCKET/PREFIX", rf"s3://{_IN_BUCKET}", may_be_file=True, knows_accounts=True),
+    "gs": Scheme("gs://BUCKET/PREFIX", rf"gs://{_IN_BUCKET}", may_be_file=True, knows_accounts=True),
+    "azure": Scheme("azure://CONTAINER/PREFIX", rf"azure://{_IN_BUCKET}", may_be_file=True, knows_accounts=True),
+    "oci": Scheme(
+        "oci://REGISTRY/REPOSITORY:TAG",
+        rf"oci://{_HOST}(/{_IMAGE})+(:[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}}|@sha256:[0-9a-f]{{64}})",
+    ),
 }
-"""Regular expression of each scheme whose files are mounted into the Job's pod."""
-REMOTE = {
-    "https": rf"https://{_HOST}(/{_FOLDER})*/{SEGMENT}",
-    "hf": rf"hf://{SEGMENT}/{SEGMENT}",
-    "s3": rf"s3://{_BUCKET}(/{_OBJECT})*/?",
-    "gs": rf"gs://{_BUCKET}(/{_OBJECT})*/?",
-    "azure": rf"azure://{_BUCKET}(/{_OBJECT})*/?",
-    "oci": rf"oci://{_HOST}(/{_IMAGE})+(:[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}}|@sha256:[0-9a-f]{{64}})",
-}
-"""Regular expression of each scheme whose files the source Job downloads."""
-SHAPES = {
-    "pvc": "pvc://CLAIM/PATH",
-    "configmap": "configmap://NAME",
-    "https": "https://HOST/PATH/FILE",
-    "hf": "hf://OWNER/REPOSITORY",
-    "s3": "s3://BUCKET/PREFIX",
-    "gs": "gs://BUCKET/PREFIX",
-    "azure": "azure://CONTAINER/PREFIX",
-    "oci": "oci://REGISTRY/REPOSITORY:TAG",
-}
-"""What a URI of each scheme looks like, in words."""
-PATTERNS = MOUNTED | REMOTE
+"""The schemes by their names."""
 FORBIDDEN = r"[?#]|//[^/]*@"
 """What begins a query or a fragment, and credentials before a host; nothing of it matches any scheme's pattern."""
 
@@ -59,7 +69,7 @@ class Uri:
     @property
     def is_remote(self) -> bool:
         """Whether the source Job downloads the files."""
-        return self.scheme in REMOTE
+        return SCHEMES[self.scheme].is_remote
 
 
 def split(text: str) -> Uri:
@@ -70,7 +80,12 @@ def split(text: str) -> Uri:
             "the URI has a query, a fragment or credentials; remove them, put credentials into a Secret, and name it in"
             " secretRef"
         )
-    if scheme not in PATTERNS or not re.fullmatch(PATTERNS[scheme], text):
-        raise ValueError(f"the URI must be one of {', '.join(SHAPES.values())}")
+    if scheme not in SCHEMES or not re.fullmatch(SCHEMES[scheme].pattern, text):
+        raise ValueError(f"the URI must be one of {shapes()}")
     host, _, path = rest.partition("/")
     return Uri(scheme, host, path.strip("/"))
+
+
+def shapes(chosen: Callable[[Scheme], bool] = lambda _: True) -> str:
+    """Return in words what URIs look like."""
+    return ", ".join(scheme.shape for scheme in SCHEMES.values() if chosen(scheme))

@@ -1,4 +1,4 @@
-"""Downloads of sources: a module for each scheme of ``contract.uris.REMOTE``.
+"""Downloads of sources: a module for each remote scheme of ``contract.uris.SCHEMES``.
 
 Each has ``fetch(remote, place) -> Fetched`` and writes the files below ``place/files``. A second call with the same
 ``place`` goes on where a killed one stopped. Whatever a server says is hostile until it is checked, and no message

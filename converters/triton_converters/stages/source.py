@@ -29,8 +29,6 @@ from triton_converters.model_config import given
 
 SERVICE_ACCOUNT = "SOURCE_SERVICE_ACCOUNT"
 """Environment variable with the name of the ServiceAccount by which a cloud knows the pod."""
-ALWAYS_FOLDERS = frozenset({"hf", "oci"})
-"""Schemes whose URIs never name a single file."""
 
 
 def run(request: SourceRequest) -> SourceResult:
@@ -71,7 +69,7 @@ def _copied(files: list[SourceFile], hashes: Mapping[str, str], single: bool) ->
 
 def _downloaded(request: SourceRequest, uri: Uri) -> SourceResult:
     """Download the files to the claim, next to where they are published, so that they are only renamed."""
-    name = "" if uri.scheme in ALWAYS_FOLDERS else uri.path.rpartition("/")[2]
+    name = uri.path.rpartition("/")[2] if uris.SCHEMES[uri.scheme].may_be_file else ""
     if request.sha256 and (result := _known(request, request.sha256, name)):
         print(f"{request.uri} is on the claim already, with the expected SHA-256", flush=True)
         return result

@@ -1,5 +1,6 @@
 """Where the model comes from, and the user's Python files."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
@@ -14,6 +15,7 @@ def _checked(uri: str) -> str:
     return uri
 
 
+_ANY_URI = "|".join(scheme.pattern for scheme in uris.SCHEMES.values())
 SourceUri = Annotated[
     str,
     StringConstraints(max_length=1024),
@@ -26,28 +28,32 @@ SourceUri = Annotated[
                 " and name it in secretRef",
             ),
             (
-                f"self.matches('{uris.FORBIDDEN}') || self.matches('^({'|'.join(uris.PATTERNS.values())})$')",
-                f"uri must be one of {', '.join(uris.SHAPES.values())}: correct it",
+                f"self.matches('{uris.FORBIDDEN}') || self.matches('^({_ANY_URI})$')",
+                f"uri must be one of {uris.shapes()}: correct it",
             ),
         )
     ),
 ]
 Pattern = Annotated[str, StringConstraints(max_length=256, pattern=r"^[A-Za-z0-9_.*?/-]+$")]
-IDENTIFIED = ("s3", "gs", "azure")
-"""The schemes whose servers know a pod by its ServiceAccount."""
 CLAIM = "pvc://"
+
+
+def _has_scheme(chosen: Callable[[uris.Scheme], bool]) -> str:
+    """CEL expression on files: whether their URI has one of these schemes."""
+    names = cel_list(name for name, scheme in uris.SCHEMES.items() if chosen(scheme))
+    return f"{names}.exists(s, self.uri.startsWith(s + '://'))"
 
 
 FILE_RULES = (
     (
-        f"!has(self.secretRef) || {cel_list(uris.REMOTE)}.exists(s, self.uri.startsWith(s + '://'))",
+        f"!has(self.secretRef) || {_has_scheme(lambda scheme: scheme.is_remote)}",
         f"secretRef is only for files that are downloaded: remove it, or set uri to one of"
-        f" {', '.join(uris.SHAPES[scheme] for scheme in uris.REMOTE)}",
+        f" {uris.shapes(lambda scheme: scheme.is_remote)}",
     ),
     (
-        f"!has(self.serviceAccountName) || {cel_list(IDENTIFIED)}.exists(s, self.uri.startsWith(s + '://'))",
+        f"!has(self.serviceAccountName) || {_has_scheme(lambda scheme: scheme.knows_accounts)}",
         f"serviceAccountName is only for buckets: remove it, or set uri to one of"
-        f" {', '.join(uris.SHAPES[scheme] for scheme in IDENTIFIED)}",
+        f" {uris.shapes(lambda scheme: scheme.knows_accounts)}",
     ),
 )
 

@@ -114,7 +114,7 @@ def _work(
         uri=source.uri,
         path="" if uri.is_remote else uri.path,
         sha256=source.sha256,
-        revision=source.revision if uri.scheme == "hf" else "",
+        revision=source.revision if uris.SCHEMES[uri.scheme].has_revisions else "",
         include=tuple(source.include),
         models=models,
         graphs=graphs,
