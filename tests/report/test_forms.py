@@ -2,12 +2,13 @@ import csv
 import io
 import json
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
 from tests.report.subjects import HOSTILE, RECORDED, hostile, ready, saturated, searched
+from triton_converters.contract.results import Row
 from triton_operator.api.measured_status import RowStatus
 from triton_plugin import columns
 from triton_plugin.report.as_csv import as_csv
@@ -72,6 +73,8 @@ def test_without_the_records_the_saturation_is_told_and_not_drawn() -> None:
 
 def test_the_columns_are_all_figures_of_a_row() -> None:
     assert {column.field for column in columns.ALL} == set(RowStatus.model_fields)
+    told = {"spread": "spread_percent", "memory_bytes": "used_memory_bytes"}
+    assert {told.get(each.name, each.name) for each in fields(Row)} <= set(RowStatus.model_fields)
     assert sorted(step for each in columns.COMPONENTS for step in each.steps if step != 5) == [1, 2, 3, 4, 6, 7, 8]
     assert len(columns.STEPS) == 8
 

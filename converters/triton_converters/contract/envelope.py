@@ -12,7 +12,7 @@ import base64
 import json
 import zlib
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from typing import Any, Self
 
@@ -151,12 +151,17 @@ def _compact(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
+def _flags(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind) if field.type is bool)
+
+
 _SCENARIOS = set(SCENARIOS.values())
 _COLUMNS = tuple(Row.__dataclass_fields__)
-_FLAGS = {"stable", "client_bound"}
+_ALWAYS_WRITTEN = _COLUMNS.index("request_rate")
+_FLAGS = _flags(Row)
 _MEBIBYTE = 2**20
 _TUNING_COLUMNS = tuple(Tuning.__dataclass_fields__)
-_TUNING_FLAGS = ("dynamic_batching", "cuda_graphs")
+_TUNING_FLAGS = _flags(Tuning)
 _CANDIDATES = "candidates"
 _CANDIDATE_COLUMNS = tuple(CandidateMetrics.__dataclass_fields__)
 _POINTS = {"points": PART_POINTS, "repeats": REPEATS}
@@ -223,11 +228,11 @@ def _unpack_point(value: Any, place: str) -> dict[str, Any]:
 
 
 def _pack_row(row: dict[str, Any]) -> list[Any]:
-    small = row | {"memory_bytes": row["memory_bytes"] // _MEBIBYTE}
-    if not small["request_rate"]:
-        # The last column: rows without it are those that earlier versions read.
-        del small["request_rate"]
-    return [_rounded(value) if isinstance(value, float) else int(value) for value in small.values()]
+    values = list((row | {"memory_bytes": row["memory_bytes"] // _MEBIBYTE}).values())
+    # Rows without what is 0 at their end are those that earlier versions read.
+    while len(values) > _ALWAYS_WRITTEN and not values[-1]:
+        values.pop()
+    return [_rounded(value) if isinstance(value, float) else int(value) for value in values]
 
 
 def _rounded(value: float) -> float:

@@ -150,6 +150,10 @@ class PerformanceStatus(StatusType):
     """When the online sweep's Job ended, as an RFC 3339 time in UTC."""
 
 
+_MAY_BE_ABSENT = {name for name, field in RowStatus.model_fields.items() if field.default is None}
+"""The fields that are absent if the measurement has 0 or no."""
+
+
 def row_status(row: Row, precision: str, accelerator: str, input_shape: str) -> RowStatus:
     """Return the status of a measured row of a candidate."""
     return RowStatus(
@@ -158,13 +162,8 @@ def row_status(row: Row, precision: str, accelerator: str, input_shape: str) -> 
         input_shape=input_shape,
         spread_percent=f"{row.spread:.1f}" if row.spread else "",
         used_memory_bytes=row.memory_bytes or None,
-        **{
-            **vars(row),
-            "concurrency": row.concurrency or None,
-            "request_rate": row.request_rate or None,
-            "throughput": f"{row.throughput:.1f}",
-            "client_bound": row.client_bound or None,
-        },
+        **{name: value or None if name in _MAY_BE_ABSENT else value for name, value in vars(row).items()}
+        | {"throughput": f"{row.throughput:.1f}"},
     )
 
 
