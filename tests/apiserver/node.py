@@ -10,7 +10,8 @@ from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import ConflictError, NotFoundError
 
 from tests.apiserver.kubectl import Kubectl
-from tests.simulation.answers import GOOD, REQUESTS, message
+from tests.simulation.answers import GOOD, message
+from triton_converters.contract.stages import STAGES
 from triton_operator import names
 
 JSON = dict[str, Any]
@@ -80,7 +81,7 @@ class Node:
         terminated = {
             "exitCode": 0,
             "reason": "Completed",
-            "message": message(stage, candidate, REQUESTS[stage].from_json(request), GOOD),
+            "message": message(stage, candidate, STAGES[stage].request.from_json(request), GOOD),
             "startedAt": now,
             "finishedAt": now,
         }

@@ -6,17 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from triton_converters.contract.conversion_requests import (
-    ConvertRequest,
-    PackagesRequest,
-    ReferenceRequest,
-    SourceRequest,
-)
 from triton_converters.contract.document import Document
 from triton_converters.contract.envelope import EXIT_FINAL, Outcome
 from triton_converters.contract.measurement_requests import (
-    MeasureRequest,
-    MetricsRequest,
     ProfileRequest,
     SearchRequest,
 )
@@ -43,21 +35,9 @@ from triton_converters.contract.results import (
     Tuning,
 )
 from triton_converters.contract.saturation import is_saturated
-from triton_converters.contract.upkeep_requests import CleanRequest, SnapshotRequest
+from triton_converters.contract.upkeep_requests import SnapshotRequest
 from triton_converters.measuring.sweep import rates
 
-REQUESTS: dict[str, Any] = {
-    "source": SourceRequest,
-    "packages": PackagesRequest,
-    "reference": ReferenceRequest,
-    "convert": ConvertRequest,
-    "profile": ProfileRequest,
-    "metrics": MetricsRequest,
-    "search": SearchRequest,
-    "measure": MeasureRequest,
-    "snapshot": SnapshotRequest,
-    "clean": CleanRequest,
-}
 THROUGHPUT = {("ts-trace", "fp32"): 1000, ("ts-script", "fp32"): 900, ("onnx", "fp32"): 2000, ("onnx", "fp16"): 1500}
 """Inferences per second at concurrency 1."""
 SATURATED = 8

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tests.simulation.answers import GOOD, REQUESTS, Fate, Fates, all_good, counted, message, mismatch
+from tests.simulation.answers import GOOD, Fate, Fates, all_good, counted, message, mismatch
 from triton_converters.contract.envelope import EXIT_FINAL
 from triton_converters.contract.results import Counters
+from triton_converters.contract.stages import STAGES
 from triton_operator import names
 from triton_operator.api.deployment import parse
 from triton_operator.kube.drift import drift
@@ -338,7 +339,7 @@ class Cluster:
             self._stop(pod)
             return 1
         *_, stage, text = job["spec"]["template"]["spec"]["containers"][0]["args"]
-        request = REQUESTS[stage].from_json(text)
+        request: Any = STAGES[stage].request.from_json(text)
         candidate = job["metadata"]["labels"].get(names.CANDIDATE_LABEL, "")
         fate = self.fates(stage, candidate, request)
         if stage == "snapshot" and fate == GOOD:

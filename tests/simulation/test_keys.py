@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.simulation.answers import INPUT, OUTPUT, REQUESTS, TENSORRT
+from tests.simulation.answers import INPUT, OUTPUT, TENSORRT
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_model, a_spec, an_ensemble, candidate
 from triton_converters.contract.results import ConvertResult, ReferenceResult, Signature, SourceResult
+from triton_converters.contract.stages import STAGES
 from triton_operator.api.deployment import parse
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.combination import combinations
@@ -324,4 +325,4 @@ def test_requests_that_differ_have_different_keys_and_equal_ones_the_same(
 
 def test_the_jobs_of_every_stage_are_compared() -> None:
     """Except those that read counters: their key names a moment."""
-    assert {each.stage for each in jobs(*chosen(TORCH, {}))} - {"conversion"} == REQUESTS.keys() - {"snapshot"}
+    assert {each.stage for each in jobs(*chosen(TORCH, {}))} - {"conversion"} == STAGES.keys() - {"snapshot"}

@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from tests.simulation.answers import FINAL, REQUESTS, Fate, when
+from tests.simulation.answers import FINAL, Fate, when
 from tests.simulation.cluster import STEP, Cluster
 from tests.simulation.deployments import a_spec
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.stages import STAGES
 from triton_operator.api.deployment import parse
 from triton_operator.observed.snapshot import observe
 from triton_operator.runtime.metrics import Metrics
@@ -50,10 +49,6 @@ def watched(cluster: Cluster, stages: StageMetrics, steps: int = 80) -> list[tup
         ended += [(each.job.stage, each.reason) for each in stages.seen(DIGITS, seen.jobs.values(), cluster.now)]
         cluster.step()
     return ended
-
-
-def test_the_known_stages_are_those_of_the_contract() -> None:
-    assert set(STAGES) == set(REQUESTS)
 
 
 def test_each_job_is_counted_once_with_its_stage_and_reason() -> None:
