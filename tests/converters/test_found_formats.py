@@ -16,6 +16,7 @@ from tests.converters.onnx_models import Graph, transformer
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.formats import SOURCES
 from triton_converters.contract.reasons import Reason
 from triton_converters.found.kinds import Kind, kind_of
 from triton_converters.stages import source
@@ -51,6 +52,11 @@ FILES: dict[str, tuple[bytes, Kind | None]] = {
     "no graph": (onnx.ModelProto(ir_version=8, producer_name="x").SerializeToString(), None),
     "a pointer of Git LFS": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", None),
 }
+
+
+def test_every_format_that_a_file_shows_is_among_these_files_or_a_directory() -> None:
+    files = {Kind(source.kind) for source in SOURCES.values() if source.kind and not source.marker}
+    assert files <= {kind for _, kind in FILES.values()}
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -6,12 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy
+import onnx
 import pytest
 
 from triton_converters.claim_store.dump import SIZES, Batch, write_batch
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.measurement_requests import DEFAULT_TOLERANCES
+from triton_converters.contract.measurement_requests import DEFAULT_TOLERANCES, ServedModel
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
 from triton_converters.gates import candidate
@@ -60,14 +61,50 @@ def a_trial(**changes: Any) -> Trial:
     return Trial(**facts | changes)
 
 
-def test_the_first_gate_that_fails_decides() -> None:
-    wrong: dict[str, Any] = {"infer": lambda inputs, outputs: {"Y": inputs["X"] + 1}}
+def refuses(inputs: object, outputs: object) -> Any:
+    raise StageError(Reason.INFERENCE_FAILED, "tritonserver refused a request")
+
+
+def of_halves(path: Path) -> None:
+    weights = onnx.numpy_helper.from_array(numpy.ones(2, numpy.float16), "w")
+    node = onnx.helper.make_node("Identity", ["w"], ["Y"])
+    output = onnx.helper.make_tensor_value_info("Y", onnx.TensorProto.FLOAT16, [2])
+    onnx.save(onnx.helper.make_model(onnx.helper.make_graph([node], "g", [], [output], [weights])), str(path))
+
+
+FILES = ("halves.onnx", "none.onnx")
+FAILING: dict[Reason, dict[str, Any]] = {
+    Reason.PRECISION_MISMATCH: {"files": FILES[0]},
+    Reason.MODEL_LOAD_FAILED: {"files": FILES[1]},
+    Reason.SIGNATURE_MISMATCH: {"declared": lambda: replace(SIGNATURE, inputs=())},
+    Reason.INFERENCE_FAILED: {"infer": refuses},
+    Reason.OUTPUTS_NOT_FINITE: {"infer": lambda inputs, outputs: {"Y": inputs["X"] / numpy.float32(0)}},
+    Reason.OUTPUTS_DIFFER: {"infer": lambda inputs, outputs: {"Y": inputs["X"] + 1}},
+}
+"""What a candidate fails by, in the order of the gates."""
+
+
+def failing(reason: Reason, tmp_path: Path) -> dict[str, Any]:
+    changes = dict(FAILING[reason])
+    if "files" in changes:
+        changes["files"] = [(tmp_path / changes["files"], ServedModel("m", "onnx", "fp32"))]
+    return changes
+
+
+def test_every_verdict_of_a_gate_is_among_these() -> None:
+    assert FAILING.keys() == candidate.VERDICTS
     assert candidate.judge(a_trial()) is None
-    for changes, reason in (
-        (wrong, Reason.OUTPUTS_DIFFER),
-        (wrong | {"declared": lambda: replace(SIGNATURE, inputs=())}, Reason.SIGNATURE_MISMATCH),
-    ):
-        failed = candidate.judge(a_trial(**changes))
+
+
+@pytest.mark.parametrize("reason", FAILING)
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_the_first_gate_that_fails_decides(reason: Reason, tmp_path: Path) -> None:
+    of_halves(tmp_path / FILES[0])
+    (tmp_path / FILES[1]).write_bytes(b"no graph")
+    later = list(FAILING)[list(FAILING).index(reason) + 1 :]
+    for also in (None, *later):
+        changes = failing(also, tmp_path) if also else {}
+        failed = candidate.judge(a_trial(**changes | failing(reason, tmp_path)))
         assert failed is not None
         assert failed.reason is reason
 

@@ -11,7 +11,7 @@ from triton_converters.found.formats import ADVICE, WEIGHTS
 from triton_converters.found.formats import FORMATS as FOUND
 from triton_converters.found.kinds import Kind, kind_of
 
-BACKENDS = {FORMATS[name].backend: FORMATS[name].file for name in sorted(SHOWN)}
+BACKENDS = {FORMATS[name].backend: FORMATS[name].file for name in sorted(SHOWN.keys() & FORMATS.keys())}
 """The default name of the model's file or directory, by backend."""
 DEFAULTS = (*BACKENDS.values(), FORMATS["trt"].file)
 """The names that tell the backend; an engine is refused with a reason of its own."""
