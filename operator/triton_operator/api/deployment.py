@@ -19,6 +19,8 @@ LONGEST_SPEC_BYTES = 64 * 1024
 
 The annotations of a Deployment, one of which holds its pods' template, may have 256 KiB together.
 """
+_CHANGES_NOTHING: dict[str, Any] = {"suspend": True, "serving": {"replicas"}}
+"""Fields of the spec that do not change what serves: autoscalers write the replicas."""
 _ROUNDS = 8
 """More than the status has levels: a value that is left out may be required by what holds it, and so on."""
 
@@ -37,6 +39,8 @@ class TritonDeployment:
     generation: int
     retry: str
     """A digest of the retry annotation; empty: there is none."""
+    asked: str
+    """A digest of what the spec says, without what changes nothing that serves."""
     spec: TritonDeploymentSpec
     status: TritonDeploymentStatus
 
@@ -76,9 +80,16 @@ def parse(body: dict[str, Any]) -> TritonDeployment:
         uid=metadata["uid"],
         generation=metadata["generation"],
         retry=digest(retry, 10) if (retry := (metadata.get("annotations") or {}).get(RETRY_ANNOTATION)) else "",
+        asked=_asked(spec),
         spec=spec,
         status=parse_status(body),
     )
+
+
+def _asked(spec: TritonDeploymentSpec) -> str:
+    """Return the digest. What the user left out is left out, so that a newer operator's defaults do not change it."""
+    said = spec.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude=_CHANGES_NOTHING)
+    return digest({field: value for field, value in said.items() if value != {}}, 16)
 
 
 def _check_size(spec: dict[str, Any]) -> None:

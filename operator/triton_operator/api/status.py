@@ -19,6 +19,7 @@ CONDITION_MESSAGE_BYTES = 600
 """The longest message of a condition; the Job's log has the rest."""
 ConditionType = Literal[
     "Ready",
+    "UpToDate",
     "Reconciling",
     "Stalled",
     "SourceResolved",
@@ -259,12 +260,14 @@ class TritonDeploymentStatus(StatusType):
     """Generation of the spec that the status describes; -1 until the operator has seen the object."""
     conditions: Annotated[
         list[Condition],
-        Field(max_length=16, json_schema_extra=list_map("type")),
+        Field(max_length=24, json_schema_extra=list_map("type")),
     ] = Field(default_factory=list)
-    """Conditions of the object. Ready, Reconciling and Stalled summarize the others, following the conventions of
-    kstatus (Kubernetes SIG CLI). ServerVulnerable and ClaimShared are warnings, Rehearsed and NewCandidatesAvailable
-    are notices. These four are there only while they are True, Autoscaling only with `serving.autoscaling`, Routed only
-    with `serving.route`, and Soaked only with `serving.soak`; the others do not depend on them."""
+    """Conditions of the object. Ready, UpToDate, Reconciling and Stalled summarize the others, following the
+    conventions of kstatus (Kubernetes SIG CLI). Ready is True while what this generation of the spec asks for serves,
+    verified; UpToDate while nothing newer is wanted than what serves. ServerVulnerable and ClaimShared are warnings,
+    Rehearsed and NewCandidatesAvailable are notices. These four are there only while they are True, Autoscaling only
+    with `serving.autoscaling`, Routed only with `serving.route`, and Soaked only with `serving.soak`; the others do not
+    depend on them."""
     images: Images | None = None
     """Images that are kept when the operator is upgraded."""
     resolved: Resolved | None = None

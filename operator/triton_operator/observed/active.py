@@ -23,3 +23,5 @@ class Active(Document):
     """The name under which it serves the model, which an edit of the spec may change before it is replaced."""
     deployment: Mapping[str, Any]
     """What it was made as, without replicas, for the case that somebody deletes it."""
+    met: str = ""
+    """A digest of the spec that is met while it serves; empty: none is yet, or an older version recorded it."""

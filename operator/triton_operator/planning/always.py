@@ -35,6 +35,12 @@ class Intent:
     """Seconds after which time alone changes something."""
 
     @property
+    def is_complete(self) -> bool:
+        """Whether the target serves and nothing tries it any more."""
+        is_tried = self.soak.goes_on or self.canary.holds is not None
+        return isinstance(self.progress, RolledOut) and self.progress.rollout.is_complete and not is_tried
+
+    @property
     def asked(self) -> tuple[Verdict, ...]:
         """The conditions of all that the spec may ask for besides a server."""
         return (*self.verdicts, self.soak.verdict) if self.soak.verdict else self.verdicts
@@ -77,8 +83,7 @@ def keep_serving(context: Context, intent: Intent) -> Intent:
 def remember_state(context: Context, intent: Intent) -> Intent:
     """Once a target serves and nothing tries it any more, add its state to the history, and clean what that drops."""
     progress = intent.progress
-    is_tried = intent.soak.goes_on or intent.canary.holds is not None
-    if not isinstance(progress, RolledOut) or not progress.rollout.is_complete or is_tried:
+    if not isinstance(progress, RolledOut) or not intent.is_complete:
         return intent
     history = intent.history
     if HISTORY not in context.observed.unreadable:

@@ -19,6 +19,7 @@ from triton_operator.candidates.defaults import default_candidates
 from triton_operator.context import Context
 from triton_operator.effects import Verdict
 from triton_operator.resources.claim import kept
+from triton_operator.rollout.active import is_met
 from triton_operator.rollout.available import available
 from triton_operator.stages.progress import Progress
 from triton_operator.stages.reference import Referred
@@ -41,14 +42,14 @@ QUIET = UNDECIDED | {Reason.ROLLING_OUT, Reason.PROGRESSING, Reason.SCALING_PAUS
 
 NAMED_NEIGHBOURS = 3
 """How many other objects on the claim a message names."""
-SUMMARY = ("Ready", "Reconciling", "Stalled")
+SUMMARY = ("Ready", "UpToDate", "Reconciling", "Stalled")
 STAGES: tuple[ConditionType, ...] = tuple(
     each for each in get_args(ConditionType) if each not in (*SUMMARY, *NOTICES, *ASKED_FOR)
 )
 
 
 def conditions(context: Context, progress: Progress, asked: Iterable[Verdict]) -> list[Condition]:
-    """All conditions as observed now: the three that summarize, the stages' in order, notices, those asked for."""
+    """All conditions as observed now: the four that summarize, the stages' in order, notices, those asked for."""
     verdicts = {verdict.type: verdict for verdict in progress.verdicts}
     for kind in STAGES:
         if kind not in verdicts:
@@ -123,37 +124,54 @@ def _news(context: Context) -> Iterator[Verdict]:
 
 
 def _summary(context: Context, progress: Progress, stages: Sequence[Verdict]) -> list[Verdict]:
-    """The conditions Ready, Reconciling and Stalled, as kstatus reads them."""
+    """The conditions that summarize: Ready, Reconciling and Stalled as kstatus reads them, and UpToDate."""
     clear = Verdict("Stalled", False, Reason.NO_STALL, "nothing is in the way")
     if isinstance(progress, RolledOut) and progress.rollout.is_complete:
         words = "; ".join(filter(None, (f"{context.name} serves, verified and measured", kept(context))))
+        newest = Verdict("UpToDate", True, Reason.READY, "nothing newer is wanted than what serves")
         soak = progress.rollout.soak
         rest = Verdict("Reconciling", False, Reason.READY, "nothing is left to do")
-        if soak.goes_on and soak.verdict is not None:
+        if soak.goes_on and soak.verdict is not None and not is_met(context):
             rest = Verdict("Reconciling", True, Reason.PROGRESSING, soak.verdict.message)
-        return [Verdict("Ready", True, Reason.READY, words), rest, clear]
+        return [Verdict("Ready", True, Reason.READY, words), newest, rest, clear]
     if not isinstance(progress, RolledOut):
         first = next(verdict for verdict in stages if not verdict.status)
     else:
         flip = Verdict("Available", False, Reason.ROLLING_OUT, "the Service is about to point to the target revision")
         first = progress.rollout.blocking or flip
-    # The previous revision serves, as verified and measured as it was.
-    serves = isinstance(progress, RolledOut) and progress.rollout.undone and progress.rollout.available.status
-    ready = Verdict("Ready", bool(serves), first.reason, first.message)
+    lacks = first
+    if is_met(context):
+        available = next(each for each in stages if each.type == "Available")
+        if available.status:
+            return [*_serves_on(context, first), clear]
+        lacks = available
+    summary = [replace(lacks, type="Ready", status=False), replace(lacks, type="UpToDate", status=False)]
     if progress.stalled:
         stopped = Verdict("Reconciling", False, first.reason, "nothing more is tried until something changes")
-        return [ready, stopped, Verdict("Stalled", True, first.reason, first.message)]
+        return [*summary, stopped, Verdict("Stalled", True, first.reason, first.message)]
     if first.reason in PAUSED:
-        return [ready, Verdict("Reconciling", False, first.reason, first.message), clear]
-    return [ready, Verdict("Reconciling", True, Reason.PROGRESSING, first.message), clear]
+        return [*summary, Verdict("Reconciling", False, first.reason, first.message), clear]
+    return [*summary, Verdict("Reconciling", True, Reason.PROGRESSING, first.message), clear]
+
+
+def _serves_on(context: Context, newer: Verdict) -> Iterator[Verdict]:
+    """Ready, UpToDate and Reconciling while the spec is met, and something newer waits or failed.
+
+    Not Reconciling: to a tool that waits for a commit this object is done, whatever becomes of newer files.
+    """
+    words = f"revision {context.serving_revision} serves, as the spec asks; UpToDate tells what is newer"
+    yield Verdict("Ready", True, Reason.READY, words)
+    yield replace(newer, type="UpToDate", status=False)
+    yield Verdict("Reconciling", False, Reason.READY, "the spec is met; UpToDate tells what is newer")
 
 
 def transitions(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str, str]]:
     """Type, reason, message and condition of an Event for each condition, candidate and revision that changed."""
     yield from _switch(old, new)
     known = {each.type: (each.status, each.reason) for each in old.conditions}
+    stays_ready = "UpToDate" in known and all(_holds(status, "Ready") for status in (old, new))
     for each in new.conditions:
-        if each.type in SUMMARY and (each.status != "True" or each.type == "Reconciling"):
+        if not _is_told(each, stays_ready):
             continue
         if known.get(each.type) == (each.status, each.reason) or each.reason in (Reason.WAITING, Reason.PENDING):
             continue
@@ -166,6 +184,20 @@ def transitions(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Ite
             kind = "Warning" if candidate.state == "Failed" else "Normal"
             yield kind, candidate.reason, f"candidate {candidate.name}: {candidate.message}", ""
     yield from _start(old, new)
+
+
+def _holds(status: TritonDeploymentStatus, kind: ConditionType) -> bool:
+    return any((each.type, each.status) == (kind, "True") for each in status.conditions)
+
+
+def _is_told(condition: Condition, stays_ready: bool) -> bool:
+    """Whether an Event tells of a condition: of a summary only that it holds, because a stage's says why it does not.
+
+    While the object stays Ready, only UpToDate summarizes that something newer failed, or serves.
+    """
+    if condition.type == "UpToDate":
+        return stays_ready and (condition.status == "True" or condition.reason not in QUIET)
+    return condition.type not in SUMMARY or (condition.status == "True" and condition.type != "Reconciling")
 
 
 def _start(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str, str]]:

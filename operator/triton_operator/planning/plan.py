@@ -21,6 +21,7 @@ from triton_operator.planning.status import status_of
 from triton_operator.resources.claim import claim
 from triton_operator.resources.network_policy import jobs_policy, server_policies, sources_policy
 from triton_operator.resources.results import results
+from triton_operator.rollout.active import recorded
 from triton_operator.settings import Settings
 from triton_operator.stages import (
     convert,
@@ -121,7 +122,8 @@ def _surroundings(context: Context, intent: Intent) -> Iterator[dict[str, Any]]:
         yield sources_policy(context)
     if context.observed.servers or any(each["kind"] == "Deployment" for each in effects.objects):
         yield from server_policies(context)
-    noted = (effects.failures, effects.damaged, effects.flips, effects.active)
+    active = recorded(context, effects.active, complete=intent.is_complete)
+    noted = (effects.failures, effects.damaged, effects.flips, active)
     yield results(context, set(effects.needed), *noted, intent.history)
 
 
@@ -159,9 +161,9 @@ def _requeue(context: Context, progress: Progress, status: TritonDeploymentStatu
     """
     found = {condition.type: condition for condition in status.conditions}
     missing = found["SourceResolved"].reason in source.PASSING
-    rolling = (
-        isinstance(progress, RolledOut) and not progress.rollout.is_complete and found["Reconciling"].status == "True"
-    )
+    rolling = isinstance(progress, RolledOut) and not (progress.rollout.is_complete or progress.stalled)
+    if isinstance(progress, RolledOut) and (waits := progress.rollout.blocking) is not None:
+        rolling &= waits.reason not in conditions.PAUSED
     unseen = any(is_unseen(context, job) for job in context.observed.jobs.values())
     lingers = any(job.lingers_since is not None for job in context.observed.jobs.values())
     if missing or rolling or unseen or lingers or skipping.is_patient(context):

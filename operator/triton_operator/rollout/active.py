@@ -1,5 +1,6 @@
 """The record of what is active: written before the Service moves, and read where somebody changed the cluster. Pure."""
 
+from dataclasses import replace
 from typing import Any
 
 from triton_operator.context import Context
@@ -17,7 +18,34 @@ def pointed(context: Context, name: str) -> Effects:
     made = _as_made(view)
     # What was active before there were records, or comes back, has the name that is known of it; a target the spec's.
     model = context.served_name if name == context.serving else context.spec.served_name
-    return Effects(active=Active(name, view.uid, view.revision_key, model, made)) if made else Effects()
+    # A newer revision of the spec that is met meets it too; what an edit asks for still has to show that it does.
+    met = context.deployment.asked if is_met(context) else ""
+    return Effects(active=Active(name, view.uid, view.revision_key, model, made, met)) if made else Effects()
+
+
+def is_met(context: Context) -> bool:
+    """Whether what this generation of the spec asks for has served, verified, and was not undone since.
+
+    Where no record tells, as after an older version, the last status does.
+    """
+    known = context.observed.active
+    if known is not None and known.met:
+        return known.met == context.deployment.asked
+    last, generation = context.deployment.status.conditions, context.deployment.generation
+    held = {each.type: each.status for each in last if each.observed_generation == generation}
+    return [held.get(each) for each in ("Ready", "Reconciling", "Stalled")] == ["True", "False", "False"]
+
+
+def recorded(context: Context, active: Active | None, *, complete: bool) -> Active | None:
+    """The record as it is from this pass on; None: nothing changes.
+
+    ``active``: the one that is new in this pass, if there is one. ``complete``: what the spec asks for serves, and no
+    soak may undo it.
+    """
+    known = active or context.observed.active
+    if known is None or not (complete or is_met(context)):
+        return active
+    return replace(known, met=context.deployment.asked)
 
 
 def restored(context: Context) -> Effects:

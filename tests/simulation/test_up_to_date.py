@@ -1,0 +1,219 @@
+"""What Ready and UpToDate say: of an edit of the spec, and of files that move while the spec stays as it is."""
+
+import json
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
+
+import pytest
+
+from tests.simulation.answers import FINAL, GOOD, Fate, Fates, when
+from tests.simulation.cluster import Cluster
+from tests.simulation.deployments import a_spec
+from tests.simulation.test_soak import ONE, SWEEP, WIDER, ask, asking, clients, flipped
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.records import ACTIVE, FINISHED
+
+DONE = {"Ready": "True", "UpToDate": "True", "Reconciling": "False", "Stalled": "False"}
+BEHIND = DONE | {"UpToDate": "False"}
+WORKS_ON_IT = {"Ready": "False", "UpToDate": "False", "Reconciling": "True", "Stalled": "False"}
+STALLED = {"Ready": "False", "UpToDate": "False", "Reconciling": "False", "Stalled": "True"}
+NEW_FILES = Fate(content="newer")
+
+
+def summary(cluster: Cluster) -> dict[str, str]:
+    """The statuses of the conditions that summarize."""
+    return {kind: cluster.condition(kind)["status"] for kind in DONE}
+
+
+def move(cluster: Cluster, then: Fates | None = None, files: Fate = NEW_FILES) -> None:
+    """Let the source be read again under the same spec, with other files at its URI."""
+    others = then or (lambda stage, name, request: GOOD)
+    cluster.fates = lambda stage, name, request: files if stage == "source" else others(stage, name, request)
+    data = cluster.objects["ConfigMap", "digits-results"]["data"]
+    for entry in [each for each in data if each.removeprefix(FINISHED).startswith("source.")]:
+        del data[entry]
+    for kind, name in [each for each in cluster.objects if each[0] == "Job" and "-source-" in each[1]]:
+        cluster.delete(kind, name)
+
+
+def passed(cluster: Cluster, over: Callable[[], bool] | None = None, steps: int = 300) -> list[dict[str, str]]:
+    """The summaries after each pass, without repetitions, until something holds or nothing changes any more."""
+    seen: list[dict[str, str]] = []
+    quiet = 0
+    for _ in range(steps):
+        writes = cluster.act()
+        if not seen or seen[-1] != summary(cluster):
+            seen.append(summary(cluster))
+        if over is not None and over():
+            return seen
+        quiet = quiet + 1 if writes + cluster.step() == 0 else 0
+        if quiet == 2 and cluster.intent().requeue_after is None:
+            return seen
+    raise AssertionError(f"no end after {steps} steps: {seen}")
+
+
+def test_ready_stays_true_while_newer_files_are_worked_on(serving: Cluster) -> None:
+    first, told = serving.status["serving"]["revision"], len(serving.events)
+    move(serving)
+    assert passed(serving) == [BEHIND, DONE]
+    assert serving.status["serving"]["revision"] != first
+    events = [(each.type, each.message) for each in serving.events[told:] if "UpToDate" in each.message]
+    assert events == [("Normal", "UpToDate: nothing newer is wanted than what serves")]
+
+
+def test_both_conditions_say_which_revision_serves_and_what_the_newer_one_waits_for(serving: Cluster) -> None:
+    first = serving.status["serving"]["revision"]
+    move(serving)
+    serving.run(8)
+    assert f"revision {first} serves" in serving.condition("Ready")["message"]
+    newer = serving.condition("UpToDate")
+    assert (newer["reason"], "convert" in newer["message"]) == ("Running", True)
+
+
+def test_newer_files_that_fail_stall_nothing_and_one_event_warns(serving: Cluster) -> None:
+    first, told = serving.status["serving"], len(serving.events)
+    move(serving, when("convert", FINAL))
+    assert passed(serving) == [BEHIND]
+    assert serving.condition("UpToDate")["reason"] == Reason.ALL_CANDIDATES_FAILED
+    assert serving.status["serving"] == first
+    (warning,) = [each for each in serving.events[told:] if each.message.startswith("UpToDate")]
+    assert (warning.type, warning.reason) == ("Warning", Reason.ALL_CANDIDATES_FAILED)
+    assert not [each for each in serving.events[told:] if each.message.startswith("Stalled")]
+    move(serving, files=Fate(content="mended"))
+    assert passed(serving) == [BEHIND, DONE]
+
+
+def test_an_edit_is_not_ready_until_it_serves(serving: Cluster) -> None:
+    serving.edit(models=WIDER)
+    assert passed(serving) == [WORKS_ON_IT, DONE]
+
+
+def test_an_edit_that_fails_is_stalled_and_its_undoing_is_ready_at_once(serving: Cluster) -> None:
+    models = serving.spec["models"]
+    serving.fates = when("convert", FINAL)
+    serving.edit(source={"uri": "pvc://models/other"})
+    assert passed(serving) == [WORKS_ON_IT, STALLED]
+    assert serving.condition("UpToDate")["reason"] == serving.condition("Ready")["reason"]
+    serving.edit(source={"uri": "pvc://models/digits"}, models=models)
+    serving.act()
+    assert summary(serving) == DONE
+
+
+def test_no_new_object_is_ready_before_it_serves() -> None:
+    assert passed(Cluster(a_spec())) == [WORKS_ON_IT, DONE]
+
+
+@pytest.mark.parametrize("fields", [{"serving": {"replicas": 3}}, {"serving": {"replicas": 1}}])
+def test_an_autoscaler_that_scales_meanwhile_changes_nothing_of_it(serving: Cluster, fields: dict[str, object]) -> None:
+    move(serving)
+    serving.run(8)
+    serving.edit(**fields)
+    assert passed(serving) == [BEHIND, DONE]
+
+
+def test_a_suspended_object_stays_ready(serving: Cluster) -> None:
+    move(serving)
+    serving.run(8)
+    serving.edit(suspend=True)
+    assert passed(serving) == [BEHIND]
+    assert serving.condition("UpToDate")["reason"] == "Suspended"
+    serving.edit(suspend=False)
+    assert passed(serving) == [BEHIND, DONE]
+
+
+def test_the_loss_of_all_records_changes_nothing_of_it(serving: Cluster) -> None:
+    move(serving)
+    serving.run(8)
+    serving.delete("ConfigMap", "digits-results")
+    assert passed(serving) == [BEHIND, DONE]
+
+
+def test_what_serves_is_not_ready_while_it_does_not_answer(serving: Cluster) -> None:
+    move(serving, when("convert", Fate(hangs=True)))
+    serving.run(8)
+    assert summary(serving) == BEHIND
+    serving.starts = lambda deployment: False
+    for pod in serving.pods_of(serving.serving() or ""):
+        del serving.objects["Pod", pod["metadata"]["name"]]
+    serving.run(4)
+    assert summary(serving) == WORKS_ON_IT
+    assert serving.condition("Ready")["reason"] == serving.condition("Available")["reason"] == "RollingOut"
+    assert serving.condition("Reconciling")["message"] != serving.condition("Ready")["message"]
+    serving.starts = lambda deployment: True
+    serving.run(4)
+    assert summary(serving) == BEHIND
+
+
+def test_an_object_of_an_older_version_is_as_ready_as_it_was(serving: Cluster) -> None:
+    data = serving.objects["ConfigMap", "digits-results"]["data"]
+    data[ACTIVE] = json.dumps({key: value for key, value in json.loads(data[ACTIVE]).items() if key != "met"})
+    move(serving)
+    serving.run(2)
+    serving.edit(serving={"replicas": 2})
+    assert passed(serving) == [BEHIND, DONE]
+
+
+def test_an_object_that_an_older_version_undid_is_not_ready_though_it_said_so(serving: Cluster) -> None:
+    data = serving.objects["ConfigMap", "digits-results"]["data"]
+    data[ACTIVE] = json.dumps({key: value for key, value in json.loads(data[ACTIVE]).items() if key != "met"})
+    serving.condition("Stalled")["status"] = "True"
+    move(serving, when("convert", FINAL))
+    assert passed(serving)[-1] == STALLED
+
+
+@pytest.fixture(scope="module")
+def asks() -> Cluster:
+    """An object whose first revision is active, and that asks for a soak; not to be changed."""
+    cluster = Cluster(a_spec(models=ONE) | asking(), counters=lambda pod: replace(SWEEP, pod=pod))
+    cluster.settle()
+    return cluster
+
+
+@pytest.fixture
+def soaking(asks: Cluster) -> Cluster:
+    """The same, with clients."""
+    copy = deepcopy(asks)
+    ask(copy)
+    return copy
+
+
+def test_an_edit_is_in_progress_until_its_soak_is_over(soaking: Cluster) -> None:
+    soaking.edit(models=WIDER)
+    assert passed(soaking) == [WORKS_ON_IT, DONE | {"Reconciling": "True"}, DONE]
+
+
+def test_newer_files_are_soaked_without_a_word_to_tools(soaking: Cluster) -> None:
+    move(soaking)
+    assert passed(soaking) == [BEHIND, DONE]
+    assert soaking.condition("Soaked")["reason"] == "SoakPassed"
+
+
+def test_an_edit_that_is_undone_is_stalled_and_not_ready(soaking: Cluster) -> None:
+    clients(soaking).failing = 0.5
+    soaking.edit(models=WIDER)
+    assert passed(soaking)[-1] == STALLED
+    assert soaking.condition("Ready")["reason"] == "SoakFailed"
+    soaking.edit(models=ONE)
+    soaking.act()
+    assert summary(soaking) == DONE
+
+
+def test_newer_files_that_are_undone_leave_the_object_ready(soaking: Cluster) -> None:
+    clients(soaking).failing = 0.5
+    first, told = soaking.serving(), len(soaking.events)
+    move(soaking)
+    seen = passed(soaking)
+    assert (seen[0], seen[-1], soaking.serving()) == (BEHIND, BEHIND, first)
+    assert {each["Ready"] for each in seen} == {"True"}
+    assert soaking.condition("UpToDate")["reason"] == "SoakFailed"
+    assert [each.type for each in soaking.events[told:] if each.message.startswith("UpToDate: revision")] == ["Warning"]
+
+
+def test_going_back_in_the_middle_of_a_soak_is_not_ready_before_it_serves(soaking: Cluster) -> None:
+    old, _ = flipped(soaking)
+    soaking.run(3)
+    soaking.edit(models=ONE)
+    seen = passed(soaking, lambda: soaking.serving() == old)
+    assert seen == [WORKS_ON_IT]
+    assert passed(soaking)[-1] == DONE
