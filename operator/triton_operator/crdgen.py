@@ -146,10 +146,12 @@ def crd() -> dict[str, Any]:
 
 def _columns() -> list[dict[str, Any]]:
     """The columns of `kubectl get td`; those of priority 1 need -o wide."""
-    ready = '.status.conditions[?(@.type=="Ready")]'
+    ready, newest = (f'.status.conditions[?(@.type=="{each}")]' for each in ("Ready", "UpToDate"))
     narrow = [
         ("Ready", "string", f"{ready}.status"),
-        ("Reason", "string", f"{ready}.reason"),
+        ("UpToDate", "string", f"{newest}.status"),
+        # While Ready is False, both have the same reason.
+        ("Reason", "string", f"{newest}.reason"),
         ("Candidate", "string", ".status.serving.candidate"),
         ("Precision", "string", ".status.serving.precision"),
         ("Inf/s", "string", ".status.serving.throughput"),
@@ -162,7 +164,7 @@ def _columns() -> list[dict[str, Any]]:
         ("Revision", "string", ".status.serving.revision"),
         ("Target", "string", ".status.target.revision"),
         ("Endpoint", "string", ".status.endpoint.grpc"),
-        ("Message", "string", f"{ready}.message"),
+        ("Message", "string", f"{newest}.message"),
     ]
     columns: list[dict[str, Any]] = [{"name": name, "type": type, "jsonPath": path} for name, type, path in narrow]
     return columns + [{"name": name, "type": type, "jsonPath": path, "priority": 1} for name, type, path in wide]

@@ -107,6 +107,8 @@ class Cluster:
     generation: int = 1
     retries: int = 0
     """How often the user asked for another try."""
+    updates: int = 0
+    """How often the user asked for the installation's images."""
     status: Body = field(default_factory=lambda: {"observedGeneration": -1}, repr=False)
     objects: dict[tuple[str, str], Body] = field(default_factory=dict, repr=False)
     story: list[str] = field(default_factory=list)
@@ -121,8 +123,8 @@ class Cluster:
     def body(self) -> Body:
         """The TritonDeployment."""
         metadata: Body = {"name": "digits", "namespace": "vision", "uid": "uid-0", "generation": self.generation}
-        if self.retries:
-            metadata["annotations"] = {names.RETRY_ANNOTATION: str(self.retries)}
+        asked = {names.RETRY_ANNOTATION: self.retries, names.UPDATE_IMAGES_ANNOTATION: self.updates}
+        metadata["annotations"] = {name: str(number) for name, number in asked.items() if number}
         return {
             "apiVersion": names.API_VERSION,
             "kind": names.KIND,

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.simulation.answers import FINAL, when
 from tests.simulation.cluster import SETTINGS, Cluster, pulled
 from tests.simulation.deployments import CANDIDATES, a_model, a_spec, candidate
 from triton_operator import names
@@ -31,7 +32,7 @@ OTHER_SOURCE = {"source": {"uri": "pvc://models/digits", "revision": "v2"}}
 
 def images(cluster: Cluster) -> dict[str, Any]:
     """The pinned images."""
-    return {name: value for name, value in cluster.status["images"].items() if name != "specDigest"}
+    return {name: value for name, value in cluster.status["images"].items() if name not in ("specDigest", "asked")}
 
 
 def used(cluster: Cluster, stage: str) -> set[str]:
@@ -56,9 +57,73 @@ def edited(cluster: Cluster, **fields: Any) -> list[str]:
 def test_newer_default_images_roll_nothing_out(serving: Cluster) -> None:
     story = list(serving.story)
     serving.settings = NEWER
-    assert serving.act() == 0
+    assert serving.act() == 1, "the status says that there are others"
     serving.settle()
     assert serving.story == story
+    notice = serving.condition("NewImagesAvailable")
+    assert (notice["status"], "converter, server, serverArguments" in notice["message"]) == ("True", True)
+    assert serving.status["newImages"] == NEW_IMAGES
+    assert [each.type for each in serving.events if each.reason == "NewImages"] == ["Normal"]
+
+
+def test_a_server_image_of_ones_own_is_no_other(serving: Cluster) -> None:
+    serving.edit(serving={"image": "example/triton:1"})
+    serving.settle()
+    serving.settings = replace(SETTINGS, server_image="example/server:2")
+    serving.settle()
+    assert "newImages" not in serving.status
+    assert all(each["type"] != "NewImagesAvailable" for each in serving.status["conditions"])
+
+
+def test_who_asks_for_newer_images_gets_them_once_through_all_gates(serving: Cluster) -> None:
+    first, story = serving.serving(), len(serving.story)
+    serving.settings = NEWER
+    serving.updates = 1
+    ready = set()
+    while serving.serving() == first:
+        serving.act()
+        ready.add((serving.condition("Ready")["status"], serving.condition("UpToDate")["status"]))
+        serving.step()
+    assert ready == {("True", "False")}, "what was active serves on"
+    serving.settle()
+    assert {"reference", "convert onnx-fp32", "profile onnx-fp32", "metrics", "flip"} <= set(serving.story[story:])
+    assert (images(serving), "newImages" in serving.status) == (NEW_IMAGES, False)
+    assert serving.condition("UpToDate")["status"] == "True"
+    newest = replace(NEWER, server_image="example/server:3")
+    story, serving.settings = len(serving.story), newest
+    serving.settle()
+    assert (images(serving), serving.story[story:]) == (NEW_IMAGES, []), "the same wish is not granted again"
+    serving.updates = 2
+    serving.settle()
+    assert images(serving) == NEW_IMAGES | {"server": "example/server:3"}
+
+
+def test_a_wish_for_images_that_is_taken_back_takes_nothing_back(serving: Cluster) -> None:
+    serving.settings = NEWER
+    serving.updates = 1
+    serving.settle()
+    story, serving.updates = len(serving.story), 0
+    serving.settle()
+    assert (images(serving), serving.story[story:]) == (NEW_IMAGES, [])
+
+
+def test_a_wish_for_images_is_remembered_by_what_an_edit_goes_back_to(serving: Cluster) -> None:
+    serving.settings = NEWER
+    serving.updates = 1
+    serving.settle()
+    edited(serving, **OTHER_SOURCE)
+    assert "reference" not in edited(serving, source={"uri": "pvc://models/digits"})
+    assert images(serving) == NEW_IMAGES
+
+
+def test_newer_images_that_fail_leave_what_serves(serving: Cluster) -> None:
+    first, serving.settings = serving.serving(), NEWER
+    serving.fates = when("convert", FINAL)
+    serving.updates = 1
+    serving.settle()
+    assert serving.serving() == first
+    found = {each: serving.condition(each)["status"] for each in ("Ready", "UpToDate", "Stalled")}
+    assert found == {"Ready": "True", "UpToDate": "False", "Stalled": "False"}
 
 
 def test_what_serves_keeps_its_pods_where_the_operator_writes_others(

@@ -81,6 +81,12 @@ class Reason(StrEnum):
         " those in status.resolved.",
     )
 
+    NEW_IMAGES = (
+        "NewImages",
+        "The installation has other images than the object keeps, such as a newer server; it keeps to those in"
+        " status.images.",
+    )
+
     REHEARSED = (
         "Rehearsed",
         "The user's code asked for a GPU and ran on the CPU, because its Jobs have none. Nothing of it is served on a"

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
-from triton_operator.names import API_VERSION, KIND, RETRY_ANNOTATION, claim, digest
+from triton_operator.names import API_VERSION, KIND, RETRY_ANNOTATION, UPDATE_IMAGES_ANNOTATION, claim, digest
 
 Place = tuple[int | str, ...]
 """Where a value is: the fields and the numbers of items on the way to it."""
@@ -39,6 +39,8 @@ class TritonDeployment:
     generation: int
     retry: str
     """A digest of the retry annotation; empty: there is none."""
+    images_asked: str
+    """The same of the annotation that asks for the installation's images."""
     asked: str
     """A digest of what the spec says, without what changes nothing that serves."""
     spec: TritonDeploymentSpec
@@ -79,11 +81,18 @@ def parse(body: dict[str, Any]) -> TritonDeployment:
         name=metadata["name"],
         uid=metadata["uid"],
         generation=metadata["generation"],
-        retry=digest(retry, 10) if (retry := (metadata.get("annotations") or {}).get(RETRY_ANNOTATION)) else "",
+        retry=_noted(metadata, RETRY_ANNOTATION),
+        images_asked=_noted(metadata, UPDATE_IMAGES_ANNOTATION),
         asked=_asked(spec),
         spec=spec,
         status=parse_status(body),
     )
+
+
+def _noted(metadata: dict[str, Any], annotation: str) -> str:
+    """Return a digest of an annotation, whose text is anybody's; empty: there is none."""
+    text = (metadata.get("annotations") or {}).get(annotation)
+    return digest(text, 10) if text else ""
 
 
 def _asked(spec: TritonDeploymentSpec) -> str:

@@ -32,13 +32,14 @@ ConditionType = Literal[
     "ClaimShared",
     "Rehearsed",
     "NewCandidatesAvailable",
+    "NewImagesAvailable",
     "Autoscaling",
     "Routed",
     "Soaked",
 ]
 RISKS: tuple[ConditionType, ...] = ("ServerVulnerable", "ClaimShared")
 """Conditions that are there only while they are True: they warn, and Ready does not depend on them."""
-NOTICES: tuple[ConditionType, ...] = (*RISKS, "Rehearsed", "NewCandidatesAvailable")
+NOTICES: tuple[ConditionType, ...] = (*RISKS, "Rehearsed", "NewCandidatesAvailable", "NewImagesAvailable")
 """All conditions that are there only while they are True. Those that are no risks only inform."""
 ASKED_FOR: tuple[ConditionType, ...] = ("Autoscaling", "Routed", "Soaked")
 """Conditions that are there only while the spec asks for what they tell of. Ready does not depend on them."""
@@ -225,7 +226,8 @@ COMMANDS = 2
 class Images(ApiType):
     """Images that are kept when the operator is upgraded.
 
-    They are replaced together, by an edit after which every model is converted again.
+    They are replaced together: by an edit after which every model is converted again, or by `kubectl triton
+    update-images`.
     """
 
     converter: str
@@ -251,6 +253,9 @@ class Images(ApiType):
     """Digest of the part of the spec that every conversion is made from: source, weights, data, dataloader, the
     models' code, arguments and `maxBatchSize`, GPU product, `accuracy.maxSamples`, `conversion.image`,
     `conversion.requirements` and the variables of `conversion.pod.env`. While it stays the same, so do the images."""
+    asked: str = ""
+    """Digest of the annotation by which `kubectl triton update-images` asked for these images. Another value asks
+    again."""
 
 
 class TritonDeploymentStatus(StatusType):
@@ -265,11 +270,14 @@ class TritonDeploymentStatus(StatusType):
     """Conditions of the object. Ready, UpToDate, Reconciling and Stalled summarize the others, following the
     conventions of kstatus (Kubernetes SIG CLI). Ready is True while what this generation of the spec asks for serves,
     verified; UpToDate while nothing newer is wanted than what serves. ServerVulnerable and ClaimShared are warnings,
-    Rehearsed and NewCandidatesAvailable are notices. These four are there only while they are True, Autoscaling only
-    with `serving.autoscaling`, Routed only with `serving.route`, and Soaked only with `serving.soak`; the others do not
-    depend on them."""
+    Rehearsed, NewCandidatesAvailable and NewImagesAvailable are notices. These five are there only while they are True,
+    Autoscaling only with `serving.autoscaling`, Routed only with `serving.route`, and Soaked only with `serving.soak`;
+    the others do not depend on them."""
     images: Images | None = None
     """Images that are kept when the operator is upgraded."""
+    new_images: Images | None = None
+    """The images of the installation, while they are others than the object keeps. `kubectl triton update-images` asks
+    the operator to take them."""
     resolved: Resolved | None = None
     """What the operator fills in for fields that the spec leaves out."""
     source: SourceStatus | None = None

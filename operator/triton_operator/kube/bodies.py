@@ -16,6 +16,10 @@ from triton_operator.api.status import (
 )
 
 COMPONENT = "triton-operator"
+ALL: Mapping[ConditionType, bool] = {"Ready": False, "UpToDate": False, "Reconciling": False, "Stalled": True}
+"""The conditions of an object that is stalled."""
+ONLY_NEWER: Mapping[ConditionType, bool] = {"UpToDate": False}
+"""What changes of them if only something newer than what serves is."""
 LONGEST_EVENT_MESSAGE = 1024
 """The longest message of an Event in bytes; the API server refuses more."""
 LONGEST_ERROR = 300
@@ -45,10 +49,15 @@ def stalled(
     message: str,
     now: datetime,
 ) -> TritonDeploymentStatus:
-    """Return `wanted` with conditions which say that the object is stalled."""
+    """Return `wanted` with conditions which say that the object is stalled.
+
+    If the API server refuses what something newer needs, while the spec is met, only that does not go on.
+    """
     generation = owner["metadata"]["generation"]
-    summary: tuple[tuple[ConditionType, bool], ...] = (("Ready", False), ("Reconciling", False), ("Stalled", True))
-    new = {type: condition(type, value, reason, message, generation, now) for type, value in summary}
+    held = {each.type: each.status for each in wanted.conditions}
+    only_newer = reason is Reason.APPLY_REFUSED and (held.get("Ready"), held.get("UpToDate")) == ("True", "False")
+    summary = ONLY_NEWER if only_newer else ALL
+    new = {type: condition(type, value, reason, message, generation, now) for type, value in summary.items()}
     others = [old for old in wanted.conditions if old.type not in new]
     return wanted.model_copy(
         update={

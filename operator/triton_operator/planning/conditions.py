@@ -18,6 +18,7 @@ from triton_operator.candidates import vulnerabilities
 from triton_operator.candidates.defaults import default_candidates
 from triton_operator.context import Context
 from triton_operator.effects import Verdict
+from triton_operator.planning.pins import differing, newer
 from triton_operator.resources.claim import kept
 from triton_operator.rollout.active import is_met
 from triton_operator.rollout.available import available
@@ -59,7 +60,7 @@ def conditions(context: Context, progress: Progress, asked: Iterable[Verdict]) -
     generation = context.deployment.generation
     return [
         condition(each.type, each.status, each.reason, each.message, generation, context.now)
-        for each in (*summary, *stages, *_risks(context), *_rehearsed(progress), *_news(context), *asked)
+        for each in (*summary, *stages, *_notices(context, progress), *asked)
     ]
 
 
@@ -72,6 +73,14 @@ def _not_reached(context: Context, kind: ConditionType) -> Verdict:
     if kind == "Available" and context.serving is not None:
         return available(context)
     return Verdict(kind, None, Reason.WAITING, "an earlier stage has to finish first")
+
+
+def _notices(context: Context, progress: Progress) -> Iterator[Verdict]:
+    """What is only there while it holds."""
+    yield from _risks(context)
+    yield from _rehearsed(progress)
+    yield from _news(context)
+    yield from _images(context)
 
 
 def _risks(context: Context) -> Iterator[Verdict]:
@@ -121,6 +130,19 @@ def _news(context: Context) -> Iterator[Verdict]:
             )
             yield Verdict("NewCandidatesAvailable", True, Reason.NEW_CANDIDATES, message)
             return
+
+
+def _images(context: Context) -> Iterator[Verdict]:
+    """Other images that the installation has, such as a server whose faults are mended."""
+    found = newer(context.spec, context.pins, context.settings)
+    if found is not None:
+        fields = ", ".join(differing(context.pins, found, context.spec.serving.image))
+        message = (
+            f"the installation has other images than this object keeps ({fields}; status.newImages has all); to have"
+            f" every model converted and verified with them, while what is active serves, type: kubectl triton"
+            f" update-images {context.name} --namespace {context.deployment.namespace}"
+        )
+        yield Verdict("NewImagesAvailable", True, Reason.NEW_IMAGES, message)
 
 
 def _summary(context: Context, progress: Progress, stages: Sequence[Verdict]) -> list[Verdict]:

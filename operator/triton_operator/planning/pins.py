@@ -2,7 +2,8 @@
 
 The images are one set, as one version of the operator ships them: a TensorRT engine runs only on the TensorRT that
 built it. An object keeps its set through upgrades of the operator, until an edit after which every model has to be
-converted again. Going back to a state that served takes the set of that state, so that its results are found.
+converted again, or until somebody asks for the set that the installation has now. Going back to a state that served
+takes the set of that state, so that its results are found.
 """
 
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from pydantic import ValidationError
 
 from triton_operator.api.deployment import TritonDeployment
+from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import COMMANDS, Images
 from triton_operator.jobs.reference import basis
 from triton_operator.observed.history import History
@@ -17,11 +19,36 @@ from triton_operator.settings import Settings
 
 
 def pinned(deployment: TritonDeployment, history: History, settings: Settings) -> Images:
-    """The images of the status or the history that were chosen for what the spec asks for, or else the settings'."""
-    digest, on_gpu = basis(deployment.spec), deployment.spec.gpu_count > 0
+    """The images of the status or the history that were chosen for what the spec asks for, or else the settings'.
+
+    Those that were chosen before somebody asked for others do not count.
+    """
+    digest, asked = basis(deployment.spec), deployment.images_asked
     known = (each for each in (deployment.status.images, *_recorded(history)) if each is not None)
-    found = next((each for each in known if each.spec_digest == digest), None)
-    return found or Images(
+    found = next((each for each in known if each.spec_digest == digest and asked in ("", each.asked)), None)
+    return found or _shipped(deployment.spec, settings).model_copy(update={"spec_digest": digest, "asked": asked})
+
+
+def newer(spec: TritonDeploymentSpec, kept: Images, settings: Settings) -> Images | None:
+    """The images of the settings, if the object keeps others; None: it keeps them, or never uses what differs."""
+    shipped = _shipped(spec, settings)
+    return shipped if differing(kept, shipped, spec.serving.image) else None
+
+
+def differing(kept: Images, shipped: Images, own_server: str | None) -> list[str]:
+    """Names of the fields that differ, as the status has them. ``own_server``: the spec's server image, if it has one.
+
+    What a newer operator knows and an older one did not say differs too: it is chosen together with the images.
+    """
+    ignored = {"spec_digest", "asked"} | ({"server"} if own_server else set())
+    one, other = (each.model_dump(by_alias=True, exclude=ignored) for each in (kept, shipped))
+    return [name for name, value in other.items() if value != one[name]]
+
+
+def _shipped(spec: TritonDeploymentSpec, settings: Settings) -> Images:
+    """The set that the installation has for such an object."""
+    on_gpu = spec.gpu_count > 0
+    return Images(
         converter=settings.converter_image,
         converter_tensorflow=settings.converter_tensorflow_image,
         converter_gpu=settings.converter_gpu_image or None if on_gpu else None,
@@ -29,7 +56,6 @@ def pinned(deployment: TritonDeployment, history: History, settings: Settings) -
         commands=COMMANDS,
         server=settings.server_image,
         server_arguments=list(settings.server_arguments),
-        spec_digest=digest,
     )
 
 

@@ -29,6 +29,10 @@ FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
         "1 for a TritonDeployment that is stalled, with the reason of its Stalled condition.",
         (*OBJECT, "reason"),
     ),
+    "triton_operator_not_up_to_date": (
+        "1 for a TritonDeployment whose UpToDate condition is False, with its reason.",
+        (*OBJECT, "reason"),
+    ),
     "triton_operator_active_revision": (
         "1 for the active revision of a TritonDeployment.",
         (*REVISION, "candidate", "format", "precision"),
@@ -63,6 +67,12 @@ FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
 }
 """Name of each metric: what it says, and its labels."""
+
+TOLD = {
+    ("Stalled", "True"): "triton_operator_stalled",
+    ("UpToDate", "False"): "triton_operator_not_up_to_date",
+}
+"""The metric of a condition with a status, if it has one."""
 
 Sample = tuple[str, tuple[str, ...], float]
 """Name of the metric, values of its labels, value."""
@@ -112,8 +122,8 @@ class ObjectMetrics(Collector):
 def samples(key: Key, spec: TritonDeploymentSpec | None, status: TritonDeploymentStatus) -> Iterator[Sample]:
     """Yield the samples of one object."""
     for each in status.conditions:
-        if each.type == "Stalled" and each.status == "True":
-            yield "triton_operator_stalled", (*key, each.reason), 1.0
+        if (name := TOLD.get((each.type, each.status))) is not None:
+            yield name, (*key, each.reason), 1.0
     if spec is not None:
         for statistic, limit in _limits(spec.selection.constraints):
             yield "triton_operator_latency_limit_seconds", (*key, spec.served_name, statistic), limit

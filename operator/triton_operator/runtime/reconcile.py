@@ -257,7 +257,7 @@ class Reconciler:
     def _stall(self, owner: Body, wanted: TritonDeploymentStatus, reason: Reason, message: str, now: datetime) -> None:
         """Report that the object is stalled until somebody changes something."""
         old = parse_status(owner)
-        known = any((item.type, item.reason) == ("Stalled", reason) for item in old.conditions)
+        known = any(item.type in ("Stalled", "UpToDate") and item.reason == reason for item in old.conditions)
         events = () if known else (Event("Warning", reason, message),)
         self._report(owner, stalled(owner, old, wanted, reason, message, now), events, now)
 
