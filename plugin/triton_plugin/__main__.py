@@ -31,6 +31,7 @@ from triton_plugin.run import CLAIM, apply, complete, start, valid
 from triton_plugin.source import Cluster, is_file, read_file
 from triton_plugin.subject import Subject, SubjectError
 from triton_plugin.terminal import console, say
+from triton_plugin.update_images import outdated, table
 from triton_plugin.validation.hints import hint
 from triton_plugin.validation.validate import check, deployments, schema
 from triton_plugin.watch import watch
@@ -91,6 +92,15 @@ def _parser() -> argparse.ArgumentParser:
         "Try again what failed, measure again if figures stalled the object, or roll out again what a soak undid.",
     )
     made.add_argument("name")
+    _add_place(made)
+    made = command(
+        "update-images",
+        _update_images,
+        "List the objects that keep other images than the installation has, and ask the operator to take these.",
+    )
+    made.add_argument("names", nargs="*", metavar="NAME", help="objects to update; none: only list them all")
+    made.add_argument("--all", action="store_true", help="update every object of the namespace that is listed")
+    made.add_argument("--dry-run", action="store_true", help="list, and ask for nothing")
     _add_place(made)
     made = command("compare", _compare, "Compare two objects; figures are shown only if they were measured alike.")
     made.add_argument("left", metavar="A")
@@ -222,6 +232,27 @@ def _retry(options: argparse.Namespace) -> int:
         raise SubjectError(refused(subject))
     cluster.retry(options.name, datetime.now(UTC).isoformat(timespec="seconds"))
     say(f"TritonDeployment {options.name}: the operator was asked for another try: {words}")
+    return OK
+
+
+def _update_images(options: argparse.Namespace) -> int:
+    cluster = Cluster(options.context, options.namespace)
+    named = [cluster.subject(each) for each in options.names] if options.names and not options.all else None
+    behind = outdated(cluster.subjects() if named is None else named)
+    if not behind:
+        say("No object keeps other images than the installation has.")
+        return OK
+    console().print(table(behind))
+    if options.dry_run or not (options.all or options.names):
+        say("Nothing was asked for. To update objects, name them, or type --all, without --dry-run.")
+        return OK
+    moment = datetime.now(UTC).isoformat(timespec="seconds")
+    for each in behind:
+        cluster.update_images(each.name, moment)
+        say(
+            f"TritonDeployment {each.name}: the operator was asked for these images: every model is converted and"
+            f" verified with them, while what is active serves. To follow it, type: kubectl triton watch {each.name}"
+        )
     return OK
 
 

@@ -16,6 +16,8 @@ from triton_plugin.tables import margin, ranked
 
 GOES_ON = {Reason.ROLLING_OUT, Reason.WAITING, Reason.RUNNING}
 """Reasons of a condition that is False although nothing is wrong: no revision is active yet."""
+HELD = {Reason.SUSPENDED, Reason.AWAITING_APPROVAL}
+"""Reasons of what waits for its user, without anything being wrong."""
 DOCS = {str(reason): reason.doc for reason in Reason}
 
 
@@ -54,11 +56,9 @@ def _outcome(subject: Subject) -> str:
             f"The operator has not processed generation {subject.generation} of the spec yet;"
             f" what follows describes generation {seen}."
         )
-    if subject.holds("Ready") and subject.holds("Stalled"):
-        lines.append(f"{name} is ready with the previous revision: the new one was undone.")
-        lines += list(_trouble(subject))
-    elif subject.holds("Ready"):
+    if subject.holds("Ready"):
         lines.append(_sentence(f"{name} is ready: {_message(subject, 'Ready')}"))
+        lines += list(_newer(subject))
     elif subject.holds("Stalled"):
         lines.append(f"{name} is stalled: it cannot become ready until something is changed.")
         lines += list(_trouble(subject))
@@ -76,6 +76,21 @@ def _outcome(subject: Subject) -> str:
     return "\n".join([*lines, *_notices(subject)])
 
 
+def _newer(subject: Subject) -> Iterator[str]:
+    """What becomes of something newer than what serves."""
+    if subject.newer is None:
+        return
+    words = f"{subject.newer.reason}: {subject.newer.message}"
+    if subject.stopped is None:
+        yield _sentence(f"Something newer is worked on: {words}")
+    elif subject.newer.reason in HELD:
+        yield _sentence(f"Something newer waits for you: {words}")
+        yield from _to_do(subject, subject.newer.reason)
+    else:
+        yield "Something newer does not serve, until something is changed."
+        yield from _trouble(subject)
+
+
 def _notices(subject: Subject) -> Iterator[str]:
     """What the user should know, whatever becomes of the object."""
     for each in filter(None, (subject.condition(kind) for kind in NOTICES)):
@@ -86,7 +101,7 @@ def _notices(subject: Subject) -> Iterator[str]:
 
 def _trouble(subject: Subject) -> Iterator[str]:
     """What is in the way, what it means, and what to do."""
-    observed = (subject.condition(each) for each in (*STAGES, "Stalled"))
+    observed = (subject.condition(each) for each in (*STAGES, "UpToDate", "Stalled"))
     wrong = (each for each in observed if each and (each.status == "False") == (each.type != "Stalled"))
     found = next(wrong, None)
     if found is None:
@@ -262,7 +277,7 @@ def _route(subject: Subject) -> str:
 def _soak(subject: Subject) -> str:
     """What became of the active revision's soak, unless the outcome says it, as it does of a canary."""
     found = subject.condition("Soaked")
-    if found is None or subject.holds("Stalled") or found.reason == Reason.CANARY:
+    if found is None or subject.holds("Stalled") or found.reason in (Reason.CANARY, Reason.SOAK_FAILED):
         return ""
     line = _sentence(f"Soak: {found.reason}: {found.message}")
     return "\n".join([line, *(_to_do(subject, found.reason) if found.reason not in GOES_ON else [])])

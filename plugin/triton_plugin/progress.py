@@ -91,7 +91,7 @@ def panel(status: TritonDeploymentStatus, elapsed: float, measured: str = "") ->
     """Return the live display: stages and their reasons, then candidates and the last measurement."""
     stages = Table(box=None, show_header=False, pad_edge=False)
     conditions = by_type(status)
-    for name in (*STAGES, *([SOAK] if SOAK in conditions else []), "Ready"):
+    for name in (*STAGES, *([SOAK] if SOAK in conditions else []), "Ready", "UpToDate"):
         found = conditions.get(name)
         mark, style = MARKS[found.status if found else "Unknown"]
         words = [found.reason, found.message] if found else ["not observed yet", ""]

@@ -23,14 +23,14 @@ def _again(subject: Subject) -> Iterator[str]:
     damaged = [each.name for each in failures if each.reason == Reason.REPOSITORY_DAMAGED]
     if damaged:
         yield f"{', '.join(damaged)}: published again"
-    stalled = subject.condition("Stalled") if subject.holds("Stalled") else None
-    if stalled is not None and stalled.reason == Reason.SOAK_FAILED:
+    stopped = subject.stopped
+    if stopped is not None and stopped.reason == Reason.SOAK_FAILED:
         yield "the revision that the soak undid is tried again"
-    if stalled is None or all(failure.uid for failure in subject.failures.values()):
+    if stopped is None or all(failure.uid for failure in subject.failures.values()):
         return
     for kind, measured in FIGURES.items():
         found = subject.condition(kind)
-        if found is not None and (found.status, found.reason) == ("False", stalled.reason):
+        if found is not None and (found.status, found.reason) == ("False", stopped.reason):
             yield f"{measured} will be measured again; the active revision, if there is one, serves meanwhile"
             return
 
@@ -38,15 +38,15 @@ def _again(subject: Subject) -> Iterator[str]:
 def refused(subject: Subject) -> str:
     """Return why a retry would do nothing, and what to do instead."""
     name = f"TritonDeployment {subject.name}"
-    if subject.holds("Stalled") or subject.is_paused:
-        found = subject.condition("Stalled") if subject.holds("Stalled") else subject.condition("Reconciling")
+    if subject.stopped is not None or subject.is_paused:
+        found = subject.stopped or subject.condition("Reconciling")
         reason = found.reason if found else ""
         to_do = (
             advice(reason, subject.name, subject.namespace)
             or f"Ask what is in the way: kubectl triton explain {subject.name}"
         )
         return f"{name} waits for a change ({reason}), and no Job failed, so a retry would do nothing. {to_do}"
-    if subject.holds("Ready"):
+    if subject.holds("Ready") and subject.newer is None:
         return (
             f"{name} is ready and no Job failed, so a retry would do nothing. To measure again, change"
             " spec.performance.measurement.requestCount; after a change of your files, set a new spec.source.revision."

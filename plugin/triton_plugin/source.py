@@ -56,9 +56,25 @@ class Cluster:
         """Return the object alone. Raises SubjectError."""
         return self._asked(self._custom.get_namespaced_custom_object, name)
 
+    def subjects(self) -> list[Subject]:
+        """Return all objects of the namespace, without their results. Raises SubjectError."""
+        kind = TRITON_DEPLOYMENT
+        with answered(f"the TritonDeployments of namespace {self.namespace}"):
+            found: Any = self._custom.list_namespaced_custom_object(
+                kind.group, kind.version, self.namespace, kind.plural, _request_timeout=TIMEOUT_SECONDS
+            )
+        return [parse(each, None) for each in found["items"]]
+
     def retry(self, name: str, moment: str) -> None:
         """Ask the operator for another try of what failed; ``moment`` differs each time. Raises SubjectError."""
-        annotated = {"metadata": {"annotations": {names.RETRY_ANNOTATION: moment}}}
+        self._annotate(name, names.RETRY_ANNOTATION, moment)
+
+    def update_images(self, name: str, moment: str) -> None:
+        """Ask the operator for the installation's images; ``moment`` differs each time. Raises SubjectError."""
+        self._annotate(name, names.UPDATE_IMAGES_ANNOTATION, moment)
+
+    def _annotate(self, name: str, annotation: str, text: str) -> None:
+        annotated = {"metadata": {"annotations": {annotation: text}}}
         self._asked(self._custom.patch_namespaced_custom_object, name, annotated)
 
     def _asked(self, request: Callable[..., Any], name: str, *body: dict[str, Any]) -> dict[str, Any]:

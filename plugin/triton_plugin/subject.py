@@ -62,6 +62,20 @@ class Subject:
         return found is not None and found.reason == Reason.SOAKING
 
     @property
+    def newer(self) -> Condition | None:
+        """What is said of something newer while the object is ready without it; None: there is nothing newer."""
+        found = self.condition("UpToDate")
+        return found if found is not None and found.status == "False" and self.holds("Ready") else None
+
+    @property
+    def stopped(self) -> Condition | None:
+        """Why nothing more is tried, of the object or of something newer than what serves; None: that is not so."""
+        if self.holds("Stalled"):
+            return self.condition("Stalled")
+        rest = self.condition("Reconciling")
+        return self.newer if self.newer and rest and rest.reason == self.newer.reason else None
+
+    @property
     def is_paused(self) -> bool:
         """Whether the object waits for its user although nothing is wrong."""
         found = self.condition("Reconciling")

@@ -1,4 +1,4 @@
-"""Watches one object until it is ready and its soak is over, stalled or waiting for its user."""
+"""Watches one object until it is ready, up to date and not soaked any more, or stalled, or waiting for its user."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +27,7 @@ def watch(
 ) -> int:
     """Show progress, then the outcome once the object is ready, stalled or waiting for its user. Return an exit status.
 
-    An object whose new revision is soaked is not ready yet.
+    An object whose new revision is soaked, or that works on something newer than what serves, is not done yet.
 
     ``read`` returns the object; a SubjectError is raised if it is the first answer or lasts longer than LOST_SECONDS.
     ``log`` returns the last measurement of a Job in words, or an empty text.
@@ -38,8 +38,8 @@ def watch(
     subject = parse(read(), None)
     with Display(console) as display:
         while True:
-            ready = subject.holds("Ready") and not subject.is_soaked
-            over = ready or subject.holds("Stalled") or subject.is_paused
+            ready = subject.holds("Ready") and not subject.is_soaked and subject.newer is None
+            over = ready or subject.stopped is not None or subject.is_paused
             # At the end, the last measurement may be newer than the last look.
             due = measured != "" if over else clock() - looked >= LOG_SECONDS
             if due:
@@ -60,4 +60,4 @@ def watch(
     if subject.status.search:
         console.print(tables.searches(subject.status.search))
     console.print(explain(subject), markup=False, soft_wrap=True)
-    return STALLED if subject.holds("Stalled") or not subject.holds("Ready") else READY
+    return READY if ready else STALLED

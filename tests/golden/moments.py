@@ -10,10 +10,11 @@ from dataclasses import replace
 from functools import cache, partial
 
 from tests.golden import nvidias_resnet50
-from tests.simulation.answers import FINAL, Fate, when
+from tests.simulation.answers import FINAL, Fate, Fates, when
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_model, a_spec, an_ensemble, candidate
 from tests.simulation.made_jobs import WEB
+from tests.simulation.moving import move
 from triton_converters.contract.results import Counters
 
 Moment = Callable[[], Cluster]
@@ -105,6 +106,19 @@ def edited() -> Cluster:
     cluster = on_the_way("ready")
     cluster.step()
     cluster.edit(models=SMALLER)
+    return cluster
+
+
+def newer_files(reason: str, fates: Fates | None = None) -> Cluster:
+    cluster = on_the_way("ready")
+    cluster.act()
+    move(cluster, fates)
+    return until(cluster, lambda each: has(reason, "UpToDate")(each) and each.started("convert") > 4)
+
+
+def newer_images() -> Cluster:
+    cluster = on_the_way("ready")
+    cluster.settings = replace(SETTINGS, server_image="example/server:2")
     return cluster
 
 
@@ -288,6 +302,9 @@ MOMENTS: dict[str, Moment] = {
     "performance-regressed": regressed,
     "performance-regression-blocks": lambda: regressed(block=True),
     "undone": lambda: soaked("SoakFailed", failing=5),
+    "newer-files": lambda: newer_files("Running"),
+    "newer-files-fail": lambda: newer_files("AllCandidatesFailed", when("convert", FINAL)),
+    "newer-images": newer_images,
     "canary-undone": lambda: soaked("SoakFailed", failing=5, route=ROUTE),
 }
 """By the case's name. A page in objects/ shows the first object of its kind, in this order."""

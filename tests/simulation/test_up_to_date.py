@@ -7,34 +7,23 @@ from dataclasses import replace
 
 import pytest
 
-from tests.simulation.answers import FINAL, GOOD, Fate, Fates, when
+from tests.simulation.answers import FINAL, Fate, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_spec
+from tests.simulation.moving import move
 from tests.simulation.test_soak import ONE, SWEEP, WIDER, ask, asking, clients, flipped
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.records import ACTIVE, FINISHED
+from triton_converters.contract.records import ACTIVE
 
 DONE = {"Ready": "True", "UpToDate": "True", "Reconciling": "False", "Stalled": "False"}
 BEHIND = DONE | {"UpToDate": "False"}
 WORKS_ON_IT = {"Ready": "False", "UpToDate": "False", "Reconciling": "True", "Stalled": "False"}
 STALLED = {"Ready": "False", "UpToDate": "False", "Reconciling": "False", "Stalled": "True"}
-NEW_FILES = Fate(content="newer")
 
 
 def summary(cluster: Cluster) -> dict[str, str]:
     """The statuses of the conditions that summarize."""
     return {kind: cluster.condition(kind)["status"] for kind in DONE}
-
-
-def move(cluster: Cluster, then: Fates | None = None, files: Fate = NEW_FILES) -> None:
-    """Let the source be read again under the same spec, with other files at its URI."""
-    others = then or (lambda stage, name, request: GOOD)
-    cluster.fates = lambda stage, name, request: files if stage == "source" else others(stage, name, request)
-    data = cluster.objects["ConfigMap", "digits-results"]["data"]
-    for entry in [each for each in data if each.removeprefix(FINISHED).startswith("source.")]:
-        del data[entry]
-    for kind, name in [each for each in cluster.objects if each[0] == "Job" and "-source-" in each[1]]:
-        cluster.delete(kind, name)
 
 
 def passed(cluster: Cluster, over: Callable[[], bool] | None = None, steps: int = 300) -> list[dict[str, str]]:

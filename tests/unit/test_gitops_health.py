@@ -29,6 +29,9 @@ READY = {
     "several-servers",
     "autoscaling-paused",
     "cleaning-the-claim",
+    "newer-files",
+    "newer-files-fail",
+    "newer-images",
 }
 FAILED = {
     "approval-invalid",
@@ -114,6 +117,12 @@ def test_argo_cd_says_why(phase: str) -> None:
     body = recorded(phase)
     (ready,) = [each for each in body["status"]["conditions"] if each["type"] == "Ready"]
     assert argo(body)[1] == f"{ready['reason']}: {ready['message']}"
+
+
+def test_argo_cd_says_what_is_newer() -> None:
+    (newer,) = [each for each in recorded("newer-files-fail")["status"]["conditions"] if each["type"] == "UpToDate"]
+    assert argo(recorded("newer-files-fail"))[1].endswith(f"; UpToDate: {newer['reason']}: {newer['message']}")
+    assert "UpToDate: " not in argo(recorded("ready"))[1]
 
 
 @pytest.mark.parametrize("phase", PHASES)

@@ -11,17 +11,22 @@ for _, condition in ipairs(obj.status.conditions) do
   conditions[condition.type] = condition
 end
 local ready, stalled, reconciling = conditions["Ready"], conditions["Stalled"], conditions["Reconciling"]
+local newest = conditions["UpToDate"]
 if ready == nil then
   return health
 end
 health.message = ready.reason .. ": " .. ready.message
--- Both may be true of an object that is Ready: a new revision was undone, or is soaked.
+-- An object that is Ready may still be Reconciling: the revision of an edit is soaked, and may be undone.
 if stalled ~= nil and stalled.status == "True" then
   health.status = "Degraded"
 elseif reconciling ~= nil and reconciling.status == "True" then
   health.status = "Progressing"
 elseif ready.status == "True" then
   health.status = "Healthy"
+  -- What the commit asks for serves. Files that are newer than it, or newer images, are no fault of the commit.
+  if newest ~= nil and newest.status ~= "True" then
+    health.message = health.message .. "; UpToDate: " .. newest.reason .. ": " .. newest.message
+  end
 elseif ready.reason == "AwaitingApproval" or ready.reason == "Suspended" then
   health.status = "Suspended"
 end

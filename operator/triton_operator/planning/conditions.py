@@ -161,39 +161,45 @@ def _summary(context: Context, progress: Progress, stages: Sequence[Verdict]) ->
     else:
         flip = Verdict("Available", False, Reason.ROLLING_OUT, "the Service is about to point to the target revision")
         first = progress.rollout.blocking or flip
+    if progress.stalled:
+        rest = Verdict("Reconciling", False, first.reason, "nothing more is tried until something changes")
+    elif first.reason in PAUSED:
+        rest = Verdict("Reconciling", False, first.reason, first.message)
+    else:
+        rest = Verdict("Reconciling", True, Reason.PROGRESSING, first.message)
     lacks = first
     if is_met(context):
-        available = next(each for each in stages if each.type == "Available")
-        if available.status:
-            return [*_serves_on(context, first), clear]
-        lacks = available
-    summary = [replace(lacks, type="Ready", status=False), replace(lacks, type="UpToDate", status=False)]
-    if progress.stalled:
-        stopped = Verdict("Reconciling", False, first.reason, "nothing more is tried until something changes")
-        return [*summary, stopped, Verdict("Stalled", True, first.reason, first.message)]
-    if first.reason in PAUSED:
-        return [*summary, Verdict("Reconciling", False, first.reason, first.message), clear]
-    return [*summary, Verdict("Reconciling", True, Reason.PROGRESSING, first.message), clear]
+        lacks = next(each for each in stages if each.type == "Available")
+        if lacks.status:
+            return [*_serves_on(context, first), replace(rest, status=False), clear]
+    stalled = Verdict("Stalled", True, first.reason, first.message) if progress.stalled else clear
+    return [*(replace(lacks, type=kind, status=False) for kind in ("Ready", "UpToDate")), rest, stalled]
 
 
 def _serves_on(context: Context, newer: Verdict) -> Iterator[Verdict]:
-    """Ready, UpToDate and Reconciling while the spec is met, and something newer waits or failed.
+    """Ready and UpToDate while the spec is met, and something newer is worked on, waits or failed.
 
-    Not Reconciling: to a tool that waits for a commit this object is done, whatever becomes of newer files.
+    Reconciling and Stalled are False then: to a tool that waits for a commit the object is done. The reason of
+    Reconciling still tells whether work goes on.
     """
     words = f"revision {context.serving_revision} serves, as the spec asks; UpToDate tells what is newer"
     yield Verdict("Ready", True, Reason.READY, words)
     yield replace(newer, type="UpToDate", status=False)
-    yield Verdict("Reconciling", False, Reason.READY, "the spec is met; UpToDate tells what is newer")
 
 
 def transitions(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str, str]]:
     """Type, reason, message and condition of an Event for each condition, candidate and revision that changed."""
     yield from _switch(old, new)
     known = {each.type: (each.status, each.reason) for each in old.conditions}
-    stays_ready = "UpToDate" in known and all(_holds(status, "Ready") for status in (old, new))
+    stays_ready = "UpToDate" in known and all(_has(status, "Ready", "True") for status in (old, new))
     for each in new.conditions:
-        if not _is_told(each, stays_ready):
+        if each.type == "UpToDate":
+            failed = each.reason not in QUIET and _has(new, "Reconciling", each.reason)
+            told = stays_ready and (each.status == "True" or failed)
+        else:
+            # A stage's condition says why a summary does not hold.
+            told = each.type not in SUMMARY or (each.status == "True" and each.type != "Reconciling")
+        if not told:
             continue
         if known.get(each.type) == (each.status, each.reason) or each.reason in (Reason.WAITING, Reason.PENDING):
             continue
@@ -208,18 +214,9 @@ def transitions(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Ite
     yield from _start(old, new)
 
 
-def _holds(status: TritonDeploymentStatus, kind: ConditionType) -> bool:
-    return any((each.type, each.status) == (kind, "True") for each in status.conditions)
-
-
-def _is_told(condition: Condition, stays_ready: bool) -> bool:
-    """Whether an Event tells of a condition: of a summary only that it holds, because a stage's says why it does not.
-
-    While the object stays Ready, only UpToDate summarizes that something newer failed, or serves.
-    """
-    if condition.type == "UpToDate":
-        return stays_ready and (condition.status == "True" or condition.reason not in QUIET)
-    return condition.type not in SUMMARY or (condition.status == "True" and condition.type != "Reconciling")
+def _has(status: TritonDeploymentStatus, kind: ConditionType, value: str) -> bool:
+    """Whether a condition has a status or a reason."""
+    return any(each.type == kind and value in (each.status, each.reason) for each in status.conditions)
 
 
 def _start(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str, str]]:

@@ -66,6 +66,9 @@ def _overview(report: Report) -> str:
     ready = report.condition("Ready")
     if ready is not None:
         lines.append(f"**{'Ready' if ready.status == 'True' else text(ready.reason)}**: {text(ready.message)}.")
+    newer = report.condition("UpToDate")
+    if newer is not None and newer.status != "True" and ready is not None and ready.status == "True":
+        lines += ["", f"**Not up to date**: {text(newer.reason)}: {text(newer.message)}."]
     if report.rehearsed:
         lines += ["", f"**Rehearsed**: {text(report.rehearsed)}."]
     if report.serving is not None:

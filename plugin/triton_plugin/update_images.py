@@ -1,0 +1,38 @@
+"""Says which images of the installation an object does not have yet, and what an update to them does. Pure."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from triton_operator.api.status import Images
+from triton_plugin.subject import Subject
+from triton_plugin.tables import Grid
+
+HEADINGS = ("Object", "Field", "Keeps", "The installation has")
+
+
+def table(subjects: Sequence[Subject]) -> Grid:
+    """Return what differs, a row for each field of each object."""
+    return Grid("Images", HEADINGS, [row for each in subjects for row in _rows(each)])
+
+
+def outdated(subjects: Sequence[Subject]) -> list[Subject]:
+    """Return the objects that keep other images than the installation has."""
+    return [each for each in subjects if each.status.new_images is not None]
+
+
+def _rows(subject: Subject) -> Iterator[tuple[str, str, str, str]]:
+    newer, kept = _said(subject.status.new_images), _said(subject.status.images)
+    for field, value in newer.items():
+        if value != kept.get(field):
+            yield subject.name, field, _words(kept.get(field)), _words(value)
+
+
+def _said(images: Images | None) -> dict[str, Any]:
+    return images.model_dump(by_alias=True, exclude={"spec_digest", "asked"}) if images is not None else {}
+
+
+def _words(value: Any) -> str:
+    """Return a field's value in words; most are an image, some are flags or say what the images can do."""
+    if isinstance(value, list):
+        return " ".join(value) or "none"
+    return "none" if value in (None, "") else str(value)
