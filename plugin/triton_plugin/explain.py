@@ -101,7 +101,7 @@ def _notices(subject: Subject) -> Iterator[str]:
 
 def _trouble(subject: Subject) -> Iterator[str]:
     """What is in the way, what it means, and what to do."""
-    observed = (subject.condition(each) for each in (*STAGES, "UpToDate", "Stalled"))
+    observed = (subject.condition(each) for each in (*STAGES, "Stalled", "UpToDate"))
     wrong = (each for each in observed if each and (each.status == "False") == (each.type != "Stalled"))
     found = next(wrong, None)
     if found is None:

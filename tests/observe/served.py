@@ -41,7 +41,7 @@ def write_model(repository: Path, name: str) -> None:
 
 @contextmanager
 def served(folder: Path, model: str) -> Iterator[int]:
-    """A server under load; its port of metrics. It reports summaries of latencies, which it does not by default."""
+    """A server under load; its port of metrics. It reports summaries of latencies, as the chart has it by default."""
     repository = folder / "models"
     write_model(repository, model)
     http, grpc, metrics = free_ports()

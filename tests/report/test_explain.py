@@ -40,7 +40,7 @@ def test_an_object_that_was_undone_says_why_and_what_to_do() -> None:
     body, results = copy.deepcopy(golden("undone"))
     body["status"] = expected("undone")
     text = explain(parse(body, results))
-    assert "digits is ready with the previous revision: the new one was undone.\n  what:  Stalled: SoakFailed: " in text
+    assert "digits is stalled: it cannot become ready until something is changed.\n  what:  Stalled: SoakFailed: " in text
     assert "5 % of 5800 requests failed in pod" in text
     assert "\n  to do: Nothing at once: the previous revision is active." in text
     assert text.count("requests failed in pod") == 1
