@@ -251,7 +251,7 @@ def _update_images(options: argparse.Namespace) -> int:
         cluster.update_images(each.name, moment)
         say(
             f"TritonDeployment {each.name}: the operator was asked for these images: every model is converted and"
-            f" verified with them, while what is active serves. To follow it, type: kubectl triton watch {each.name}"
+            f" verified with them, while the active revision serves; to follow it: kubectl triton watch {each.name}"
         )
     return OK
 

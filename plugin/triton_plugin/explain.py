@@ -77,7 +77,7 @@ def _outcome(subject: Subject) -> str:
 
 
 def _newer(subject: Subject) -> Iterator[str]:
-    """What becomes of something newer than what serves."""
+    """What becomes of something newer than the active revision."""
     if subject.newer is None:
         return
     words = f"{subject.newer.reason}: {subject.newer.message}"

@@ -69,7 +69,7 @@ class Subject:
 
     @property
     def stopped(self) -> Condition | None:
-        """Why nothing more is tried, of the object or of something newer than what serves; None: that is not so."""
+        """Why nothing more is tried, of the object or of what is newer than its active revision; None: work goes on."""
         if self.holds("Stalled"):
             return self.condition("Stalled")
         rest = self.condition("Reconciling")

@@ -27,7 +27,7 @@ def watch(
 ) -> int:
     """Show progress, then the outcome once the object is ready, stalled or waiting for its user. Return an exit status.
 
-    An object whose new revision is soaked, or that works on something newer than what serves, is not done yet.
+    An object whose new revision is soaked, or that works on something newer than the active revision, is not done yet.
 
     ``read`` returns the object; a SubjectError is raised if it is the first answer or lasts longer than LOST_SECONDS.
     ``log`` returns the last measurement of a Job in words, or an empty text.

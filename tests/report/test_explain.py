@@ -40,7 +40,9 @@ def test_an_object_that_was_undone_says_why_and_what_to_do() -> None:
     body, results = copy.deepcopy(golden("undone"))
     body["status"] = expected("undone")
     text = explain(parse(body, results))
-    assert "digits is stalled: it cannot become ready until something is changed.\n  what:  Stalled: SoakFailed: " in text
+    assert (
+        "digits is stalled: it cannot become ready until something is changed.\n  what:  Stalled: SoakFailed: " in text
+    )
     assert "5 % of 5800 requests failed in pod" in text
     assert "\n  to do: Nothing at once: the previous revision is active." in text
     assert text.count("requests failed in pod") == 1
@@ -266,3 +268,19 @@ def test_every_reason_that_stops_somebody_has_advice() -> None:
     stopping = members[members.index(Reason.INVALID_SPEC) :]
     told = {str(reason) for reason in stopping} - {"NotBest", "Passed"}
     assert told - generate_advice.advice().keys() == set()
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        ("newer-files", "Something newer is worked on: Running: "),
+        ("newer-files-fail", "Something newer does not serve, until something is changed.\n  what:  Converted: "),
+        ("newer-images", "Note: NewImages: the installation has other images than this object keeps (server; "),
+    ],
+)
+def test_an_object_that_stays_ready_says_what_is_newer(case: str, words: str) -> None:
+    body, results = copy.deepcopy(golden(case))
+    body["status"] = expected(case)
+    text = explain(parse(body, results))
+    assert text.startswith("TritonDeployment vision/digits is ready: ")
+    assert words in text

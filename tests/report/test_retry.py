@@ -42,6 +42,15 @@ def test_a_retry_lifts_the_bar_of_a_soak() -> None:
     assert asked(undone()) == "the revision that the soak undid is tried again"
 
 
+def test_what_is_newer_and_failed_runs_again_although_the_object_is_ready() -> None:
+    body, results = copy.deepcopy(golden("newer-files-fail"))
+    body["status"] = expected("newer-files-fail")
+    found = parse(body, results)
+    assert asked(found).count("UserCodeFailed") == 4
+    body["status"]["candidates"] = []
+    assert "waits for a change (AllCandidatesFailed)" in refused(parse(body, None))
+
+
 def test_a_revision_that_was_damaged_too_often_is_published_again() -> None:
     body, results = copy.deepcopy(golden("ready"))
     body["status"]["candidates"][0] |= {"state": "Failed", "reason": "RepositoryDamaged"}

@@ -60,6 +60,29 @@ def test_it_goes_on_while_a_new_revision_is_soaked() -> None:
     assert watched([case("ready")])[0] == 0
 
 
+def newer(name: str) -> dict[str, Any]:
+    """An object with the status that the pass of a golden case writes."""
+    return case(name) | {"status": expected(name)}
+
+
+def test_it_follows_newer_files_of_an_object_that_stays_ready() -> None:
+    status, text = watched([newer("newer-files"), newer("newer-files"), newer("ready")])
+    assert status == 0
+    assert text.splitlines()[0].lstrip().startswith("0 s  Converted: Running: ")
+    status, text = watched([newer("newer-files"), newer("newer-files-fail")])
+    assert status == 1
+    assert (
+        "Something newer does not serve, until something is changed.\n  what:  Converted: AllCandidatesFailed: " in text
+    )
+    assert "\n  to do: " in text
+
+
+def test_an_object_of_an_operator_without_up_to_date_ends_as_it_did() -> None:
+    older = newer("ready")
+    older["status"]["conditions"] = [each for each in older["status"]["conditions"] if each["type"] != "UpToDate"]
+    assert watched([older])[0] == 0
+
+
 def test_a_line_names_only_the_candidates_whose_state_changed() -> None:
     later = case("profiling")
     changed = next(each for each in later["status"]["candidates"] if each["name"] == "onnx-fp32")

@@ -48,7 +48,7 @@ def test_ready_stays_true_while_newer_files_are_worked_on(serving: Cluster) -> N
     assert passed(serving) == [BEHIND, DONE]
     assert serving.status["serving"]["revision"] != first
     events = [(each.type, each.message) for each in serving.events[told:] if "UpToDate" in each.message]
-    assert events == [("Normal", "UpToDate: nothing newer is wanted than what serves")]
+    assert events == [("Normal", "UpToDate: nothing newer is wanted than the active revision")]
 
 
 def test_both_conditions_say_which_revision_serves_and_what_the_newer_one_waits_for(serving: Cluster) -> None:

@@ -269,10 +269,10 @@ class TritonDeploymentStatus(StatusType):
     ] = Field(default_factory=list)
     """Conditions of the object. Ready, UpToDate, Reconciling and Stalled summarize the others, following the
     conventions of kstatus (Kubernetes SIG CLI). Ready is True while what this generation of the spec asks for serves,
-    verified; UpToDate while nothing newer is wanted than what serves. ServerVulnerable and ClaimShared are warnings,
-    Rehearsed, NewCandidatesAvailable and NewImagesAvailable are notices. These five are there only while they are True,
-    Autoscaling only with `serving.autoscaling`, Routed only with `serving.route`, and Soaked only with `serving.soak`;
-    the others do not depend on them."""
+    verified; UpToDate while nothing newer is wanted than the active revision. ServerVulnerable and ClaimShared are
+    warnings, Rehearsed, NewCandidatesAvailable and NewImagesAvailable are notices. These five are there only while they
+    are True, Autoscaling only with `serving.autoscaling`, Routed only with `serving.route`, and Soaked only with
+    `serving.soak`; the others do not depend on them."""
     images: Images | None = None
     """Images that are kept when the operator is upgraded."""
     new_images: Images | None = None

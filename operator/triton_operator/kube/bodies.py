@@ -19,7 +19,7 @@ COMPONENT = "triton-operator"
 ALL: Mapping[ConditionType, bool] = {"Ready": False, "UpToDate": False, "Reconciling": False, "Stalled": True}
 """The conditions of an object that is stalled."""
 ONLY_NEWER: Mapping[ConditionType, bool] = {"UpToDate": False}
-"""What changes of them if only something newer than what serves is."""
+"""What changes of them if only something newer than the active revision is."""
 LONGEST_EVENT_MESSAGE = 1024
 """The longest message of an Event in bytes; the API server refuses more."""
 LONGEST_ERROR = 300

@@ -139,7 +139,7 @@ def _images(context: Context) -> Iterator[Verdict]:
         fields = ", ".join(differing(context.pins, found, context.spec.serving.image))
         message = (
             f"the installation has other images than this object keeps ({fields}; status.newImages has all); to have"
-            f" every model converted and verified with them, while what is active serves, type: kubectl triton"
+            f" every model converted and verified with them, while the active revision serves, type: kubectl triton"
             f" update-images {context.name} --namespace {context.deployment.namespace}"
         )
         yield Verdict("NewImagesAvailable", True, Reason.NEW_IMAGES, message)
@@ -150,7 +150,7 @@ def _summary(context: Context, progress: Progress, stages: Sequence[Verdict]) ->
     clear = Verdict("Stalled", False, Reason.NO_STALL, "nothing is in the way")
     if isinstance(progress, RolledOut) and progress.rollout.is_complete:
         words = "; ".join(filter(None, (f"{context.name} serves, verified and measured", kept(context))))
-        newest = Verdict("UpToDate", True, Reason.READY, "nothing newer is wanted than what serves")
+        newest = Verdict("UpToDate", True, Reason.READY, "nothing newer is wanted than the active revision")
         soak = progress.rollout.soak
         rest = Verdict("Reconciling", False, Reason.READY, "nothing is left to do")
         if soak.goes_on and soak.verdict is not None and not is_met(context):

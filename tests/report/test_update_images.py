@@ -1,0 +1,72 @@
+"""`kubectl triton update-images`: what it lists, and for which objects it asks."""
+
+import copy
+
+import pytest
+
+from tests.report.subjects import expected, golden
+from triton_plugin import __main__
+from triton_plugin.subject import Subject, parse
+
+
+def subject(name: str, case: str) -> Subject:
+    body, _ = copy.deepcopy(golden(case))
+    body["status"] = expected(case)
+    body["metadata"]["name"] = name
+    return parse(body, None)
+
+
+class FakeCluster:
+    """Holds two objects, one of which keeps other images than the installation has; notes what is asked of it."""
+
+    objects = {name: subject(name, case) for name, case in (("digits", "newer-images"), ("faces", "ready"))}
+    asked: list[str] = []
+
+    def __init__(self, context: str | None, namespace: str | None) -> None:
+        """There is always a cluster."""
+
+    def subject(self, name: str) -> Subject:
+        return self.objects[name]
+
+    def subjects(self) -> list[Subject]:
+        return list(self.objects.values())
+
+    def update_images(self, name: str, moment: str) -> None:
+        self.asked.append(name)
+
+
+@pytest.fixture(autouse=True)
+def cluster(monkeypatch: pytest.MonkeyPatch) -> type[FakeCluster]:
+    monkeypatch.setattr(FakeCluster, "asked", [])
+    monkeypatch.setattr(__main__, "Cluster", FakeCluster)
+    monkeypatch.setenv("COLUMNS", "120")
+    return FakeCluster
+
+
+@pytest.mark.parametrize(
+    ("arguments", "asked"),
+    [([], []), (["--all"], ["digits"]), (["digits"], ["digits"]), (["faces", "digits"], ["digits"])],
+)
+def test_it_lists_what_differs_and_asks_for_what_is_named(
+    arguments: list[str], asked: list[str], cluster: type[FakeCluster], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert __main__.main(["update-images", *arguments]) == 0
+    assert cluster.asked == asked
+    out = capsys.readouterr().out
+    (row,) = [line.split() for line in out.splitlines() if "example/server:1" in line]
+    assert row == ["digits", "server", "example/server:1", "example/server:2"]
+    assert ("the operator was asked for these images" in out) == bool(asked)
+    assert ("Nothing was asked for" in out) != bool(asked)
+
+
+def test_a_dry_run_asks_for_nothing(cluster: type[FakeCluster], capsys: pytest.CaptureFixture[str]) -> None:
+    assert __main__.main(["update-images", "--all", "--dry-run"]) == 0
+    assert (cluster.asked, "Nothing was asked for" in capsys.readouterr().out) == ([], True)
+
+
+def test_an_object_that_has_the_images_is_asked_for_nothing(
+    cluster: type[FakeCluster], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert __main__.main(["update-images", "faces"]) == 0
+    assert cluster.asked == []
+    assert capsys.readouterr().out == "No object keeps other images than the installation has.\n"
