@@ -1,6 +1,7 @@
 """`kubectl triton update-images`: what it lists, and for which objects it asks."""
 
 import copy
+from typing import ClassVar
 
 import pytest
 
@@ -19,8 +20,8 @@ def subject(name: str, case: str) -> Subject:
 class FakeCluster:
     """Holds two objects, one of which keeps other images than the installation has; notes what is asked of it."""
 
-    objects = {name: subject(name, case) for name, case in (("digits", "newer-images"), ("faces", "ready"))}
-    asked: list[str] = []
+    objects: ClassVar = {name: subject(name, case) for name, case in (("digits", "newer-images"), ("faces", "ready"))}
+    asked: ClassVar[list[str]] = []
 
     def __init__(self, context: str | None, namespace: str | None) -> None:
         """There is always a cluster."""

@@ -10,7 +10,7 @@ import pytest
 from tests.simulation.answers import FINAL, Fate, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_spec
-from tests.simulation.moving import move
+from tests.simulation.moving import NEW_FILES, move
 from tests.simulation.test_soak import ONE, SWEEP, WIDER, ask, asking, clients, flipped
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import ACTIVE
@@ -71,6 +71,19 @@ def test_newer_files_that_fail_stall_nothing_and_one_event_warns(serving: Cluste
     assert not [each for each in serving.events[told:] if each.message.startswith("Stalled")]
     move(serving, files=Fate(content="mended"))
     assert passed(serving) == [BEHIND, DONE]
+
+
+def test_a_revision_that_says_look_again_asks_for_nothing_else(serving: Cluster) -> None:
+    serving.fates = when("source", NEW_FILES)
+    serving.edit(source={**serving.spec["source"], "revision": "tonight"})
+    assert passed(serving) == [BEHIND, DONE]
+
+
+def test_a_revision_of_the_hub_asks_for_other_files(serving: Cluster) -> None:
+    serving.edit(source={"uri": "hf://acme/digits", "revision": "v1"})
+    passed(serving)
+    serving.edit(source={"uri": "hf://acme/digits", "revision": "v2"})
+    assert passed(serving) == [WORKS_ON_IT, DONE]
 
 
 def test_an_edit_is_not_ready_until_it_serves(serving: Cluster) -> None:

@@ -97,7 +97,10 @@ def _noted(metadata: dict[str, Any], annotation: str) -> str:
 
 def _asked(spec: TritonDeploymentSpec) -> str:
     """Return the digest. What the user left out is left out, so that a newer operator's defaults do not change it."""
-    said = spec.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude=_CHANGES_NOTHING)
+    sources = (("source", spec.source), ("weights", spec.weights), ("data", spec.data))
+    looks_again = {field for field, files in sources if files is not None and not files.revision_names_files}
+    without: dict[str, Any] = _CHANGES_NOTHING | {field: {"revision"} for field in looks_again}
+    said = spec.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude=without)
     return digest({field: value for field, value in said.items() if value != {}}, 16)
 
 

@@ -69,7 +69,7 @@ class Source(ApiType):
     docs/source.md."""
     revision: Revision = ""
     """Branch, tag or commit of `hf`, by default `main`; otherwise any text. Change it to make the operator read the URI
-    again. Default: empty."""
+    again: the object stays Ready meanwhile, and UpToDate is False. Default: empty."""
     sha256: Annotated[str, StringConstraints(max_length=64, pattern=r"^([0-9a-f]{64})?$")] = ""
     """Expected digest of the files, in hexadecimal: the SHA-256 of a single file. For a directory or a ConfigMap, it
     is the SHA-256 of the lines that `sha256sum` prints for its files, sorted by path; docs/source.md has the command.
@@ -85,6 +85,11 @@ class Source(ApiType):
     include: Annotated[list[Pattern], Field(max_length=32)] = Field(default_factory=list)
     """Patterns such as `*.safetensors`. A file is taken if one of them matches its path; `*` matches any
     characters, slashes too. Default: all files."""
+
+    @property
+    def revision_names_files(self) -> bool:
+        """Whether another `revision` asks for other files. Otherwise it only says when to look again."""
+        return uris.split(self.uri).scheme == "hf"
 
 
 class Data(Source):
