@@ -219,6 +219,70 @@ def test_a_new_source_always_replaces(traced: Cluster) -> None:
     assert cluster.serving() != before
 
 
+PAIR = [a_model(candidates=[candidate("onnx-fp32"), candidate("onnx-fp16")])]
+EQUAL = {"onnx-fp32": 1.0, "onnx-fp16": 2000 / 1500}
+"""The speeds at which both are as fast as each other."""
+
+
+def gains(cluster: Cluster, best: str, by: float, p99: int = 5000) -> None:
+    """From now on that candidate measures better than the other one. ``p99``: of the other one."""
+
+    def fates(stage: str, name: str, request: Any) -> Fate:
+        if stage != "profile":
+            return Fate()
+        return Fate(speed=EQUAL[name] * by) if name == best else Fate(speed=EQUAL[name], p99=p99)
+
+    cluster.fates = fates
+
+
+def next_source(cluster: Cluster, number: int) -> str:
+    """A new source is published, measured and serves; the name of the candidate that does."""
+    cluster.edit(source={"uri": f"pvc://models/v{number}"})
+    before = cluster.serving()
+    cluster.settle()
+    assert cluster.serving() != before, "the new source replaces the old one, whichever candidate that takes"
+    assert cluster.condition("Ready")["status"] == "True"
+    return str(cluster.status["serving"]["candidate"])
+
+
+@pytest.fixture
+def pair() -> Cluster:
+    """onnx-fp32 serves, as fast as onnx-fp16."""
+    cluster = Cluster(a_spec(models=PAIR))
+    gains(cluster, "onnx-fp32", 1.0)
+    cluster.settle()
+    assert cluster.status["serving"]["candidate"] == "onnx-fp32"
+    return cluster
+
+
+def test_noise_between_sources_changes_no_format(pair: Cluster) -> None:
+    for number, best in enumerate(["onnx-fp16", "onnx-fp32", "onnx-fp16", "onnx-fp32"]):
+        gains(pair, best, 1.15)
+        assert next_source(pair, number) == "onnx-fp32"
+        assert reasons(pair, "Selected") == [("True", "Selected" if best == "onnx-fp32" else "Kept")]
+    gains(pair, "onnx-fp16", 1.15)
+    next_source(pair, 9)
+    assert "onnx-fp16 is only 15.0 % better" in pair.condition("Selected")["message"]
+    assert "the active candidate is kept" in pair.condition("Selected")["message"]
+
+
+def test_a_candidate_that_is_really_better_wins_with_the_next_source(pair: Cluster) -> None:
+    gains(pair, "onnx-fp16", 1.3)
+    assert next_source(pair, 1) == "onnx-fp16"
+    gains(pair, "onnx-fp32", 1.15)
+    assert next_source(pair, 2) == "onnx-fp16", "from now on it is the one that is kept"
+
+
+def test_with_another_source_too_a_constraint_comes_first(pair: Cluster) -> None:
+    gains(pair, "onnx-fp16", 1.0, p99=11_000)
+    assert next_source(pair, 1) == "onnx-fp16", "the limit is 10 ms"
+
+
+def test_where_the_active_candidate_failed_the_best_of_the_others_serves(pair: Cluster) -> None:
+    pair.fates = when("profile", Fate(sidecar_crashes="failed to load all models"), "onnx-fp32")
+    assert next_source(pair, 1) == "onnx-fp16"
+
+
 # A new source beside the last ---------------------------------------------------------------------------------------
 
 

@@ -43,7 +43,7 @@ class Reason(StrEnum):
     )
     SELECTED = "Selected", "A candidate was selected."
     APPROVED = "Approved", "The candidate that spec.selection.approvedRevision names was selected."
-    KEPT = "Kept", "The active revision was kept: no other candidate is better by minimumImprovementPercent."
+    KEPT = "Kept", "The active candidate was kept: no other one is better by minimumImprovementPercent."
     CLOSEST_SELECTED = (
         "ClosestSelected",
         "No candidate meets every constraint, so the closest one was selected, as spec.selection.fallback says.",

@@ -130,7 +130,8 @@ class Selection(ApiType):
     fallback: Literal["None", "Closest"] = "None"
     """What happens if no candidate meets every constraint. `None` rolls out nothing. `Closest` rolls out the candidate
     that misses the constraints by the smallest margin. Default: None."""
-    minimum_improvement_percent: Annotated[int, Field(ge=0, le=1000)] = 0
-    """Minimum improvement in the objectives, in percent, for which another candidate of the same source replaces the
-    active one. Both must have been measured in the same environment. If 0, the best candidate always replaces the
-    active one. Default: 0."""
+    minimum_improvement_percent: Annotated[int, Field(ge=0, le=1000)] = 20
+    """Minimum improvement in the objectives, in percent, for which another candidate replaces the active one, also
+    where a new source brings new figures. Both must have been measured in the same environment. If 0, the best
+    candidate always replaces the active one. Default: 20, which two stable measurements may differ by without a cause:
+    the windows of each lie within 10 %."""

@@ -6,6 +6,7 @@ from math import isfinite
 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
+from triton_operator import names
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.environments import differences
 from triton_operator.candidates.ranking import Choice, comparison, improvement, percent, within_noise
@@ -40,6 +41,12 @@ class _Ranking:
 
     def of_revision(self, key: str) -> Choice | None:
         return next((choice for choice in self.choices if self.is_revision(choice, key)), None)
+
+    def named(self, candidate: str) -> Choice | None:
+        """The candidate of that name, or the one that a search made it of, if no search found it here."""
+        return next(
+            (each for called in (str, names.tuned) for each in self.choices if called(each.name) == candidate), None
+        )
 
     def __str__(self) -> str:
         """The best ones with their keys."""
@@ -138,9 +145,15 @@ def _awaiting(ranking: _Ranking, choice: Choice, words: str) -> _Decision:
 
 
 def _kept(context: Context, ranking: _Ranking) -> _Decision | None:
-    """Keep the active revision if no candidate of its source is better by the minimum; None if it is not kept."""
+    """Keep the active candidate if no other one is better by the minimum; None if it is not kept.
+
+    With another source it is the candidate of the same name: sources that take turns must not change the format.
+    """
     minimum, best = context.spec.selection.minimum_improvement_percent, ranking.best
+    active = context.deployment.status.active
     serves = ranking.of_revision(context.serving_revision)
+    if serves is None and active is not None and context.serving is not None:
+        serves = ranking.named(active.candidate)
     if not minimum or serves is None or serves.name == best.name or serves.distance > best.distance:
         return None
     ours, theirs = (ranking.attempts[each.name].profile for each in (best, serves))
@@ -153,7 +166,7 @@ def _kept(context: Context, ranking: _Ranking) -> _Decision | None:
     why = f"only {gain:.1f} % better, and spec.selection.minimumImprovementPercent is {minimum}"
     if obstacles:
         why = f"not comparable with it: {obstacles[0]}"
-    return _Decision(serves, Reason.KEPT, f"{_figures(serves)}; the active revision is kept: {best.name} is {why}")
+    return _Decision(serves, Reason.KEPT, f"{_figures(serves)}; the active candidate is kept: {best.name} is {why}")
 
 
 def _serves(context: Context, ranking: _Ranking, choice: Choice) -> bool:
