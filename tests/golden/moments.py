@@ -260,6 +260,13 @@ def soaked(reason: str, failing: int = 0, words: str = "", **serving: object) ->
     return until(cluster, lambda each: has(reason, "Soaked")(each) and words in each.condition("Soaked")["message"])
 
 
+def held() -> Cluster:
+    """A canary whose first step nobody sent a request in."""
+    cluster = soaked("Canary", words="step 1 of 3", route=ROUTE)
+    cluster.counters = lambda pod: Counters(pod, 20_000, 0, 900_000_000)
+    return until(cluster, lambda each: "no verdict yet" in each.condition("Soaked")["message"])
+
+
 ROUTE = {
     "parentRefs": [{"name": "public", "namespace": "gateways"}],
     "hostnames": ["digits.example"],
@@ -289,6 +296,7 @@ MOMENTS: dict[str, Moment] = {
     "kept": kept,
     "soaking": lambda: soaked("Soaking"),
     "canary": lambda: soaked("Canary", words="step 2 of 3", route=ROUTE),
+    "canary-held": held,
     # What went wrong, and what is waited for.
     "suspended": suspended,
     "unschedulable": unschedulable,

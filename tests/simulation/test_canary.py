@@ -10,7 +10,7 @@ from tests.simulation.answers import Fate, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.deployments import a_model, a_spec, candidate
 from tests.simulation.test_route import ROUTE, backends
-from tests.simulation.test_soak import Clients, ask, clients, servers, soaked, summary
+from tests.simulation.test_soak import CONTINUE, Clients, ask, clients, servers, soaked, summary
 from triton_converters.contract.reasons import Reason
 from triton_operator import names
 
@@ -86,10 +86,10 @@ def cluster(before: Cluster) -> Cluster:
     return copy
 
 
-def begun(cluster: Cluster, models: Any = WIDER, share: int = 5) -> tuple[str, str, Gateway]:
+def begun(cluster: Cluster, models: Any = WIDER, share: int = 5, rollout: Any = None) -> tuple[str, str, Gateway]:
     """Edit the object up to the canary's step; the names of the Deployments, and what watches them."""
     old, gateway = cluster.serving() or "", Gateway(cluster)
-    cluster.edit(models=models)
+    cluster.edit(models=models, rollout=rollout or {})
     for _ in range(300):
         gateway.run(1)
         if gateway.seen[-1] == share:
@@ -169,9 +169,9 @@ def test_a_restart_undoes_at_once(cluster: Cluster) -> None:
     assert servers(cluster) == {old}
 
 
-def test_little_traffic_is_no_verdict_and_stops_nothing(cluster: Cluster) -> None:
+def test_little_traffic_is_no_verdict_and_stops_nothing_where_the_spec_says_so(cluster: Cluster) -> None:
     clients(cluster).rate = 0.4
-    _, new, gateway = begun(cluster)
+    _, new, gateway = begun(cluster, rollout=CONTINUE["rollout"])
     gateway.settle()
     assert (cluster.serving(), gateway.seen) == (new, [0, *SHARES, 0])
     assert (soaked(cluster), summary(cluster)[0]) == (("Unknown", "SoakInconclusive"), ("True", "Ready"))
@@ -286,7 +286,7 @@ def test_without_the_gateway_api_the_service_moves_as_without_a_canary(cluster: 
 def test_counters_that_cannot_be_read_are_no_verdict(cluster: Cluster) -> None:
     words = "the metrics of pod digits-0 at 10.0.0.1:8002 cannot be read: timed out"
     cluster.fates = when("snapshot", Fate(exit_code=1, reason=Reason.SERVER_UNREACHABLE, message=words))
-    _, new, gateway = begun(cluster)
+    _, new, gateway = begun(cluster, rollout=CONTINUE["rollout"])
     gateway.settle()
     assert (cluster.serving(), soaked(cluster)) == (new, ("Unknown", "SoakInconclusive"))
 

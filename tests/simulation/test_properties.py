@@ -55,7 +55,8 @@ EDITS: tuple[dict[str, Any], ...] = (
     {"performance": {"regression": {"maximumPercent": 5, "block": True}}},
     {"serving": {"replicas": 2}},
     {"serving": {"replicas": 0}},
-    {"serving": {"soak": {"seconds": 10}}},
+    {"serving": {"soak": {"seconds": 10}}, "rollout": {"onInconclusive": "Continue"}},
+    {"serving": {"soak": {"seconds": 10}}, "rollout": {"onInconclusive": "Undo"}},
     {"serving": {"backendConfig": [{"name": "default-max-batch-size", "value": "4"}]}},
     {"suspend": True},
     {"suspend": False},
@@ -154,9 +155,8 @@ def assert_has_passed(cluster: Cluster, server: str, served: str | None, first: 
 
     ``served``: the revision that served before; another server of it needs no approval.
     """
-    status = cluster.status
+    status, labels = cluster.status, cluster.objects["Deployment", server]["metadata"]["labels"]
     (chosen,) = [each for each in status["candidates"] if each["state"] == "Selected"]
-    labels = cluster.objects["Deployment", server]["metadata"]["labels"]
     assert chosen["key"] == labels[names.KEY_LABEL]
     selection = cluster.spec.get("selection", {})
     assert chosen["satisfiesConstraints"] is True or selection.get("fallback") == "Closest"
@@ -187,6 +187,6 @@ def test_it_always_ends_and_never_serves_what_has_not_passed(
     assert cluster.condition("Reconciling")["status"] == "False"
     cluster.fates = told({})
     cluster.retry()
-    cluster.edit(suspend=False, serving={}, selection={}, performance={})
+    cluster.edit(suspend=False, serving={}, selection={}, performance={}, rollout={})
     settle(cluster)
     assert cluster.condition("Ready")["status"] == "True"

@@ -51,12 +51,15 @@ class Clients:
     """How much longer a request takes in other Deployments."""
     failing: float = 0.0
     """The share of requests that fail there."""
+    until: datetime | None = None
+    """When they stopped asking; None: they ask."""
     only: Callable[[str], bool] = field(default=lambda pod: True)
     """Whether that is so in a pod of that name."""
 
     def __call__(self, pod: str) -> Counters:
         """The counters of a pod now."""
-        requests = int((self.cluster.now - BORN).total_seconds() * self.rate)
+        asked = (self.until or self.cluster.now) - BORN
+        requests = int(asked.total_seconds() * self.rate)
         ill = not pod.startswith(f"{self.first}-") and self.only(pod)
         failed = int(requests * self.failing) if ill else 0
         microseconds = int((requests - failed) * 2000 * (self.slower if ill else 1.0))
@@ -124,6 +127,7 @@ def servers(cluster: Cluster) -> set[str]:
     return {each["metadata"]["name"] for each in cluster.of_kind("Deployment")}
 
 
+CONTINUE = {"rollout": {"onInconclusive": "Continue"}}
 KEPT = [("True", "Ready"), ("False", "Ready"), ("False", "NoStall")]
 UNDONE = [("True", "SoakFailed"), ("False", "SoakFailed"), ("True", "SoakFailed")]
 
@@ -319,7 +323,7 @@ def _is_target(cluster: Cluster, pod: str, old: str) -> bool:
 @pytest.mark.parametrize("failing", [0.0, 1.0])
 def test_twelve_requests_are_no_verdict(cluster: Cluster, failing: float) -> None:
     clients(cluster).rate, clients(cluster).failing = 0.4, failing
-    old, new = flipped(cluster)
+    old, new = flipped(cluster, **CONTINUE)
     cluster.settle()
     assert (cluster.serving(), servers(cluster)) == (new, {new})
     assert (soaked(cluster), summary(cluster)) == (("Unknown", "SoakInconclusive"), KEPT)
@@ -330,7 +334,7 @@ def test_twelve_requests_are_no_verdict(cluster: Cluster, failing: float) -> Non
 def test_counters_that_cannot_be_read_are_no_verdict(cluster: Cluster) -> None:
     words = "the metrics of pod digits-0 at 10.0.0.1:8002 cannot be read: timed out"
     cluster.fates = when("snapshot", Fate(exit_code=1, reason=Reason.SERVER_UNREACHABLE, message=words))
-    _, new = flipped(cluster)
+    _, new = flipped(cluster, **CONTINUE)
     cluster.settle()
     assert (cluster.serving(), soaked(cluster), summary(cluster)) == (new, ("Unknown", "SoakInconclusive"), KEPT)
     assert words in cluster.condition("Soaked")["message"]
@@ -338,7 +342,7 @@ def test_counters_that_cannot_be_read_are_no_verdict(cluster: Cluster) -> None:
 
 def test_a_job_that_hangs_ends_with_its_deadline(cluster: Cluster) -> None:
     cluster.fates = when("snapshot", Fate(hangs=True))
-    _, new = flipped(cluster)
+    _, new = flipped(cluster, **CONTINUE)
     cluster.settle()
     assert (servers(cluster), soaked(cluster)) == ({new}, ("Unknown", "SoakInconclusive"))
     message = cluster.condition("Soaked")["message"]
@@ -348,7 +352,7 @@ def test_a_job_that_hangs_ends_with_its_deadline(cluster: Cluster) -> None:
 
 def test_a_job_that_finds_no_node_is_not_waited_for_forever(cluster: Cluster) -> None:
     cluster.fates = when("snapshot", Fate(pending=NO_NODE))
-    old, new = flipped(cluster)
+    old, new = flipped(cluster, **CONTINUE)
     cluster.run(WINDOW)
     assert (servers(cluster), soaked(cluster)) == ({old, new}, ("Unknown", "Soaking"))
     cluster.settle()
@@ -522,7 +526,7 @@ def test_a_first_snapshot_that_failed_leaves_the_latency_open(before: Cluster) -
     cluster.settle()
     cluster.fates = lambda *_: GOOD
     ask(cluster)
-    flipped(cluster)
+    flipped(cluster, **CONTINUE)
     cluster.settle()
     assert soaked(cluster) == ("Unknown", "SoakInconclusive")
     assert "the requests to the previous revision are not known" in cluster.condition("Soaked")["message"]

@@ -241,7 +241,8 @@ def choices(chance: random.Random) -> Happening:
 def begin(gpus: int | None) -> Walk:
     """A new object, of which nothing has happened yet."""
     fields = {"gpu": GPU, "serving": {"progressDeadlineSeconds": 300}} if gpus else {}
-    return Walk(Cluster(a_spec(**fields), gpus=gpus))
+    # What is held has no end while nobody asks the servers.
+    return Walk(Cluster(a_spec(rollout={"onInconclusive": "Continue"}, **fields), gpus=gpus))
 
 
 def end(walk: Walk) -> None:

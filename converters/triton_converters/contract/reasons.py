@@ -126,6 +126,11 @@ class Reason(StrEnum):
         "The new revision failed requests, was slower or restarted, so the previous one is active, as before. The new"
         " one is not tried again until the spec or the source changes, or somebody asks for it.",
     )
+    ROLLOUT_HELD = (
+        "RolloutHeld",
+        "The soak, or the canary's step, has had no verdict for half an hour: there were too few requests, or their"
+        " counters could not be read. Both revisions stay as they are, and are judged as more requests come.",
+    )
     SOAK_INCONCLUSIVE = (
         "SoakInconclusive",
         "The new revision stays without a verdict: it got few requests, or the counters could not be read or compared.",

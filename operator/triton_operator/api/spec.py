@@ -17,6 +17,7 @@ from triton_operator.api.model import Model
 from triton_operator.api.performance import Performance
 from triton_operator.api.pod import CommonPod, Gpu, Pod
 from triton_operator.api.repository import Repository
+from triton_operator.api.rollout import Rollout
 from triton_operator.api.schema import ApiType, list_map, rules
 from triton_operator.api.selection import Selection
 from triton_operator.api.serving import Serving
@@ -119,6 +120,8 @@ class TritonDeploymentSpec(ApiType):
     records."""
     serving: Serving = Field(default_factory=Serving)
     """The Deployment that serves the active revision."""
+    rollout: Rollout = Field(default_factory=Rollout)
+    """How a new revision takes over from the active one."""
 
     @property
     def served_name(self) -> str:

@@ -30,9 +30,17 @@ class Flip(Document):
     reason: Reason | None = None
     """What became of the soak, or of the canary; None: it goes on."""
     message: str = ""
+    """The verdict in words; while there is none, what was found last instead of one."""
     intent: str = ""
     """A digest of what the spec asked for at the verdict. While it is the same, a revision that failed is not tried."""
     canary_since: str = ""
     """When the canary began, in RFC 3339, UTC; empty: the Service has moved."""
     steps: tuple[str, ...] = ()
     """What each step of the canary found that is over, in words."""
+    held_since: str = ""
+    """Since when the soak, or the present step of the canary, has no verdict although its time is over, in RFC 3339;
+    empty: it is not over."""
+    again_at: str = ""
+    """When it is judged again, in RFC 3339; empty: it was not judged yet."""
+    window_since: str = ""
+    """Since when the soak's requests count, in RFC 3339; empty: since the Service moved."""

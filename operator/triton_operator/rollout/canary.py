@@ -7,7 +7,7 @@ stay until no gateway can send them a request any more.
 """
 
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.gateway import Route
@@ -18,6 +18,18 @@ from triton_operator.jobs.snapshot import counters, read
 from triton_operator.observed.flips import Flip
 from triton_operator.observed.server import ServerView
 from triton_operator.rollout.counting import restarted, unread
+from triton_operator.rollout.inconclusive import (
+    Course,
+    again_after,
+    course,
+    due,
+    held,
+    moment,
+    reason,
+    unjudged,
+    waived,
+    why,
+)
 from triton_operator.rollout.room import makes_way
 from triton_operator.rollout.soak import intent, kept
 from triton_operator.rollout.traffic import Judgement, between, judge, total
@@ -73,11 +85,12 @@ def advance(context: Context, target: ServerView, is_ready: bool) -> Canary:
     found, effects = _judged(context, soak, target, active, flip)
     if found is None:
         return _going_on(context, route, soak, target, flip, effects)
-    share = route.canary[len(flip.steps)]
-    if found.reason is Reason.SOAK_FAILED:
-        return _undone(context, target, _failed(context, flip, share, found), effects)
-    words = "passed" if found.reason is Reason.SOAK_PASSED else f"inconclusive, {found.words}"
-    flip = replace(flip, at=context.now.isoformat(), steps=(*flip.steps, f"{share} %: {words}"))
+    share, then = route.canary[len(flip.steps)], course(context.spec.rollout.on_inconclusive, found)
+    if then is Course.UNDO:
+        return _undone(context, target, _failed(context, flip, share, unjudged(found)), effects)
+    flip = _passed(context, flip, share, found) if then is Course.GO_ON else held(context, flip, found, soak.seconds)
+    if then is Course.BEGIN_ANEW:
+        flip = replace(flip, canary_since=context.now.isoformat())
     return _going_on(context, route, soak, target, flip, effects + Effects(flips={target.uid: flip}))
 
 
@@ -110,13 +123,13 @@ def _judged(
     step, since = len(flip.steps), flip.canary_since
     first = counters(context, target, f"canary {step}", since, active)
     found = restarted(target, active, datetime.fromisoformat(since), "the canary began")
-    end = _end(soak, flip)
+    found, end = found or waived(context, flip), due(flip, soak.seconds)
     if found is not None or context.now < end or context.spec.suspend:
         return found, first.effects
-    found = unread(context, first, "at the start of the step", end)
+    found = unread(context, first, "at the start of the step", end, spoiled=True)
     if first.record is None:
         return found, first.effects
-    last = counters(context, target, f"canary {step + 1}", since, active)
+    last = counters(context, target, moment(f"canary {step + 1}", flip), since, active)
     found = unread(context, last, "at the end of the step", end)
     if last.record is not None:
         start, stop = read(first.record), read(last.record)
@@ -128,7 +141,7 @@ def _judged(
 def _going_on(context: Context, route: Route, soak: Soak, target: ServerView, flip: Flip, effects: Effects) -> Canary:
     """The canary at its present step. The last one's share stays until the Service has moved."""
     step = min(len(flip.steps), len(route.canary) - 1)
-    share, end = route.canary[step], _end(soak, flip)
+    share, end = route.canary[step], due(flip, soak.seconds)
     if context.spec.suspend:
         until = "it waits, because spec.suspend is true"
     elif not target.answers:
@@ -137,17 +150,28 @@ def _going_on(context: Context, route: Route, soak: Soak, target: ServerView, fl
         until = f"it is judged at {end:%H:%M:%S} UTC" if context.now < end else "its counters are read"
     words = (
         f"step {step + 1} of {len(route.canary)}: Deployment {target.name} gets {share} % of the requests to HTTPRoute"
-        f" {context.name}; {until}{''.join(f'; {each}' for each in flip.steps)}"
+        f" {context.name}; {until}{''.join(f'; {each}' for each in flip.steps)}{why(flip)}"
     )
     left = (end - context.now).total_seconds()
     return Canary(
-        verdict=Verdict("Soaked", None, Reason.CANARY, words),
+        verdict=Verdict("Soaked", None, reason(context, flip, Reason.CANARY), words),
         effects=effects,
         # Without a pod that is ready, its requests would fail.
         share=share if target.answers else 0,
         goes_on=True,
-        again_after=left if left > 0 else None,
+        again_after=again_after(context, flip, left),
     )
+
+
+def _passed(context: Context, flip: Flip, share: int, found: Judgement) -> Flip:
+    """The record of a canary at its next step, which begins with the counters at the end of this one."""
+    words, now = (
+        "passed" if found.reason is Reason.SOAK_PASSED else f"inconclusive, {found.words}",
+        context.now.isoformat(),
+    )
+    passed = replace(flip, at=now, steps=(*flip.steps, f"{share} %: {words}"))
+    # What came since the last reading of a step that was held came with that step's share.
+    return replace(passed, canary_since=now, message="", held_since="", again_at="") if flip.held_since else passed
 
 
 def _undone(context: Context, target: ServerView, failed: Flip, effects: Effects) -> Canary:
@@ -185,7 +209,3 @@ def _left(context: Context, ended: Flip) -> float:
         return LONGEST_RELEASE_SECONDS
     since = (context.now - datetime.fromisoformat(ended.at)).total_seconds()
     return (RELEASE_SECONDS if route is None or route.is_seen else LONGEST_RELEASE_SECONDS) - since
-
-
-def _end(soak: Soak, flip: Flip) -> datetime:
-    return datetime.fromisoformat(flip.at) + timedelta(seconds=soak.seconds)

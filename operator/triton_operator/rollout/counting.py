@@ -13,8 +13,12 @@ PATIENCE_SECONDS = 300.0
 """How long after the end of a soak its counters are waited for. Until then both revisions take room."""
 
 
-def unread(context: Context, known: Run[SnapshotResult], when: str, end: datetime) -> Judgement | None:
+def unread(
+    context: Context, known: Run[SnapshotResult], when: str, end: datetime, *, spoiled: bool = False
+) -> Judgement | None:
     """The verdict if counters were not read and are not waited for any longer; None if they are there or waited for.
+
+    ``spoiled``: whether nothing can be judged without them, however long it goes on.
 
     What is suspended or queued says nothing of a revision, so it is waited for however long that takes.
     """
@@ -24,7 +28,7 @@ def unread(context: Context, known: Run[SnapshotResult], when: str, end: datetim
         return None
     trouble = known.failure or known.pending
     why = f": {trouble.message}" if trouble is not None else ""
-    return Judgement(Reason.SOAK_INCONCLUSIVE, f"the servers' counters {when} were not read{why}")
+    return Judgement(Reason.SOAK_INCONCLUSIVE, f"the servers' counters {when} were not read{why}", spoiled)
 
 
 def restarted(server: ServerView, other: ServerView | None, since: datetime, event: str) -> Judgement | None:
@@ -38,7 +42,7 @@ def restarted(server: ServerView, other: ServerView | None, since: datetime, eve
             words = f"tritonserver in pod {pod} ended {seconds:.0f} s after {event}"
             if other is not None and any(each > since for each in other.restarts.values()):
                 words = f"{words}, and so did one of Deployment {other.name}; look for what became of the node"
-                return Judgement(Reason.SOAK_INCONCLUSIVE, words)
+                return Judgement(Reason.SOAK_INCONCLUSIVE, words, spoiled=True)
             why = f": {server.trouble.message}" if server.trouble is not None else ""
             return Judgement(Reason.SOAK_FAILED, f"{words}, and was started again{why}")
     return None

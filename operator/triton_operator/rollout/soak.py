@@ -7,24 +7,36 @@ hold by then is the load of its measurement.
 """
 
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
 from triton_converters.contract.results import SnapshotResult
 from triton_operator import names
+from triton_operator.api.serving import Soak
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Verdict
 from triton_operator.jobs import snapshot
 from triton_operator.jobs.run import Run
 from triton_operator.observed.flips import Flip
-from triton_operator.observed.record import Record
 from triton_operator.observed.server import ServerView
 from triton_operator.resources.as_made import scaled
 from triton_operator.rollout.counting import PATIENCE_SECONDS, restarted, unread
+from triton_operator.rollout.inconclusive import (
+    Course,
+    again_after,
+    course,
+    due,
+    held,
+    moment,
+    reason,
+    unjudged,
+    waived,
+    why,
+)
 from triton_operator.rollout.room import makes_way
-from triton_operator.rollout.traffic import Judgement, Traffic, between, judge, total
+from triton_operator.rollout.traffic import Judgement, between, judge, total
 
 FIRST, LAST = "first", "last"
 """The two moments at which a revision's counters are read."""
@@ -62,25 +74,79 @@ def soak(context: Context, successor: str = "") -> Soaking:
         return Soaking(Verdict("Soaked", None, Reason.WAITING, words), first.effects)
     if flip.reason is not None:
         return _over(context, flip, previous, first.effects)
-    end = datetime.fromisoformat(flip.at) + timedelta(seconds=asked.seconds)
-    before = record_name(snapshot.STAGE, _key(flip.previous_uid, FIRST, _move(context, flip.previous_uid)))
-    effects = first.effects + Effects(needed=frozenset({before}))
-    found = _ended(context, active, previous, flip, successor)
-    if found is None and context.now >= end:
-        found = unread(context, first, "when the revision became active", end)
-        if first.record is not None:
-            last = _counters(context, active, LAST, flip)
-            effects += last.effects
-            found = unread(context, last, "at the end of the soak", end)
-            if last.record is not None:
-                found = judge(asked, *_traffic(first.record, last.record, context.observed.records.get(before)))
+    early = _early(context, previous, flip, successor)
+    found = restarted(
+        active, previous, datetime.fromisoformat(flip.window_since or flip.at), "the revision became active"
+    )
+    if early and (found is None or found.reason is not Reason.SOAK_FAILED):
+        # No later requests could decide anything.
+        return _judged(context, flip, active, Judgement(Reason.SOAK_INCONCLUSIVE, early), previous, first.effects)
+    found, effects = found or waived(context, flip), first.effects
     if found is None:
-        verdict = Verdict("Soaked", None, Reason.SOAKING, _progress(context, flip, end))
-        left = (end - context.now).total_seconds()
-        # An edit, or the queue, wakes the next pass after that.
-        waits = left > -PATIENCE_SECONDS and not context.spec.suspend
-        again = left if left > 0 else max(1.0, left + PATIENCE_SECONDS) if waits else None
-        return Soaking(verdict, effects + kept(context, previous), goes_on=True, again_after=again)
+        found, effects = _verdict(context, asked, active, previous, flip, first)
+    if found is None:
+        return _going_on(context, asked, flip, previous, effects)
+    then = course(context.spec.rollout.on_inconclusive, found)
+    if then in (Course.GO_ON, Course.UNDO):
+        verdict = unjudged(found) if then is Course.UNDO else found
+        return _judged(context, flip, active, verdict, previous, effects)
+    flip = held(context, flip, found, asked.seconds)
+    if then is Course.BEGIN_ANEW:
+        flip = replace(flip, window_since=context.now.isoformat())
+    return _going_on(context, asked, flip, previous, effects + Effects(flips={active.uid: flip}))
+
+
+def _verdict(
+    context: Context, asked: Soak, active: ServerView, previous: ServerView | None, flip: Flip, first: Run
+) -> tuple[Judgement | None, Effects]:
+    """The verdict by what was counted, and what it takes to reach it; None: there is none yet.
+
+    ``first``: the reading of the counters when the Service moved.
+    """
+    before = record_name(snapshot.STAGE, _key(flip.previous_uid, FIRST, _move(context, flip.previous_uid)))
+    begun, effects = first, first.effects + Effects(needed=frozenset({before}))
+    if flip.window_since:
+        begun = _counters(context, active, f"{FIRST} {flip.window_since}", flip, previous)
+        effects += begun.effects
+    end = due(flip, asked.seconds)
+    if context.now < end:
+        return None, effects
+    if begun.record is None:
+        return unread(context, begun, "when the revision became active", end, spoiled=True), effects
+    last = _counters(context, active, moment(LAST, flip), flip)
+    effects += last.effects
+    if last.record is None:
+        return unread(context, last, "at the end of the soak", end), effects
+    new = between(snapshot.read(begun.record).active, snapshot.read(last.record).active)
+    # The previous revision gets no requests any more, so the earlier reading of its counters is as good, and survives
+    # its restart.
+    own, stop = context.observed.records.get(before), snapshot.read(first.record or begun.record)
+    old = total(between(snapshot.read(own).active, stop.previous).values()) if own is not None else None
+    return judge(asked, new, old), effects
+
+
+def _going_on(context: Context, asked: Soak, flip: Flip, previous: ServerView | None, effects: Effects) -> Soaking:
+    """The soak without a verdict yet; the previous revision keeps its pods."""
+    end = due(flip, asked.seconds)
+    verdict = Verdict("Soaked", None, reason(context, flip, Reason.SOAKING), _progress(context, flip, end))
+    left = (end - context.now).total_seconds()
+    # An edit, or the queue, wakes the next pass after that.
+    waits = left > -PATIENCE_SECONDS and not context.spec.suspend
+    again = left if left > 0 else max(1.0, left + PATIENCE_SECONDS) if waits else None
+    return Soaking(
+        verdict, effects + kept(context, previous), goes_on=True, again_after=again_after(context, flip, again)
+    )
+
+
+def _judged(
+    context: Context,
+    flip: Flip,
+    active: ServerView,
+    found: Judgement,
+    previous: ServerView | None,
+    effects: Effects,
+) -> Soaking:
+    """The soak that gets its verdict in this pass."""
     decided = _decided(context, flip, found, previous)
     return _over(context, decided, previous, effects + Effects(flips={active.uid: decided}))
 
@@ -151,12 +217,8 @@ def _over(context: Context, flip: Flip, previous: ServerView | None, effects: Ef
     return Soaking(verdict, effects + kept(context, previous), back_to=flip.previous)
 
 
-def _ended(
-    context: Context, active: ServerView, previous: ServerView | None, flip: Flip, successor: str
-) -> Judgement | None:
-    """Why the soak ends before its time; None: it does not."""
-    if restart := restarted(active, previous, datetime.fromisoformat(flip.at), "the revision became active"):
-        return restart
+def _early(context: Context, previous: ServerView | None, flip: Flip, successor: str) -> str:
+    """Why the soak ends before its time, in words; empty: it does not."""
     if successor:
         why = f"Deployment {successor} starts with another revision"
     elif previous is None:
@@ -164,18 +226,8 @@ def _ended(
     elif context.spec.serving.replicas == 0:
         why = "spec.serving.replicas is 0"
     else:
-        return None
-    return Judgement(Reason.SOAK_INCONCLUSIVE, f"the soak ended early, because {why}")
-
-
-def _traffic(first: Record, last: Record, before: Record | None) -> tuple[dict[str, Traffic], Traffic | None]:
-    """What the revision's pods answered since it became active, and what the previous one answered in its own time.
-
-    ``before``: the counters at the start of that time; without them its requests are not known.
-    """
-    start, end = snapshot.read(first), snapshot.read(last)
-    own = snapshot.read(before) if before is not None else None
-    return between(start.active, end.active), total(between(own.active, start.previous).values()) if own else None
+        return ""
+    return f"the soak ended early, because {why}"
 
 
 def _decided(context: Context, flip: Flip, found: Judgement, previous: ServerView | None) -> Flip:
@@ -202,11 +254,12 @@ def _canary(flip: Flip) -> str:
 
 def _progress(context: Context, flip: Flip, end: datetime) -> str:
     if context.now >= end and context.spec.suspend:
-        return f"the soak of Deployment {flip.server} is over, and is judged once spec.suspend is false"
+        return f"the soak of Deployment {flip.server} is over, and is judged once spec.suspend is false{why(flip)}"
     if context.now >= end:
-        return f"the counters of Deployment {flip.server} at the end of the soak are read; {flip.previous} still runs"
+        words = f"the counters of Deployment {flip.server} at the end of the soak are read; {flip.previous} still runs"
+        return words + why(flip)
     words = f"Deployment {flip.server} is soaked until {end:%H:%M:%S} UTC; until then {flip.previous} runs too"
-    return words + _canary(flip)
+    return words + _canary(flip) + why(flip)
 
 
 def _counters(

@@ -46,6 +46,8 @@ class Judgement:
     reason: Reason
     """SoakPassed, SoakFailed or SoakInconclusive."""
     words: str
+    spoiled: bool = False
+    """Whether the counters from the beginning are of no use, so that only later requests can be judged."""
 
 
 def between(before: Sequence[Counters], after: Sequence[Counters]) -> dict[str, Traffic]:

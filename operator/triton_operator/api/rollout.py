@@ -1,0 +1,17 @@
+"""How a new revision takes over."""
+
+from typing import Literal
+
+from triton_operator.api.schema import ApiType
+
+OnInconclusive = Literal["Hold", "Continue", "Undo"]
+
+
+class Rollout(ApiType):
+    """How a new revision takes over from the active one."""
+
+    on_inconclusive: OnInconclusive = "Hold"
+    """What happens if a soak, or a step of a canary, has no verdict at its end, because there were too few requests or
+    their counters could not be read. `Hold` goes on as it is, both revisions with their pods, and judges again as more
+    requests come; after 30 minutes a Warning says so. `Continue` takes the next step without a verdict. `Undo` goes
+    back to the previous revision, as after a failure. Default: Hold, because no traffic proves nothing."""

@@ -1,0 +1,93 @@
+"""What becomes of a soak, or of a canary's step, that has no verdict at the end of its time. Pure."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from enum import Enum, auto
+
+from triton_converters.contract.reasons import Reason
+from triton_operator.api.rollout import OnInconclusive
+from triton_operator.context import Context
+from triton_operator.observed.flips import Flip
+from triton_operator.rollout.traffic import Judgement
+
+TOLD_SECONDS = 1800.0
+"""How long after its own time a soak or step may be held before a person is told: longer than a quiet half hour, and
+short enough that whoever rolled out is still there."""
+
+
+class Course(Enum):
+    """What follows from a judgement."""
+
+    GO_ON = auto()
+    """The roll-out goes on."""
+    UNDO = auto()
+    """What served before serves."""
+    WAIT = auto()
+    """It stays as it is, and is judged again with the requests that come until then."""
+    BEGIN_ANEW = auto()
+    """It stays as it is, and only requests from now on count."""
+
+
+def course(asked: OnInconclusive, found: Judgement) -> Course:
+    """Return what follows; the first line that applies decides."""
+    if found.reason is Reason.SOAK_PASSED:
+        return Course.GO_ON
+    if found.reason is Reason.SOAK_FAILED:
+        return Course.UNDO
+    if asked != "Hold":
+        return Course.GO_ON if asked == "Continue" else Course.UNDO
+    return Course.BEGIN_ANEW if found.spoiled else Course.WAIT
+
+
+def unjudged(found: Judgement) -> Judgement:
+    """The verdict on a revision that is undone: one without a verdict says so."""
+    if found.reason is Reason.SOAK_FAILED:
+        return found
+    because = f"it was not judged, because {found.words}; spec.rollout.onInconclusive is Undo"
+    return Judgement(Reason.SOAK_FAILED, because)
+
+
+def held(context: Context, flip: Flip, found: Judgement, seconds: int) -> Flip:
+    """The record of what is judged again after as many seconds as the first verdict takes."""
+    now, again = context.now.isoformat(), (context.now + timedelta(seconds=seconds)).isoformat()
+    return replace(flip, message=found.words, held_since=flip.held_since or now, again_at=again)
+
+
+def due(flip: Flip, seconds: int) -> datetime:
+    """When it is judged next."""
+    return datetime.fromisoformat(flip.again_at or flip.at) + timedelta(seconds=0 if flip.again_at else seconds)
+
+
+def moment(name: str, flip: Flip) -> str:
+    """The name of the reading of the counters at that time; each has one of its own."""
+    return f"{name} {flip.again_at}" if flip.again_at else name
+
+
+def waived(context: Context, flip: Flip) -> Judgement | None:
+    """What was found last of a revision that is held, if the spec does not ask to hold it any more; else None."""
+    if not flip.held_since or context.spec.rollout.on_inconclusive == "Hold" or context.spec.suspend:
+        return None
+    return Judgement(Reason.SOAK_INCONCLUSIVE, flip.message)
+
+
+def reason(context: Context, flip: Flip, usual: Reason) -> Reason:
+    """The condition's reason: the usual one until a person is told that the revision is held."""
+    return Reason.ROLLOUT_HELD if flip.held_since and _until_told(context, flip) <= 0 else usual
+
+
+def why(flip: Flip) -> str:
+    """Words about why there is no verdict, and what a person may do; empty: its time is not over."""
+    if not flip.held_since:
+        return ""
+    choice = "it is judged as more requests come, or set spec.rollout.onInconclusive to Continue or Undo"
+    return f"; there is no verdict yet, because {flip.message}; {choice}"
+
+
+def again_after(context: Context, flip: Flip, left: float | None) -> float | None:
+    """Seconds until time alone changes something: the usual ones, or fewer if a person is to be told before."""
+    told = _until_told(context, flip) if flip.held_since else 0.0
+    return min((each for each in (left, told) if each is not None and each > 0), default=None)
+
+
+def _until_told(context: Context, flip: Flip) -> float:
+    return TOLD_SECONDS - (context.now - datetime.fromisoformat(flip.held_since)).total_seconds()

@@ -1,0 +1,227 @@
+"""What has no verdict is held: a soak and a canary without traffic, without counters, and on a node that restarts."""
+
+from copy import deepcopy
+from dataclasses import replace
+
+import pytest
+
+from tests.simulation.answers import GOOD, Fate, when
+from tests.simulation.cluster import Cluster
+from tests.simulation.deployments import a_spec
+from tests.simulation.test_canary import SHARES, begun, serving
+from tests.simulation.test_soak import (
+    CONTINUE,
+    KEPT,
+    NARROW,
+    ONE,
+    SWEEP,
+    UNDONE,
+    WINDOW,
+    ask,
+    asking,
+    clients,
+    flipped,
+    servers,
+    soaked,
+    summary,
+)
+from triton_converters.contract.reasons import Reason
+
+
+@pytest.fixture(scope="module")
+def active() -> Cluster:
+    """An object whose first revision is active, and that asks for a soak; not to be changed."""
+    cluster = Cluster(a_spec(models=ONE) | asking(), counters=lambda pod: replace(SWEEP, pod=pod))
+    cluster.settle()
+    return cluster
+
+
+@pytest.fixture
+def cluster(active: Cluster) -> Cluster:
+    """The same, with clients that ask for half a minute already."""
+    copy = deepcopy(active)
+    ask(copy)
+    return copy
+
+
+@pytest.fixture(scope="module")
+def active_by_route() -> Cluster:
+    """One that asks for a canary; not to be changed."""
+    cluster = Cluster(a_spec(models=ONE) | serving(), has_gateway_api=True)
+    cluster.settle()
+    return cluster
+
+
+@pytest.fixture
+def routed(active_by_route: Cluster) -> Cluster:
+    """The same, with clients."""
+    copy = deepcopy(active_by_route)
+    ask(copy)
+    return copy
+
+
+def told(cluster: Cluster) -> list[str]:
+    return [each.type for each in cluster.events if each.reason == Reason.ROLLOUT_HELD]
+
+
+def reached(cluster: Cluster, reason: str) -> None:
+    """Go on until the soak has the reason."""
+    for _ in range(1500):
+        if soaked(cluster)[1] == reason:
+            return
+        cluster.run(1)
+    raise AssertionError(f"not {reason}: {soaked(cluster)}")
+
+
+def test_without_traffic_a_soak_is_held_and_a_person_is_told_once(cluster: Cluster) -> None:
+    clients(cluster).rate = 0.0
+    old, new = flipped(cluster)
+    cluster.run(WINDOW)
+    assert (cluster.serving(), servers(cluster), soaked(cluster)) == (new, {old, new}, ("Unknown", "Soaking"))
+    assert summary(cluster) == [("True", "Ready"), ("True", "Progressing"), ("False", "NoStall")]
+    message = cluster.condition("Soaked")["message"]
+    assert "there is no verdict yet, because it answered 0 requests, and minimumRequests is 100" in message
+    assert told(cluster) == []
+    began = cluster.now
+    reached(cluster, "RolloutHeld")
+    assert 1700 < (cluster.now - began).total_seconds() < 1800
+    cluster.run(2 * WINDOW)
+    assert told(cluster) == ["Warning"]
+    assert (cluster.serving(), servers(cluster)) == (new, {old, new})
+
+
+@pytest.mark.parametrize(("failing", "verdict"), [(0.0, "SoakPassed"), (0.5, "SoakFailed")])
+def test_what_is_held_is_judged_by_the_requests_that_come_later(cluster: Cluster, failing: float, verdict: str) -> None:
+    clients(cluster).until = cluster.now
+    old, new = flipped(cluster)
+    cluster.run(3 * WINDOW)
+    assert soaked(cluster) == ("Unknown", "Soaking")
+    clients(cluster).until, clients(cluster).failing = None, failing
+    cluster.settle()
+    assert soaked(cluster)[1] == verdict
+    assert servers(cluster) == {new if verdict == "SoakPassed" else old}
+
+
+@pytest.mark.parametrize("asked", ["Continue", "Undo"])
+def test_a_user_ends_a_soak_that_is_held(cluster: Cluster, asked: str) -> None:
+    clients(cluster).rate = 0.0
+    old, new = flipped(cluster)
+    cluster.run(2 * WINDOW)
+    cluster.edit(rollout={"onInconclusive": asked})
+    cluster.act()
+    assert cluster.serving() == (new if asked == "Continue" else old), "at once"
+    cluster.settle()
+    message = cluster.condition("Soaked")["message"]
+    if asked == "Continue":
+        assert (servers(cluster), soaked(cluster), summary(cluster)) == ({new}, ("Unknown", "SoakInconclusive"), KEPT)
+    else:
+        assert (servers(cluster), soaked(cluster), summary(cluster)) == ({old}, ("False", "SoakFailed"), UNDONE)
+        assert "it was not judged, because it answered 0 requests" in message
+
+
+def test_what_was_never_judged_is_undone_where_the_spec_says_so(cluster: Cluster) -> None:
+    clients(cluster).rate = 0.0
+    old, _ = flipped(cluster, rollout={"onInconclusive": "Undo"})
+    cluster.settle()
+    assert (cluster.serving(), servers(cluster), summary(cluster)) == (old, {old}, UNDONE)
+
+
+def test_a_node_that_restarts_begins_the_soak_anew(cluster: Cluster) -> None:
+    old, new = flipped(cluster)
+    cluster.run(5)
+    for name in [name for kind, name in cluster.objects if kind == "Pod" and name.startswith((old, new))]:
+        cluster.restart(name)
+    cluster.run(3)
+    assert (cluster.serving(), servers(cluster), soaked(cluster)) == (new, {old, new}, ("Unknown", "Soaking"))
+    assert "look for what became of the node" in cluster.condition("Soaked")["message"]
+    cluster.settle()
+    assert (servers(cluster), soaked(cluster)) == ({new}, ("True", "SoakPassed"))
+
+
+def test_counters_that_were_not_read_are_read_again(cluster: Cluster) -> None:
+    words = "the metrics of pod digits-0 at 10.0.0.1:8002 cannot be read: timed out"
+    cluster.fates = when("snapshot", Fate(exit_code=1, reason=Reason.SERVER_UNREACHABLE, message=words))
+    old, new = flipped(cluster)
+    cluster.run(3 * WINDOW)
+    assert (servers(cluster), soaked(cluster)) == ({old, new}, ("Unknown", "Soaking"))
+    assert words in cluster.condition("Soaked")["message"]
+    cluster.fates = lambda *_: GOOD
+    cluster.settle()
+    assert (servers(cluster), soaked(cluster)) == ({new}, ("True", "SoakPassed"))
+
+
+def test_a_third_revision_ends_what_is_held(cluster: Cluster) -> None:
+    usual, clients(cluster).rate = clients(cluster).rate, 0.0
+    old, new = flipped(cluster)
+    cluster.run(2 * WINDOW)
+    cluster.edit(models=NARROW)
+    clients(cluster).rate = usual
+    cluster.settle()
+    assert cluster.serving() not in (old, new)
+
+
+WAIT = 60
+"""Steps of two seconds, in which an object could take every step of its canary."""
+
+
+def test_without_traffic_a_canary_stays_at_its_step(routed: Cluster) -> None:
+    usual, clients(routed).rate = clients(routed).rate, 0.0
+    old, new, gateway = begun(routed)
+    gateway.run(WAIT)
+    assert (routed.serving(), gateway.seen, servers(routed)) == (old, [0, 5], {old, new})
+    assert soaked(routed) == ("Unknown", "Canary")
+    assert "there is no verdict yet, because it answered 0 requests" in routed.condition("Soaked")["message"]
+    clients(routed).rate = usual
+    gateway.settle()
+    assert (gateway.seen, servers(routed), soaked(routed)) == ([0, *SHARES, 0], {new}, ("True", "SoakPassed"))
+
+
+def test_a_step_counts_no_request_of_a_step_that_was_held(routed: Cluster) -> None:
+    """The revision fails only while the first step is held, after which its counters were read."""
+    clients(routed).rate = 0.0
+    old, _, gateway = begun(routed)
+    gateway.run(WAIT)
+    routed.edit(**CONTINUE)
+    gateway.run(1)
+    routed.edit(rollout={})
+    clients(routed).rate, clients(routed).failing = 10.0, 0.5
+    gateway.run(1)
+    assert (routed.serving(), gateway.seen) == (old, [0, 5, 25])
+    gateway.settle()
+    assert gateway.seen == [0, 5, 25, 0]
+    assert "with 25 % of the requests" in routed.condition("Stalled")["message"]
+
+
+def test_a_person_is_told_of_a_canary_that_is_held(routed: Cluster) -> None:
+    clients(routed).rate = 0.0
+    _, _, gateway = begun(routed)
+    gateway.run(1000)
+    assert (soaked(routed), gateway.seen) == (("Unknown", "RolloutHeld"), [0, 5])
+    assert [each.type for each in routed.events if each.message.startswith("Soaked: step 1")][-1:] == ["Warning"]
+    assert len([each for each in routed.events if each.reason == Reason.ROLLOUT_HELD]) == 1
+
+
+@pytest.mark.parametrize("asked", ["Continue", "Undo"])
+def test_a_user_ends_a_canary_that_is_held(routed: Cluster, asked: str) -> None:
+    clients(routed).rate = 0.0
+    old, new, gateway = begun(routed)
+    gateway.run(WAIT)
+    routed.edit(rollout={"onInconclusive": asked})
+    gateway.run(1)
+    assert gateway.seen == [0, 5, 25 if asked == "Continue" else 0], "at once"
+    gateway.settle()
+    assert servers(routed) == {new if asked == "Continue" else old}
+    if asked == "Undo":
+        assert summary(routed) == UNDONE
+        assert "it was not judged, because" in routed.condition("Stalled")["message"]
+
+
+def test_a_node_that_restarts_begins_the_step_anew(routed: Cluster) -> None:
+    old, new, gateway = begun(routed)
+    gateway.run(3)
+    for name in [name for kind, name in routed.objects if kind == "Pod" and name.startswith((old, new))]:
+        routed.restart(name)
+    gateway.run(3)
+    assert (routed.serving(), gateway.seen, soaked(routed)) == (old, [0, 5], ("Unknown", "Canary"))
+    gateway.settle()
+    assert (gateway.seen, soaked(routed)) == ([0, *SHARES, 0], ("True", "SoakPassed"))
