@@ -16,6 +16,8 @@ from triton_plugin.compare import Comparison, compare
 from triton_plugin.explain import explain
 from triton_plugin.first_object import Known, object_name
 from triton_plugin.found_models import FORMATS as SOURCE_FORMATS
+from triton_plugin.history import chosen, patch
+from triton_plugin.history import table as revisions
 from triton_plugin.model_folder import read as read_folder
 from triton_plugin.push.cluster import Claims
 from triton_plugin.push.command import Options, Pushed, push
@@ -101,6 +103,17 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("names", nargs="*", metavar="NAME", help="objects to update; none: only list them all")
     made.add_argument("--all", action="store_true", help="update every object of the namespace that is listed")
     made.add_argument("--dry-run", action="store_true", help="list, and ask for nothing")
+    _add_place(made)
+    made = command("history", _history, "List the revisions that served, to which one can go back.")
+    made.add_argument("name")
+    _add_place(made)
+    made = command(
+        "rollback", _rollback, "Serve a revision that served before, whatever the source says, until you clear that."
+    )
+    made.add_argument("name")
+    which = made.add_mutually_exclusive_group()
+    which.add_argument("key", nargs="?", metavar="KEY", help="its key; default: that of the one before the active one")
+    which.add_argument("--to-latest", action="store_true", help="serve what the rest of the spec asks for again")
     _add_place(made)
     made = command("compare", _compare, "Compare two objects; figures are shown only if they were measured alike.")
     made.add_argument("left", metavar="A")
@@ -253,6 +266,26 @@ def _update_images(options: argparse.Namespace) -> int:
             f"TritonDeployment {each.name}: the operator was asked for these images: every model is converted and"
             f" verified with them, while the active revision serves; to follow it: kubectl triton watch {each.name}"
         )
+    return OK
+
+
+def _history(options: argparse.Namespace) -> int:
+    console().print(revisions(_subject(options, options.name)))
+    return OK
+
+
+def _rollback(options: argparse.Namespace) -> int:
+    cluster = Cluster(options.context, options.namespace)
+    subject = cluster.subject(options.name)
+    key = None if options.to_latest else chosen(subject, options.key)
+    if key is not None:
+        console().print(revisions(subject))
+    cluster.patch(options.name, patch(key))
+    what = f"is set to {key}" if key else "is removed"
+    say(
+        f"TritonDeployment {options.name}: spec.rollout.revision {what}. If a GitOps tool applies this object, make the"
+        f" same change in Git, or it takes this one back. To follow it: kubectl triton watch {options.name}"
+    )
     return OK
 
 

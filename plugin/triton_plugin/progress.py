@@ -16,7 +16,7 @@ STAGES = ("SourceResolved", "Converted", "Verified", "Selected", "Available", "P
 """Conditions in the order in which they become true."""
 SOAK = "Soaked"
 """A condition that comes after them, if the spec asks for it and another revision was active before."""
-UNSETTLED = (Reason.CANARY, Reason.SOAKING, Reason.SOAK_FAILED)
+UNSETTLED = (Reason.CANARY, Reason.SOAKING, Reason.ROLLOUT_HELD, Reason.SOAK_FAILED)
 """Its reasons while the object is not where the spec wants it."""
 MARKS = {"True": ("✓", "green"), "False": ("✗", "red"), "Unknown": ("…", "yellow")}
 HEARTBEAT_SECONDS = 60.0

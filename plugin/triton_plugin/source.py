@@ -74,8 +74,11 @@ class Cluster:
         self._annotate(name, names.UPDATE_IMAGES_ANNOTATION, moment)
 
     def _annotate(self, name: str, annotation: str, text: str) -> None:
-        annotated = {"metadata": {"annotations": {annotation: text}}}
-        self._asked(self._custom.patch_namespaced_custom_object, name, annotated)
+        self.patch(name, {"metadata": {"annotations": {annotation: text}}})
+
+    def patch(self, name: str, change: dict[str, Any]) -> None:
+        """Change the object by a merge patch. Raises SubjectError."""
+        self._asked(self._custom.patch_namespaced_custom_object, name, change)
 
     def _asked(self, request: Callable[..., Any], name: str, *body: dict[str, Any]) -> dict[str, Any]:
         """Send a request about one TritonDeployment and return the answer. Raises SubjectError."""

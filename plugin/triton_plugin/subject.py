@@ -23,6 +23,7 @@ from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import CandidateStatus, Condition, TritonDeploymentStatus
 from triton_operator.observed.failures import Failure
+from triton_operator.observed.history import History
 from triton_operator.observed.record import Record
 from triton_operator.observed.snapshot import observe
 
@@ -45,6 +46,8 @@ class Subject:
     """The records by ``<stage>.<key>``; empty if the results were not given."""
     failures: Mapping[str, Failure] = field(default_factory=dict, repr=False)
     """The failures that a retry repeats, by the name of the Job that failed or of the record whose figures did."""
+    history: History = field(default_factory=History, repr=False)
+    """The states that served."""
 
     def condition(self, kind: str) -> Condition | None:
         """Return the condition of that type, if it was observed."""
@@ -74,6 +77,12 @@ class Subject:
             return self.condition("Stalled")
         rest = self.condition("Reconciling")
         return self.newer if self.newer and rest and rest.reason == self.newer.reason else None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a soak or a canary has no verdict for so long that a person should know."""
+        found = self.condition("Soaked")
+        return found is not None and found.reason == Reason.ROLLOUT_HELD
 
     @property
     def is_paused(self) -> bool:
@@ -147,6 +156,7 @@ def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> S
             status=status,
             records={each: _printable_record(record) for each, record in observed.records.items()},
             failures=observed.failures,
+            history=observed.history,
         )
     except ValidationError as error:
         fault = error.errors()[0]

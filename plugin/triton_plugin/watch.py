@@ -38,8 +38,8 @@ def watch(
     subject = parse(read(), None)
     with Display(console) as display:
         while True:
-            ready = subject.holds("Ready") and not subject.is_soaked and subject.newer is None
-            over = ready or subject.stopped is not None or subject.is_paused
+            ready = subject.holds("Ready") and not subject.is_soaked and not subject.is_held and subject.newer is None
+            over = ready or subject.stopped is not None or subject.is_paused or subject.is_held
             # At the end, the last measurement may be newer than the last look.
             due = measured != "" if over else clock() - looked >= LOG_SECONDS
             if due:

@@ -117,6 +117,7 @@ FULL: JSON = {
             "claimTemplate": {"size": "20Gi", "storageClassName": "standard", "accessModes": ["ReadWriteOnce"]},
             "retentionPolicy": {"whenDeleted": "Delete"},
         },
+        "rollout": {"onInconclusive": "Undo", "revision": "0123456789abcdef"},
         "serving": {
             "replicas": 1,
             "image": "nvcr.io/nvidia/tritonserver:26.04-py3",

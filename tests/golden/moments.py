@@ -260,6 +260,25 @@ def soaked(reason: str, failing: int = 0, words: str = "", **serving: object) ->
     return until(cluster, lambda each: has(reason, "Soaked")(each) and words in each.condition("Soaked")["message"])
 
 
+def rolled_back() -> Cluster:
+    """The revision before the newest one serves again, by its key."""
+    cluster = on_the_way("ready")
+    cluster.settle()
+    first = cluster.status["serving"]["revision"]
+    cluster.edit(source=OTHER_SOURCE)
+    cluster.settle()
+    cluster.edit(rollout={"revision": first})
+    cluster.settle()
+    return cluster
+
+
+def revision_unknown() -> Cluster:
+    cluster = on_the_way("ready")
+    cluster.settle()
+    cluster.edit(rollout={"revision": "0123456789abcdef"})
+    return until(cluster, has("RevisionUnknown", "SourceResolved"))
+
+
 def held() -> Cluster:
     """A canary whose first step nobody sent a request in."""
     cluster = soaked("Canary", words="step 1 of 3", route=ROUTE)
@@ -297,7 +316,9 @@ MOMENTS: dict[str, Moment] = {
     "soaking": lambda: soaked("Soaking"),
     "canary": lambda: soaked("Canary", words="step 2 of 3", route=ROUTE),
     "canary-held": held,
+    "rolled-back": rolled_back,
     # What went wrong, and what is waited for.
+    "revision-unknown": revision_unknown,
     "suspended": suspended,
     "unschedulable": unschedulable,
     "killed-for-memory": killed_for_memory,

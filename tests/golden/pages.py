@@ -9,7 +9,9 @@ from typing import Any
 
 import yaml
 
+from triton_converters.contract.records import HISTORY
 from triton_operator import names
+from triton_operator.observed.revision import Revision
 from triton_operator.planning.plan import Plan
 
 Body = dict[str, Any]
@@ -41,7 +43,7 @@ def pages(plans: Iterable[Plan]) -> Pages:
     records: dict[str, str] = {}
     for body in (each for wanted in plans for each in wanted.objects):
         found.setdefault(page_of(body), shown(body))
-        for name, text in body.get("data", {}).items():
+        for name, text in _records(body):
             records.setdefault(name, text)
     return found | {RECORDS: dict(sorted(records.items()))}
 
@@ -55,7 +57,7 @@ def page_of(body: Body) -> str:
 
 def case(wanted: Plan, known: Pages, status: Mapping[str, Any]) -> str:
     """The text about one pass. ``status``: what it writes."""
-    records = [each for body in wanted.objects for each in body.get("data", {}).items()]
+    records = [each for body in wanted.objects for each in _records(body)]
     head = {
         "objects": [_named(f"{each['kind']} {each['metadata']['name']}", each, known) for each in wanted.objects],
         "records": [name if known[RECORDS].get(name) == text else {name: text} for name, text in sorted(records)],
@@ -64,6 +66,24 @@ def case(wanted: Plan, known: Pages, status: Mapping[str, Any]) -> str:
         "requeueAfter": wanted.requeue_after,
     }
     return dumped(head) + dumped({"status": status}, flow=None)
+
+
+def _records(body: Body) -> Iterator[tuple[str, str]]:
+    """Yield the records as they are shown."""
+    for name, text in body.get("data", {}).items():
+        yield name, _history(text) if name == HISTORY else text
+
+
+def _history(text: str) -> str:
+    """The history with a digest in place of what it keeps compressed, because how that looks depends on zlib."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return text
+    for each in filter(None, document.get("revisions", ())):
+        revision = Revision.from_value(each)
+        each["parts"] = names.digest([revision.template, revision.told], 16)
+    return json.dumps(document, separators=(",", ":"))
 
 
 def _named(name: str, body: Body, known: Pages) -> str | Body:

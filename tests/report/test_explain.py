@@ -184,7 +184,7 @@ def test_several_objectives_are_what_pareto_optimal_is_said_to_be_about() -> Non
             "kept",
             [
                 "Why ts-trace-fp32",
-                "the active revision is kept",
+                "the active candidate is kept",
                 "onnx-fp16: Passed: Passed: it has the best measurement",
             ],
         ),

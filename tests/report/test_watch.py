@@ -1,3 +1,4 @@
+import copy
 import io
 from collections.abc import Callable
 from typing import Any
@@ -81,6 +82,16 @@ def test_an_object_of_an_operator_without_up_to_date_ends_as_it_did() -> None:
     older = newer("ready")
     older["status"]["conditions"] = [each for each in older["status"]["conditions"] if each["type"] != "UpToDate"]
     assert watched([older])[0] == 0
+
+
+@pytest.mark.parametrize("name", ["soaking", "canary"])
+def test_it_ends_where_a_soak_or_a_canary_is_held_and_says_what_to_do(name: str) -> None:
+    held = copy.deepcopy(case(name))
+    (found,) = [each for each in held["status"]["conditions"] if each["type"] == "Soaked"]
+    found["reason"] = "RolloutHeld"
+    status, text = watched([case(name), held])
+    assert status == 1
+    assert "spec.rollout.onInconclusive" in text
 
 
 def test_a_line_names_only_the_candidates_whose_state_changed() -> None:

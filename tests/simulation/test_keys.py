@@ -116,6 +116,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "serving.progressDeadlineSeconds": (600, 60),
     "serving.soak": (None, {}, {"seconds": 60, "maximumErrorPercent": 0.1}),
     "serving.pod.resources.limits": ({}, {"cpu": "2"}),
+    "rollout.onInconclusive": ("Hold", "Undo"),
     "repository.claimName": (None, "shared"),
 }
 """Fields of the spec and values that they may have, or that follow from the spec; the first is the default."""

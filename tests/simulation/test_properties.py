@@ -77,6 +77,7 @@ actions = st.one_of(
     st.tuples(st.just("traffic"), st.sampled_from([0.0, 0.5])),
     st.tuples(st.just("restart"), st.just(None)),
     st.tuples(st.just("approve"), st.integers(0, 5)),
+    st.tuples(st.just("roll back"), st.integers(0, 3)),
     st.tuples(st.just("run"), st.integers(1, 25)),
 )
 
@@ -93,6 +94,9 @@ def act_out(cluster: Cluster, action: tuple[str, Any]) -> None:
         keys = [each["key"] for each in cluster.status.get("candidates", []) if "key" in each]
         if keys:
             cluster.edit(selection={"approval": "Manual", "approvedRevision": keys[what % len(keys)]})
+    elif kind == "roll back":
+        known = [*observe("digits", cluster.objects.values()).history.revisions, "0123456789abcdef"]
+        cluster.edit(rollout={"onInconclusive": "Undo", "revision": known[what % len(known)]})
     elif kind == "traffic":
         cluster.counters = counting(cluster, what)
     elif kind == "restart":
@@ -153,9 +157,15 @@ def checked_pass(cluster: Cluster) -> int:
 def assert_has_passed(cluster: Cluster, server: str, served: str | None, first: bool) -> None:
     """The target of a flip was profiled, measured, approved where that is asked for, and meets the constraints.
 
+    Or it is the revision that the spec names, which served before.
+
     ``served``: the revision that served before; another server of it needs no approval.
     """
     status, labels = cluster.status, cluster.objects["Deployment", server]["metadata"]["labels"]
+    if named := cluster.spec.get("rollout", {}).get("revision"):
+        assert named == labels[names.KEY_LABEL]
+        assert named in observe("digits", cluster.objects.values()).history.revisions
+        return
     (chosen,) = [each for each in status["candidates"] if each["state"] == "Selected"]
     assert chosen["key"] == labels[names.KEY_LABEL]
     selection = cluster.spec.get("selection", {})

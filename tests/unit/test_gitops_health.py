@@ -20,6 +20,7 @@ GITOPS = ROOT / "manifests/gitops"
 READY = {
     "ready",
     "kept",
+    "rolled-back",
     "closest-selected",
     "performance-regressed",
     "search-failed",
@@ -40,6 +41,7 @@ FAILED = {
     "killed-for-memory",
     "no-candidate-meets-the-constraint",
     "performance-regression-blocks",
+    "revision-unknown",
     "undone",
 }
 PAUSED = {"awaiting-approval", "suspended"}

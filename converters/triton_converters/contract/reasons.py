@@ -136,6 +136,13 @@ class Reason(StrEnum):
         "The new revision stays without a verdict: it got few requests, or the counters could not be read or compared.",
     )
 
+    # Of spec.rollout.revision.
+    ROLLED_BACK = "RolledBack", "spec.rollout.revision holds a revision that served before, whatever the source says."
+    REVISION_UNKNOWN = (
+        "RevisionUnknown",
+        "spec.rollout.revision names no revision that can be served again; the active revision keeps serving.",
+    )
+
     # The operator's own fault.
     INTERNAL_ERROR = "InternalError", "The operator itself failed; it tries again and leaves the active revision alone."
 

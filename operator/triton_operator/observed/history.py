@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from triton_converters.contract.document import Document
+from triton_converters.contract.document import Document, given
+from triton_operator.observed.revision import Revision
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,8 @@ class State:
     """The images that it was made with, as in the status; empty: an older version recorded the state."""
     resolved: Mapping[str, Any] = field(default_factory=dict)
     """What the operator chose for fields that the spec leaves out, as in the status; empty: it chose nothing."""
+    revision: Revision | None = None
+    """The revision that served; None: an older version recorded the state."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,19 @@ class History:
         return History(kept, self.dropped + (len(kept) < len(served)))
 
     @property
+    def revisions(self) -> dict[str, Revision]:
+        """The revisions to which one can go back, newest first, by their keys."""
+        found: dict[str, Revision] = {}
+        for revision in (each.revision for each in self.served):
+            if revision is not None and revision.template is not None:
+                found.setdefault(revision.key, revision)
+        return found
+
+    def state(self, revision: Revision) -> State:
+        """Return the state of a revision of the history."""
+        return next(each for each in self.served if each.revision == revision)
+
+    @property
     def records(self) -> frozenset[str]:
         """Names of the records of all states."""
         return frozenset(name for state in self.served for name in state.records)
@@ -52,7 +68,9 @@ class History:
         }
         if any(state.resolved for state in self.served):
             document["resolved"] = [state.resolved for state in self.served]
-        return json.dumps(document, separators=(",", ":"))
+        if any(state.revision for state in self.served):
+            document["revisions"] = [state.revision for state in self.served]
+        return json.dumps(document, separators=(",", ":"), default=given)
 
     @classmethod
     def from_json(cls, text: str) -> "History":
@@ -62,7 +80,8 @@ class History:
             count = len(kept.served)
             nothing: tuple[Mapping[str, Any], ...] = ({},) * count
             profiles = kept.profiles or ("",) * count
-            states = zip(kept.served, profiles, kept.images or nothing, kept.resolved or nothing, strict=True)
+            others = kept.images or nothing, kept.resolved or nothing, kept.revisions or (None,) * count
+            states = zip(kept.served, profiles, *others, strict=True)
             return cls(tuple(State(*state) for state in states), kept.dropped)
         except ValueError:
             return cls()
@@ -81,3 +100,5 @@ class _Kept(Document):
     """Each state's images; empty if an earlier version wrote the text."""
     resolved: tuple[Mapping[str, Any], ...] = ()
     """What the operator chose in each state; empty if it chose nothing in any."""
+    revisions: tuple[Revision | None, ...] = ()
+    """Each state's revision; empty if an earlier version wrote the text."""

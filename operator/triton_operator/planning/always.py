@@ -1,13 +1,16 @@
 """What each pass does however far the flow came: what serves is kept, followed, scaled, routed and spared. Pure."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from triton_converters.contract.records import HISTORY, record_name
+from triton_converters.contract.records import HISTORY
+from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Verdict
-from triton_operator.observed.history import History, State
+from triton_operator.observed.history import History
+from triton_operator.planning.recording import served
+from triton_operator.planning.status import status_of
 from triton_operator.resources.disruptions import disruption_budget
 from triton_operator.rollout import route, scale
 from triton_operator.rollout.active import restored
@@ -33,6 +36,8 @@ class Intent:
     """The conditions of scaling and of the route, if the spec asks for them."""
     again: tuple[float, ...] = ()
     """Seconds after which time alone changes something."""
+    status: TritonDeploymentStatus = field(default_factory=TritonDeploymentStatus)
+    """What is told of the object, once all is known that it tells of."""
 
     @property
     def is_complete(self) -> bool:
@@ -80,6 +85,11 @@ def keep_serving(context: Context, intent: Intent) -> Intent:
     return intent.plus(serve.keep_serving(context, intent.soak, intent.canary))
 
 
+def tell(context: Context, intent: Intent) -> Intent:
+    """Say in the status what is known by now."""
+    return replace(intent, status=status_of(context, intent.progress, intent.soak, intent.asked))
+
+
 def remember_state(context: Context, intent: Intent) -> Intent:
     """Once a target serves and nothing tries it any more, add its state to the history, and clean what that drops."""
     progress = intent.progress
@@ -87,12 +97,7 @@ def remember_state(context: Context, intent: Intent) -> Intent:
         return intent
     history = intent.history
     if HISTORY not in context.observed.unreadable:
-        images, chosen = (
-            each.model_dump(mode="json", by_alias=True, exclude_defaults=True) if each else {}
-            for each in (context.pins, context.resolved)
-        )
-        profile = record_name("profile", progress.target.profile_key)
-        state = State(tuple(sorted(intent.effects.needed)), profile, images, chosen)
+        state = served(context, progress, intent.effects, intent.status)
         history = history.advanced(state, context.spec.repository.revision_history_limit)
     return replace(intent, history=history).plus(clean.clean(context, history))
 
@@ -127,11 +132,12 @@ ALWAYS: tuple[Callable[[Context, Intent], Intent], ...] = (
     note_damages,
     restore_active,
     keep_serving,
-    remember_state,
-    try_active,
     follow_load,
     lead_requests,
     spare_servers,
+    tell,
+    remember_state,
+    try_active,
 )
 """What is done after the flow, in this order."""
 

@@ -17,7 +17,6 @@ from triton_operator.planning import conditions
 from triton_operator.planning.always import ALWAYS, Intent, begun
 from triton_operator.planning.pins import pinned
 from triton_operator.planning.resolving import resolved
-from triton_operator.planning.status import status_of
 from triton_operator.resources.claim import claim
 from triton_operator.resources.network_policy import jobs_policy, server_policies, sources_policy
 from triton_operator.resources.results import results
@@ -30,6 +29,7 @@ from triton_operator.stages import (
     permission,
     profile,
     reference,
+    rollback,
     search,
     selection,
     serve,
@@ -103,13 +103,12 @@ def plan(deployment: TritonDeployment, observed: Observed, settings: Settings, n
     intent = begun(context, _walk(context))
     for do in ALWAYS:
         intent = do(context, intent)
-    status = status_of(context, intent.progress, intent.soak, intent.asked)
-    own = _requeue(context, intent.progress, status)
+    own = _requeue(context, intent.progress, intent.status)
     return Plan(
         objects=(*_surroundings(context, intent), *intent.effects.objects),
         deletions=_deletions(context, intent.effects),
-        status=status,
-        events=tuple(Event(*each) for each in conditions.transitions(deployment.status, status)),
+        status=intent.status,
+        events=tuple(Event(*each) for each in conditions.transitions(deployment.status, intent.status)),
         requeue_after=min((*intent.again, *filter(None, [own])), default=None),
     )
 
@@ -128,7 +127,9 @@ def _surroundings(context: Context, intent: Intent) -> Iterator[dict[str, Any]]:
 
 
 def _walk(context: Context) -> Progress:
-    """Take the steps in order, as far as they go on."""
+    """Take the steps in order, as far as they go on; or none of them, if the spec names the revision to serve."""
+    if context.spec.rollout.revision is not None:
+        return rollback.roll_back(context, Progress(attempts=()))
     progress = Progress(attempts=skipping.first_attempts(context))
     for take in STEPS:
         progress = take(context, progress)

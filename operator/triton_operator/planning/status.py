@@ -43,8 +43,9 @@ from triton_operator.resources.services import endpoint
 from triton_operator.rollout.soak import Soaking
 from triton_operator.stages.progress import Progress
 from triton_operator.stages.reference import Referred
+from triton_operator.stages.rollback import RolledBack
 from triton_operator.stages.search import CandidateSearch, Searched
-from triton_operator.stages.serve import RolledOut
+from triton_operator.stages.serve import RolledOut, TargetRolledOut
 from triton_operator.stages.source import Sourced
 
 MESSAGE_BYTES = 480
@@ -62,14 +63,15 @@ def status_of(context: Context, progress: Progress, soak: Soaking, asked: Sequen
     ranking, searches = (progress.ranking, progress.searches) if isinstance(progress, Searched) else ((), ())
     server = soak.back_to or context.serving
     serving, accuracy, performance = _of_what_serves(context, progress, server)
+    recorded = _recorded(progress)
     whole = TritonDeploymentStatus(
         observed_generation=context.deployment.generation,
         conditions=merge_conditions(old.conditions, conditions(context, progress, asked)),
         images=context.pins,
         new_images=newer(context.spec, context.pins, context.settings),
         resolved=context.resolved,
-        source=_source(context, progress),
-        signature=_signature(progress.dump.result.signature) if isinstance(progress, Referred) else None,
+        source=_source(context, progress) or recorded.source,
+        signature=_signature(progress.dump.result.signature) if isinstance(progress, Referred) else recorded.signature,
         candidates=[_candidate(attempt, ranking) for attempt in progress.attempts],
         search=[_search(each) for each in searches],
         serving=_with_scale(context, serving if up else None, server),
@@ -162,7 +164,14 @@ def _search(search: CandidateSearch) -> SearchStatus:
 def _target(progress: Progress) -> TargetStatus | None:
     if not isinstance(progress, RolledOut) or progress.rollout.serves or progress.rollout.undone:
         return None
-    return TargetStatus(revision=progress.target.key, candidate=progress.target.name)
+    return TargetStatus(revision=progress.rollout.revision, candidate=progress.rollout.candidate)
+
+
+def _recorded(progress: Progress) -> TritonDeploymentStatus:
+    """What was told of the revision that the spec names, once it serves; else nothing."""
+    if not isinstance(progress, RolledBack) or not progress.rollout.serves:
+        return TritonDeploymentStatus()
+    return parse_status({"status": progress.revision.told})
 
 
 def _of_what_serves(
@@ -172,8 +181,8 @@ def _of_what_serves(
 
     ``server``: name of its Deployment after this pass, because the pass that undoes a revision moves the Service back.
     """
-    old = _told(context, server)
-    if not isinstance(progress, RolledOut):
+    old = recorded if (recorded := _recorded(progress)).active is not None else _told(context, server)
+    if not isinstance(progress, TargetRolledOut):
         return old.serving, old.accuracy, old.performance
     rollout, attempt = progress.rollout, progress.target
     measured, profile = rollout.measured.result, attempt.profile

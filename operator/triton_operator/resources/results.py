@@ -56,7 +56,7 @@ def results(
     if (recorded := active or context.observed.active) is not None:
         moves[ACTIVE] = recorded.to_json()
     data |= moves
-    kept = _kept(context, needed, history, moves.values())
+    kept = _kept(context, needed, history, [data.get(HISTORY, ""), *moves.values()])
     # What the plan does not read was not judged anew.
     others = {name: failure for name, failure in context.observed.failures.items() if name in kept - needed}
     for name in sorted(kept):

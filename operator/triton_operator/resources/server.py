@@ -153,7 +153,6 @@ def serving_container(context: Context, revision: Attempt) -> dict[str, Any]:
 
 def server(context: Context, revision: Attempt, image: str) -> dict[str, Any]:
     """The Deployment of a revision. ``image``: the server's image, by the digest that was profiled if that is known."""
-    serving = context.spec.serving
     name = names.server(context.name, revision.key, serving_inputs(context))
     labels = {names.REVISION_LABEL: name, names.KEY_LABEL: revision.key}
     check = CheckRequest(
@@ -166,18 +165,25 @@ def server(context: Context, revision: Attempt, image: str) -> dict[str, Any]:
     )
     containers = [serving_container(context, revision) | {"image": image}]
     first = [check_container(context, check, [_revision_mount(revision)])]
+    template = {
+        "metadata": pod.pod_metadata(context, context.server_pod, "server", **labels),
+        "spec": pod.finished(context, _pod(context, first, containers, bool(revision.engine_cache))),
+    }
+    return deployment(context, name, revision.key, template)
+
+
+def deployment(context: Context, name: str, revision_key: str, template: dict[str, Any]) -> dict[str, Any]:
+    """The Deployment of that name with a template of pods, which may have been made for an earlier spec."""
+    labels = {names.REVISION_LABEL: name, names.KEY_LABEL: revision_key}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": context.metadata(name, "server", **labels),
         "spec": {
-            "replicas": serving.replicas,
-            "progressDeadlineSeconds": serving.progress_deadline_seconds,
+            "replicas": context.spec.serving.replicas,
+            "progressDeadlineSeconds": context.spec.serving.progress_deadline_seconds,
             "selector": {"matchLabels": {names.DEPLOYMENT_LABEL: context.name, names.REVISION_LABEL: name}},
-            "template": {
-                "metadata": pod.pod_metadata(context, context.server_pod, "server", **labels),
-                "spec": pod.finished(context, _pod(context, first, containers, bool(revision.engine_cache))),
-            },
+            "template": template,
         },
     }
 

@@ -10,17 +10,20 @@ from triton_operator.observed.server import ServerView
 from triton_operator.resources.as_made import as_made, scaled
 
 
-def pointed(context: Context, name: str) -> Effects:
-    """The wish to record that the Service points to a Deployment; one that is not seen yet is recorded once it is."""
+def pointed(context: Context, name: str, model: str = "") -> Effects:
+    """The wish to record that the Service points to a Deployment; one that is not seen yet is recorded once it is.
+
+    ``model``: the name under which a target serves the model; empty: the spec's.
+    """
     view, known = context.observed.servers.get(name), context.observed.active
     if view is None or (known is not None and (known.server, known.uid) == (name, view.uid)):
         return Effects()
     made = _as_made(view)
-    # What was active before there were records, or comes back, has the name that is known of it; a target the spec's.
-    model = context.served_name if name == context.serving else context.spec.served_name
+    # What was active before there were records, or comes back, has the name that is known of it.
+    called = context.served_name if name == context.serving else model or context.spec.served_name
     # A newer revision of the spec that is met meets it too; what an edit asks for still has to show that it does.
     met = context.deployment.asked if is_met(context) else ""
-    return Effects(active=Active(name, view.uid, view.revision_key, model, made, met)) if made else Effects()
+    return Effects(active=Active(name, view.uid, view.revision_key, called, made, met)) if made else Effects()
 
 
 def is_met(context: Context) -> bool:

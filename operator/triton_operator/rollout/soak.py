@@ -97,7 +97,12 @@ def soak(context: Context, successor: str = "") -> Soaking:
 
 
 def _verdict(
-    context: Context, asked: Soak, active: ServerView, previous: ServerView | None, flip: Flip, first: Run
+    context: Context,
+    asked: Soak,
+    active: ServerView,
+    previous: ServerView | None,
+    flip: Flip,
+    first: Run[SnapshotResult],
 ) -> tuple[Judgement | None, Effects]:
     """The verdict by what was counted, and what it takes to reach it; None: there is none yet.
 
@@ -149,6 +154,17 @@ def _judged(
     """The soak that gets its verdict in this pass."""
     decided = _decided(context, flip, found, previous)
     return _over(context, decided, previous, effects + Effects(flips={active.uid: decided}))
+
+
+def skipped(context: Context) -> Soaking:
+    """No soak of a revision that the spec names; its counters are read for the comparison with what comes after it."""
+    active = context.observed.servers.get(context.serving or "")
+    if context.spec.serving.soak is None:
+        return Soaking()
+    words = "spec.rollout.revision names a revision that served before, so it is not soaked"
+    flip = _move(context, active.uid) if active is not None else None
+    effects = _counters(context, active, FIRST, flip).effects if active is not None else Effects()
+    return Soaking(Verdict("Soaked", None, Reason.WAITING, words), effects)
 
 
 def moved(context: Context, target: ServerView) -> Effects:
@@ -274,8 +290,12 @@ def _key(uid: str, moment: str, flip: Flip | None) -> str:
 
 
 def intent(context: Context) -> str:
-    """A digest of what the user asks for, without what changes no revision: the replicas, which an autoscaler sets."""
+    """A digest of what the user asks for, without what changes no target.
+
+    That is the replicas, which an autoscaler sets, and the revision that is served in the target's place.
+    """
     spec = context.spec
     serving = spec.serving.model_copy(update={"replicas": 1})
-    asked = spec.model_copy(update={"serving": serving, "suspend": False})
+    rollout = spec.rollout.model_copy(update={"revision": None})
+    asked = spec.model_copy(update={"serving": serving, "suspend": False, "rollout": rollout})
     return names.digest([asked, context.deployment.retry], 16)

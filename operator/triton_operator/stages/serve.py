@@ -51,6 +51,10 @@ class Rollout:
     stalled: bool
     """Whether the target failed; only a change ends that."""
     effects: Effects
+    revision: str
+    """Key of the target."""
+    candidate: str
+    """Name of its candidate."""
     server: str
     """Name of the target's Deployment."""
     serves: bool
@@ -69,23 +73,34 @@ class Rollout:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RolledOut(Chosen):
-    """The target revision is on its way, or serves."""
+class RolledOut(Progress):
+    """A revision is on its way, or serves: the target, or the one that the spec names."""
 
     rollout: Rollout
 
 
-def serve(context: Context, progress: Chosen) -> RolledOut:
+@dataclass(frozen=True, kw_only=True)
+class TargetRolledOut(Chosen, RolledOut):
+    """The target revision, which the flow came to, is on its way, or serves."""
+
+
+def serve(context: Context, progress: Chosen) -> TargetRolledOut:
     """Roll the target revision out as far as it may go now."""
-    rollout = _rollout(context, progress.dump, progress.target)
+    rollout = roll_out(context, _find(context, progress.dump, progress.target))
     noted = progress.noting(rollout.available).noting(rollout.measured.verdict, rollout.effects)
-    return noted.reached(RolledOut, stalled=rollout.stalled, rollout=rollout)
+    return noted.reached(TargetRolledOut, stalled=rollout.stalled, rollout=rollout)
 
 
 @dataclass(frozen=True)
-class _Found:
+class Found:
     """The target and all that concerns it, as observed."""
 
+    revision: str
+    """Its key."""
+    candidate: str
+    """Name of its candidate."""
+    model: str
+    """The name under which it serves the model."""
     body: dict[str, Any]
     """Its Deployment, as it would be made now."""
     view: ServerView | None
@@ -99,6 +114,8 @@ class _Found:
     undone: Verdict | None
     alone: bool
     yields: bool
+    proven: bool = False
+    """Whether it served before, so that no measurement, canary or soak judges it."""
 
     @property
     def name(self) -> str:
@@ -108,13 +125,14 @@ class _Found:
     @property
     def facts(self) -> Facts:
         """What decides its next move."""
-        trial = Trial.GOES_ON if self.canary.goes_on else Trial.HELD if self.canary.holds else Trial.NONE
+        held = self.canary.holds and not self.proven
+        trial = Trial.GOES_ON if self.canary.goes_on else Trial.HELD if held else Trial.NONE
         undone, figures = self.undone is not None, self.measured.figures
         return Facts(self.server, figures, trial, self.serves, self.alone, undone, self.yields)
 
 
-def _rollout(context: Context, dump: Dump, target: Attempt) -> Rollout:
-    found = _find(context, dump, target)
+def roll_out(context: Context, found: Found) -> Rollout:
+    """Take the target's next move."""
     move = next_move(found.facts)
     available = availability(context, found.name, found.view, found.waits)
     blocking = _blocking(context, found, move)
@@ -124,6 +142,8 @@ def _rollout(context: Context, dump: Dump, target: Attempt) -> Rollout:
         blocking=blocking,
         stalled=move in FAILED,
         effects=_effects(context, found, move),
+        revision=found.revision,
+        candidate=found.candidate,
         server=found.name,
         serves=found.serves,
         soak=replace(found.soak, verdict=blocking) if move in (Move.UNDO, Move.SHARE) else found.soak,
@@ -132,7 +152,7 @@ def _rollout(context: Context, dump: Dump, target: Attempt) -> Rollout:
     )
 
 
-def _find(context: Context, dump: Dump, target: Attempt) -> _Found:
+def _find(context: Context, dump: Dump, target: Attempt) -> Found:
     """What is observed of the target."""
     body = server(context, target, server_image.by_digest(context.images.server, target.image_id))
     name = body["metadata"]["name"]
@@ -151,7 +171,10 @@ def _find(context: Context, dump: Dump, target: Attempt) -> _Found:
         words = f"the measurement of Deployment {name} did not begin in the time for which {context.serving} made room"
         message = f"{words}: {measured.verdict.message}"
         state, waits = Server.LATE, Verdict("Available", False, Reason.PROGRESS_DEADLINE_EXCEEDED, message)
-    found = _Found(
+    found = Found(
+        revision=target.key,
+        candidate=target.name,
+        model=context.spec.served_name,
         body=body,
         view=view,
         server=state,
@@ -171,7 +194,7 @@ def _find(context: Context, dump: Dump, target: Attempt) -> _Found:
     return replace(found, canary=trial, undone=trial.verdict if trial.holds else None)
 
 
-def _blocking(context: Context, found: _Found, move: Move) -> Verdict | None:
+def _blocking(context: Context, found: Found, move: Move) -> Verdict | None:
     """What the target waits for or failed at; None: nothing."""
     measured = found.measured.verdict
     by_move = {
@@ -187,12 +210,12 @@ def _blocking(context: Context, found: _Found, move: Move) -> Verdict | None:
     return by_move.get(move)
 
 
-def _suspended(context: Context, found: _Found) -> Verdict:
+def _suspended(context: Context, found: Found) -> Verdict:
     words = f"spec.suspend is true, so Deployment {found.name} waits, and {context.serving} has the GPUs again"
     return Verdict("PerformanceMeasured", False, Reason.SUSPENDED, words)
 
 
-def _effects(context: Context, found: _Found, move: Move) -> Effects:
+def _effects(context: Context, found: Found, move: Move) -> Effects:
     """What the move asks of the cluster."""
     name, failed = found.name, move in GIVES_BACK
     done = move is Move.YIELD or found.measured.figures in (Figures.MISSED, Figures.FAILED)
@@ -208,8 +231,8 @@ def _effects(context: Context, found: _Found, move: Move) -> Effects:
         effects += remembered(context, name, found.view, found.waits)
     points_to = found.soak.back_to or (name if move in TAKES_OVER else context.serving)
     if points_to is not None:
-        effects += Effects((service(context, points_to),)) + pointed(context, points_to)
-    if found.view is not None and points_to == name and not found.serves:
+        effects += Effects((service(context, points_to),)) + pointed(context, points_to, found.model)
+    if found.view is not None and points_to == name and not found.serves and not found.proven:
         effects += soak.moved(context, found.view)
     return effects
 
@@ -227,7 +250,7 @@ def soak_of(context: Context, progress: Progress) -> Soaking:
 def measures_active(context: Context, progress: Progress) -> bool:
     """Whether the active revision is measured again, which is a load on it too."""
     active = context.deployment.status.active
-    if not isinstance(progress, RolledOut) or active is None:
+    if not isinstance(progress, TargetRolledOut) or active is None:
         return False
     return progress.target.key == active.revision and progress.rollout.measured.result is None
 

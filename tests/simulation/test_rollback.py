@@ -1,0 +1,345 @@
+"""A revision that served before, served again by its key, whatever became of the source."""
+
+import json
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from tests.simulation.answers import FINAL, Fate, when
+from tests.simulation.cluster import Cluster
+from tests.simulation.deployments import a_model, a_spec, candidate
+from tests.simulation.test_canary import Gateway, begun, serving
+from tests.simulation.test_rollout import answering, on_gpus
+from tests.simulation.test_soak import KEPT, NARROW, UNDONE, ask, clients, soaked, summary
+from triton_converters.contract.reasons import Reason
+from triton_operator import names
+from triton_operator.observed.history import History
+from triton_operator.observed.snapshot import observe
+from triton_operator.planning.plan import Plan
+
+ONE = [a_model(candidates=[candidate("onnx-fp32")])]
+RESULTS = ("ConfigMap", "digits-results")
+GONE = when("source", Fate(exit_code=1, reason=Reason.SOURCE_NOT_FOUND, message="there is nothing"))
+
+
+def version(number: int) -> dict[str, Any]:
+    return {"source": {"uri": f"pvc://models/v{number}"}}
+
+
+@pytest.fixture(scope="module")
+def three() -> Cluster:
+    """Three sources served, one after the other; not to be changed."""
+    cluster = Cluster(a_spec(models=ONE, **version(1)))
+    cluster.settle()
+    for number in (2, 3):
+        cluster.edit(**version(number))
+        cluster.settle()
+    return cluster
+
+
+@pytest.fixture
+def cluster(three: Cluster) -> Cluster:
+    return deepcopy(three)
+
+
+def history(cluster: Cluster) -> History:
+    return observe("digits", cluster.objects.values()).history
+
+
+def keys(cluster: Cluster) -> list[str]:
+    """The keys to which one can go back; the first one is active."""
+    return list(history(cluster).revisions)
+
+
+def roll_back(cluster: Cluster, key: str | None) -> None:
+    cluster.edit(rollout={"revision": key} if key else {})
+
+
+def active(cluster: Cluster) -> str:
+    return str(cluster.status["serving"]["revision"])
+
+
+def reasons(cluster: Cluster, *kinds: str) -> list[tuple[str, str]]:
+    return [(cluster.condition(each)["status"], cluster.condition(each)["reason"]) for each in kinds]
+
+
+def made(cluster: Cluster) -> dict[str, Any]:
+    """The template of the active Deployment's pods."""
+    template: dict[str, Any] = cluster.objects["Deployment", cluster.serving() or ""]["spec"]["template"]
+    return template
+
+
+def servers(cluster: Cluster) -> set[str]:
+    return {each["metadata"]["name"] for each in cluster.of_kind("Deployment")}
+
+
+def test_the_one_before_serves_again_though_its_source_is_gone(cluster: Cluster) -> None:
+    newest, before, _ = keys(cluster)
+    told = history(cluster).revisions[before].told
+    story = len(cluster.story)
+    cluster.fates = GONE
+    roll_back(cluster, before)
+    cluster.settle()
+    assert cluster.story[story:] == ["server", "flip"], "nothing is read, converted or measured"
+    assert (active(cluster), len(servers(cluster))) == (before, 1)
+    assert reasons(cluster, "Ready", "Reconciling", "Stalled", "Selected") == [
+        ("True", "Ready"),
+        ("False", "Ready"),
+        ("False", "NoStall"),
+        ("True", "RolledBack"),
+    ]
+    assert f"spec.rollout.revision holds revision {before}" in cluster.condition("Selected")["message"]
+    assert cluster.status["performance"] == told["performance"]
+    assert cluster.status["source"] == told["source"] != newest
+    assert "target" not in cluster.status
+
+
+def test_it_is_served_as_it_was_made(cluster: Cluster) -> None:
+    """Images, arguments and all else of its pods are the record's, whatever the spec says by now."""
+    first = Cluster(a_spec(models=ONE, **version(1)))
+    first.settle()
+    cluster.edit(serving={"logVerbose": 1, "image": "example/server:9"})
+    roll_back(cluster, keys(cluster)[-1])
+    cluster.settle()
+    assert made(cluster) == made(first)
+
+
+def test_a_newer_source_that_fails_does_not_matter(cluster: Cluster) -> None:
+    _, before, _ = keys(cluster)
+    cluster.fates = when("convert", FINAL)
+    cluster.edit(**version(4))
+    cluster.settle()
+    assert cluster.condition("Stalled")["status"] == "True"
+    roll_back(cluster, before)
+    cluster.settle()
+    assert active(cluster) == before
+    assert reasons(cluster, "Ready", "Stalled") == [("True", "Ready"), ("False", "NoStall")]
+    started = cluster.started("convert")
+    roll_back(cluster, None)
+    cluster.settle()
+    assert cluster.condition("Stalled")["reason"] == "AllCandidatesFailed"
+    assert cluster.started("convert") == started, "its failure is still known"
+    assert active(cluster) == before, "what serves goes on"
+
+
+def test_nothing_is_repeated_when_the_field_is_cleared(cluster: Cluster) -> None:
+    newest, before, _ = keys(cluster)
+    roll_back(cluster, before)
+    cluster.settle()
+    assert keys(cluster)[:2] == [before, newest]
+    story = len(cluster.story)
+    roll_back(cluster, None)
+    cluster.settle()
+    assert cluster.story[story:] == ["server", "flip"]
+    assert (active(cluster), cluster.condition("Selected")["reason"]) == (newest, "Selected")
+    assert keys(cluster)[:2] == [newest, before]
+
+
+def test_the_active_revision_can_be_held(cluster: Cluster) -> None:
+    newest, story = keys(cluster)[0], len(cluster.story)
+    roll_back(cluster, newest)
+    cluster.settle()
+    cluster.edit(**version(4))
+    cluster.settle()
+    assert (active(cluster), cluster.story[story:]) == (newest, [])
+    assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_an_unknown_key_is_refused_with_those_that_may_be_named(cluster: Cluster) -> None:
+    serving, story = cluster.status["serving"], len(cluster.story)
+    roll_back(cluster, "0123456789abcdef")
+    cluster.settle()
+    assert (cluster.status["serving"], cluster.story[story:]) == (serving, [])
+    assert reasons(cluster, "Ready", "Stalled", "Available") == [
+        ("False", "RevisionUnknown"),
+        ("True", "RevisionUnknown"),
+        ("True", "Available"),
+    ]
+    message = cluster.condition("Ready")["message"]
+    assert "0123456789abcdef is not among the revisions that served" in message
+    assert all(f"{key} (onnx-fp32)" in message for key in keys(cluster))
+    roll_back(cluster, None)
+    cluster.settle()
+    assert (cluster.condition("Ready")["status"], cluster.story[story:]) == ("True", [])
+
+
+def test_what_an_older_version_recorded_is_refused_with_that_reason(cluster: Cluster) -> None:
+    _, before, _ = keys(cluster)
+    recorded = json.loads(cluster.objects[RESULTS]["data"]["history"])
+    recorded["revisions"] = [recorded["revisions"][0], None, None]
+    cluster.objects[RESULTS]["data"]["history"] = json.dumps(recorded)
+    roll_back(cluster, before)
+    cluster.settle()
+    assert cluster.condition("Ready")["reason"] == "RevisionUnknown"
+    assert "an older version of the operator recorded it" in cluster.condition("Ready")["message"]
+
+
+def test_a_history_without_revisions_is_completed_with_what_serves(cluster: Cluster) -> None:
+    whole = cluster.objects[RESULTS]["data"]["history"]
+    older = json.loads(whole)
+    del older["revisions"]
+    cluster.objects[RESULTS]["data"]["history"] = json.dumps(older)
+    story = len(cluster.story)
+    cluster.settle()
+    (key,) = keys(cluster)
+    assert (key, cluster.story[story:]) == (active(cluster), [])
+
+
+def test_a_revision_that_the_history_dropped_is_unknown(cluster: Cluster) -> None:
+    *_, oldest = keys(cluster)
+    cluster.edit(repository={"revisionHistoryLimit": 1}, **version(4))
+    cluster.settle()
+    roll_back(cluster, oldest)
+    cluster.settle()
+    assert cluster.condition("Ready")["reason"] == "RevisionUnknown"
+
+
+def test_what_is_named_is_cleaned_by_no_limit(cluster: Cluster) -> None:
+    *_, oldest = keys(cluster)
+    needed = history(cluster).state(history(cluster).revisions[oldest]).records
+    cluster.edit(repository={"revisionHistoryLimit": 0})
+    roll_back(cluster, oldest)
+    cluster.settle()
+    assert active(cluster) == oldest
+    assert set(needed) <= observe("digits", cluster.objects.values()).records.keys()
+
+
+def test_with_one_gpu_the_newer_one_makes_way() -> None:
+    cluster = on_gpus(1, 1)
+    first = active(cluster)
+    cluster.edit(**version(2))
+    cluster.settle()
+    assert active(cluster) != first
+    roll_back(cluster, first)
+    cluster.settle()
+    assert (active(cluster), answering(cluster), len(servers(cluster))) == (first, 1, 1)
+    assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_a_server_that_does_not_start_leaves_what_serves(cluster: Cluster) -> None:
+    newest, before, _ = keys(cluster)
+    serving = cluster.serving()
+    cluster.starts = lambda name: name == serving
+    roll_back(cluster, before)
+    cluster.run(400)
+    assert (cluster.serving(), active(cluster)) == (serving, newest)
+    assert reasons(cluster, "Ready", "Stalled") == [
+        ("False", "ProgressDeadlineExceeded"),
+        ("True", "ProgressDeadlineExceeded"),
+    ]
+
+
+def moves(wanted: Plan, old: str) -> bool:
+    """Whether the pass moves the Service."""
+    (service,) = [each for each in wanted.objects if (each["kind"], each["metadata"]["name"]) == ("Service", "digits")]
+    return bool(service["spec"]["selector"][names.REVISION_LABEL] != old)
+
+
+@pytest.mark.parametrize("died", range(8))
+def test_an_operator_that_dies_as_the_service_moves_goes_on(cluster: Cluster, died: int) -> None:
+    _, before, _ = keys(cluster)
+    roll_back(cluster, before)
+    old = cluster.serving()
+    while not moves(wanted := cluster.intent(), old or ""):
+        cluster.act()
+        cluster.step()
+    for body in wanted.objects[: len(wanted.objects) - died]:
+        cluster._apply(body)
+    cluster.settle()
+    assert (active(cluster), cluster.serving() != old) == (before, True)
+    assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_a_model_that_was_renamed_answers_by_its_former_name() -> None:
+    cluster = Cluster(a_spec(models=ONE))
+    cluster.settle()
+    first = active(cluster)
+    cluster.edit(models=[a_model(name="renamed", candidates=[candidate("onnx-fp32")])])
+    cluster.settle()
+    roll_back(cluster, first)
+    cluster.settle()
+    recorded = observe("digits", cluster.objects.values()).active
+    assert recorded is not None
+    assert (active(cluster), recorded.model) == (first, "digits")
+
+
+def test_the_history_of_many_states_leaves_room_for_the_records() -> None:
+    cluster = Cluster(a_spec(models=ONE, repository={"revisionHistoryLimit": 9}, **version(0)))
+    cluster.settle()
+    for number in range(1, 10):
+        cluster.edit(**version(number))
+        cluster.settle()
+    assert len(keys(cluster)) == 10
+    assert len(cluster.objects[RESULTS]["data"]["history"]) < 100_000
+    assert not history(cluster).records - observe("digits", cluster.objects.values()).records.keys()
+
+
+# With a soak and a canary -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def soaked_twice() -> Cluster:
+    """An object that asks for a soak and a canary, and whose second revision passed both; not to be changed."""
+    cluster = Cluster(a_spec(models=ONE) | serving(), has_gateway_api=True)
+    cluster.settle()
+    ask(cluster)
+    begun(cluster)[2].settle()
+    assert soaked(cluster) == ("True", "SoakPassed")
+    return cluster
+
+
+def test_a_rollback_waits_for_no_verdict(soaked_twice: Cluster) -> None:
+    cluster = deepcopy(soaked_twice)
+    _, before = keys(cluster)
+    story = len(cluster.story)
+    roll_back(cluster, before)
+    cluster.settle()
+    assert (active(cluster), summary(cluster)) == (before, KEPT)
+    assert soaked(cluster) == ("Unknown", "Waiting")
+    assert cluster.story[story:] == ["server", "flip", "snapshot"], "its counters are read for the one after it"
+
+
+def test_what_comes_after_a_rollback_is_judged_beside_it(soaked_twice: Cluster) -> None:
+    cluster = deepcopy(soaked_twice)
+    newest, before = keys(cluster)
+    roll_back(cluster, before)
+    cluster.settle()
+    cluster.run(15)
+    roll_back(cluster, None)
+    Gateway(cluster).settle()
+    assert (active(cluster), soaked(cluster)) == (newest, ("True", "SoakPassed"))
+
+
+def test_a_rollback_ends_a_canary_whose_pods_stay_for_the_gateways(soaked_twice: Cluster) -> None:
+    cluster = deepcopy(soaked_twice)
+    _, before = keys(cluster)
+    _, new, gateway = begun(cluster, NARROW)
+    roll_back(cluster, before)
+    gateway.run(1)
+    assert (gateway.seen, new in servers(cluster)) == ([0, 5, 0], True)
+    cluster.settle()
+    assert (active(cluster), len(servers(cluster)), summary(cluster)) == (before, 1, KEPT)
+
+
+def test_holding_the_active_revision_ends_a_canary(soaked_twice: Cluster) -> None:
+    cluster = deepcopy(soaked_twice)
+    newest, _ = keys(cluster)
+    _, new, gateway = begun(cluster, NARROW)
+    roll_back(cluster, newest)
+    gateway.settle()
+    assert (active(cluster), gateway.seen, new in servers(cluster)) == (newest, [0, 5, 0], False)
+
+
+def test_a_revision_that_was_undone_is_not_tried_again_for_a_rollback(soaked_twice: Cluster) -> None:
+    cluster = deepcopy(soaked_twice)
+    newest, before = keys(cluster)
+    clients(cluster).failing = 0.5
+    begun(cluster, NARROW)[2].settle()
+    assert summary(cluster) == UNDONE
+    roll_back(cluster, before)
+    cluster.settle()
+    assert summary(cluster) == KEPT
+    roll_back(cluster, None)
+    cluster.settle()
+    assert (active(cluster), summary(cluster)) == (before, UNDONE), newest

@@ -1,0 +1,51 @@
+"""The record of a revision that served: what was kept is what is read, and what somebody wrote by hand does no harm."""
+
+import base64
+import zlib
+from dataclasses import replace
+
+import pytest
+
+from triton_operator.observed.history import History, State
+from triton_operator.observed.revision import LARGEST_BYTES, Revision
+
+TEMPLATE = {"spec": {"containers": [{"name": "tritonserver", "image": "example/server:1"}]}}
+TOLD = {"serving": {"revision": "0a", "candidate": "onnx-fp32"}}
+REVISION = Revision.of("0a", "onnx-fp32", "digits", "digits-1", TEMPLATE, TOLD)
+
+
+def packed(text: bytes) -> Revision:
+    return replace(REVISION, parts=base64.b64encode(zlib.compress(text)).decode())
+
+
+def test_what_is_kept_is_what_is_read() -> None:
+    history = History((State(("a",), revision=REVISION), State(("b",))), 2)
+    assert History.from_json(history.to_json()) == history
+    assert history.revisions == {"0a": REVISION}
+    assert (REVISION.template, REVISION.told) == (TEMPLATE, TOLD)
+
+
+def test_of_two_states_of_a_revision_the_newer_one_counts() -> None:
+    newer = Revision.of("0a", "onnx-fp32", "digits", "digits-2", TEMPLATE, TOLD)
+    history = History((State(("a",), revision=newer), State(("b",), revision=REVISION)))
+    assert history.revisions == {"0a": newer}
+    assert history.state(newer).records == ("a",)
+
+
+@pytest.mark.parametrize(
+    "revision",
+    [
+        replace(REVISION, parts="no Base64"),
+        replace(REVISION, parts=base64.b64encode(b"not compressed").decode()),
+        packed(b"no JSON"),
+        packed(b"[1, 2]"),
+        packed(b"{}"),
+        packed(b"[{}, {}]"),
+        packed(b" " * (LARGEST_BYTES + 1) + b'[{"a": 1}, {}]'),
+        packed(b"[" * 100_000),
+    ],
+)
+def test_what_cannot_be_read_cannot_be_named(revision: Revision) -> None:
+    assert revision.template is None
+    assert revision.told == {}
+    assert History((State(("a",), revision=revision),)).revisions == {}
