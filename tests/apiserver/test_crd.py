@@ -701,7 +701,8 @@ def test_every_field_is_explained(kubectl: Kubectl) -> None:
 def test_columns(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", body=MINIMAL)
     header = kubectl("get", "td").splitlines()[0].split()
-    assert header == ["NAME", "READY", "REASON", "CANDIDATE", "PRECISION", "INF/S", "P99", "ACCURACY", "AGE"]
+    state = ["NAME", "READY", "UPTODATE", "REASON"]
+    assert header == [*state, "CANDIDATE", "PRECISION", "INF/S", "P99", "ACCURACY", "AGE"]
     wide = kubectl("get", "td", "-o", "wide").splitlines()[0].split()
     assert wide == [*header, "FORMAT", "REVISION", "TARGET", "ENDPOINT", "MESSAGE"]
     assert "digits" in kubectl("get", "triton")

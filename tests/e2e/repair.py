@@ -81,7 +81,7 @@ def damage(suite: Suite) -> Mending:
     )
     mended = applied.wait(
         "the revision under another key",
-        lambda state: state.holds("Ready") and state.revision != key,
+        lambda state: state.holds("UpToDate") and state.revision != key,
         generation=generation,
     )
     after = applied.jobs()

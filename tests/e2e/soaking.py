@@ -48,9 +48,7 @@ def run(suite: Suite) -> Soaked:
         generation=applied.apply({**SOAK, **OTHER}),
     ).state
     generation = applied.apply({**SOAK, **SLOW})
-    undone = applied.wait(
-        "an undo", lambda state: state.holds("Ready") and state.holds("Stalled"), generation=generation
-    ).state
+    undone = applied.wait("an undo", lambda state: state.says("Ready", "SoakFailed"), generation=generation).state
     time.sleep(SECONDS_AFTER)
     return Soaked(
         applied=applied,

@@ -8,6 +8,7 @@ from tests.e2e.kubectl import Kubectl, KubectlError, Object
 
 REASONS = {
     "Ready": ("True", "Ready"),
+    "UpToDate": ("True", "Ready"),
     "Reconciling": ("False", "Ready"),
     "Stalled": ("False", "NoStall"),
     "SourceResolved": ("True", "Resolved"),
@@ -117,11 +118,12 @@ def test_what_one_replica_does_is_in_the_status(happy_object: Happy) -> None:
 
 def test_columns_of_kubectl_get(happy_object: Happy) -> None:
     header, line = happy_object.applied.kubectl.run("get", "td").splitlines()
-    assert header.split() == ["NAME", "READY", "REASON", "CANDIDATE", "PRECISION", "INF/S", "P99", "ACCURACY", "AGE"]
+    state = ["NAME", "READY", "UPTODATE", "REASON"]
+    assert header.split() == [*state, "CANDIDATE", "PRECISION", "INF/S", "P99", "ACCURACY", "AGE"]
     serving = happy_object.ready.state.status["serving"]
-    wanted = ["happy", "True", "Ready", serving["candidate"], "fp32", serving["throughput"]]
-    assert line.split()[:6] == wanted
-    assert line.split()[6] == str(serving["p99LatencyMicroseconds"])
+    wanted = ["happy", "True", "True", "Ready", serving["candidate"], "fp32", serving["throughput"]]
+    assert line.split()[:7] == wanted
+    assert line.split()[7] == str(serving["p99LatencyMicroseconds"])
 
 
 def test_the_revision_on_the_claim_is_complete_and_unique(happy_object: Happy) -> None:

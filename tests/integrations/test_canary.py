@@ -196,9 +196,7 @@ def canaries(kubectl: Kubectl, traefik: Traefik) -> Iterator[Canaries]:
         ).state
         answers["good"] = answer_of(load)
         generation = applied.apply({"model": {"path": "slow.onnx"}})
-        undone = applied.wait(
-            "an undo", lambda state: state.holds("Ready") and state.holds("Stalled"), generation=generation
-        ).state
+        undone = applied.wait("an undo", lambda state: state.says("Ready", "SoakFailed"), generation=generation).state
         time.sleep(SECONDS_AFTER)
         load.stop()
         answers["slow"] = next(iter({each for _, _, each in load.answers} - set(answers.values())), "")

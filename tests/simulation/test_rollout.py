@@ -46,7 +46,7 @@ def test_the_first_pass_shows_every_condition() -> None:
     cluster = Cluster(a_spec())
     cluster.act()
     shown = {each["type"]: (each["status"], each["observedGeneration"]) for each in cluster.status["conditions"]}
-    assert len(shown) == 9
+    assert len(shown) == 10
     assert {generation for _, generation in shown.values()} == {1}
     assert (shown["Ready"][0], shown["Reconciling"][0], shown["Stalled"][0]) == ("False", "True", "False")
     assert shown["Selected"][0] == "Unknown"

@@ -129,7 +129,7 @@ def servers(cluster: Cluster) -> set[str]:
 
 CONTINUE = {"rollout": {"onInconclusive": "Continue"}}
 KEPT = [("True", "Ready"), ("False", "Ready"), ("False", "NoStall")]
-UNDONE = [("True", "SoakFailed"), ("False", "SoakFailed"), ("True", "SoakFailed")]
+UNDONE = [("False", "SoakFailed"), ("False", "SoakFailed"), ("True", "SoakFailed")]
 
 
 def test_without_the_field_the_old_revision_goes_at_the_flip(serving: Cluster) -> None:
