@@ -20,7 +20,7 @@ NARROW = [a_model(config={"maxBatchSize": 4, "dynamicBatching": {}}, candidates=
 SHARES = [5, 25, 50]
 LAG = 5
 """Steps of two seconds within which a gateway may still know an older state of the route or of a Service."""
-UNDONE = [("True", "SoakFailed"), ("False", "SoakFailed"), ("True", "SoakFailed")]
+UNDONE = [("False", "SoakFailed"), ("False", "SoakFailed"), ("True", "SoakFailed")]
 
 
 def serving(canary: list[int] | None = None, **fields: Any) -> dict[str, Any]:

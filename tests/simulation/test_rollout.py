@@ -1,5 +1,6 @@
 """From a new object to Ready, and from one revision to the next."""
 
+from copy import deepcopy
 from dataclasses import replace
 
 import pytest
@@ -189,9 +190,10 @@ def test_more_replicas_are_the_same_deployment(serving: Cluster) -> None:
     assert deployment["spec"]["replicas"] == 3
 
 
-def test_an_operator_with_newer_images_writes_nothing(serving: Cluster) -> None:
+def test_an_operator_with_newer_images_writes_nothing_but_that_there_are_some(serving: Cluster) -> None:
     serving.settings = replace(serving.settings, converter_image="c:2", server_image="s:2", server_arguments=("--x=1",))
-    assert serving.act() == 0
+    objects = deepcopy(serving.objects)
+    assert (serving.act(), serving.objects) == (1, objects)
 
 
 def test_suspended_starts_no_job_and_keeps_what_serves(serving: Cluster) -> None:

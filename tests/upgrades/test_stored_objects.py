@@ -55,6 +55,11 @@ EXCEPTIONS = (
         ("delete Job packages", "create Job packages"),
         ("installing-packages",),
     ),
+    Named(
+        "An edit whose revision is undone is now `Stalled` and not `Ready`.",
+        ("condition Ready: True SoakFailed is False SoakFailed",),
+        ("undone", "canary-undone", "soaked-and-undone"),
+    ),
 )
 
 

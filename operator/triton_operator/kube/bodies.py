@@ -18,7 +18,7 @@ from triton_operator.api.status import (
 COMPONENT = "triton-operator"
 ALL: Mapping[ConditionType, bool] = {"Ready": False, "UpToDate": False, "Reconciling": False, "Stalled": True}
 """The conditions of an object that is stalled."""
-ONLY_NEWER: Mapping[ConditionType, bool] = {"UpToDate": False}
+ONLY_NEWER: Mapping[ConditionType, bool] = {"UpToDate": False, "Reconciling": False}
 """What changes of them if only something newer than the active revision is."""
 LONGEST_EVENT_MESSAGE = 1024
 """The longest message of an Event in bytes; the API server refuses more."""

@@ -23,6 +23,7 @@ def bounded(status: TritonDeploymentStatus) -> TritonDeploymentStatus:
         _with_candidates(lambda each: _with_metrics(each, 0)),
         _with_candidates(lambda each: each.model_copy(update={"message": shortened(each.message, 40)})),
         _with_tensors(0),
+        _with_conditions(80),
     )
     for step in steps:
         if size(status) <= LIMIT_BYTES:
