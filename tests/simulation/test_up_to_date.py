@@ -14,6 +14,7 @@ from tests.simulation.moving import NEW_FILES, move
 from tests.simulation.test_soak import ONE, SWEEP, WIDER, ask, asking, clients, flipped
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import ACTIVE
+from triton_operator.api.deployment import parse
 
 DONE = {"Ready": "True", "UpToDate": "True", "Reconciling": "False", "Stalled": "False"}
 BEHIND = DONE | {"UpToDate": "False"}
@@ -219,3 +220,22 @@ def test_going_back_in_the_middle_of_a_soak_is_not_ready_before_it_serves(soakin
     seen = passed(soaking, lambda: soaking.serving() == old)
     assert seen == [WORKS_ON_IT]
     assert passed(soaking)[-1] == DONE
+
+
+@pytest.mark.parametrize(
+    ("fields", "asks_for_another"),
+    [
+        ({}, False),
+        ({"serving": {"replicas": 3}}, False),
+        ({"serving": {}, "pod": {}}, False),
+        ({"suspend": True}, False),
+        ({"serving": {"logVerbose": 1}}, True),
+        ({"source": {"uri": "pvc://models/digits", "revision": "v2"}}, True),
+        ({"selection": {"approval": "Manual", "approvedRevision": "0" * 16}}, True),
+    ],
+    ids=str,
+)
+def test_what_is_another_spec(serving: Cluster, fields: dict[str, object], asks_for_another: bool) -> None:
+    before = parse(serving.body()).asked
+    serving.edit(**fields)
+    assert (parse(serving.body()).asked != before) is asks_for_another
