@@ -17,7 +17,7 @@ from triton_operator.runtime.reconcile import Reconciler
 from triton_operator.runtime.store import Key, Store
 
 Body = dict[str, Any]
-SUMMARY = {"Ready", "Reconciling", "Stalled"}
+SUMMARY = {"Ready", "UpToDate", "Reconciling", "Stalled"}
 
 
 class Bench:
@@ -109,6 +109,7 @@ def test_a_bug_is_named_in_the_status_and_nothing_else_changes(bench: Bench) -> 
     found = bench.conditions()
     assert {kind: found[kind]["status"] for kind in SUMMARY} == {
         "Ready": "False",
+        "UpToDate": "False",
         "Reconciling": "False",
         "Stalled": "True",
     }
